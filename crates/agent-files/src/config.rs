@@ -1,14 +1,13 @@
 //! What does a `.ai-agent.json` say?
 
+use spillgate_config::{Malformed, Member, Node, What, camel, json};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::entry::{Entry, entries, variable};
 use crate::expand::{Lookup, Unset, expand};
 use crate::guarded::{self, GuardedTools};
-use crate::json;
 use crate::keys::{OF_ONE_AGENT, Settings};
-use crate::node::{Member, Node, What, camel};
 use crate::problem::{FileError, Problems};
 use crate::prompt::{as_table, check_size, read_text};
 use crate::read::read;
@@ -51,7 +50,7 @@ impl ConfigFile {
     pub fn parse(text: &str, path: &Path, lookup: Lookup<'_>) -> Result<Self, Problems> {
         check_size(text, path)?;
         let text = text.trim_start_matches('\u{feff}');
-        let wrong = |(place, what): crate::yaml::Wrong| FileError::whole(path, what).at(place);
+        let wrong = |error: Malformed| FileError::whole(path, error.what).at(error.at);
         let mut root = as_table(json::parse(text).map_err(wrong)?, path)?;
         guarded::spell_out(&mut root);
         let mut problems = Problems::default();

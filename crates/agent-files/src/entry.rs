@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use spillgate_config::{Member, Node, Position, What};
 
-use crate::node::{Member, Node, What};
-use crate::problem::{FileError, Position, Problems};
+use crate::problem::{FileError, Problems};
 use crate::read::read;
 
 /// One entry of `mcpServers`, `restTools`, `openapiSpecs` or `guardedTools`. Its variables are put

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use spillgate_config::{Member, Node, Position, Text, What, camel};
 
 use crate::entry::variable;
-use crate::node::{Member, Node, Text, What, camel};
-use crate::problem::{FileError, Position};
+use crate::problem::FileError;
 use crate::values::{Names, Whole};
 
 /// The section.

@@ -14,9 +14,9 @@ use serde::de::{
     Visitor,
 };
 use serde::forward_to_deserialize_any;
+use spillgate_config::{Member, Node, Position, What, camel, snake};
 
-use crate::node::{Member, Node, What, camel, snake};
-use crate::problem::{FileError, Position, Problems};
+use crate::problem::{FileError, Problems};
 use crate::refused;
 use crate::wrong::{Wrong, nearest};
 

@@ -3,8 +3,7 @@
 use std::fmt;
 
 use serde::de::{self, Expected, Unexpected};
-
-use crate::node::camel;
+use spillgate_config::camel;
 
 /// What a type says of a value that it does not take.
 #[derive(Debug)]

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use spillgate_config::{Member, Node, What};
 
 use crate::config::ConfigFile;
 use crate::keys::Settings;
-use crate::node::{Member, Node, What};
 use crate::problem::FileError;
 use crate::prompt::PromptFile;
 use crate::source::{Set, Source};

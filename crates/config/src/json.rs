@@ -1,4 +1,4 @@
-//! How is JSON read, with its places?
+//! A reader of JSON.
 //!
 //! Comments and commas at the end are fine: every editor writes them into such a
 //! file.
@@ -10,9 +10,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::Number;
 
-use crate::node::{DEEPEST, Member, Node, Text, What};
-use crate::problem::Position;
-use crate::yaml::Wrong;
+use crate::node::{DEEPEST, Malformed, Member, Node, Position, Text, What};
 
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
@@ -31,13 +29,13 @@ const OPTIONS: ParseOptions = ParseOptions {
 const LONG_LINE: usize = 10_000;
 
 /// The value of `text`; an empty table if there is nothing but comments.
-pub(crate) fn parse(text: &str) -> Result<Node, Wrong> {
+pub fn parse(text: &str) -> Result<Node, Malformed> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| {
         let place = Position {
             line: error.line_display(),
             column: error.column_display(),
         };
-        (place, format!("this is no JSON: {}", error.kind()))
+        Malformed::new(place, format!("this is no JSON: {}", error.kind()))
     })?;
     let lines = Lines::of(text);
     match parsed.value {
@@ -77,17 +75,21 @@ impl<'t> Lines<'t> {
     }
 }
 
-fn node(lines: &Lines<'_>, value: Ast<'_>, depth: usize) -> Result<Node, Wrong> {
+fn node(lines: &Lines<'_>, value: Ast<'_>, depth: usize) -> Result<Node, Malformed> {
     let at = lines.place(value.start());
     if depth > DEEPEST {
-        return Err((at, format!("it is more than {DEEPEST} deep")));
+        return Err(Malformed::new(
+            at,
+            format!("it is more than {DEEPEST} deep"),
+        ));
     }
     let what = match value {
         Ast::NullKeyword(_) => What::Null,
         Ast::BooleanLit(literal) => What::Bool(literal.value),
         Ast::NumberLit(literal) => {
             let number: Result<Number, _> = literal.value.parse();
-            What::Number(number.map_err(|_| (at, format!("{} is no number", literal.value)))?)
+            let wrong = |_| Malformed::new(at, format!("{} is no number", literal.value));
+            What::Number(number.map_err(wrong)?)
         }
         Ast::StringLit(literal) => What::Text(Text::from(literal.value.into_owned())),
         Ast::Array(array) => {
@@ -102,7 +104,10 @@ fn node(lines: &Lines<'_>, value: Ast<'_>, depth: usize) -> Result<Node, Wrong> 
                 let at = lines.place(property.range.start);
                 let key = property.name.into_string();
                 if let Some(line) = seen.insert(key.clone(), at.line) {
-                    return Err((at, format!("the key {key:?} stands on line {line}, too")));
+                    return Err(Malformed::new(
+                        at,
+                        format!("the key {key:?} stands on line {line}, too"),
+                    ));
                 }
                 let node = node(lines, property.value, depth + 1)?;
                 members.push(Member { key, at, node });
@@ -151,7 +156,7 @@ mod tests {
         ]
         .map(|text| match parse(text) {
             Ok(_) => panic!("{text:.80}"),
-            Err((place, what)) => format!("{}:{}: {what}", place.line, place.column),
+            Err(error) => error.to_string(),
         });
         insta::assert_snapshot!(texts.join("\n"), @r#"
         1:71: it is more than 64 deep

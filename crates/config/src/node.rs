@@ -1,44 +1,94 @@
-//! What does a file say, and where, whatever it is written in?
+//! The tree that a file is read into, whatever it is written in.
 //!
-//! YAML and JSON are read into the same tree. A text knows how it was written, so
-//! that what was put in for a variable need never be shown.
+//! A text knows how it was written, so that what was put in for a variable need never be
+//! shown.
 
 use std::fmt;
 
+use serde::Serialize;
 use serde_json::{Map, Number, Value};
-
-use crate::problem::Position;
 
 /// Bytes that a file may have: a prompt of this size fills no context but a
 /// window of some 250,000 tokens.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
 
-/// Deeper than this nobody writes a configuration.
-pub(crate) const DEEPEST: usize = 64;
+/// Levels that a tree may have: deeper than this nobody writes a configuration.
+pub const DEEPEST: usize = 64;
+
+/// A place in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Position {
+    /// The line, from 1.
+    pub line: usize,
+    /// The character of the line, from 1.
+    pub column: usize,
+}
+
+impl Position {
+    /// Where a file begins.
+    pub const START: Self = Self { line: 1, column: 1 };
+}
+
+/// A text that is not of its syntax, or that no configuration needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Malformed {
+    /// Where it is wrong.
+    pub at: Position,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl Malformed {
+    pub(crate) fn new(at: Position, what: impl Into<String>) -> Self {
+        Self {
+            at,
+            what: what.into(),
+        }
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Position { line, column } = self.at;
+        write!(f, "{line}:{column}: {}", self.what)
+    }
+}
+
+impl std::error::Error for Malformed {}
 
 /// A value and where it stands.
 #[derive(Clone, PartialEq)]
-pub(crate) struct Node {
-    pub(crate) at: Position,
-    pub(crate) what: What,
+pub struct Node {
+    /// Where it begins.
+    pub at: Position,
+    /// What it is.
+    pub what: What,
 }
 
-#[derive(Clone, PartialEq)]
-pub(crate) enum What {
+/// What a value is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    /// Nothing.
     Null,
+    /// True or false.
     Bool(bool),
+    /// A number.
     Number(Number),
+    /// A text.
     Text(Text),
+    /// Values in their order.
     List(Vec<Node>),
+    /// Keys and values in the order in which they stand.
     Table(Vec<Member>),
 }
 
 /// A text, with what its variables stand for.
 #[derive(Clone, PartialEq)]
-pub(crate) struct Text {
-    pub(crate) text: String,
+pub struct Text {
+    /// What it says.
+    pub text: String,
     /// As it is written, where variables were put in.
-    pub(crate) written: Option<String>,
+    pub written: Option<String>,
 }
 
 impl From<String> for Text {
@@ -51,31 +101,37 @@ impl From<String> for Text {
 }
 
 /// A key of a table, and its value.
-#[derive(Clone, PartialEq)]
-pub(crate) struct Member {
-    pub(crate) key: String,
-    pub(crate) at: Position,
-    pub(crate) node: Node,
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member {
+    /// The key.
+    pub key: String,
+    /// Where the key stands.
+    pub at: Position,
+    /// The value.
+    pub node: Node,
 }
 
 impl Node {
-    pub(crate) fn new(at: Position, what: What) -> Self {
+    /// A value at a place.
+    pub fn new(at: Position, what: What) -> Self {
         Self { at, what }
     }
 
     /// A table without members.
-    pub(crate) fn empty() -> Self {
+    pub fn empty() -> Self {
         Self::new(Position::START, What::Table(Vec::new()))
     }
 
-    pub(crate) fn members(&self) -> &[Member] {
+    /// Its members; none if it is no table.
+    pub fn members(&self) -> &[Member] {
         match &self.what {
             What::Table(members) => members,
             _ => &[],
         }
     }
 
-    pub(crate) fn members_mut(&mut self) -> Option<&mut Vec<Member>> {
+    /// The same, to be changed; `None` if it is no table.
+    pub fn members_mut(&mut self) -> Option<&mut Vec<Member>> {
         match &mut self.what {
             What::Table(members) => Some(members),
             _ => None,
@@ -83,14 +139,14 @@ impl Node {
     }
 
     /// The member of this key, in either spelling.
-    pub(crate) fn get(&self, key: &str) -> Option<&Member> {
+    pub fn get(&self, key: &str) -> Option<&Member> {
         let members = self.members();
         let exact = members.iter().find(|member| member.key == key);
         exact.or_else(|| members.iter().find(|member| camel(&member.key) == key))
     }
 
     /// The member at the end of a path of keys.
-    pub(crate) fn find(&self, path: &[&str]) -> Option<&Member> {
+    pub fn find(&self, path: &[&str]) -> Option<&Member> {
         let (first, rest) = path.split_first()?;
         let member = self.get(first)?;
         match rest {
@@ -100,7 +156,7 @@ impl Node {
     }
 
     /// Whether a variable was put in, here or below.
-    pub(crate) fn is_from_variable(&self) -> bool {
+    pub fn is_from_variable(&self) -> bool {
         match &self.what {
             What::Text(text) => text.written.is_some(),
             What::List(elements) => elements.iter().any(Self::is_from_variable),
@@ -110,12 +166,12 @@ impl Node {
     }
 
     /// The value, variables put in.
-    pub(crate) fn value(&self) -> Value {
+    pub fn value(&self) -> Value {
         self.value_by(&|text| text.text.clone())
     }
 
     /// The value as it is written: what variables stand for is not in it.
-    pub(crate) fn written(&self) -> Value {
+    pub fn written(&self) -> Value {
         self.value_by(&|text| text.written.as_ref().unwrap_or(&text.text).clone())
     }
 
@@ -136,6 +192,13 @@ impl Node {
     }
 }
 
+impl fmt::Debug for Text {
+    /// Nothing of it: what it says may be a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Text")
+    }
+}
+
 impl fmt::Debug for Node {
     /// Where it stands: what it says may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -144,7 +207,7 @@ impl fmt::Debug for Node {
 }
 
 /// `max_turns` as `maxTurns`.
-pub(crate) fn camel(name: &str) -> String {
+pub fn camel(name: &str) -> String {
     let mut upper = false;
     let mut camel = String::with_capacity(name.len());
     for (index, c) in name.char_indices() {
@@ -161,7 +224,7 @@ pub(crate) fn camel(name: &str) -> String {
 }
 
 /// `maxTurns` as `max_turns`.
-pub(crate) fn snake(name: &str) -> String {
+pub fn snake(name: &str) -> String {
     let words = name.chars().map(|c| match c.is_ascii_uppercase() {
         true => format!("_{}", c.to_ascii_lowercase()),
         false => c.to_string(),
@@ -228,10 +291,6 @@ mod tests {
             for text in [&text, &yaml] {
                 let _ = crate::json::parse(text);
                 let _ = crate::yaml::parse(text, 1);
-                let path = std::path::Path::new("a");
-                let front = format!("---\n{text}\n---\nDo it.");
-                let _ = crate::PromptFile::parse(&front, path);
-                let _ = crate::ConfigFile::parse(text, path, &|_| None);
             }
         }
     }
