@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use spillgate_config::{Member, Node, Position, What};
+use spillgate_config::{Member, Node, NodeKind, Position};
 
 use crate::problem::{FileError, Problems};
 use crate::read::read;
@@ -43,10 +43,7 @@ impl Entry {
             file: file.to_owned(),
             key: [section.to_owned(), name.to_owned()],
             at,
-            node: Node {
-                at,
-                ..Node::empty()
-            },
+            node: Node::new(at, NodeKind::Table(Vec::new())),
         }
     }
 
@@ -126,6 +123,6 @@ pub(crate) fn entries<'n>(
         .get(section)
         .into_iter()
         .flat_map(|one| one.node.members());
-    let tables = members.filter(|member| matches!(member.node.what, What::Table(_)));
+    let tables = members.filter(|member| matches!(member.node.kind, NodeKind::Table(_)));
     tables.map(move |member| Entry::new(file, section, member))
 }

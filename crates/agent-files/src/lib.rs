@@ -9,7 +9,7 @@
 //!
 //! [`PromptFile`] is a prompt with frontmatter, [`ConfigFile`] a `.ai-agent.json`;
 //! [`resolve()`] is the one place that decides between them. Both are read into a
-//! tree with places (`spillgate_config`), from there into types (`read`), so that
+//! tree with places and from there into types (`spillgate_config`), so that
 //! every problem is told with file, line, column and key, and all of them at once.
 //! `docs/agent-files.md` is the reference.
 
@@ -33,7 +33,6 @@ mod wrong;
 pub use agent::{Agent, CacheRules, Row, RunRules, SourceKind, ToolOutputs, ToolSource};
 pub use config::ConfigFile;
 pub use entry::Entry;
-pub use expand::Lookup;
 pub use guarded::{
     GuardedSearch, GuardedShell, GuardedTool, GuardedTools, GuardedWeb, Overflow, SearchService,
     WritableBelow,
@@ -48,7 +47,7 @@ pub use resolve::{
 pub use schema::{ai_agent_schema, prompt_file_schema};
 pub use sections::{Cache, McpKind, McpServer};
 pub use source::{Set, Source};
-pub use spillgate_config::{MAX_FILE_BYTES, Position};
+pub use spillgate_config::{Lookup, MAX_FILE_BYTES, Position};
 pub use values::{
     Bytes, CacheFor, Cost, Count, CountOrNone, Models, Names, NumberError, Time, Whole,
 };

@@ -9,7 +9,7 @@
 //! You answer questions about a directory of files.
 //! ```
 
-use spillgate_config::{MAX_FILE_BYTES, Node, Position, What, yaml};
+use spillgate_config::{MAX_FILE_BYTES, Node, NodeKind, Position, yaml};
 use std::path::{Path, PathBuf};
 
 use crate::keys::Settings;
@@ -65,14 +65,11 @@ impl PromptFile {
 
 /// A table at the top, with `toolOutput: false` as the table that it stands for.
 pub(crate) fn as_table(mut root: Node, path: &Path) -> Result<Node, Problems> {
-    if matches!(root.what, What::Null) {
-        root = Node {
-            at: root.at,
-            ..Node::empty()
-        };
+    if matches!(root.kind, NodeKind::Null) {
+        root.kind = NodeKind::Table(Vec::new());
     }
     let at = root.at;
-    if !matches!(root.what, What::Table(_)) {
+    if !matches!(root.kind, NodeKind::Table(_)) {
         let what = "it must be a table of keys and values";
         return Err(FileError::whole(path, what).at(at).into());
     }
@@ -86,9 +83,9 @@ fn spell_out(table: &mut Node) {
     for member in table.members_mut().into_iter().flatten() {
         match (
             spillgate_config::camel(&member.key).as_str(),
-            &member.node.what,
+            &member.node.kind,
         ) {
-            ("toolOutput", What::Bool(_)) => {
+            ("toolOutput", NodeKind::Bool(_)) => {
                 crate::guarded::switch(member);
             }
             ("defaults", _) => spell_out(&mut member.node),

@@ -8,11 +8,12 @@ use std::collections::HashMap;
 use jsonc_parser::ast::Value as Ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
-use serde_json::Number;
 
-use crate::node::{DEEPEST, Malformed, Member, Node, Position, Text, What};
+use crate::lines::Lines;
+use crate::node::{DEEPEST, Malformed, Member, Node, NodeKind, Number, Position, Text};
 
-const OPTIONS: ParseOptions = ParseOptions {
+/// What is read beyond JSON: comments, and commas at the end.
+pub const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
     allow_loose_object_property_names: false,
@@ -24,9 +25,6 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_non_finite_numbers: false,
     allow_extended_string_escapes: false,
 };
-
-/// Bytes of a line after which its bytes are counted for its characters.
-const LONG_LINE: usize = 10_000;
 
 /// The value of `text`; an empty table if there is nothing but comments.
 pub fn parse(text: &str) -> Result<Node, Malformed> {
@@ -44,37 +42,6 @@ pub fn parse(text: &str) -> Result<Node, Malformed> {
     }
 }
 
-/// Where the lines of a text begin: its places are looked up by the thousand.
-struct Lines<'t> {
-    text: &'t str,
-    starts: Vec<usize>,
-}
-
-impl<'t> Lines<'t> {
-    fn of(text: &'t str) -> Self {
-        let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
-        Self {
-            text,
-            starts: std::iter::once(0).chain(breaks).collect(),
-        }
-    }
-
-    fn place(&self, byte: usize) -> Position {
-        let line = self.starts.partition_point(|&start| start <= byte);
-        let start = self.starts[line - 1];
-        let before = self.text.get(start..byte).unwrap_or_default();
-        // Characters of a line of megabytes would be counted over and over.
-        let characters = match before.len() > LONG_LINE {
-            true => before.len(),
-            false => before.chars().count(),
-        };
-        Position {
-            line,
-            column: 1 + characters,
-        }
-    }
-}
-
 fn node(lines: &Lines<'_>, value: Ast<'_>, depth: usize) -> Result<Node, Malformed> {
     let at = lines.place(value.start());
     if depth > DEEPEST {
@@ -83,19 +50,19 @@ fn node(lines: &Lines<'_>, value: Ast<'_>, depth: usize) -> Result<Node, Malform
             format!("it is more than {DEEPEST} deep"),
         ));
     }
-    let what = match value {
-        Ast::NullKeyword(_) => What::Null,
-        Ast::BooleanLit(literal) => What::Bool(literal.value),
+    let kind = match value {
+        Ast::NullKeyword(_) => NodeKind::Null,
+        Ast::BooleanLit(literal) => NodeKind::Bool(literal.value),
         Ast::NumberLit(literal) => {
-            let number: Result<Number, _> = literal.value.parse();
+            let number: Result<serde_json::Number, _> = literal.value.parse();
             let wrong = |_| Malformed::new(at, format!("{} is no number", literal.value));
-            What::Number(number.map_err(wrong)?)
+            NodeKind::Number(Number::from(&number.map_err(wrong)?))
         }
-        Ast::StringLit(literal) => What::Text(Text::from(literal.value.into_owned())),
+        Ast::StringLit(literal) => NodeKind::Text(Text::from(literal.value.into_owned())),
         Ast::Array(array) => {
             let elements = array.elements.into_iter();
             let elements = elements.map(|element| node(lines, element, depth + 1));
-            What::List(elements.collect::<Result<_, _>>()?)
+            NodeKind::List(elements.collect::<Result<_, _>>()?)
         }
         Ast::Object(object) => {
             let mut seen: HashMap<String, usize> = HashMap::new();
@@ -112,10 +79,10 @@ fn node(lines: &Lines<'_>, value: Ast<'_>, depth: usize) -> Result<Node, Malform
                 let node = node(lines, property.value, depth + 1)?;
                 members.push(Member { key, at, node });
             }
-            What::Table(members)
+            NodeKind::Table(members)
         }
     };
-    Ok(Node::new(at, what))
+    Ok(Node::new(at, kind))
 }
 
 #[cfg(test)]

@@ -6,14 +6,14 @@
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 /// Bytes that a file may have: a prompt of this size fills no context but a
 /// window of some 250,000 tokens.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
 
 /// Levels that a tree may have: deeper than this nobody writes a configuration.
-pub const DEEPEST: usize = 64;
+pub(crate) const DEEPEST: usize = 64;
 
 /// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -62,12 +62,14 @@ pub struct Node {
     /// Where it begins.
     pub at: Position,
     /// What it is.
-    pub what: What,
+    pub kind: NodeKind,
+    /// Its layer ([`crate::Layers`]).
+    pub(crate) layer: usize,
 }
 
 /// What a value is.
 #[derive(Debug, Clone, PartialEq)]
-pub enum What {
+pub enum NodeKind {
     /// Nothing.
     Null,
     /// True or false.
@@ -80,6 +82,46 @@ pub enum What {
     List(Vec<Node>),
     /// Keys and values in the order in which they stand.
     Table(Vec<Member>),
+}
+
+/// A number, as its syntax has it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Number {
+    /// A whole number that is not negative.
+    Unsigned(u64),
+    /// A negative one, or any whole number of TOML, where all of them are signed.
+    Signed(i64),
+    /// One with a fraction.
+    Float(f64),
+}
+
+impl Number {
+    /// The number, if it is whole and not negative.
+    pub fn as_u64(self) -> Option<u64> {
+        match self {
+            Self::Unsigned(number) => Some(number),
+            Self::Signed(number) => number.try_into().ok(),
+            Self::Float(_) => None,
+        }
+    }
+}
+
+impl From<i64> for Number {
+    fn from(number: i64) -> Self {
+        number
+            .try_into()
+            .map_or(Self::Signed(number), Self::Unsigned)
+    }
+}
+
+impl From<&serde_json::Number> for Number {
+    fn from(number: &serde_json::Number) -> Self {
+        match (number.as_u64(), number.as_i64()) {
+            (Some(number), _) => Self::Unsigned(number),
+            (None, Some(number)) => Self::Signed(number),
+            (None, None) => Self::Float(number.as_f64().unwrap_or(f64::NAN)),
+        }
+    }
 }
 
 /// A text, with what its variables stand for.
@@ -111,41 +153,66 @@ pub struct Member {
     pub node: Node,
 }
 
+impl Member {
+    /// A key at a place, and its value.
+    pub fn new(key: impl Into<String>, at: Position, node: Node) -> Self {
+        let key = key.into();
+        Self { key, at, node }
+    }
+}
+
 impl Node {
     /// A value at a place.
-    pub fn new(at: Position, what: What) -> Self {
-        Self { at, what }
+    pub fn new(at: Position, kind: NodeKind) -> Self {
+        Self { at, kind, layer: 0 }
     }
 
     /// A table without members.
     pub fn empty() -> Self {
-        Self::new(Position::START, What::Table(Vec::new()))
+        Self::new(Position::START, NodeKind::Table(Vec::new()))
     }
 
     /// Its members; none if it is no table.
     pub fn members(&self) -> &[Member] {
-        match &self.what {
-            What::Table(members) => members,
+        match &self.kind {
+            NodeKind::Table(members) => members,
             _ => &[],
         }
     }
 
     /// The same, to be changed; `None` if it is no table.
     pub fn members_mut(&mut self) -> Option<&mut Vec<Member>> {
-        match &mut self.what {
-            What::Table(members) => Some(members),
+        match &mut self.kind {
+            NodeKind::Table(members) => Some(members),
             _ => None,
         }
     }
 
-    /// The member of this key, in either spelling.
-    pub fn get(&self, key: &str) -> Option<&Member> {
-        let members = self.members();
-        let exact = members.iter().find(|member| member.key == key);
-        exact.or_else(|| members.iter().find(|member| camel(&member.key) == key))
+    /// The member of this key, as it is spelled.
+    pub fn member(&self, key: &str) -> Option<&Member> {
+        self.members().iter().find(|member| member.key == key)
     }
 
-    /// The member at the end of a path of keys.
+    /// The members of the table at the end of a path of keys, as they are spelled.
+    pub(crate) fn table_mut(&mut self, path: &[&str]) -> Option<&mut Vec<Member>> {
+        let table = path.iter().try_fold(self, |node, key| {
+            let mut members = node.members_mut()?.iter_mut();
+            let member = members.find(|member| member.key == *key);
+            member.map(|member| &mut member.node)
+        });
+        table?.members_mut()
+    }
+
+    /// The member of this key, in either spelling.
+    pub fn get(&self, key: &str) -> Option<&Member> {
+        let other = || {
+            let mut members = self.members().iter();
+            members.find(|member| camel(&member.key) == key)
+        };
+        self.member(key).or_else(other)
+    }
+
+    /// The member at the end of a path of keys, each in either spelling.
     pub fn find(&self, path: &[&str]) -> Option<&Member> {
         let (first, rest) = path.split_first()?;
         let member = self.get(first)?;
@@ -157,11 +224,11 @@ impl Node {
 
     /// Whether a variable was put in, here or below.
     pub fn is_from_variable(&self) -> bool {
-        match &self.what {
-            What::Text(text) => text.written.is_some(),
-            What::List(elements) => elements.iter().any(Self::is_from_variable),
-            What::Table(members) => members.iter().any(|one| one.node.is_from_variable()),
-            What::Null | What::Bool(_) | What::Number(_) => false,
+        match &self.kind {
+            NodeKind::Text(text) => text.written.is_some(),
+            NodeKind::List(elements) => elements.iter().any(Self::is_from_variable),
+            NodeKind::Table(members) => members.iter().any(|one| one.node.is_from_variable()),
+            NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) => false,
         }
     }
 
@@ -176,19 +243,43 @@ impl Node {
     }
 
     fn value_by(&self, of_text: &dyn Fn(&Text) -> String) -> Value {
-        match &self.what {
-            What::Null => Value::Null,
-            What::Bool(value) => Value::Bool(*value),
-            What::Number(number) => Value::Number(number.clone()),
-            What::Text(text) => Value::String(of_text(text)),
-            What::List(elements) => elements.iter().map(|one| one.value_by(of_text)).collect(),
-            What::Table(members) => {
+        match &self.kind {
+            NodeKind::Null => Value::Null,
+            NodeKind::Bool(value) => Value::Bool(*value),
+            NodeKind::Number(Number::Unsigned(number)) => Value::from(*number),
+            NodeKind::Number(Number::Signed(number)) => Value::from(*number),
+            NodeKind::Number(Number::Float(number)) => Value::from(*number),
+            NodeKind::Text(text) => Value::String(of_text(text)),
+            NodeKind::List(elements) => elements.iter().map(|one| one.value_by(of_text)).collect(),
+            NodeKind::Table(members) => {
                 let members = members
                     .iter()
                     .map(|member| (member.key.clone(), member.node.value_by(of_text)));
                 Value::Object(members.collect::<Map<_, _>>())
             }
         }
+    }
+}
+
+impl From<Value> for Node {
+    /// A value that stands in no file.
+    fn from(value: Value) -> Self {
+        let kind = match value {
+            Value::Null => NodeKind::Null,
+            Value::Bool(value) => NodeKind::Bool(value),
+            Value::Number(number) => NodeKind::Number((&number).into()),
+            Value::String(text) => NodeKind::Text(text.into()),
+            Value::Array(elements) => {
+                NodeKind::List(elements.into_iter().map(Self::from).collect())
+            }
+            Value::Object(members) => {
+                let members = members.into_iter();
+                let members =
+                    members.map(|(key, value)| Member::new(key, Position::START, value.into()));
+                NodeKind::Table(members.collect())
+            }
+        };
+        Self::new(Position::START, kind)
     }
 }
 
@@ -256,7 +347,7 @@ mod tests {
     #[test]
     fn what_a_node_says_is_not_in_its_debug() {
         let text = Text::from("s3cret".to_owned());
-        let node = Node::new(Position { line: 3, column: 7 }, What::Text(text));
+        let node = Node::new(Position { line: 3, column: 7 }, NodeKind::Text(text));
         assert_eq!(format!("{node:?}"), "Node at 3:7");
     }
 

@@ -6,9 +6,10 @@
 use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, StrInput, Tag};
-use serde_json::Number;
 
-use crate::node::{DEEPEST, MAX_FILE_BYTES, Malformed, Member, Node, Position, Text, What};
+use crate::node::{
+    DEEPEST, MAX_FILE_BYTES, Malformed, Member, Node, NodeKind, Number, Position, Text,
+};
 
 /// What a file may come to, aliases put in: eight times its largest size.
 const BUDGET: usize = 8 * MAX_FILE_BYTES;
@@ -93,29 +94,29 @@ impl<'t> Reader<'t> {
         }
         let before = self.spent;
         self.spend(NODE, place)?;
-        let (anchor, what) = match event {
+        let (anchor, kind) = match event {
             Event::Alias(id) => return self.alias(id, place),
             Event::Scalar(text, style, anchor, tag) => {
                 self.spend(text.len(), place)?;
                 check_tag(tag.as_deref(), place)?;
                 let is_plain = style == ScalarStyle::Plain && tag.is_none();
-                let what = match is_plain {
-                    true => resolve(&text),
-                    false => What::Text(Text::from(text.into_owned())),
+                let kind = match is_plain {
+                    true => plain(&text),
+                    false => NodeKind::Text(Text::from(text.into_owned())),
                 };
-                (anchor, what)
+                (anchor, kind)
             }
             Event::SequenceStart(_, anchor, tag) => {
                 check_tag(tag.as_deref(), place)?;
-                (anchor, What::List(self.elements(depth)?))
+                (anchor, NodeKind::List(self.elements(depth)?))
             }
             Event::MappingStart(_, anchor, tag) => {
                 check_tag(tag.as_deref(), place)?;
-                (anchor, What::Table(self.table(depth)?))
+                (anchor, NodeKind::Table(self.table(depth)?))
             }
             _ => return Err(Malformed::new(place, "here is no value")),
         };
-        let node = Node::new(place, what);
+        let node = Node::new(place, kind);
         if anchor > 0 {
             // The copy is kept, too.
             let cost = self.spent - before;
@@ -191,18 +192,25 @@ fn check_tag(tag: Option<&Tag>, place: Position) -> Result<(), Malformed> {
 }
 
 /// What a plain scalar is, by the core schema of YAML 1.2.
-fn resolve(text: &str) -> What {
+pub fn plain(text: &str) -> NodeKind {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => What::Null,
-        "true" | "True" | "TRUE" => What::Bool(true),
-        "false" | "False" | "FALSE" => What::Bool(false),
+        "" | "~" | "null" | "Null" | "NULL" => NodeKind::Null,
+        "true" | "True" | "TRUE" => NodeKind::Bool(true),
+        "false" | "False" | "FALSE" => NodeKind::Bool(false),
         _ => {
             let whole = text.parse::<i64>().ok().map(Number::from);
-            let whole = whole.or_else(|| text.parse::<u64>().ok().map(Number::from));
+            let whole = whole.or_else(|| text.parse().ok().map(Number::Unsigned));
             let starts = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
-            let float = || text.parse::<f64>().ok().filter(|_| starts);
-            let number = whole.or_else(|| Number::from_f64(float()?));
-            number.map_or_else(|| What::Text(Text::from(text.to_owned())), What::Number)
+            let float = || {
+                text.parse()
+                    .ok()
+                    .filter(|float: &f64| starts && float.is_finite())
+            };
+            let number = whole.or_else(|| float().map(Number::Float));
+            number.map_or_else(
+                || NodeKind::Text(Text::from(text.to_owned())),
+                NodeKind::Number,
+            )
         }
     }
 }
