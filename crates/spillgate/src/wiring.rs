@@ -11,7 +11,7 @@ use spillgate_store::{FileStore, Lifetime, Receipt, Space, SyncWhen, Upkeep};
 
 use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
-use crate::layers::{Layers, client_file, config_file};
+use crate::layers::{client_file, config_file};
 use crate::models;
 use crate::settings::Settings;
 
@@ -37,14 +37,14 @@ pub(crate) struct App {
 impl App {
     /// The parts for looking into what is stored.
     pub(crate) fn for_looking(common: &Common) -> Result<Self, Failure> {
-        let settings = Layers::load(common, &LimitArgs::default())?.settings;
+        let settings = Settings::load(common, &LimitArgs::default())?;
         Self::build(common, settings, Policy::default(), false)
     }
 
     /// The parts for offloading, by these arguments and the settings beneath
     /// them.
     pub(crate) fn for_offloading(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
-        let settings = Layers::load(common, limits)?.settings;
+        let settings = Settings::load(common, limits)?;
         let policy = settings.policy(limits)?;
         Self::build(common, settings, policy, false)
     }
@@ -52,7 +52,7 @@ impl App {
     /// The same for a process that serves: its clients wait for each result, so it
     /// may be brought to the disk afterwards, and room for it is made beside.
     pub(crate) fn for_gateway(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
-        let settings = Layers::load(common, limits)?.settings;
+        let settings = Settings::load(common, limits)?;
         let policy = settings.policy(limits)?;
         Self::build(common, settings, policy, true)
     }
