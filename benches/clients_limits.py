@@ -1,8 +1,10 @@
-"""What do coding agents' own tools do with output that is too large? Run by hand; docs/guarded-tools-compared.md has the answers.
+"""Measures what the tools of coding agents do with oversized output. docs/guarded-tools-compared.md has the results.
+
+Run by hand.
 
 A scripted model on 127.0.0.1 (that of the peer tests) tells the real client to call its own tools on files and commands of
-known sizes. What the client then sends to the model is what a model sees, and is printed shortened: bytes, beginning, end.
-Where a size decides, the last one that comes whole is searched for, some sizes a run.
+known sizes. What the client then sends is what a model sees; it is printed shortened: bytes, beginning, end. Where the size
+decides, it searches for the largest one that comes whole, some sizes a run.
 
     cargo xtask agents                              # installs the clients, once
     python3 benches/clients_limits.py --peers .peers [--client claude|codex] [--only read,bash]
@@ -28,7 +30,7 @@ from model import Call, Model, results  # noqa: E402
 PATIENCE = 240
 CODEX_MODEL = os.environ.get("CODEX_MODEL", "scripted")
 MIDDLE, END = "the middle of it", "the last line of it"
-SHOWN = 420  # characters of the beginning and of the end that are printed
+SHOWN = 420  # printed characters of the beginning and of the end
 
 
 def environment(home, peers):
@@ -39,7 +41,7 @@ def environment(home, peers):
 
 
 def claude(peers, model, home):
-    """Claude Code: its command, and the environment on top."""
+    """Claude Code: its command, and the additional environment."""
     wrapper = peers / "agents/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs"
     command = [peers / "bin/node", wrapper, "-p", "Do what you are told.", "--output-format", "json", "--strict-mcp-config"]
     command += ["--allowedTools", "Read,Bash,Grep,Glob,WebFetch"]
@@ -49,7 +51,7 @@ def claude(peers, model, home):
 
 
 def codex(peers, model, home):
-    """Codex CLI: its command, and the environment on top. What a model may be shown depends on its name."""
+    """Codex CLI: its command, and the additional environment. The model's name decides what it may be shown."""
     (home / "config.toml").write_text(
         f'model = "{CODEX_MODEL}"\nmodel_provider = "scripted"\napproval_policy = "never"\nsandbox_mode = "danger-full-access"\n'
         f'[model_providers.scripted]\nname = "scripted"\nbase_url = "{model.url}/v1"\nenv_key = "MODEL_KEY"\nwire_api = "responses"\n'
@@ -63,7 +65,7 @@ CLIENTS = {"claude": claude, "codex": codex}
 
 
 class Lab:
-    """One client, and a folder of files to call its tools on."""
+    """One client, and a folder of files for its tools."""
 
     def __init__(self, peers, client, work):
         self.peers, self.client, self.work = peers, client, work
@@ -71,7 +73,7 @@ class Lab:
         self.files.mkdir()
 
     def run(self, calls):
-        """What the model is shown of each call, in order."""
+        """Returns what the model is shown of each call, in order."""
         home = Path(tempfile.mkdtemp(dir=self.work))
         with Model([Call(tool, arguments) for tool, arguments in calls]) as model:
             command, more = CLIENTS[self.client](self.peers, model, home)
@@ -79,7 +81,7 @@ class Lab:
             ended = subprocess.run(
                 command, cwd=self.files, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False
             )
-            # As it was when it was new: a client may shorten what is old.
+            # Each result as in its first request: a client may shorten old results.
             shown = []
             for body in model.requests:
                 for text in results(body)[len(shown) :]:
@@ -89,13 +91,13 @@ class Lab:
         return shown + [""] * (len(calls) - len(shown))
 
     def cases(self, title, named):
-        """Calls by a name, and what is shown of each."""
+        """Makes named calls and prints what is shown of each."""
         print(f"\n## {self.client}: {title}\n")
         for (name, call), text in zip(named.items(), self.run(list(named.values())), strict=True):
             print(f"### {name}\n{len(text.encode())} bytes, {text.count(chr(10)) + 1} lines, whole: {is_whole(text)}\n{short(text)}\n", flush=True)
 
     def limit(self, title, call, low, high, tolerance):
-        """The largest size that comes whole, as far as `tolerance`. `call` makes a call of a size."""
+        """The largest size that comes whole, within `tolerance`. `call` makes a call of a size."""
         steps = 6
         while high - low > tolerance:
             sizes = sorted({low + (high - low) * step // (steps + 1) for step in range(1, steps + 1)} - {low, high})
@@ -112,7 +114,7 @@ class Lab:
         print(f"limit: {title}: whole at {low}, not at {high}", flush=True)
 
     def lines(self, size, width=50, name=None):
-        """A file of about `size` bytes in lines of `width`, its last line telling."""
+        """A file of about `size` bytes in lines of `width`, with a mark in its last line."""
         path = self.files / (name or f"lines-{size}-{width}.txt")
         words = random.Random(size)
         with path.open("w") as file:
@@ -132,7 +134,7 @@ class Lab:
         return str(path)
 
     def some_lines(self, count):
-        """A file of so many short lines."""
+        """A file of `count` short lines."""
         path = self.files / f"count-{count}.txt"
         half = "x\n" * (count // 2 - 1)
         path.write_text(half + MIDDLE + "\n" + half + END + "\n")
@@ -140,19 +142,19 @@ class Lab:
 
 
 def beside(body):
-    """What the client says beside the newest result: text in the same message."""
+    """What the client adds to the newest result: text in the same message."""
     last = (body.get("messages") or [{}])[-1].get("content")
     texts = [block["text"] for block in last if block.get("type") == "text"] if isinstance(last, list) else []
     return "".join(f"\n<beside> {text}" for text in texts)
 
 
 def is_whole(text):
-    """Whether a text is there with its middle and its end: clients cut the one or the other."""
+    """Whether a text has its middle and its end: clients cut one or the other."""
     return MIDDLE in text and END in text
 
 
 def short(text):
-    """The beginning and the end of a text, line ends kept visible."""
+    """The beginning and the end of a text, with visible line ends."""
     text, *notes = text.split("\n<beside> ")
     if notes:
         return "\n".join([short(text), *(f"beside: {note}" for note in notes)])
@@ -217,7 +219,7 @@ def bash(lab):
             "60 KB, then fails": run(f"cat {lab.lines(60_000)}; exit 3"),
             "killed": run("echo before; kill -9 $$"),
             "sleeps over its time": run("echo before; perl -e 'sleep 60'", timeout=3000),
-            # Bounded: what is moved to the background writes on until the client ends it.
+            # Bounded: a command moved to the background continues to write until the client ends it.
             "20 MB, over its time": run("yes | head -c 20000000; perl -e 'sleep 6'", timeout=3000),
         },
     )
@@ -260,7 +262,7 @@ def web(lab):
 
 
 def command_of(model):
-    """How a command is run: some models are given `exec_command`, some a program that may call it."""
+    """How to run a command: some models get `exec_command`, others a program that may call it."""
     if model == "scripted":
         return lambda cmd, **more: ("exec_command", {"cmd": cmd, **more})
 

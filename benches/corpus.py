@@ -1,9 +1,9 @@
-"""Logs to bench on: deterministic, realistic in shape, and quick to make at 1 GB.
+"""Logs for benchmarks: deterministic, realistic in shape, and quick to generate at 1 GB.
 
-One block of about 4 MiB is built line by line (mixed templates, levels, ids, durations, now and then a stack trace;
+One block of about 4 MiB is built line by line (mixed templates, levels, ids, durations, occasionally a stack trace;
 about 130 bytes a line). Each further block is that block with its digits exchanged, by one `bytes.translate` per
-block, so that no block repeats another: the minute, day and hour move on, and ids and durations are permuted. Lines
-planted at block boundaries give the rare literal. Same seed, same bytes, on every machine.
+block, so that no block repeats another: the minute, day and hour advance, and ids and durations are permuted. Lines
+planted at block boundaries contain the rare literal. Same seed, same bytes, on every machine.
 
 `python3 corpus.py FILE MEGABYTES` makes one by hand.
 """
@@ -16,13 +16,13 @@ VERSION = 1  # part of the file names: raise it whenever the bytes change
 BLOCK_BYTES = 4 << 20
 SEED = 4217
 
-# In the block, these bytes stand for digits that each block fills in by itself.
+# Placeholder bytes in the block for digits that each block fills in.
 CLOCK = bytes(range(0x80, 0x86))  # day, hour, minute: two digits each
 DIGITS = bytes(range(0x90, 0x9A))
 HEX_DIGITS = bytes(range(0xA0, 0xB0))
 
 RARE = b"2026-03-01T00:00:59.999Z ERROR ledger  reconciliation aborted code=E4217 shard-12 expected=118 found=117 operator action required\n"
-RARE_BLOCKS = (3, 17, 29)  # and every 64th: all sizes have a few
+RARE_BLOCKS = (3, 17, 29)  # and every 64th, so that logs of all sizes have a few
 
 
 class Filler:
@@ -111,7 +111,7 @@ def filled(block, index):
 
 
 def ensure(directory, megabytes):
-    """The path of the log of that size, made now if it is not there yet."""
+    """The path of the log of this size, which is generated if it does not exist."""
     path = os.path.join(directory, f"log-v{VERSION}-{megabytes}m.log")
     if os.path.exists(path):
         return path

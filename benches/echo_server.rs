@@ -1,32 +1,33 @@
-//! The cheapest honest MCP server: what a relay is measured against.
+//! A minimal MCP server as the baseline for the cost of a relay.
 //!
 //! - `echo_server`: on standard streams.
-//! - `echo_server --http [--sse]`: Streamable HTTP on a free port of loopback, which it prints; answers are JSON bodies,
-//!   or streams of events.
-//! - `echo_server --print MB`: the result of `big` with so many MB, as it is in an answer, for whoever hashes it.
+//! - `echo_server --http [--sse]`: Streamable HTTP on a free port of loopback, which it prints;
+//!   answers are JSON bodies, or event streams.
+//! - `echo_server --print MB`: prints the result of `big` with this many MB, as it is in an answer,
+//!   so that it can be hashed.
 //!
-//! Two tools: `small` answers with a result of about 1 KB, `big` with 1 MB of log text, or `{"mb": N}` times that. Each
-//! is assembled once, when it is first asked for, so that a round trip costs two writes and not the server's own work; a
-//! server written in a script language would hide the relay behind its own hundreds of microseconds. Many MB are the same
-//! block over and over, so that a gigabyte takes no memory here either.
-//! Std only, built by `run.sh` with `rustc -O`.
+//! It has two tools: `small` answers with a result of about 1 KB, `big` with 1 MB of log text, or
+//! `{"mb": N}` times that. Each result is assembled once, at its first call, so that a round trip
+//! costs two writes and no other work of the server; a server in a scripting language would hide
+//! the relay behind its own hundreds of microseconds. Many MB are the same block repeated, so that
+//! a gigabyte takes no memory here either. Std only, built by `run.sh` with `rustc -O`.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::LazyLock;
 use std::thread;
 
-/// Text bytes of the `small` tool's answer: with what is around it, about 1 KB.
+/// Text bytes of the `small` tool's answer: about 1 KB with its envelope.
 const SMALL_TEXT_BYTES: usize = 900;
 /// Text bytes of the `big` tool's answer: far over any default offload limit.
 const BIG_TEXT_BYTES: usize = 1_000_000;
-/// Messages up to this size go out in one write.
+/// Messages up to this many bytes are sent in one write.
 const ONE_WRITE: usize = 2 << 20;
 const TOOLS: &str = r#"{"tools":[{"name":"small","description":"A short answer","inputSchema":{"type":"object"}},{"name":"big","description":"A long log","inputSchema":{"type":"object"}}]}"#;
 const BEFORE: &str = r#"{"content":[{"type":"text","text":""#;
 const AFTER: &str = r#""}],"isError":false}"#;
 
-/// Log text as it stands in JSON.
+/// Log text, escaped for JSON.
 static SMALL: LazyLock<String> = LazyLock::new(|| log_text(SMALL_TEXT_BYTES).replace('\n', "\\n"));
 static BIG: LazyLock<String> = LazyLock::new(|| log_text(BIG_TEXT_BYTES).replace('\n', "\\n"));
 
@@ -46,7 +47,7 @@ fn main() -> io::Result<()> {
     }
 }
 
-/// A message: some bytes, a block as often as is wanted, some bytes.
+/// A message: `before`, then `block` repeated `times` times, then `after`.
 struct Reply {
     before: String,
     block: &'static str,
@@ -64,7 +65,7 @@ impl Reply {
         }
     }
 
-    /// A result of one text.
+    /// A result with one text.
     fn text(before: String, block: &'static str, times: usize, after: &str) -> Self {
         Self {
             before: before + BEFORE,
@@ -104,7 +105,7 @@ fn on_streams() -> io::Result<()> {
     }
 }
 
-/// Writes `head`, the message and `end`: in one go where they are not large.
+/// Writes `head`, the message and `end`, in one write unless the message is large.
 fn send(
     to: &mut impl Write,
     buffer: &mut Vec<u8>,
@@ -134,7 +135,7 @@ fn on_http(events: bool) -> io::Result<()> {
     println!("http://{}/mcp", listener.local_addr()?);
     loop {
         let (stream, _) = listener.accept()?;
-        // A client that goes away is no error here.
+        // A client that disconnects is not an error here.
         thread::spawn(move || drop(connection(stream, events)));
     }
 }
@@ -182,7 +183,8 @@ fn connection(stream: TcpStream, events: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// The method of the next request, whose body is left in `body`; `None` at the end of the connection.
+/// Reads the next request and puts its body into `body`; returns its method, or `None` at the end
+/// of the connection.
 fn request(input: &mut impl BufRead, body: &mut Vec<u8>) -> io::Result<Option<String>> {
     let mut line = String::new();
     if input.read_line(&mut line)? == 0 {
@@ -252,7 +254,8 @@ fn log_text(bytes: usize) -> String {
     text
 }
 
-/// The raw text of `key`'s value in a JSON object, strings with their quotes. Enough JSON for well-formed frames.
+/// Returns the raw text of `key`'s value in a JSON object; strings keep their quotes. It parses
+/// only enough JSON for well-formed frames.
 fn field<'a>(object: &'a str, key: &str) -> Option<&'a str> {
     let bytes = object.as_bytes();
     let mut at = skip_space(bytes, 0);
@@ -285,7 +288,7 @@ fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The position after the JSON value that starts at `at`.
+/// Returns the position after the JSON value that starts at `at`.
 fn skip_value(bytes: &[u8], mut at: usize) -> usize {
     let (mut depth, mut in_string) = (0_u32, false);
     while let Some(&byte) = bytes.get(at) {

@@ -1,7 +1,7 @@
-"""Bench of extraction: what planning and reading in chunks cost beside the model.
+"""Benchmark of extraction: the cost of planning and reading in chunks, apart from the model.
 
-Both are in process, with a model that is told what to say. There is no rival that does the same; the floor beside the plan
-is `wc -l` over the same bytes, beside the speed-up it is 4, the chunks that are read at once.
+Both run in process, with a scripted model. No rival does the same; the baseline of the plan is `wc -l` over the same
+bytes, and the limit of the speed-up is 4, the number of chunks that are read in parallel.
 """
 
 import json
@@ -12,8 +12,8 @@ import outline
 from harness import MB, Failed, median, run, seconds
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-CALLS = 500  # a second, without a model's time
-SPEED_UP = 3.8  # of four at once
+CALLS = 500  # a second, without the model's time
+SPEED_UP = 3.8  # of four in parallel
 
 
 def example(name):

@@ -1,8 +1,8 @@
 """The rival gateway: FastMCP's own proxy, as its documentation sets it up, in front of one server.
 
-Run by the Python that has FastMCP: `python fastmcp_proxy.py CMD ARG…` on stdio, before a stdio server;
-`python fastmcp_proxy.py --http PORT URL` by HTTP, before an HTTP server. No banner and no log lines, which would cost
-it time that a user need not pay.
+Runs in the Python that has FastMCP: `python fastmcp_proxy.py CMD ARG…` on stdio, in front of a stdio server;
+`python fastmcp_proxy.py --http PORT URL` over HTTP, in front of an HTTP server. Without banner and log lines,
+which would cost it time that a user can save.
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""Benches 1 to 3: looking things up in a stored log, and storing one. Commands against commands, but for the first page
-of a `grep`, which a library or a gateway answers without being started.
+"""Benchmarks 1 to 3: look-ups in a stored log, and storing one. They compare commands with commands, except for the
+first page of a `grep`, which a library or a gateway answers without a process start.
 
-Each figure is checked before it is timed: `grep` counts what `rg -c` counts, `read` gives the lines that `sed` gives,
-a stored artifact has the SHA-256 of its source. A wrong answer has no speed.
+Each result is checked before it is timed: `grep` counts what `rg -c` counts, `read` prints the lines that `sed` prints,
+a stored artifact has the SHA-256 of its source. A wrong answer gets no figure.
 """
 
 import json
@@ -23,7 +23,7 @@ PATTERNS = (  # what it is, regex, extra option
     ("no match", "zqx-not-here", None),
 )
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PAGE_MATCHES = 50  # what grep shows unless told, here and in the example `first_page`
+PAGE_MATCHES = 50  # the default of grep, here and in the example `first_page`
 LINES = 40
 PEAK_LIMIT = 64 * MB
 
@@ -50,8 +50,8 @@ def grep(env, report, stored, rounds):
     """The first page and the count of all matches, against a full count and against printing every match.
 
     The fastest of rg's three is the rival: a full count is the least that "how many are there" can cost, and rg
-    prints nothing for it. All read from the page cache, where the log and its stored copy may lie in folios of different
-    size, which costs up to half as much again; so rg counts in the log and in the very file that spillgate reads."""
+    prints nothing for it. All read from the page cache, where the log and its stored copy may be in folios of different
+    sizes, which can cost half as much again; so rg counts both in the log and in the same file that spillgate reads."""
     for what, pattern, option in PATTERNS:
         operation = f"grep {what}, {stored.name}"
         report.attempt(operation, one_grep, env, report, stored, rounds, operation, pattern, [option] if option else [])
@@ -75,8 +75,8 @@ def one_grep(env, report, stored, rounds, operation, pattern, options):
 
 
 def first_page(env, report, stored, rounds):
-    """What a model waits for: the first page of a pattern that is everywhere. In process, from the opening of the
-    artifact to the page, without a count of all matches. The rival has to be spawned, which is its way to be used."""
+    """What a model waits for: the first page of a frequent pattern. In process, from opening the artifact to the page,
+    without a count of all matches. The rival has to be spawned, because that is how it is used."""
     example = ["cargo", "run", "--release", "--locked", "--quiet", "-p", "spillgate-lookup", "--example", "first_page", "--"]
     ended = subprocess.run([*example, "--store", stored.store, stored.handle, COMMON], cwd=ROOT, capture_output=True, text=True)
     if ended.returncode:
@@ -89,8 +89,8 @@ def first_page(env, report, stored, rounds):
 
 
 def gateway_page(env, report, stored, rounds):
-    """The same page from a gateway that already runs: with the round trip over the pipes, and with the count of all
-    matches, which the gateway's tool always gives."""
+    """The same page from a running gateway: with the round trip over the pipes, and with the count of all matches,
+    which the gateway's tool always returns."""
     gateway = [env.binary, "mcp", "--store", stored.store, "--", env.tool("echo_server")]
     question = json.dumps({"handle": stored.handle, "pattern": COMMON})
     series = call_series(env, "spillgate_grep", 3, 20, gateway, question)
@@ -107,7 +107,7 @@ def rg_page(stored):
 
 
 def read_end(env, report, stored, rounds):
-    """The last 40 lines, asked for by number as a model does after a `grep`. `tail -n 40` is shown beside: it is what a
+    """The last 40 lines, requested by number as a model does after a `grep`. `tail -n 40` is also shown: it is what a
     shell has for the very end of a file, and it helps for no other line."""
     last = stored.line_count()
     first = last - LINES + 1
@@ -136,7 +136,7 @@ def version_time(env):
 
 
 def places(env, report, needed):
-    """Name → scratch folder: the ordinary disk, and memory where there is room for it (disks differ, memory does not)."""
+    """Name → scratch folder: the ordinary disk, and memory if there is enough (disks differ, memory does not)."""
     found = {"disk": os.path.join(env.scratch, "capture")}
     shm = "/dev/shm"
     if os.path.isdir(shm) and shutil.disk_usage(shm).free > 2 * needed and available_bytes() > 3 * needed:
@@ -155,8 +155,8 @@ def capture(env, report, megabytes, rounds):
     """Storing a log, with its hash, from a file on stdin and from a command's pipe.
 
     The rival is `cat > file && sync file`, which makes the same promise (on disk when it returns) without a hash, an
-    index or a view; plain `cat > file` and the hash alone (`openssl` knows the processor's SHA instructions, `sha256sum`
-    often does not) are shown as what each half costs by itself."""
+    index or a view; plain `cat > file` and the hash alone (`openssl` uses the processor's SHA instructions, `sha256sum`
+    often does not) show what each half costs by itself."""
     source = corpus.ensure(env.cache, megabytes)
     size, digest = os.path.getsize(source), output(env, ["sha256sum", source]).split()[0].decode()
     for place, folder in places(env, report, size).items():
@@ -181,7 +181,7 @@ def capture_variants(env, source, digest, folder):
     def timed(command, stdin=None, check=False):
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(folder)
-        os.sync()  # nobody pays for the writes of the one before
+        os.sync()  # no run pays for the writes of the previous one
         answer = os.path.join(env.scratch, "stdout")
         took = run(env, command, stdin, answer).seconds
         if check:
@@ -204,8 +204,8 @@ def capture_variants(env, source, digest, folder):
 
 
 def peak_memory(env, report, megabytes):
-    """Peak resident memory of the capturing process while 2 GB come in: as log, and as one line that never ends (the
-    case that breaks a line buffer). The producer is another process and not counted."""
+    """Peak resident memory of the capturing process while 2 GB come in: as a log, and as one endless line (the case
+    that breaks a line buffer). The producer is another process and not counted."""
     log = corpus.ensure(env.cache, min(megabytes, 1024))
     twice = f'cat "$1" "$1" | head -c {2 * megabytes}M' if megabytes <= 1024 else 'cat "$1" "$1"'
     one_line = f"head -c {2 * megabytes}M /dev/zero | tr '\\0' x"
@@ -239,4 +239,4 @@ def captured_peak(env, door, producer, store):
         os.close(reader)
         if writer is not None:
             os.close(writer)
-        os.waitpid(feeding, 0)  # with nobody reading, a broken pipe ends it
+        os.waitpid(feeding, 0)  # without a reader, a broken pipe ends it

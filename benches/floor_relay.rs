@@ -1,20 +1,20 @@
-//! The floor under every relay: two threads that move bytes and look at none of them.
+//! The minimal cost of a relay: two threads that move bytes and look at none of them.
 //!
 //! - `floor_relay CMD…` spawns CMD and copies stdin to it and its stdout back, 64 KB at a time.
-//! - `floor_relay --tcp HOST:PORT` does the same between the connections that it takes and those that it makes; it
-//!   prints where it listens.
+//! - `floor_relay --tcp HOST:PORT` does the same between the connections that it accepts and those
+//!   that it opens; it prints its address.
 //!
-//! What a round trip through it costs more than a direct one is the price of two extra hops and two extra wake-ups on
-//! this machine; no relay that also reads the frames can be expected to cost less.
-//! A plain read/write loop, not `io::copy`, which would splice inside the kernel: a relay has to see the bytes.
-//! Std only, built by `run.sh` with `rustc -O`.
+//! The difference between a round trip through it and a direct one is the price of two extra hops
+//! and two extra wake-ups on this machine; no relay that also reads the frames can cost less. It
+//! uses a plain read/write loop, not `io::copy`, which would splice inside the kernel: a relay has
+//! to see the bytes. Std only, built by `run.sh` with `rustc -O`.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// Linux' default pipe capacity: one read takes all that a full pipe holds.
+/// Linux' default pipe capacity: one read empties a full pipe.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 fn main() -> io::Result<()> {
@@ -33,7 +33,7 @@ fn main() -> io::Result<()> {
         .spawn()?;
     let to_child = child.stdin.take().expect("stdin was piped above");
     let mut from_child = child.stdout.take().expect("stdout was piped above");
-    // Not joined: when the child is done, a stdin that stays open must not keep this process alive.
+    // Not joined: when the child has ended, an open stdin must not keep this process alive.
     thread::spawn(move || pump(&mut io::stdin(), to_child));
     pump(&mut from_child, io::stdout().lock())?;
     child.wait().map(|_| ())
@@ -50,7 +50,7 @@ fn tcp(to: &str) -> io::Result<()> {
         }
         for (mut from, to) in [(client.try_clone()?, server.try_clone()?), (server, client)] {
             thread::spawn(move || {
-                // Either end may go away, which ends the other.
+                // Either end may close, which closes the other.
                 drop(pump(&mut from, &to));
                 drop(to.shutdown(Shutdown::Write));
             });

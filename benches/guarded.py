@@ -1,7 +1,7 @@
-"""Bench 6: the guarded tools, as a client calls them from `spillgate tools`, against the commands that a shell has.
+"""Benchmark 6: the guarded tools, as a client calls them from `spillgate tools`, against the commands of a shell.
 
-The server runs already, as a client's does; the rivals have to be spawned, which is their way to be used. All trees and
-files are warm. Each answer is compared with the rival's before it is timed: the same files, the same lines."""
+The server already runs, as a client's does; the rivals have to be spawned, because that is how they are used. All trees
+and files are warm. Each answer is compared with the rival's before it is timed: the same files, the same lines."""
 
 import json
 import os
@@ -12,9 +12,9 @@ import time
 import corpus
 from harness import Failed, interleave, median, output, overlap, run, seconds
 
-NEAR = 1.5  # times the rival's, at most
-FILES = (60_000, 6_000)  # files of the text tree, and of --quick
-NAMES = (1_000_000, 50_000)  # files of the tree of names
+NEAR = 1.5  # at most this many times the rival's time
+FILES = (60_000, 6_000)  # files of the text tree, in full and with --quick
+NAMES = (1_000_000, 50_000)  # files of the tree of names, in full and with --quick
 ENDINGS = ("rs", "py", "txt", "md", "toml")
 PAGE_LINES = 20
 QUESTIONS = (  # what it is, arguments, options of rg
@@ -96,7 +96,7 @@ def complete(folder, make):
 
 
 def text_tree(env):
-    """A log of 1 GB cut at its lines into 60,000 files."""
+    """A log of 1 GB, cut between lines into 60,000 files."""
     count = FILES[env.quick]
     log = corpus.ensure(env.cache, 128 if env.quick else 1024)
     share = os.path.getsize(log) // count + 1
@@ -127,7 +127,7 @@ def name_tree(env):
 
 
 def near(report, operation, rival_name, ours, rival):
-    """A row whose goal is to be near the rival."""
+    """A row with the goal to be near the rival."""
     ratio = median(rival) / median(ours)
     report.row(operation, seconds(median(ours)), f"{rival_name} {seconds(median(rival))}", ratio, f"≤ {NEAR}× {rival_name}",
                ratio >= 1 / NEAR, "within noise" if overlap(ours, rival) else "")
@@ -182,7 +182,7 @@ def one_glob(env, report, tools, fd, root, operation, arguments, rounds):
 
 
 def read(env, report, rounds):
-    """The last 20 lines, by number: the first time, when the file's lines are not known, and again."""
+    """The last 20 lines, by number: the first time, when the file's lines are unknown, and again."""
     log = corpus.ensure(env.cache, 128 if env.quick else 1024)
     with open(log, "rb") as file:
         total = sum(block.count(b"\n") for block in iter(lambda: file.read(4 << 20), b""))

@@ -1,9 +1,9 @@
-"""What all benches share: run a command and time it, interleave rivals, hold the table.
+"""The parts that all benchmarks share: running and timing commands, interleaving rivals, the table.
 
 Commands are started with `posix_spawn` (no copy of this process, about half a millisecond) and timed from before the
-spawn to after the reaping, the way a shell's user waits for them. Rivals take turns inside each round, in reversed
-order every second round, after one round that is thrown away: what the machine does meanwhile hits all alike, caches
-are warm for all. Medians, because the noise of a shared machine is one-sided.
+spawn to after the reaping, as a shell's user waits for them. Rivals take turns inside each round, in reversed order
+every second round, after one round that is discarded: other load on the machine affects all alike, and caches are warm
+for all. Figures are medians, because the noise of a shared machine is one-sided.
 """
 
 import os
@@ -14,16 +14,16 @@ import time
 
 MB = 1_000_000
 GB = 1_000_000_000
-TIMEOUT_S = 300  # a command that takes longer hangs
+TIMEOUT_S = 300  # a command that takes longer counts as hung
 
 
 class Failed(Exception):
-    """A command under test went wrong; its row says so and the other rows go on."""
+    """A command under test failed; its row says so and the other rows continue."""
 
 
 class Env:
-    """Where things are, and the bare environment that every command gets: no user configuration, no UTF-8 cost for
-    the rivals (`LC_ALL=C` is the faster setting for sed, tail and head), no way off this machine."""
+    """Paths, and the bare environment of every command: no user configuration, no UTF-8 cost for the rivals (`LC_ALL=C`
+    is the faster setting for sed, tail and head), no network beyond this machine."""
 
     def __init__(self, binary, tools, cache, scratch, quick, fastmcp_python):
         self.binary, self.tools, self.cache, self.scratch = binary, tools, cache, scratch
@@ -40,14 +40,14 @@ class Env:
 
 
 class Ended:
-    """A finished command: wall seconds, exit code, peak memory of its own process in bytes (when it was watched)."""
+    """A finished command: wall seconds, exit code, peak memory of its own process in bytes (if it was watched)."""
 
     def __init__(self, seconds, code, peak_bytes):
         self.seconds, self.code, self.peak_bytes = seconds, code, peak_bytes
 
 
 def start(env, command, stdin=None, stdout=None):
-    """Spawns with stdin and stdout as path, descriptor or nothing (/dev/null); stderr into a scratch file. A pid."""
+    """Spawns a command: stdin and stdout are a path, a descriptor or /dev/null, stderr a scratch file. Returns the pid."""
     actions = [(os.POSIX_SPAWN_OPEN, 2, os.path.join(env.scratch, "stderr"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)]
     for target, wanted, flags in ((0, stdin, os.O_RDONLY), (1, stdout, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)):
         if isinstance(wanted, int):
@@ -71,9 +71,9 @@ def run(env, command, stdin=None, stdout=None, ok=(0,)):
 
 
 def run_watched(env, command, stdin=None, stdout=None):
-    """Like `run`, and reads the peak memory of the process every few milliseconds until its end.
+    """Runs a command as `run` does, and reads its peak memory every few milliseconds until its end.
 
-    From `VmHWM` and not from `ru_maxrss`, which counts the spawning process's memory too."""
+    It uses `VmHWM`, because `ru_maxrss` includes the spawning process's memory."""
     begin, peak = time.perf_counter(), 0
     pid = start(env, command, stdin, stdout)
     while True:
@@ -87,12 +87,12 @@ def run_watched(env, command, stdin=None, stdout=None):
 
 
 def end(pid):
-    """Ends one process that was started here; its own children end when their pipes close."""
+    """Ends a process that was started here; its own children end when their pipes close."""
     os.kill(pid, signal.SIGKILL)
 
 
 def status_kb(pid, field):
-    """A memory field of /proc/PID/status in KB; 0 when the process is past having memory."""
+    """A memory field of /proc/PID/status in KB; 0 if the process has already released its memory."""
     with open(f"/proc/{pid}/status") as lines:
         return next((int(line.split()[1]) for line in lines if line.startswith(field + ":")), 0)
 
@@ -129,14 +129,14 @@ median = statistics.median
 
 
 def overlap(ours, theirs):
-    """Whether the middle halves of two series touch: then their medians' difference is noise."""
+    """Whether the middle halves of two series overlap: then the difference of their medians is noise."""
     low_ours, *_, high_ours = statistics.quantiles(ours, n=4) if len(ours) > 1 else ours * 2
     low_theirs, *_, high_theirs = statistics.quantiles(theirs, n=4) if len(theirs) > 1 else theirs * 2
     return low_ours <= high_theirs and low_theirs <= high_ours
 
 
 def seconds(value):
-    """A duration in the unit that reads best."""
+    """A duration in the most readable unit."""
     for unit, factor in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
         if abs(value) * factor >= 1:
             return f"{value * factor:,.{0 if abs(value) * factor >= 100 else 1 if abs(value) * factor >= 10 else 2}f} {unit}"
@@ -144,7 +144,7 @@ def seconds(value):
 
 
 class Report:
-    """The table of figures and goals, and below it whatever helps to read them. Printed as it grows, on stderr."""
+    """The table of figures and goals, and below it notes on them. Printed on stderr as it grows."""
 
     HEAD = ("operation", "spillgate", "rival", "ratio", "goal", "met?")
 
@@ -152,7 +152,7 @@ class Report:
         self.rows, self.notes, self.details, self.progress = [], [], [], progress
 
     def row(self, operation, ours, rival, ratio, goal="", met=None, excuse=""):
-        """`met`: None where there is no goal. `excuse`: what this run itself can say about a miss."""
+        """`met`: None without a goal. `excuse`: this run's explanation of a missed goal."""
         verdict = "" if met is None else "yes" if met else f"missed ({excuse})" if excuse else "missed"
         cells = (operation, ours, rival, ratio if isinstance(ratio, str) else times(ratio), goal, verdict)
         self.rows.append(cells)
@@ -163,7 +163,7 @@ class Report:
         self.progress(f"  {operation}: FAILED: {why}")
 
     def attempt(self, operation, bench, *arguments):
-        """Runs a bench; when it fails, its row says so and the others go on."""
+        """Runs a benchmark; if it fails, its row says so and the others continue."""
         try:
             bench(*arguments)
         except Failed as why:

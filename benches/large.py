@@ -1,8 +1,8 @@
-"""Benches of large results through the gateway: how fast 16 MB are, and how much memory 1 GB takes.
+"""Benchmarks of large results through the gateway: the time for 16 MB, and the memory for 1 GB.
 
-16 MB are called for by `rtt` as small results are (see `relay`). 1 GB is called for from here, by a client that keeps
-nothing of it: the peak is the gateway's alone, as the kernel notes it (`VmHWM`). What arrives and what is stored is
-compared with the server's bytes by its SHA-256.
+`rtt` requests the 16 MB as it does small results (see `relay`). A client in this file requests the 1 GB and keeps
+nothing of it: the peak is that of the gateway alone, as the kernel records it (`VmHWM`). What arrives and what is
+stored is compared with the server's bytes by SHA-256.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ OFFLOAD_OFF = "spillgate, offload off"
 
 
 def throughput(env, report):
-    """16 MB that pass under a raised limit, and that are offloaded."""
+    """16 MB that pass under a raised limit, and 16 MB that are offloaded."""
     without_rival(env, report)
     store = os.path.join(env.scratch, "throughput-store")
     commands = variants(env, store)
@@ -60,7 +60,7 @@ def rates(env, report, series, how):
 
 
 def peak_memory(env, report):
-    """The way of 1 GB: from each kind of server into the store, and on to a client."""
+    """1 GB from each kind of server into the store, and on to a client."""
     megabytes = 128 if env.quick else 1000
     result, frame = hashes(env, megabytes)
     size = "1 GB" if megabytes == 1000 else f"{megabytes} MB"
@@ -79,7 +79,7 @@ def peak_memory(env, report):
 
 
 def hashes(env, megabytes):
-    """SHA-256 of the result that the server gives, and of the message that it is in."""
+    """SHA-256 of the server's result, and of the message that contains it."""
     result, frame = hashlib.sha256(), hashlib.sha256(b'{"jsonrpc":"2.0","id":1,"result":')
     with subprocess.Popen([env.tool("echo_server"), "--print", str(megabytes)], stdout=subprocess.PIPE) as printing:
         while block := printing.stdout.read(BLOCK):
@@ -90,7 +90,7 @@ def hashes(env, megabytes):
 
 
 def one_peak(env, report, what, server, client, megabytes, want, store):
-    """One result on its way; what came out at its end must be what went in."""
+    """Sends one result through the gateway; it must come out unchanged."""
     echo = env.tool("echo_server")
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "big", "arguments": {"mb": megabytes}}}
     with contextlib.ExitStack() as open_:
@@ -136,7 +136,7 @@ def say(process, message):
 
 
 def to_client(env, way, call, store):
-    """A client by HTTP, to which the result passes whole: SHA-256 of the message as it came, peak, seconds."""
+    """A client over HTTP, which gets the result whole: SHA-256 of the received message, peak, seconds."""
     with gateway(env, ["--store", store, *UNLIMITED, *way]) as served:
         host, _, port = served.authority.partition(":")
         connection = http.client.HTTPConnection(host, int(port), timeout=TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""Runs the benches that were asked for and writes the table. Started by `run.sh`, which builds what this needs."""
+"""Runs the requested benchmarks and writes the table. Started by `run.sh`, which builds what this needs."""
 
 import argparse
 import os
@@ -51,12 +51,12 @@ def first_line(*command):
 
 
 def load():
-    """Runnable processes of the last minute: over 1 before a bench starts, others were at work here too."""
+    """Runnable processes of the last minute: over 1 before a benchmark starts means that other programs ran."""
     return f"{os.getloadavg()[0]:.2f}"
 
 
 def machine(env):
-    """What one must know to compare figures: they hold for this machine and this run only."""
+    """The context of the figures: they hold for this machine and this run only."""
     with open("/proc/cpuinfo") as lines:
         model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -120,7 +120,7 @@ def sections(env, report, wanted):
 
 def main():
     given = arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the scratch folders go in that case too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the scratch folders are removed in this case, too
     scratch = tempfile.mkdtemp(prefix="scratch-", dir=given.cache)
     env = Env(given.binary, given.tools, given.cache, scratch, given.quick, given.fastmcp)
     report = Report(progress)

@@ -1,7 +1,7 @@
-"""Bench of outlines: how fast the shape of a stored result is found, in process, over all of its 100 MB.
+"""Benchmark of outlines: the speed of finding the shape of a stored result of 100 MB, in process.
 
 The time is that of the outline alone, the best of some runs, and the speed is in bytes of the view that it reads. The
-floor beside it is `wc -l`, which does nothing but count newlines, by one thread; there is no rival that does the same.
+baseline is `wc -l`, which only counts newlines, in one thread; no rival does the same.
 """
 
 import json
@@ -20,7 +20,7 @@ SMALL_LOG_MS = 3
 
 
 def issue(r, number):
-    """As an issue tracker's API gives them."""
+    """Issues as an issue tracker's API returns them."""
     who = r.choice(("octocat", "hubot", "mona", "defunkt"))
     return {
         "url": f"https://api.example.com/repos/o/r/issues/{number}", "id": 1_000_000 + number * 37, "number": number,
@@ -48,7 +48,7 @@ def csv_pieces(r):
 
 
 def generated(directory, kind):
-    """The path of a corpus, made now if it is not there yet: the same bytes on every machine."""
+    """The path of a corpus, which is generated if it does not exist: the same bytes on every machine."""
     if kind == "log":
         return corpus.ensure(directory, 100)
     path = os.path.join(directory, f"outline-v{VERSION}.{kind}")
@@ -75,7 +75,7 @@ def figures(path, runs):
     return lines, json.loads(last)
 
 
-# What an outline of each corpus must tell, or its speed is none.
+# What the outline of each corpus must contain for its speed to count.
 TOLD = {"log": "levels: ", "json": ".state: string (2 distinct", "csv": "region: text (3 distinct"}
 
 

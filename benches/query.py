@@ -1,7 +1,7 @@
-"""Bench 6: jq filters over a stored JSON document of 100 MB, against Debian's jq and against jaq.
+"""Benchmark 6: jq filters over a stored JSON document of 100 MB, against Debian's jq and against jaq.
 
-A path at the front of a filter is followed in the bytes; anything else is jaq's own work, in a process of its own.
-Each answer is compared with jq's before it is timed. Peak memory is that of all processes of a command together.
+A path at the front of a filter is followed in the bytes; jaq runs the rest, in a process of its own. Each answer is
+compared with jq's before it is timed. Peak memory is that of all processes of a command together.
 """
 
 import json
@@ -25,7 +25,7 @@ FILTERS = (
 
 
 def document(cache):
-    """The path of the document, made now if it is not there yet."""
+    """The path of the document, which is generated if it does not exist."""
     path = os.path.join(cache, f"records-v{corpus.VERSION}-{RECORDS}.json")
     if os.path.exists(path):
         return path
@@ -76,7 +76,7 @@ def one_query(env, report, rounds, operation, filter, is_path, path, jaq, ours):
 
 
 def same(page, wanted):
-    """Whether jq's results begin with the page; numbers are compared by value, for jq 1.6 rewrites them."""
+    """Whether jq's results begin with the page; numbers are compared by value, because jq 1.6 rewrites them."""
     ours, theirs = page.splitlines(), wanted.splitlines()
     return all(json.loads(a) == json.loads(b) for a, b in zip(ours, theirs)) and len(ours) <= len(theirs)
 
@@ -91,6 +91,6 @@ def peak(command):
                 everyone = [process.pid, *map(int, children.read().split())]
             largest = max(largest, sum(status_kb(pid, "VmRSS") for pid in everyone) * 1024)
         except OSError:
-            pass  # one of them ended just now
+            pass  # one of them has just ended
         time.sleep(0.002)
     return largest

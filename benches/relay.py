@@ -1,15 +1,15 @@
-"""Benches 4 and 5: what a gateway between an MCP client and its server costs, per call and at the start.
+"""Benchmarks 4 and 5: the cost of a gateway between an MCP client and its server, per call and at the start.
 
 The same client (`rtt`) talks to the same server (`echo_server`) directly, through `floor_relay` (two threads that only
 move bytes), through `spillgate mcp` and through FastMCP's proxy, in rounds that take turns: over standard streams
 (`relay`), and over Streamable HTTP on either side of the gateway (`relay-http`). "Added" is the difference to the direct
 round trip of the same round.
 
-A round trip of a few microseconds is mostly the scheduler's choice of core: on one core a wake-up is cheap, across the
-cores of a virtual machine it may cost twenty times as much, and left alone the scheduler picks one or the other from
-start to start. So small calls are measured in three placements: all processes on one core (what the relay's own work
-costs), the client on one core and everything else on another (a client that is busy itself), and free to move (what
-chance gives). The floor relay shows how much of each figure no relay could avoid.
+The time of a round trip of a few microseconds depends mostly on the scheduler's choice of cores: on one core a wake-up
+is cheap, across the cores of a virtual machine it may cost twenty times as much, and by itself the scheduler picks one
+or the other in each run. So small calls are measured in three placements: all processes on one core (the relay's own
+work), the client on one core and everything else on another (a client that is busy itself), and free to move (the
+scheduler's choice). The floor relay shows how much of each figure no relay could avoid.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from harness import MB, Failed, interleave, median, output, seconds, times
 from serving import Rival, Serving, gateway
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HUGE = "10000000000"  # a limit that nothing reaches: the gateway only relays
+HUGE = "10000000000"  # a limit that no result reaches, so that the gateway only relays
 UNLIMITED = ["--max-tokens", HUGE, "--max-bytes", HUGE]
 RSS_LIMIT = 15 * MB
 START_LIMIT = 0.020
@@ -45,7 +45,7 @@ def variants(env, store):
 
 @contextlib.contextmanager
 def sites(env, store, prefix=(), arguments=()):
-    """Name → URL: the server, and everything in front of it, by HTTP."""
+    """Name → URL: the server, and each relay in front of it, over HTTP."""
     with contextlib.ExitStack() as open_:
         echo = open_.enter_context(Serving(env, [*prefix, env.tool("echo_server"), "--http"]))
         floor = open_.enter_context(Serving(env, [*prefix, env.tool("floor_relay"), "--tcp", echo.authority]))
@@ -86,7 +86,7 @@ def relay_http(env, report):
 
 
 def calls(env, is_slow=False):
-    """Calls of a series: those that warm up, and those that count. FastMCP by HTTP takes tens of milliseconds each."""
+    """Calls of a series: for warm-up, and counted. FastMCP over HTTP takes tens of milliseconds for each."""
     if is_slow:
         return (5, 30) if env.quick else (20, 200)
     return (50, 200) if env.quick else (300, 1000)
@@ -103,7 +103,7 @@ def on_cores(cores):
 
 
 def placements(report):
-    """Name, the client's cores, and the command prefix that puts the rest where it belongs."""
+    """Name, the client's cores, and the command prefix that places the other processes."""
     cores = sorted(os.sched_getaffinity(0))
     yield "one core", {cores[0]}, []
     if len(cores) > 1 and shutil.which("taskset"):
@@ -114,7 +114,7 @@ def placements(report):
 
 
 def small(env, report, series, how, where):
-    """Many short series of the quick ones; FastMCP, which takes seconds to start, gets few and the same length."""
+    """Runs many short series of the fast variants, and few of FastMCP, which takes seconds to start."""
     rival = {RIVAL: series.pop(RIVAL)} if RIVAL in series else {}
     t = interleave(series, (10 if env.quick else 40) if where == "free to move" else (4 if env.quick else 20), warm_up=False)
     t |= interleave(rival, 1 if env.quick else 4, warm_up=False)
@@ -143,7 +143,7 @@ def big(env, report, store):
 
 
 def check_sizes(t):
-    """What was to be offloaded was, and what was to pass is all there: of a speed without that there is nothing to say."""
+    """Checks that results were offloaded or passed whole as intended; otherwise the speed means nothing."""
     replies = {name: results[0]["reply_bytes"] for name, results in t.items()}
     if replies["spillgate"] > 10_000:
         raise Failed(f"a large result came through in {replies['spillgate']} bytes: not offloaded")
@@ -157,14 +157,14 @@ def call_series(env, tool, warmup, count, command, arguments="{}"):
 
 
 def site_series(env, tool, warmup, count, url, arguments="{}"):
-    """The same over HTTP."""
+    """A function that runs one series of calls over HTTP and returns what `rtt` measured."""
     return lambda: json.loads(output(env, [env.tool("rtt"), "http", tool, arguments, str(warmup), str(count), url]))
 
 
 def summarize(report, t, title):
     """Variant → p50, p99 and what it adds to either, in seconds: medians over the rounds. Added is the median difference
-    to the direct series of the same round, because the machine's mood changes between rounds; where the rounds do not
-    pair up (FastMCP), to the median of all direct ones. Leaves the detail table."""
+    to the direct series of the same round, because the machine's load changes between rounds; if rounds do not pair up
+    (FastMCP), to the median of all direct series. Also adds the detail table."""
     results, rows = {}, []
     for variant, rounds in t.items():
         result = {}
@@ -181,8 +181,8 @@ def summarize(report, t, title):
     return results
 
 def start(env, report):
-    """From the spawn of the gateway (which spawns the server) to its first answer, less the same without the gateway;
-    and what the gateway's own process holds in memory one second later."""
+    """The time from the spawn of the gateway (which spawns the server) to its first answer, minus the same without the
+    gateway; and the memory of the gateway's own process one second later."""
     store = os.path.join(env.scratch, "start-store")
     commands = variants(env, store)
 

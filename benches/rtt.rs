@@ -1,16 +1,19 @@
-//! The client of the relay benches: hand-assembled JSON-RPC frames over pipes or HTTP, one call in flight.
+//! The client of the relay benchmarks: hand-assembled JSON-RPC frames over pipes or HTTP, one call
+//! in flight.
 //!
-//! - `rtt calls TOOL ARGUMENTS WARMUP N CMD…`: handshake, then WARMUP + N calls of TOOL, which `tools/list` must name,
-//!   with the JSON object ARGUMENTS; prints one JSON object with the p50 and p99 round trip of the last N in
-//!   nanoseconds and the bytes of the last reply. The clock stops when the whole line is in memory, before anything is
-//!   checked: the client adds no parsing to what it measures.
-//! - `rtt http TOOL ARGUMENTS WARMUP N URL`: the same by Streamable HTTP, on one connection that is kept. The clock stops
-//!   when the whole response is in memory, be it a JSON body or a stream of events.
-//! - `rtt start IDLE_MS CMD…`: prints nanoseconds from before the spawn to the `initialize` reply, and the resident
-//!   memory of CMD's own process (not of its children) IDLE_MS after that, in KB.
+//! - `rtt calls TOOL ARGUMENTS WARMUP N CMD…`: makes the handshake, then WARMUP + N calls of TOOL,
+//!   which `tools/list` must name, with the JSON object ARGUMENTS. Prints one JSON object with the
+//!   p50 and p99 round trip of the last N in nanoseconds and the bytes of the last reply. The clock
+//!   stops when the whole line is in memory, before anything is checked: the client adds no parsing
+//!   to what it measures.
+//! - `rtt http TOOL ARGUMENTS WARMUP N URL`: does the same over Streamable HTTP, on one connection
+//!   that is kept. The clock stops when the whole response is in memory, whether a JSON body or an
+//!   event stream.
+//! - `rtt start IDLE_MS CMD…`: prints nanoseconds from before the spawn to the `initialize` reply,
+//!   and the resident memory of CMD's own process (not of its children) IDLE_MS after that, in KB.
 //!
-//! One process per series, so that the driver can interleave the variants in rounds.
-//! Std only, built by `run.sh` with `rustc -O`.
+//! One process per series, so that the driver can interleave the variants in rounds. Std only,
+//! built by `run.sh` with `rustc -O`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -19,7 +22,8 @@ use std::time::{Duration, Instant};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"rtt","version":"1"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-/// An id is looked for in this many bytes at either end of a reply: enough for every serializer's key order.
+/// The id is searched for in this many bytes at either end of a reply: enough for every
+/// serializer's key order.
 const ENVELOPE_BYTES: usize = 120;
 
 fn main() {
@@ -56,20 +60,20 @@ fn number(word: &str) -> usize {
     word.parse().expect("a whole number")
 }
 
-/// What is called: a server, or a relay in front of it.
+/// A connection to a server, or to a relay in front of it.
 trait Wire {
     fn send(&mut self, frame: &str);
 
-    /// Waits for the reply to `id`; returns when its last byte was here.
+    /// Waits for the reply to `id`; returns when its last byte arrived.
     fn receive(&mut self, id: usize) -> Instant;
 
-    /// Sends what is not answered.
+    /// Sends a notification.
     fn note(&mut self, frame: &str);
 
-    /// The last reply.
+    /// Returns the last reply.
     fn reply(&self) -> &[u8];
 
-    /// Handshake; returns the moment of the reply.
+    /// Makes the handshake; returns when the reply arrived.
     fn initialize(&mut self) -> Instant {
         self.send(INITIALIZE);
         let end = self.receive(0);
@@ -78,7 +82,7 @@ trait Wire {
     }
 }
 
-/// The peer as a host would be ready to call `tool` on it.
+/// Prepares the peer as a host would before it calls `tool`.
 fn ready<W: Wire>(mut peer: W, tool: &str) -> W {
     peer.initialize();
     peer.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#);
@@ -130,7 +134,7 @@ fn start(idle_ms: usize, program: &str, rest: &[&str]) {
     );
 }
 
-/// `VmRSS` as the kernel states it.
+/// Returns `VmRSS` of a process in KB, as the kernel reports it.
 fn resident_kb(pid: u32) -> usize {
     let status =
         std::fs::read_to_string(format!("/proc/{pid}/status")).expect("/proc of a live child");
@@ -145,7 +149,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// A server process and the line it last sent.
+/// A server process and the last line that it sent.
 struct Peer {
     child: Child,
     input: ChildStdin,
@@ -174,7 +178,7 @@ impl Peer {
         }
     }
 
-    /// Closing stdin is MCP's way to end a stdio server.
+    /// Closes stdin, which is MCP's way to end a stdio server.
     fn close(self) {
         let Self {
             mut child,
@@ -199,7 +203,7 @@ impl Peer {
 }
 
 impl Wire for Peer {
-    /// One write for one frame, as a real client does.
+    /// Sends one frame in one write, as a real client does.
     fn send(&mut self, frame: &str) {
         let line = format!("{frame}\n");
         self.input
@@ -207,7 +211,7 @@ impl Wire for Peer {
             .expect("the server takes the frame");
     }
 
-    /// Reads lines until the reply, stepping over notifications.
+    /// Reads lines until the reply and skips notifications.
     fn receive(&mut self, id: usize) -> Instant {
         loop {
             self.line.clear();
@@ -244,7 +248,7 @@ fn is_reply_to(reply: &[u8], id: usize) -> bool {
     })
 }
 
-/// A server behind HTTP/1.1 and the body that it last sent.
+/// A server behind HTTP/1.1 and the last body that it sent.
 struct Site {
     place: String,
     path: String,
@@ -276,7 +280,7 @@ impl Site {
         line
     }
 
-    /// Takes in one response; returns its status and when its last byte was here.
+    /// Reads one response; returns its status and when its last byte arrived.
     fn response(&mut self) -> (String, Instant) {
         let status = self.line();
         let (mut length, mut is_chunked) = (0, false);

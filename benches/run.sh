@@ -34,7 +34,7 @@ while (($#)); do
   shift
 done
 
-# wants BENCH…: whether one of these is to run.
+# wants BENCH…: whether any of these benchmarks runs.
 wants() {
   local bench
   for bench; do [[ -z $wanted || ,$wanted, == *,"$bench",* ]] && return; done
@@ -67,7 +67,7 @@ done
 
 "$fastmcp" -c 'import fastmcp' 2>/dev/null || fastmcp=
 
-# Rivals that no package of the system brings. Where they cannot be had, their rows are left out with a note.
+# Rivals without a system package. If they cannot be installed, their rows are left out with a note.
 wants query && [[ ! -x $tools/bin/jaq ]] && cargo install jaq --locked --quiet --root "$tools" >&2 || true
 if wants search && [[ -n $fastmcp && ! -d $tools/python/tantivy ]]; then
   "$fastmcp" -m pip install --quiet --target "$tools/python" tantivy >&2 || true

@@ -1,8 +1,8 @@
-"""Bench 6: ranked search in a stored log, which has no index, against building an index and asking it.
+"""Benchmark 6: ranked search in a stored log, which has no index, against building an index and querying it.
 
-The rivals get one document a line and the question's words joined by OR, as a question is asked of them. The time that
-counts for them is index and query: a stored result is searched a few times at most, mostly once. What they take for a
-query alone, once the index is there, stands beside it. Each must find what was planted, or it has no speed.
+The rivals get one document a line and the question's words joined by OR, which is how they are asked a question. Their
+time is that of index and query: a stored result is searched a few times at most, mostly once. Their time for a query
+alone, with an existing index, is shown, too. Each must find what was planted; otherwise it gets no figure.
 """
 
 import importlib.util
@@ -60,7 +60,7 @@ def one_search(report, stored, rounds, operation, question, fts5, tantivy):
 
 
 def ranked(stored, question, rounds):
-    """In process, from the opening of the artifact to the page."""
+    """In process, from opening the artifact to the page."""
     example = ["cargo", "run", "--release", "--locked", "--quiet", "-p", "spillgate-search", "--example", "ranked", "--"]
     ended = subprocess.run([*example, "--store", stored.store, stored.handle, question, str(rounds)], cwd=ROOT, capture_output=True, text=True)
     if ended.returncode:
@@ -78,7 +78,7 @@ def lines_of(path):
 
 
 class Fts5:
-    """SQLite's full-text index in memory, its text left out: the cheapest one."""
+    """SQLite's full-text index in memory, without its text: the cheapest one."""
 
     name = "FTS5"
 

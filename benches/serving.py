@@ -1,4 +1,4 @@
-"""Servers and gateways behind HTTP, as long as a bench needs them."""
+"""Servers and gateways behind HTTP, for the duration of a benchmark."""
 
 import os
 import re
@@ -14,7 +14,7 @@ URL = re.compile(rb"http://\S+")
 
 
 class Serving:
-    """A process that says on one of its streams where it listens. Ended by its pid at the end of the `with`."""
+    """A process that prints its address on one of its streams. The end of the `with` ends it by its pid."""
 
     def __init__(self, env, command, says_on="stdout"):
         streams = {says_on: subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | {says_on: subprocess.PIPE}
@@ -69,7 +69,7 @@ def gateway(env, arguments, prefix=()):
 
 
 class Rival(Serving):
-    """FastMCP's proxy, which says nothing: it is there when its port answers."""
+    """FastMCP's proxy, which prints nothing: it is up when its port answers."""
 
     def __init__(self, env, url, prefix=()):
         with socket.socket() as chosen:

@@ -1,4 +1,4 @@
-"""What the suite runs as the client under test: the SDK's own conformance client, alone or through a gateway.
+"""The client under test of the suite: the SDK's own conformance client, alone or through a gateway.
 
 client.py WAY SDK [GATEWAY...] -- URL, where WAY is
   direct  the client talks to URL
@@ -31,7 +31,7 @@ def sdk_client(folder: str):
 
 @contextlib.contextmanager
 def http_gateway(command: list[str], url: str):
-    """A gateway that is listening, by its address: the first it names that is not the server's."""
+    """Starts a gateway; yields its address, the first one that it prints that is not the server's."""
     with tempfile.TemporaryFile() as log:
         gateway = subprocess.Popen(
             [*command, "--http", "127.0.0.1:0", "--url", url], stdin=subprocess.PIPE, stdout=log, stderr=log
@@ -70,7 +70,7 @@ def main() -> None:
         from mcp import StdioServerParameters
 
         arguments = [*command[1:], "--url", url]
-        # The SDK's client takes these where it takes a URL.
+        # The SDK's client accepts these in place of a URL.
         asyncio.run(handler(StdioServerParameters(command=command[0], args=arguments, env=dict(os.environ))))
     else:
         with http_gateway(command, url) as through:

@@ -1,6 +1,6 @@
 """Serves the SDK's everything-server on a free port; its module must be on the path.
 
-Says `listening on URL` on stdout and ends with stdin: whoever started it holds the other end.
+Prints `listening on URL` on stdout and ends with stdin: its parent holds the other end.
 """
 
 import os

@@ -1,9 +1,9 @@
-"""Stands in for the gateway, to see that what looks for its mistakes finds some.
+"""A stand-in for the gateway with known faults, to show that the comparison finds them.
 
 proxy.py WAY --url URL, where WAY is
-  straight  passes HTTP on as it is
+  straight  passes HTTP on unchanged
   crooked   loses every progress notification
-  crossed   gives every twentieth client the reply of the one before
+  crossed   gives every twentieth client the reply of the previous one
 """
 
 import http.client
@@ -38,7 +38,7 @@ class Proxy(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         upstream = http.client.HTTPConnection(URL.hostname, URL.port)
         headers = {name: value for name, value in self.headers.items() if name.lower() not in HOP}
-        # A stranger's host stays one; ours becomes the server's.
+        # A foreign host stays; ours becomes the server's.
         if headers.get("Host", "").split(":")[-1] == str(self.server.server_port):
             headers["Host"] = URL.netloc
         upstream.request(self.command, URL.path, body or None, headers)

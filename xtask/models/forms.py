@@ -1,17 +1,17 @@
-"""How does a small model's reply get the form that was asked for?
+"""Gives a small model's reply the form that was asked for.
 
-Read: JSON in its text that names an offered tool is a call of it. Small models write calls so, whatever
-their template says.
+Read: JSON in its text that names an offered tool becomes a call of it. Small models write calls like this,
+whatever their template says.
 
-Held: a grammar holds the reply to the form while the model writes it, as providers do for structured
-output. The form is a call as long as no tool was called, then the final slot that the prompt names. What
-stands in the form is the model's own.
+Held: a grammar constrains the reply to the form while the model writes it, as providers do for structured
+output. The form is a call as long as no tool was called, then the final slot that the prompt names. The
+content of the form is the model's own.
 
-An agent's task may have calls written out. Held, the agent's turns are these calls, one a turn, then its
-report: no small model finds its way through tools. Arguments that are written out are as they stand there, a
-handle is the last one shown, and what else a call needs is the model's own.
+An agent's task may list calls. If held, the agent's turns are these calls, one a turn, then its report,
+because no small model finds its way through tools. Listed arguments are used as they are, a handle is the
+last one shown, and the model writes the other arguments.
 
-Sure: held, and not to say that there is nothing; so there is something of every chunk to put together.
+Sure: held, and it may not answer that there is nothing; so every chunk has an answer to combine.
 """
 
 import copy
@@ -23,22 +23,22 @@ SLOT = re.compile(r'<ai-agent-([A-Za-z0-9_-]+)-FINAL format="(?:text|markdown)">
 HANDLE = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}")
 # The tool that agents have and extractions do not.
 REPORT = "agent__final_report"
-# Characters of a string in a call, and of a final text, that a grammar lets through: without an end
-# small models go on until the token limit.
+# Most characters of a string in a call, and of a final text, that a grammar allows: without a limit
+# small models continue until the token limit.
 CALL_CHARS = 60
 FINAL_CHARS = (20, 100)
-# What a model writes into a call that is written out but for that: words.
+# Pattern of an argument that the model writes in a listed call: words.
 OWN_WORDS = "^[A-Za-z0-9][A-Za-z0-9 ,.:'()/_-]{19,79}$"
 
 
 def prepared(asked, knows_tools, door):
-    """The request as the model's server gets it; the door is `held`, `sure` or another."""
+    """The request as the model's server gets it; the door is the form, `held`, `sure` or another."""
     held = door in ("held", "sure")
     request = copy.deepcopy(asked)
     tools = request.get("tools") or []
     required = request.get("tool_choice") == "required"
     if tools:
-        # A call can only be told from text when the text is whole.
+        # A call in the text can only be recognized when the text is complete.
         request["stream"] = False
         request.pop("stream_options", None)
         if not knows_tools:
@@ -50,7 +50,7 @@ def prepared(asked, knows_tools, door):
     elif tools and (required or held) and not has_results(asked["messages"]):
         hold(request, {"anyOf": [call_schema(tool) for tool in tools]})
     elif held and (slot := slot_of(asked["messages"])):
-        # A grammar and tools exclude each other; the model has had its call.
+        # A grammar and tools exclude each other; the model has made its call.
         request.pop("tools", None)
         request.pop("tool_choice", None)
         request["messages"] = plain(asked["messages"], []) if tools else request["messages"]
@@ -64,14 +64,14 @@ def prepared(asked, knows_tools, door):
 
 
 def hold(request, schema):
-    """Holds the reply to JSON of that schema."""
+    """Constrains the reply to JSON of this schema."""
     request.pop("tools", None)
     request.pop("tool_choice", None)
     request["response_format"] = {"type": "json_schema", "json_schema": {"name": "call", "schema": schema}}
 
 
 def step_of(messages, tools):
-    """The form of an agent's next call, if its task has it written out."""
+    """The form of an agent's next call, if its task lists it."""
     offered = {tool["function"]["name"]: tool["function"] for tool in tools}
     tasks = [text_of(message) for message in messages if message["role"] == "user"]
     if REPORT not in offered or not tasks:
@@ -98,7 +98,7 @@ def in_own_words(schema):
 
 
 def without_calls(asked):
-    """The request where no tool may be called any more: its tools are only there for the calls it has."""
+    """The request when no tool may be called any more: its tools only explain the calls that it has."""
     if asked.get("tool_choice") != "none":
         return asked
     request = {key: value for key, value in asked.items() if key not in ("tools", "tool_choice")}
@@ -111,7 +111,7 @@ def has_results(messages):
 
 
 def slot_of(messages):
-    """The final slot; only the system prompt is believed."""
+    """The final slot; only the system prompt can name it."""
     for message in messages:
         if message["role"] in ("system", "developer"):
             if found := SLOT.search(text_of(message)):
@@ -121,7 +121,7 @@ def slot_of(messages):
 
 def slot_grammar(slot, sure):
     least, most = FINAL_CHARS
-    # "NO RELEVANT DATA FOUND" cannot begin so, however it is written.
+    # "NO RELEVANT DATA FOUND" cannot begin like this, in any spelling.
     first = '["0-9A-MO-Za-mo-z] ' if sure else ""
     opening = json.dumps(slot.group(0) + "\n")
     return f'root ::= {opening} {first}[^<]{{{least},{most}}} "\\n</ai-agent-{slot.group(1)}-FINAL>"'
@@ -137,12 +137,12 @@ def call_of(name, arguments):
 
 
 def closed(properties):
-    """An object of just these members."""
+    """The schema of an object with exactly these members."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def bounded(schema):
-    """The schema with an end to every string."""
+    """The schema with a limit for every string."""
     if isinstance(schema, list):
         return [bounded(one) for one in schema]
     if not isinstance(schema, dict):
@@ -154,7 +154,7 @@ def bounded(schema):
 
 
 def plain(messages, tools):
-    """The conversation for a model whose template knows neither tools nor their results."""
+    """The conversation for a model whose template supports neither tools nor their results."""
     lines = []
     for tool in tools:
         function = tool["function"]
@@ -192,7 +192,7 @@ def written(call):
 
 
 def with_calls(reply, tools, number):
-    """The reply with calls where its text has them; `number` gives their ids."""
+    """The reply with the calls in its text as tool calls; `number` numbers their ids."""
     choice = reply["choices"][0]
     message = choice["message"]
     text = message.get("content") or ""
@@ -216,7 +216,7 @@ def with_calls(reply, tools, number):
 
 
 def objects(text):
-    """The JSON objects in a text, outermost ones only."""
+    """The outermost JSON objects in a text."""
     decoder = json.JSONDecoder()
     at = text.find("{")
     while at >= 0:

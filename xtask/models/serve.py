@@ -1,9 +1,10 @@
 """A real language model as an OpenAI-compatible server on 127.0.0.1: `serve.py MODEL NAME PORT [CONTEXT]`
 
-Port 0 is any free one; the first line of standard output is `listening on 127.0.0.1:<port>`.
-`/v1/...` is the model as it is, with calls read out of its text (forms.py); `/held/v1/...` has its
-replies held to the form that was asked for, `/sure/v1/...` to one that has an answer, too. It ends when its standard input does, so that whoever started
-it leaves nothing behind, however it ends. SPILLGATE_LLM_THREADS is the number of threads; 1 unless told.
+Port 0 means any free port; the first line of standard output is `listening on 127.0.0.1:<port>`.
+`/v1/...` is the model as it is, with calls read out of its text (forms.py); `/held/v1/...` constrains its
+replies to the form that was asked for, and `/sure/v1/...` also to an answer. The server ends when its standard
+input ends, so that its parent leaves nothing behind, however it ends. SPILLGATE_LLM_THREADS is the number of
+threads, by default 1.
 """
 
 import http.client
@@ -20,15 +21,15 @@ import xllamacpp
 
 import forms
 
-# Small: a text that goes over it takes a while, for it is then read in parts.
+# Small: a text that exceeds it takes a while, because it is then read in parts.
 CONTEXT = 2560
 CALL_NUMBERS = itertools.count(1)
-# A request waits until those before it are done; clients have shorter limits of their own.
+# A request waits for those before it; clients have shorter limits of their own.
 UPSTREAM_SECONDS = 1200
 
 
 def start(model, name, context):
-    """llama.cpp's own server on a free port; gives that port."""
+    """Starts llama.cpp's own server on a free port; returns the port."""
     threads = int(os.environ.get("SPILLGATE_LLM_THREADS") or 1)
     params = xllamacpp.CommonParams()
     params.model.path = model
@@ -43,13 +44,13 @@ def start(model, name, context):
     params.offline = True
     params.ui = False
     server = xllamacpp.Server(params)
-    # The server lives as long as somebody holds it.
+    # The server lives as long as this reference.
     Front.upstream = server
     return urllib.parse.urlsplit(server.listening_address).port
 
 
 class Front(BaseHTTPRequestHandler):
-    """What clients talk to."""
+    """The HTTP handler for clients."""
 
     protocol_version = "HTTP/1.1"
     upstream = None
@@ -82,14 +83,14 @@ class Front(BaseHTTPRequestHandler):
         print(f"{door} {sort} {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
 
     def place(self):
-        """The path without our prefix, and which door it is."""
+        """The path without our prefix, and the door that the prefix names."""
         for door in ("held", "sure"):
             if self.path.startswith(f"/{door}/"):
                 return self.path.removeprefix(f"/{door}"), door
         return self.path, "free"
 
     def called(self, path, request, tools, asked):
-        """A reply that may be a call."""
+        """Answers with a reply that may be a call."""
         connection, response = ask("POST", self.port, path, json.dumps(request).encode())
         reply = json.loads(response.read())
         connection.close()
@@ -105,14 +106,14 @@ class Front(BaseHTTPRequestHandler):
         self.wfile.write(b"data: [DONE]\n\n")
 
     def passed(self, method, path, body):
-        """What upstream says, as it comes."""
+        """Passes on the upstream's response as it arrives."""
         connection, response = ask(method, self.port, path, body)
         self.head(response.status, response.getheader("content-type"), response.getheader("content-length"))
         try:
             while block := response.read1():
                 self.wfile.write(block)
         except OSError:
-            # The client has gone; closing the connection ends the model's work for it.
+            # The client has disconnected; closing the upstream connection stops the model's work.
             self.close_connection = True
         finally:
             connection.close()
@@ -126,7 +127,7 @@ class Front(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("content-type", kind or "application/json")
         if length is None:
-            # Its end is the connection's.
+            # The end of the connection ends it.
             self.close_connection = True
             self.send_header("connection", "close")
         else:
@@ -143,7 +144,7 @@ def ask(method, port, path, body):
 def end_with_stdin():
     while sys.stdin.buffer.read(4096):
         pass
-    # Threads of the model's do not end by themselves.
+    # The model's threads do not end by themselves.
     os._exit(0)
 
 

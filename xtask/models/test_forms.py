@@ -1,4 +1,4 @@
-"""The forms, on replies as small models really write them."""
+"""Tests of the forms on replies as small models really write them."""
 
 import itertools
 import json
@@ -54,7 +54,7 @@ class Forms(unittest.TestCase):
         self.assertIn("<ai-agent-0a1b-FINAL", second["grammar"])
 
     def agents_turn(self, *said):
-        """The request of an agent whose task has a call of Read and one of tool_output written out."""
+        """The request of an agent whose task lists a call of Read and one of tool_output."""
         def tool(name, *keys):
             properties = {key: {"type": "string"} for key in keys}
             parameters = {"type": "object", "properties": properties, "required": list(keys[:2])}

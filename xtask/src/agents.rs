@@ -1,7 +1,7 @@
-//! `.peers/agents/`: coding agents, which tests run against a scripted model.
+//! Installs coding agents into `.peers/agents/`; tests run them against a scripted model.
 //!
-//! They are large (0.8 GB), so a machine that cannot have them goes without: the tests of everything
-//! else run all the same, and the run says what was left out and why.
+//! They are large (0.8 GB), so a machine that cannot install them goes without: all other tests
+//! run, and the run says what was left out and why.
 
 use std::env;
 use std::fmt;
@@ -18,26 +18,26 @@ use crate::workspace;
 const PACKAGE: &str = include_str!("../peers/agents/package.json");
 const PACKAGE_LOCK: &str = include_str!("../peers/agents/package-lock.json");
 
-/// Set to `1` it leaves the agents out.
+/// Variable that leaves out the agents when it is `1`.
 const SKIP: &str = "SPILLGATE_SKIP_AGENTS";
 
-/// What says that npm got packages, but others than those that are locked.
+/// Part of npm's error when packages differ from the locked ones.
 const WRONG_SUM: &str = "EINTEGRITY";
 
-/// What each agent is started by, below `node_modules`.
+/// The script that starts each agent, below `node_modules`.
 const LAUNCHERS: [&str; 2] = [
     "@anthropic-ai/claude-code/cli-wrapper.cjs",
     "@openai/codex/bin/codex.js",
 ];
 
-/// Whether the agents are there.
+/// Whether the agents are installed.
 pub(crate) enum Agents {
     Installed,
-    /// And why they are not.
+    /// They are not, for this reason.
     Missing(String),
 }
 
-/// Why agents could not be had; the context of such an error tells it from packages that are wrong.
+/// Context of errors that mean that agents are unavailable, as opposed to wrong packages.
 #[derive(Debug)]
 struct CannotHave;
 
@@ -47,7 +47,7 @@ impl fmt::Display for CannotHave {
     }
 }
 
-/// Installs the agents, if they can be had; the peers have to be there already.
+/// Installs the agents, if they can be had. The peers must be installed already.
 pub(crate) fn install(report: &mut Report) -> Result<Agents> {
     if env::var_os(SKIP).is_some_and(|value| value == "1") {
         return Ok(Agents::Missing(format!("{SKIP} is 1")));
@@ -84,11 +84,11 @@ fn install_packages() -> Result<()> {
         };
     }
     start().context(CannotHave)?;
-    // Last, so that an interrupted installation counts as none.
+    // Written last, so that an interrupted installation counts as none.
     fs::write(stamp_file, stamp).context("cannot write the stamp")
 }
 
-/// Starts each agent once: a system that they have no program for shows it here.
+/// Starts each agent once; this fails on a system that they have no program for.
 fn start() -> Result<()> {
     for launcher in LAUNCHERS {
         let script = home().join("node_modules").join(launcher);

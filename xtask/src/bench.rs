@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: the benchmarks, and first the peers that they compare against.
+//! `cargo xtask bench`: installs the peers for comparison and runs the benchmarks.
 
 use std::process::Command;
 

@@ -1,11 +1,11 @@
-//! A browser for Playwright's server: found, installed, or done without.
+//! Finds or installs a browser for Playwright's server.
 
 use std::process::Command;
 
 use crate::command::{output, run};
 use crate::python;
 
-/// What a browser may be called; `tests/peers/places.py` looks for the same.
+/// Names of browsers; `tests/peers/places.py` looks for the same ones.
 const NAMES: [&str; 4] = [
     "chromium",
     "chromium-headless-shell",
@@ -13,11 +13,11 @@ const NAMES: [&str; 4] = [
     "headless_shell",
 ];
 
-/// The smallest Debian package that brings one (58 MB).
+/// The smallest Debian package of a browser (58 MB).
 const PACKAGE: &str = "chromium-headless-shell";
 
-/// Makes sure that there is a browser; as root on a Debian-like system it installs one. Otherwise
-/// the text says why there is none.
+/// Makes sure that there is a browser. As root on a Debian-like system it installs one; otherwise
+/// the error says why there is none.
 pub(crate) fn ensure() -> Result<(), String> {
     if NAMES.iter().any(|name| starts(name)) {
         return Ok(());

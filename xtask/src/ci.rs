@@ -7,7 +7,7 @@ use crate::command::{cargo, run};
 use crate::report::{Report, say};
 use crate::{browser, conformance, llm, load, peers};
 
-/// Runs all steps; stops at the first red one.
+/// Runs all steps; stops at the first failure.
 pub(crate) fn test(report: &mut Report) -> Result<()> {
     peers::install(report)?;
     let agents = agents::install(report)?;
@@ -24,7 +24,7 @@ pub(crate) fn test(report: &mut Report) -> Result<()> {
     llm::test_if_possible(report)
 }
 
-/// Only installs what the tests talk to.
+/// Only installs the peers and agents.
 pub(crate) fn install(report: &mut Report) -> Result<()> {
     peers::install(report)?;
     match agents::install(report)? {
@@ -33,7 +33,7 @@ pub(crate) fn install(report: &mut Report) -> Result<()> {
     }
 }
 
-/// Runs the tests against real peers; those that need a browser only where there is one.
+/// Runs the tests against real peers, without those that need a browser if there is none.
 fn test_peers(report: &mut Report) -> Result<()> {
     let mut test = cargo(PEERS);
     if let Err(why) = browser::ensure() {
@@ -45,7 +45,7 @@ fn test_peers(report: &mut Report) -> Result<()> {
     report.step("test against real peers", || run(&mut test))
 }
 
-/// Runs the tests with coding agents, if these are there; says why not otherwise.
+/// Runs the tests with coding agents, or says why they are not installed.
 fn test_agents(report: &mut Report, agents: &Agents) -> Result<()> {
     let step = "test with coding agents";
     match agents {
@@ -54,10 +54,10 @@ fn test_agents(report: &mut Report, agents: &Agents) -> Result<()> {
     }
 }
 
-/// Name and cargo arguments of each step. `--locked`: what is tested is what is committed.
+/// Name and cargo arguments of each step. `--locked`: the test is of what is committed.
 const STEPS: &[(&str, &str)] = &[
     ("format", "fmt --all --check"),
-    // All features, or nobody would lint the peer tests.
+    // All features, because otherwise the peer tests would never be linted.
     (
         "lint",
         "clippy --workspace --all-targets --all-features --locked -- -D warnings",

@@ -1,4 +1,4 @@
-//! Running other programs, with errors that name what was run.
+//! Runs other programs, with errors that name the command.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -15,8 +15,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::workspace;
 
-/// `cargo` with space-separated `arguments`, in the workspace root. It is the cargo that runs us,
-/// so that a toolchain override holds for what we run too.
+/// Returns the command `cargo` with space-separated `arguments` in the workspace root. It is the
+/// cargo that runs us, so that a toolchain override also applies to what we run.
 pub(crate) fn cargo(arguments: &str) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
@@ -26,9 +26,9 @@ pub(crate) fn cargo(arguments: &str) -> Command {
     command
 }
 
-/// Runs `command` to its end, its output going to ours; anything but exit code 0 is an error.
+/// Runs `command` to its end with our output streams; an exit code other than 0 is an error.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    // Nothing here may wait for an answer: continuous integration has nobody to give one.
+    // Nothing may wait for input: in continuous integration nobody gives any.
     let status = command
         .stdin(Stdio::null())
         .status()
@@ -39,8 +39,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The same, but what still runs after `limit`, or when we are told to end, is ended with all that
-/// it started. It is a group of its own, which a person's Ctrl-C does not reach.
+/// Runs `command` as [`run`] does, but kills it and all its children after `limit` or when we
+/// receive a signal. It is a process group of its own, which Ctrl-C on a terminal does not reach.
 pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result<()> {
     let told_to_end = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -76,7 +76,7 @@ pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs `command` and gives its trimmed stdout; its stderr is part of the error when it fails.
+/// Runs `command` and returns its trimmed stdout; if it fails, its stderr is part of the error.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command
         .stdin(Stdio::null())
@@ -94,7 +94,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// The command as a person would type it.
+/// Returns the command as a user would type it.
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());

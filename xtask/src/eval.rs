@@ -1,5 +1,5 @@
-//! `cargo xtask eval`: how often a search returns what answers the question, and what extraction
-//! makes of models that are good and bad on purpose.
+//! `cargo xtask eval`: measures how often a search returns what answers the question, and how
+//! extraction handles models that are good or deliberately bad.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,9 +9,9 @@ use anyhow::{Result, bail};
 use crate::report::Report;
 use crate::{command, workspace};
 
-/// Runs the evaluations on the data in `--data DIR`, by default beside the workspace. Their
-/// figures stand on stdout; it fails where they are below those of the prototype, or where a bad
-/// model does not end as documented.
+/// Runs the evaluations on the data in `--data DIR`, by default beside the workspace, and prints
+/// their figures. Fails if they are below those of the prototype, or if a bad model does not end as
+/// documented.
 pub(crate) fn run(report: &mut Report, arguments: &[String]) -> Result<()> {
     let mut data = workspace::root().join("../shared/data");
     let mut details = false;

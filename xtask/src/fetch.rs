@@ -1,4 +1,4 @@
-//! Fetching packages, and telling a missing network from a mistake of ours.
+//! Downloads packages, and tells a missing network from an error of ours.
 
 use std::fmt;
 use std::process::Command;
@@ -7,8 +7,8 @@ use anyhow::Result;
 
 use crate::command::output;
 
-/// Packages could not be fetched; what is installed is as before. It is the context of such an
-/// error, so that a caller can tell it from packages that are wrong.
+/// Context of errors that mean that packages could not be downloaded, as opposed to wrong packages.
+/// What is installed is unchanged.
 #[derive(Debug)]
 pub(crate) struct CannotFetch;
 
@@ -18,7 +18,7 @@ impl fmt::Display for CannotFetch {
     }
 }
 
-/// What `pip` and `npm` say when nothing is to be had.
+/// Parts of the errors of `pip` and `npm` that mean that a package is not available.
 const NOT_THERE: [&str; 9] = [
     "Could not find a version",
     "No matching distribution",
@@ -31,8 +31,8 @@ const NOT_THERE: [&str; 9] = [
     "ENETUNREACH",
 ];
 
-/// Runs a `pip` or an `npm` that fetches. Their exit codes are the same for everything that goes wrong, so their
-/// words have to say whether there was nothing to be had; a mistake of ours must not look like a missing network.
+/// Runs a `pip` or an `npm` that downloads. Their exit codes do not tell causes apart, so this
+/// looks for a missing network in the error text; an error of ours must not look like one.
 pub(crate) fn fetch(command: &mut Command) -> Result<()> {
     output(command).map(drop).map_err(|error| {
         let words = format!("{error:#}");

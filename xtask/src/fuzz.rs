@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: feeds fuzz targets to libFuzzer, and keeps what it finds.
+//! `cargo xtask fuzz`: runs fuzz targets under libFuzzer and keeps what it finds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,8 @@ use crate::workspace;
 
 const USAGE: &str = "usage: cargo xtask fuzz [--minutes N] [--group 1..4] [--target NAME] [--jobs N] [--sanitizer address]";
 
-/// What the fuzzer is told by: which branches a case takes, and what it compares.
+/// Compiler flags for the feedback to the fuzzer: the branches that a case takes, and the values
+/// that it compares.
 const COVERAGE: [&str; 5] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -29,10 +30,10 @@ const HANG_SECONDS: u32 = 20;
 /// MiB that a target may use: a filter's stack alone is 256 MiB of address space.
 const MOST_MEMORY: u32 = 2048;
 
-/// Bytes of a case: more tell nothing new, and take longer.
+/// Longest case in bytes: longer ones find nothing new and take longer.
 const LONGEST_CASE: u32 = 8192;
 
-/// Seconds for making a found case smaller.
+/// Seconds for the minimization of a case that was found.
 const SHRINKING_SECONDS: u32 = 60;
 
 /// What to run, and for how long.
@@ -53,17 +54,17 @@ struct Target {
     group: String,
 }
 
-/// How a target's run went.
+/// The outcome of a target's run.
 struct Outcome {
     name: String,
     /// The fuzzer's last line: cases, coverage, corpus.
     last: String,
     runs: u64,
-    /// What it found, made smaller, in the committed corpus.
+    /// The cases that it found, minimized, in the committed corpus.
     found: Vec<PathBuf>,
 }
 
-/// Runs what `arguments` ask for.
+/// Runs what `arguments` select.
 pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
     let plan = Plan::of(arguments)?;
     let targets = plan.targets()?;
@@ -106,7 +107,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The programs that are meant, as `fuzz/Cargo.toml` has them.
+    /// Returns the selected programs, as `fuzz/Cargo.toml` lists them.
     fn targets(&self) -> Result<Vec<Target>> {
         let mut command = cargo("metadata --no-deps --format-version 1 --manifest-path");
         let metadata: Value = serde_json::from_str(&output(command.arg(manifest()))?)?;
@@ -130,7 +131,7 @@ impl Plan {
         Ok(targets)
     }
 
-    /// Where all of it is built and kept.
+    /// Returns the directory of builds and collected cases.
     fn directory(&self) -> Result<PathBuf> {
         let built = workspace::built()?;
         let target = built.parent().context("cargo builds below a directory")?;
@@ -142,7 +143,7 @@ impl Plan {
         Ok(target.join(name))
     }
 
-    /// Seconds for one of `targets`.
+    /// Returns the seconds for one of `targets`.
     fn seconds(&self, targets: usize) -> usize {
         (self.minutes as usize * 60 * self.jobs / targets.max(1)).max(1)
     }
@@ -152,7 +153,7 @@ fn manifest() -> PathBuf {
     workspace::root().join("fuzz/Cargo.toml")
 }
 
-/// The machine's own triple: with it named, build scripts and macros are built without counters.
+/// Returns the machine's own triple. Naming it keeps the counters out of build scripts and macros.
 fn host() -> Result<String> {
     let told = output(Command::new("rustc").arg("-vV"))?;
     let host = told.lines().find_map(|line| line.strip_prefix("host: "));
@@ -160,7 +161,7 @@ fn host() -> Result<String> {
 }
 
 fn build(plan: &Plan, targets: &[Target]) -> Result<()> {
-    // Not `--locked`: what the crates depend on changes in the other workspace.
+    // Not `--locked`: the crates' dependencies change in the other workspace.
     let mut command = cargo("build --release --manifest-path");
     command.arg(manifest()).args(["--target", &host()?]);
     for target in targets {
@@ -246,13 +247,14 @@ fn fuzz_one(target: &Target, seconds: usize, programs: &Path, built: &Path) -> R
     })
 }
 
-/// The case as small as the fuzzer can make it, in the committed corpus.
+/// Minimizes a case as far as the fuzzer can, into the committed corpus.
 fn shrunk(case: &Path, program: &Path, committed: &Path) -> Result<PathBuf> {
     let name = case.file_name().context("a case is a file")?;
     let smaller = committed.join(name);
     let crashes = name.to_string_lossy().starts_with("crash");
     if crashes {
-        // It ends with an error when it can make it no smaller: what counts is the file.
+        // The fuzzer exits with an error when it cannot shrink the case further: only the file
+        // counts.
         let mut command = Command::new(program);
         command.arg("-minimize_crash=1").arg(case);
         command.arg(format!("-max_total_time={SHRINKING_SECONDS}"));

@@ -1,4 +1,4 @@
-//! `cargo xtask test-llm`: do extraction and agents work with a real language model?
+//! `cargo xtask test-llm`: tests extraction and agents with a real language model.
 
 use std::env;
 use std::process::Command;
@@ -13,13 +13,13 @@ use crate::report::{Report, say};
 use crate::server::Server;
 use crate::{peers, workspace};
 
-/// How long the tests may take when a person runs them; the larger model needs most of it.
+/// Time limit of the tests when a developer runs them; the larger model needs most of it.
 const LIMIT: Duration = Duration::from_mins(20);
 
-/// The same in continuous integration. Two idle cores take less than half of it.
+/// Time limit in continuous integration. Two idle cores take less than half of it.
 const LIMIT_IN_CI: Duration = Duration::from_mins(12);
 
-/// Set to `1` it leaves these tests out of `cargo xtask test`.
+/// Variable that leaves these tests out of `cargo xtask test` when it is `1`.
 const SKIP: &str = "SPILLGATE_SKIP_LLM";
 
 const BUILD: &str = "test --workspace --features spillgate/llm --test llm --locked --no-run";
@@ -44,13 +44,13 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
             _ => bail!("usage: cargo xtask test-llm [--large] [--minutes N]"),
         }
     }
-    // The agents' tools are those of real servers.
+    // The agents use the tools of real servers.
     peers::install(report)?;
     report.step("install a model", || models::install(model))?;
     test(report, model, limit)
 }
 
-/// Runs the tests with the small model, if it can be had; says why not otherwise.
+/// Runs the tests with the small model, or says why it is not available.
 pub(crate) fn test_if_possible(report: &mut Report) -> Result<()> {
     if env::var_os(SKIP).is_some_and(|value| value == "1") {
         return say(&format!(
@@ -59,7 +59,7 @@ pub(crate) fn test_if_possible(report: &mut Report) -> Result<()> {
     }
     let mut missing = None;
     report.step("install a model", || match models::install(&SMALL) {
-        // Weights that are wrong are an error; a machine without a network is none.
+        // Wrong weights are an error; a machine without a network is not.
         Err(error) if error.downcast_ref::<CannotFetch>().is_some() => {
             missing = Some(error);
             Ok(())

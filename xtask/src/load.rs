@@ -14,7 +14,7 @@ use crate::report::Report;
 use crate::served::{Served, log};
 use crate::workspace;
 
-/// How many clients, for how long, and of which build.
+/// Number of clients, duration and build.
 struct Plan {
     clients: u32,
     seconds: u64,
@@ -33,7 +33,7 @@ enum Upstream {
 
 const USAGE: &str = "usage: cargo xtask load [--minutes N | --seconds N] [--clients N] [--release] [--upstream http|stdio] [--stand-in straight|crossed] [--no-build]";
 
-/// Runs what `arguments` ask for.
+/// Runs what `arguments` select.
 pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
     let plan = Plan::of(arguments)?;
     if plan.build {
@@ -45,7 +45,7 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     all(report, &plan)
 }
 
-/// A short one, as part of everything; what it needs is built already.
+/// Runs a short load as a part of all tests, on what is already built.
 pub(crate) fn test(report: &mut Report) -> Result<()> {
     let plan = Plan {
         seconds: 20,
@@ -97,16 +97,18 @@ impl Plan {
             }
         }
         if plan.front.is_some() {
-            plan.upstreams = vec![Upstream::Http]; // the stand-in knows nothing else
+            plan.upstreams = vec![Upstream::Http]; // the stand-in proxy knows only HTTP
         }
         Ok(plan)
     }
 }
 
-/// Bytes that the store may hold: what a minute brings on a quick machine, so that a run of several minutes evicts.
+/// Bytes that the store may hold: what a minute stores on a fast machine, so that a run of several
+/// minutes evicts.
 const QUOTA: u64 = 2_000_000_000;
 
-/// A home of a run's own, removed when the run ends, however it ends but for `kill -9`; then the next run removes it.
+/// A home directory for the run. It is removed when the run ends; after a `kill -9` the next run
+/// removes it.
 struct Home(PathBuf);
 
 impl Home {
@@ -121,7 +123,7 @@ impl Home {
         self.0.join("store")
     }
 
-    /// A store with a quota, and none of the user's configuration.
+    /// Returns the environment: a store with a quota, without the user's configuration.
     fn settings(&self) -> Vec<(&'static str, PathBuf)> {
         let mut settings = crate::conformance::sides::settings_in(&self.0);
         settings.push(("SPILLGATE_STORE", self.store()));
@@ -130,7 +132,7 @@ impl Home {
     }
 
     fn clear(&self) {
-        // Nothing is there before the first run.
+        // It does not exist before the first run.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -142,7 +144,7 @@ impl Drop for Home {
 }
 
 fn load(plan: &Plan, upstream: Upstream) -> Result<()> {
-    // First, so that it is dropped last: the gateway writes to it until it ends.
+    // Created first, so that it is dropped last: the gateway writes to it until it ends.
     let home = Home::new()?;
     let mut directory = workspace::built()?;
     if plan.is_release {
@@ -181,6 +183,6 @@ fn load(plan: &Plan, upstream: Upstream) -> Result<()> {
         .arg(directory.join("spillgate"))
         .envs(home.settings());
     clients.arg(home.store()).arg(QUOTA.to_string());
-    // It ends by itself; replies that never come are its to find.
+    // The clients end by themselves; they detect replies that never arrive.
     run_within(Duration::from_secs(plan.seconds + 120), &mut clients)
 }

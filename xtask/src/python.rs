@@ -1,4 +1,4 @@
-//! Finding a Python that can make a virtual environment, or saying how to get one.
+//! Finds a Python that can make a virtual environment, or installs one.
 
 use std::process::Command;
 
@@ -6,14 +6,14 @@ use anyhow::{Result, bail};
 
 use crate::command::{output, run};
 
-/// The interpreter looked for on the search path.
+/// The interpreter that is looked for on the search path.
 pub(crate) const PYTHON: &str = "python3";
 
-/// What we need of it: the version that the `mcp` package asks for, and the two modules that
-/// Debian packs apart from the interpreter.
+/// Checks what we need: the version that the `mcp` package requires, and the two modules that
+/// Debian packages separately.
 const PROBE: &str = "import sys, venv, ensurepip; assert sys.version_info >= (3, 10), sys.version";
 
-/// The Debian packages that bring it.
+/// The Debian packages that contain it.
 const PACKAGES: [&str; 2] = ["python3", "python3-venv"];
 
 /// Makes sure that [`PYTHON`] can make a virtual environment. As root on a Debian-like system it
@@ -44,7 +44,7 @@ pub(crate) fn may_install() -> bool {
     root && output(apt_get().arg("--version")).is_ok()
 }
 
-/// `apt-get`, quiet and without questions.
+/// Returns `apt-get`, quiet and without questions.
 pub(crate) fn apt_get() -> Command {
     let mut command = Command::new("apt-get");
     // A package that asks a question would hang the run.

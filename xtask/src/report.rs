@@ -1,18 +1,18 @@
-//! What the user sees: each step by name while it runs, and how long it took.
+//! Reports each step by name while it runs, and its duration.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-/// The steps that ran, in order, for the closing table.
+/// The steps that ran, in order, for the final table.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     done: Vec<(&'static str, Duration)>,
 }
 
 impl Report {
-    /// Runs `work` under `name`; the first error ends the whole run.
+    /// Runs `work` under `name`; its error ends the whole run.
     pub(crate) fn step(
         &mut self,
         name: &'static str,
@@ -31,7 +31,7 @@ impl Report {
         outcome.with_context(|| format!("step `{name}` is red; later steps did not run"))
     }
 
-    /// Prints every green step with its duration. Only a run without red steps gets here.
+    /// Prints every step with its duration. Only a run without failures gets here.
     pub(crate) fn summary(&self) -> Result<()> {
         say("\nall green:\n")?;
         for (name, took) in &self.done {
@@ -41,7 +41,7 @@ impl Report {
     }
 }
 
-/// Writes to stderr, where the tools that we run report too, so that the order holds in a log.
+/// Writes to stderr, where the tools that we run also report, so that a log keeps the order.
 pub(crate) fn say(text: &str) -> Result<()> {
     let mut stderr = io::stderr().lock();
     stderr.write_all(text.as_bytes())?;

@@ -1,4 +1,4 @@
-//! A server that says where it listens: started, found, and gone when we are.
+//! Starts a server that prints its address, and ends it with us.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A Python server on a loaded machine takes several seconds.
+/// How long a server may take to start: a Python server on a busy machine takes several seconds.
 const START_LIMIT: Duration = Duration::from_mins(1);
 
 /// How long a server may take to end when it is asked to.
@@ -17,7 +17,8 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 
 const SCHEME: &str = "http://";
 
-/// A running server. What it says goes to a log, and its stdin is ours: fixtures end with it, and it ends with us.
+/// A running server. Its output goes to a log, and its stdin is ours: fixtures end when it closes,
+/// so they end with us.
 #[derive(Debug)]
 pub(crate) struct Served {
     child: Child,
@@ -25,7 +26,8 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Starts `command` and waits until its log names an address on loopback that is not that of `upstream`.
+    /// Starts `command` and waits until its log names a loopback address other than that of
+    /// `upstream`.
     pub(crate) fn start(command: &mut Command, log: &Path, upstream: Option<&str>) -> Result<Self> {
         if let Some(parent) = log.parent() {
             fs::create_dir_all(parent)?;
@@ -45,12 +47,12 @@ impl Served {
         Ok(served)
     }
 
-    /// Where it is: `http://127.0.0.1:<port>/mcp`.
+    /// Returns its URL: `http://127.0.0.1:<port>/mcp`.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Its process.
+    /// Returns its process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -92,7 +94,7 @@ impl Drop for Served {
     }
 }
 
-/// The first address in whole lines of `said` that is not that of `upstream`.
+/// Returns the first address in whole lines of `said` that is not that of `upstream`.
 fn address_in(said: &str, upstream: Option<&str>) -> Option<String> {
     let whole = &said[..=said.rfind('\n')?];
     let upstream = upstream.and_then(host);
@@ -114,7 +116,7 @@ fn host(url: &str) -> Option<&str> {
     url.strip_prefix(SCHEME)?.split('/').next()
 }
 
-/// Where a server's log goes.
+/// Returns the path of a server's log.
 pub(crate) fn log(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.log"))
 }

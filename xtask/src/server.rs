@@ -1,4 +1,4 @@
-//! A language model that is being served: started, found, and gone when we are.
+//! Starts the server of a language model, and ends it with us.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -13,13 +13,14 @@ use anyhow::{Context, Result};
 use crate::models::{self, Model};
 use crate::workspace;
 
-/// Loading the larger model from a cold disk takes about ten seconds.
+/// How long the server may take to start: loading the larger model from a cold disk takes about ten
+/// seconds.
 const START_LIMIT: Duration = Duration::from_mins(2);
 
-/// What it says once it can be talked to; the address follows.
+/// The text before the address that the server prints once it accepts requests.
 const GREETING: &str = "listening on ";
 
-/// `xtask/models/serve.py`, running.
+/// A running `xtask/models/serve.py`.
 pub(crate) struct Server {
     child: Child,
     address: String,
@@ -30,12 +31,12 @@ impl Server {
     pub(crate) fn start(model: &Model) -> Result<Self> {
         let log = File::create(log_file()).context("cannot write .models/server.log")?;
         let mut child = Command::new(models::python())
-            // Its directory is source: no compiled files into it.
+            // Its directory is source: Python must not put compiled files there.
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .arg(workspace::root().join("xtask/models/serve.py"))
             .arg(models::weights(model))
             .args([model.name, "0"])
-            // The server ends with this pipe, and the pipe ends with us, however we end.
+            // The server ends when this pipe closes, and the pipe closes with us, however we end.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log)
@@ -57,7 +58,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Where it is: `127.0.0.1:<port>`.
+    /// Returns its address: `127.0.0.1:<port>`.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
@@ -66,13 +67,13 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // It may be in the middle of a reply that nobody waits for.
+        // It may be in the middle of a reply that nobody reads.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The address in the first line of `stdout`.
+/// Returns the address in the first line of `stdout`.
 fn greeting(stdout: ChildStdout) -> Result<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {

@@ -1,7 +1,7 @@
 //! What is in a batch, and what comes back of it? (`agent__batch`)
 //!
 //! Inner calls take the same path as any other, so each of their results may be a
-//! handle of its own (decision 16). There is no batch in a batch, and no report.
+//! handle of its own. There is no batch in a batch, and no report.
 
 use serde_json::{Value, json};
 use spillgate_llm::ToolCall;

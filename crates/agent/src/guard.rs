@@ -1,7 +1,7 @@
 //! How much room is left in the model's context?
 //!
-//! Seeds 000/001, decisions 11 and 19: a result that does not fit is stored, and
-//! only its handle is counted; a look ([`Guard::holds`]) changes nothing, so
+//! A result that does not fit is stored, and only its handle is counted
+//! (docs/spec/behaviour.md, "The window"); a look ([`Guard::holds`]) changes nothing, so
 //! that the final turn is forced only when even the handle overflows.
 
 use serde::{Deserialize, Serialize};

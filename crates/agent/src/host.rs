@@ -2,7 +2,7 @@
 //!
 //! An MCP server, a REST description, another prompt file, the guarded tools: to
 //! a session all are hosts. What they give is bytes and whether they failed; what
-//! becomes of it is decided in one place (decision 18).
+//! becomes of it is decided in one place, the orchestrator.
 
 use std::fmt;
 use std::io::Read;

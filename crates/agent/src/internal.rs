@@ -1,4 +1,4 @@
-//! Which tools are the session's own? (`agent__…`; seed 001, ai-agent's names)
+//! The session's own tools, `agent__…` (docs/spec/texts.md, "Tools of an agent").
 
 use serde_json::{Value, json};
 use spillgate_llm::ToolSpec;
@@ -26,7 +26,8 @@ pub const RESERVED: [&str; 5] = [
 ];
 
 /// All tools of a turn, in an order that changes only at its end, so that prompt
-/// caches stay warm. On the final turn there is the report alone (decision 14).
+/// caches stay warm. On the final turn there is the report alone (docs/spec/behaviour.md,
+/// "The window").
 pub(crate) fn listed(settings: &Settings, has_stored: bool, is_final: bool) -> Vec<ToolSpec> {
     let report = final_report(&settings.format);
     if is_final {
@@ -36,7 +37,7 @@ pub(crate) fn listed(settings: &Settings, has_stored: bool, is_final: bool) -> V
     if settings.offers.status {
         own.push(task_status());
     }
-    // Seed 002 lists its tool from the start.
+    // `get_continuation` is listed from the start, as its design has it.
     let is_there = |tool: &&ToolSpec| has_stored || tool.name == GET_CONTINUATION;
     let retrieval = settings.retrieval.as_ref().filter(is_there);
     let callable: Vec<&ToolSpec> = settings.tools.iter().chain(retrieval).collect();
@@ -98,8 +99,7 @@ fn task_status() -> ToolSpec {
     }
 }
 
-/// The schema follows the tool list, so that `tool_output` may be called from within
-/// (decision 16).
+/// The schema follows the tool list, so that `tool_output` may be called from within.
 fn batch(within: &[&ToolSpec]) -> ToolSpec {
     let call = |tool: &&ToolSpec| {
         let properties = json!({

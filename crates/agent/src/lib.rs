@@ -1,4 +1,4 @@
-//! An agent session: a model, its tools and its report (SPEC 4.3, seeds 000/001).
+//! An agent session: a model, its tools and its report (docs/spec/behaviour.md, "The agent").
 //!
 //! [`Session`] is the session as a pure step function: [`Event`]s in, [`Effect`]s
 //! out. What it wants done is done at the rim: the model is asked, tools are

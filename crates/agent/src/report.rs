@@ -66,7 +66,7 @@ impl Report {
     pub(crate) fn called(call: &ToolCall, format: &Format) -> Result<Self, String> {
         let arguments: Value = serde_json::from_str(&call.arguments)
             .map_err(|error| format!("The arguments are not JSON: {error}."))?;
-        // Models name what they give by the seed's names or shorter ones.
+        // Models name what they give by the schema's names or shorter ones.
         let given = ["content_json", "report_content", "content", "report"];
         let given = given.iter().find_map(|key| arguments.get(*key));
         let Some(given) = given.filter(|given| !is_blank(given)) else {

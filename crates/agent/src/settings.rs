@@ -15,8 +15,8 @@ pub const DEFAULT_CALLS_PER_TURN: u32 = 10;
 /// Calls that are under way at the same time.
 pub const CONCURRENCY: usize = 4;
 
-/// Turns of nothing but paging (`get_continuation`) that are not counted: seed 002
-/// leaves them unbounded, which a model that only pages never ends.
+/// Turns of nothing but paging (`get_continuation`) that are not counted: without a bound
+/// a model that only pages never ends.
 pub const MAX_PAGING_TURNS: u32 = 50;
 
 /// A session that is to be led.
@@ -38,8 +38,8 @@ pub struct Settings {
     pub offers: Offers,
     /// The tools of the hosts, in the order in which the model is told of them.
     pub tools: Vec<ToolSpec>,
-    /// The tool that leads into stored results: `tool_output`, listed once there are some
-    /// (decision 15), or `get_continuation`, which is always listed (seed 002).
+    /// The tool that leads into stored results: `tool_output`, listed once there are some,
+    /// or `get_continuation`, which is always listed.
     pub retrieval: Option<ToolSpec>,
 }
 

@@ -1,4 +1,4 @@
-//! What does the session itself say to the model? (wire.md)
+//! What the session itself says to the model (docs/spec/texts.md, "Notices of an agent").
 
 use spillgate_conversation::Slot;
 
@@ -75,7 +75,7 @@ pub(crate) fn called_at_the_end(names: &[&str]) -> String {
     format!("Your reply called {shown}{more}, but the final turn takes nothing but the report.")
 }
 
-/// That an identical call was just made (seed 002's sibling, obsidian-tools).
+/// That an identical call was just made.
 pub(crate) fn duplicate(tool: &str, reply: &str) -> String {
     const SHOWN: usize = 500;
     let shown: String = reply.chars().take(SHOWN).collect();

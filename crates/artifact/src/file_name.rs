@@ -9,11 +9,11 @@ use crate::Timestamp;
 /// Bytes of a tool's name that are kept.
 const LONGEST_TOOL: usize = 80;
 
-/// Digits of the hash: as many as the shipped funnel kept (seed 003).
+/// Digits of the hash (docs/spec/texts.md, "File names").
 const HASH_DIGITS: usize = 8;
 
-/// A file's name: `<tool>_<YYYYmmdd_HHMMSS>_<hash>.txt` (wire.md). Only letters,
-/// digits, `_`, `-` and the one dot, so it is one component of a path and safe
+/// A file's name: `<tool>_<YYYYmmdd_HHMMSS>_<hash>.txt` (docs/spec/texts.md, "File names").
+/// Only letters, digits, `_`, `-` and the one dot, so it is one component of a path and safe
 /// in any shell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

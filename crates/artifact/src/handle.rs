@@ -1,8 +1,8 @@
 //! How is a stored result named?
 //!
-//! `session-<uuid>/<file-uuid>` (SPEC 2.4, seed 001). A handle is parsed into
-//! two UUIDs and printed from them again, so no text of a caller ever becomes
-//! part of a path.
+//! `session-<uuid>/<file-uuid>` (docs/spec/behaviour.md, "Storing"). A handle is
+//! parsed into two UUIDs and printed from them again, so no text of a caller ever
+//! becomes part of a path.
 
 use std::fmt;
 use std::str::FromStr;

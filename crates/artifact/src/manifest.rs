@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ContentKind, FileName, Handle, Origin, RawForm, Timestamp, Tokens};
 
-/// The figures of a text as it came in (SPEC 2.2).
+/// The figures of a text as it came in (docs/spec/behaviour.md, "Figures").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
     /// Bytes of the text.
     pub bytes: u64,
-    /// Newlines + 1; 0 when empty (the seeds' rule).
+    /// Newlines + 1; 0 when empty.
     pub lines: u64,
     /// Unicode scalar values; each invalid byte sequence counts as one.
     pub chars: u64,
@@ -21,7 +21,7 @@ pub struct Stats {
     pub kind: ContentKind,
 }
 
-/// Why a result was offloaded, in reporting order (SPEC 2.3).
+/// Why a result was offloaded, in reporting order (docs/spec/behaviour.md, "Deciding").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -65,7 +65,7 @@ pub struct ViewFacts {
     pub prelude: u64,
 }
 
-/// How a view was laid out (SPEC 2.1).
+/// How a view was laid out (docs/spec/behaviour.md, "Views").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
@@ -161,11 +161,11 @@ pub struct Facts {
     /// Why it was offloaded.
     pub reason: Reason,
     /// Characters of the text that its message showed, where that is what
-    /// further slices start after (seed 002).
+    /// further slices start after (the `continuation` profile).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_slice: Option<u64>,
     /// The name under which a store of files also keeps the text, for other
-    /// programs (seed 003).
+    /// programs (the `funnel` profile).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_name: Option<FileName>,
 }

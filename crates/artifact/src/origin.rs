@@ -15,7 +15,7 @@ pub struct Origin {
     /// from `run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-    /// What the caller calls this call (seed 002's `tool_call_id`), where it
+    /// What the caller calls this call (the `tool_call_id` of `get_continuation`), where it
     /// has a name of its own: it leads to the artifact, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,

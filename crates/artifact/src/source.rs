@@ -10,7 +10,7 @@ use crate::{Interrupt, Interrupted};
 /// a buffer, a cached object.
 ///
 /// [`len`](Self::len) stays what it was when the source was opened. Bytes that are
-/// missing before that end are an error ([`Shortened`]), never an earlier end.
+/// missing before that end are an error ([`SourceTruncated`]), never an earlier end.
 pub trait ByteSource: Send + Sync + std::fmt::Debug {
     /// Bytes in all.
     fn len(&self) -> u64;
@@ -67,7 +67,7 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
         let filled = self.fill_at(buffer, offset)?;
         match filled == buffer.len() {
             true => Ok(()),
-            false => Err(Shortened {
+            false => Err(SourceTruncated {
                 at: offset + filled as u64,
                 len: self.len(),
             }
@@ -88,14 +88,14 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
 /// Bytes that were there when a source was opened are not there any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it was shortened while it was read: it had {len} bytes and now ends at byte {at}")]
-pub struct Shortened {
+pub struct SourceTruncated {
     /// The first byte that is missing.
     pub at: u64,
     /// Bytes that there were.
     pub len: u64,
 }
 
-impl Shortened {
+impl SourceTruncated {
     /// What is missing according to a read error, if that is why it failed.
     #[must_use]
     pub fn of(error: &io::Error) -> Option<Self> {
@@ -103,9 +103,9 @@ impl Shortened {
     }
 }
 
-impl From<Shortened> for io::Error {
-    fn from(shortened: Shortened) -> Self {
-        Self::new(io::ErrorKind::UnexpectedEof, shortened)
+impl From<SourceTruncated> for io::Error {
+    fn from(truncated: SourceTruncated) -> Self {
+        Self::new(io::ErrorKind::UnexpectedEof, truncated)
     }
 }
 
@@ -223,7 +223,7 @@ impl Read for ReadRange<'_> {
         let wanted = buffer.len().min(left);
         let n = self.source.read_at(&mut buffer[..wanted], self.position)?;
         if n == 0 && wanted > 0 {
-            return Err(Shortened {
+            return Err(SourceTruncated {
                 at: self.position,
                 len: self.source.len(),
             }
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_missing_are_an_error_in_every_way_to_read() {
-        let missing = Some(Shortened { at: 3, len: 6 });
+        let missing = Some(SourceTruncated { at: 3, len: 6 });
         let reads: [(&str, io::Result<usize>); 4] = [
             ("bytes", Cut.bytes(1, 5).map(|bytes| bytes.len())),
             ("window", Cut.window(0, 6, &mut Vec::new()).map(<[u8]>::len)),
@@ -268,7 +268,7 @@ mod tests {
         ];
         for (how, read) in reads {
             let error = read.expect_err(how);
-            assert_eq!(Shortened::of(&error), missing, "{how}");
+            assert_eq!(SourceTruncated::of(&error), missing, "{how}");
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{how}");
         }
         // What is asked for past the end is not missing.

@@ -1,4 +1,4 @@
-//! Where does the browser bring the answer of a login?
+//! A local HTTP listener that receives the browser's redirect at the end of a login.
 
 use std::future::IntoFuture;
 use std::io;
@@ -12,11 +12,11 @@ use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// What the person sees in the browser.
+/// The page that the person sees in the browser.
 const DONE: &str = "<!doctype html><title>Spillgate</title><p>That is all that Spillgate needs. \
     You can close this page.";
 
-/// Waits on a port of this machine for the browser.
+/// Waits for the browser on a port of this machine.
 #[derive(Debug)]
 pub struct Callback {
     listener: TcpListener,
@@ -31,14 +31,14 @@ impl Callback {
         Ok(Self { listener, origin })
     }
 
-    /// The URL that the browser is to be sent to.
+    /// The URL that the browser has to be redirected to.
     #[must_use]
     pub fn url(&self) -> String {
         format!("{}/callback", self.origin)
     }
 
-    /// The URL, with all of its query, that the browser came to. Visits without an
-    /// answer, and to other pages, do not count.
+    /// Waits for the browser and returns the URL that it visited, including its whole query.
+    /// Ignores visits without a `state`, and other pages.
     pub async fn wait(self) -> io::Result<String> {
         let (tell, told) = oneshot::channel();
         let tell = Arc::new(Mutex::new(Some(tell)));
@@ -54,7 +54,7 @@ impl Callback {
         tokio::select! {
             answer = told => {
                 let answer = answer.map_err(io::Error::other)?;
-                // Time for the page to reach the browser.
+                // Gives the page time to reach the browser.
                 let moment = std::time::Duration::from_millis(200);
                 drop(tokio::time::timeout(moment, serving).await);
                 Ok(answer)
@@ -77,7 +77,7 @@ fn came(
     }
     let waiting = tell.lock().take();
     if let Some(waiting) = waiting {
-        // Nobody may wait for it any more.
+        // The caller may have stopped waiting.
         let _ = waiting.send(answer);
     }
     Html(DONE).into_response()

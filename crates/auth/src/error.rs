@@ -1,44 +1,44 @@
-//! What can go wrong with a login, told without a secret?
+//! Errors of a login. Their texts contain no secrets.
 
 use rmcp::transport::auth::AuthError;
 use spillgate_untrusted::line;
 
-/// Characters of what another party said that are shown.
+/// Most characters shown of another party's text.
 const MOST_SHOWN: usize = 300;
 
-/// A login did not come about or could not be renewed.
+/// A login failed, or could not be renewed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoginError {
-    /// The URL of the server cannot be used.
+    /// The server's URL cannot be used.
     #[error("not the URL of a server: {0}")]
     Url(String),
-    /// The server or its authorization server did not play along.
+    /// A step at the server or its authorization server failed.
     #[error("{doing} failed: {why}")]
     Failed {
-        /// At what.
+        /// The step that failed.
         doing: &'static str,
-        /// What it said.
+        /// The reason.
         why: String,
     },
-    /// The person, or the authorization server for them, said no.
+    /// The person refused, or the authorization server did for them.
     #[error("the login was refused: {0}")]
     Denied(String),
     /// Only a new login helps.
     #[error("{0}")]
     Again(&'static str),
-    /// The tokens could not be kept or read.
+    /// The tokens could not be saved or read.
     #[error("the tokens could not be kept in {path}: {source}")]
     Vault {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
 impl LoginError {
-    /// What rmcp says of a step. `secrets` are cut out of it: servers repeat what
+    /// An error of rmcp in a step. Removes `secrets` from its text, because servers repeat what
     /// they were sent.
     pub(crate) fn at(doing: &'static str, error: &AuthError, secrets: &[&str]) -> Self {
         Self::Failed {
@@ -48,7 +48,7 @@ impl LoginError {
     }
 }
 
-/// A text on one line, not too long, without these secrets.
+/// Returns a text on one line, truncated, without these secrets.
 pub(crate) fn without(text: &str, secrets: &[&str]) -> String {
     let mut text = text.to_owned();
     for secret in secrets.iter().filter(|secret| !secret.is_empty()) {

@@ -1,19 +1,19 @@
-//! How do the requests of a login leave?
+//! Sends the requests of a login.
 
 use axum::http::Response;
 use reqwest::{Body, Client, Request};
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
 
-/// Bytes that a response may have: metadata and tokens have a few thousand.
+/// Most bytes of a response: metadata and tokens have a few thousand.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Sends them with the client that everything else is sent with, so that proxy
-/// and certificates are the same. It follows no redirects, and neither do we:
-/// what is sent here is not for anybody else.
+/// Sends requests with the client that everything else uses, so that proxy and certificates are the
+/// same. Neither the client nor this type follows redirects: the content is not meant for anybody
+/// else.
 #[derive(Debug, Clone)]
-pub(crate) struct Sender(pub(crate) Client);
+pub(crate) struct OAuthSender(pub(crate) Client);
 
-impl OAuthHttpClient for Sender {
+impl OAuthHttpClient for OAuthSender {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
             let mut sent = Request::try_from(request.request)?;

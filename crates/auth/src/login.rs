@@ -1,4 +1,4 @@
-//! How does a person log in at a server?
+//! The login of a person at a server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use rmcp::transport::auth::{
 };
 
 use crate::error::without;
-use crate::http::Sender;
+use crate::http::OAuthSender;
 use crate::vault::Login;
 use crate::{LoginError, Vault};
 
-/// What is asked for.
+/// The parameters of a login.
 #[derive(Clone, Default)]
-pub struct Request {
-    /// The server.
+pub struct LoginRequest {
+    /// The server's URL.
     pub url: String,
-    /// Where the browser is sent with the answer.
+    /// The URL that the browser is redirected to at the end.
     pub redirect: String,
-    /// What to ask for; what the server names, if nothing.
+    /// The scopes to request; if empty, those that the server names.
     pub scopes: Vec<String>,
-    /// A client that the authorization server knows already, and its secret. Else
-    /// we register as one.
+    /// A client that the authorization server already knows, and its secret. If `None`, we register
+    /// as a client.
     pub registered: Option<(String, Option<String>)>,
 }
 
-impl fmt::Debug for Request {
+impl fmt::Debug for LoginRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request")
+        f.debug_struct("LoginRequest")
             .field("url", &crate::origin_of(&self.url))
             .field("scopes", &self.scopes)
             .finish_non_exhaustive()
@@ -38,7 +38,7 @@ impl fmt::Debug for Request {
 }
 
 /// A login that waits for the person.
-pub struct Attempt {
+pub struct LoginAttempt {
     manager: AuthorizationManager,
     store: InMemoryCredentialStore,
     config: OAuthClientConfig,
@@ -46,16 +46,16 @@ pub struct Attempt {
     page: String,
 }
 
-impl fmt::Debug for Attempt {
+impl fmt::Debug for LoginAttempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Attempt").finish_non_exhaustive()
+        f.debug_struct("LoginAttempt").finish_non_exhaustive()
     }
 }
 
-impl Attempt {
-    /// Finds out who gives tokens for the server, and gets to know it. `client`
-    /// must follow no redirects.
-    pub async fn begin(request: Request, client: Client) -> Result<Self, LoginError> {
+impl LoginAttempt {
+    /// Discovers the server's authorization server and registers with it. `client` must follow no
+    /// redirects.
+    pub async fn begin(request: LoginRequest, client: Client) -> Result<Self, LoginError> {
         let (mut manager, store) = manager(&request.url, client).await?;
         let failed = |doing| {
             let secret = request.registered.clone().and_then(|(_, secret)| secret);
@@ -93,14 +93,13 @@ impl Attempt {
         })
     }
 
-    /// The page that the person is to open.
+    /// The page that the person has to open.
     #[must_use]
     pub fn page(&self) -> &str {
         &self.page
     }
 
-    /// Takes the URL that the browser was sent to, gets the tokens and keeps
-    /// them.
+    /// Takes the URL that the browser was redirected to, gets the tokens and stores them.
     pub async fn finish(self, callback: &str, vault: &Vault) -> Result<(), LoginError> {
         if let Some(error) = error_in(callback) {
             return Err(LoginError::Denied(error));
@@ -129,13 +128,13 @@ impl Attempt {
     }
 }
 
-/// rmcp's side of a login at `url`, which keeps what it gets in memory.
+/// rmcp's state for a login at `url`. It keeps its tokens in memory.
 pub(crate) async fn manager(
     url: &str,
     client: Client,
 ) -> Result<(AuthorizationManager, InMemoryCredentialStore), LoginError> {
     let parsed = Url::parse(url).map_err(|error| LoginError::Url(error.to_string()))?;
-    let sender = Arc::new(Sender(client));
+    let sender = Arc::new(OAuthSender(client));
     let manager = AuthorizationManager::new_with_oauth_http_client(parsed, sender).await;
     let mut manager = manager.map_err(|error| LoginError::at("setting up", &error, &[]))?;
     let store = InMemoryCredentialStore::new();
@@ -143,7 +142,7 @@ pub(crate) async fn manager(
     Ok((manager, store))
 }
 
-/// What the authorization server says in the place of a code.
+/// The error that the authorization server returns instead of a code; `None` if it returned a code.
 fn error_in(callback: &str) -> Option<String> {
     let url = Url::parse(callback).ok()?;
     let value = |wanted: &str| {

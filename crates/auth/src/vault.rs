@@ -1,8 +1,8 @@
-//! Where are tokens kept, and how do several gateways share them?
+//! Stores tokens in files that several gateways share.
 //!
-//! A file per server, readable by its owner only, replaced as a whole. A lock
-//! file beside it lets one process at a time renew a token: many authorization
-//! servers take a refresh token once and end the login when it comes again.
+//! Each server has one file, readable by its owner only and replaced as a whole. A lock file beside
+//! it lets one process at a time renew a token: many authorization servers accept a refresh token
+//! once and end the login when it comes again.
 
 use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -24,10 +24,10 @@ pub struct Vault {
     directory: PathBuf,
 }
 
-/// A login as it is kept.
+/// A stored login.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Login {
-    /// The server.
+    /// The server's URL.
     pub(crate) url: String,
     pub(crate) client_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ impl fmt::Debug for Login {
 #[derive(Debug)]
 pub(crate) struct Lock(#[expect(dead_code, reason = "open as long as it is locked")] File);
 
-/// A server's URL without what may be secret in it, for people.
+/// A server's URL for display, without parts that may be secret.
 #[must_use]
 pub fn origin_of(url: &str) -> String {
     Url::parse(url).map_or_else(
@@ -55,7 +55,7 @@ pub fn origin_of(url: &str) -> String {
 }
 
 impl Vault {
-    /// The vault in this directory, which need not exist yet.
+    /// Returns the vault in this directory, which need not exist yet.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
@@ -68,7 +68,7 @@ impl Vault {
         Ok(self.load(url)?.is_some())
     }
 
-    /// The servers that somebody has logged in at.
+    /// The servers with a stored login.
     pub fn servers(&self) -> Result<Vec<String>, LoginError> {
         let entries = match std::fs::read_dir(&self.directory) {
             Ok(entries) => entries,
@@ -84,7 +84,7 @@ impl Vault {
         Ok(urls)
     }
 
-    /// Forgets the login at this server; whether there was one.
+    /// Removes the login at this server; returns whether there was one.
     pub fn remove(&self, url: &str) -> Result<bool, LoginError> {
         let path = self.path(url, "json")?;
         match std::fs::remove_file(&path) {
@@ -107,7 +107,7 @@ impl Vault {
 
     fn write(&self, path: &Path, login: &Login) -> io::Result<()> {
         self.create()?;
-        // A temporary file is its owner's alone.
+        // A temporary file is accessible to its owner only.
         let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;
         serde_json::to_writer(&mut file, login)?;
         file.flush()?;
@@ -116,7 +116,7 @@ impl Vault {
         Ok(())
     }
 
-    /// Waits until nobody else renews this server's token.
+    /// Waits until no other process renews this server's token.
     pub(crate) async fn lock(&self, url: &str) -> Result<Lock, LoginError> {
         let path = self.path(url, "lock")?;
         self.create().map_err(|error| fault(&path, error))?;
@@ -139,7 +139,7 @@ impl Vault {
         builder.recursive(true).mode(0o700).create(&self.directory)
     }
 
-    /// A URL may hold anything, so its hash names the file.
+    /// The path of a server's file. A URL may contain anything, so a hash of it names the file.
     fn path(&self, url: &str, ending: &str) -> Result<PathBuf, LoginError> {
         let mut url = Url::parse(url).map_err(|error| LoginError::Url(error.to_string()))?;
         url.set_fragment(None);

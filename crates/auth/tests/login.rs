@@ -1,4 +1,4 @@
-//! Logins at an authorization server on loopback.
+//! Tests of logins at an authorization server on loopback.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -14,19 +14,18 @@ use axum::response::Response;
 use reqwest::header::HeaderValue;
 use reqwest::{Client, Url};
 use serde_json::{Value, json};
-use spillgate_auth::{Attempt, Callback, Keeper, LoginError, Request, Vault};
+use spillgate_auth::{Callback, LoginAttempt, LoginError, LoginRequest, TokenKeeper, Vault};
 use spillgate_transport::{Authority, Refused, http_client};
 
-/// An MCP server that is its own authorization server. Each refresh token is
-/// taken once.
+/// An MCP server that is its own authorization server. It accepts each refresh token once.
 #[derive(Debug, Default)]
 struct State {
     origin: String,
-    /// What it was asked for, in order.
+    /// The requests that it got, in order.
     asked: Vec<String>,
-    /// How many tokens it gave.
+    /// The number of tokens that it issued.
     given: u32,
-    /// The issuer that it says it is, if not the true one.
+    /// The issuer that it claims to be, if not the true one.
     issuer: Option<String>,
     /// Whether it answers a refresh with an error.
     refuses: bool,
@@ -136,16 +135,16 @@ fn client() -> Client {
     builder.tls_backend_preconfigured(tls).build().unwrap()
 }
 
-async fn attempt(origin: &str, redirect: &str) -> Attempt {
-    let request = Request {
+async fn attempt(origin: &str, redirect: &str) -> LoginAttempt {
+    let request = LoginRequest {
         url: format!("{origin}/mcp"),
         redirect: redirect.to_owned(),
-        ..Request::default()
+        ..LoginRequest::default()
     };
-    Attempt::begin(request, client()).await.unwrap()
+    LoginAttempt::begin(request, client()).await.unwrap()
 }
 
-fn state_of(attempt: &Attempt) -> String {
+fn state_of(attempt: &LoginAttempt) -> String {
     let page = Url::parse(attempt.page()).unwrap();
     let mut pairs = page.query_pairs();
     pairs
@@ -184,8 +183,8 @@ async fn log_in(origin: &str, vault: &Vault) {
     attempt.finish(&answer.unwrap(), vault).await.unwrap();
 }
 
-fn keeper(vault: &Vault, origin: &str) -> Keeper {
-    Keeper::new(
+fn keeper(vault: &Vault, origin: &str) -> TokenKeeper {
+    TokenKeeper::new(
         vault.clone(),
         &format!("{origin}/mcp"),
         "spillgate auth x",
@@ -200,7 +199,7 @@ fn refused(token: &str) -> Refused {
     }
 }
 
-/// A login that an earlier build kept.
+/// A login that an earlier build stored.
 #[tokio::test]
 async fn an_old_login_is_read() {
     const NAME: &str = "23d3bab64dbe7d869b0ee285256c1b5f.json";
@@ -309,10 +308,10 @@ async fn answers_that_are_none() {
         assert!(!error.contains("secret"), "{error}");
     }
     assert!(vault.servers().unwrap().is_empty());
-    let nowhere = Request {
+    let nowhere = LoginRequest {
         url: "nowhere".to_owned(),
-        ..Request::default()
+        ..LoginRequest::default()
     };
-    let error = Attempt::begin(nowhere, client()).await.unwrap_err();
+    let error = LoginAttempt::begin(nowhere, client()).await.unwrap_err();
     assert!(matches!(error, LoginError::Url(_)));
 }

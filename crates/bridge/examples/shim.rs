@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
-use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
+use spillgate_bridge::{
+    Bridge, Caller, ClientFrame, Config, DeclaredCapabilities, Limits, Step, TokenGenerator,
+};
 use spillgate_transport::{Frame, Item, ServerEvent};
 
 enum From {
@@ -65,7 +67,7 @@ fn relay(
         let now = Instant::now();
         let steps = match from {
             Ok(From::Client(frame)) => {
-                let heard = Heard {
+                let heard = ClientFrame {
                     from: Caller(0),
                     frame: &frame,
                     headers: &[],
@@ -97,9 +99,9 @@ fn config() -> Config {
     Config {
         server: "server".to_owned(),
         ourselves: ("shim".to_owned(), "0".to_owned()),
-        declare: Declare::FirstRequest,
+        declare: DeclaredCapabilities::FirstRequest,
         streams: false,
-        tokens: Tokens::new(|| {
+        tokens: TokenGenerator::new(|| {
             let mut bytes = [0; 16];
             getrandom::fill(&mut bytes).expect("invariant: the system has random bytes");
             HEXLOWER.encode(&bytes)

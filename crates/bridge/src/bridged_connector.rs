@@ -121,7 +121,7 @@ impl Connection for NegotiatedConnection {
             match self.negotiation.decide(message) {
                 Decision::Pass(message) => self.connection.send(message).await,
                 Decision::ToBridge(running, caller, message) => {
-                    running.hear(caller, &message).await
+                    running.on_client(caller, &message).await
                 }
                 Decision::Answer(event) => {
                     self.negotiation.to_client(event).await;

@@ -14,12 +14,12 @@ pub struct Config {
     /// name and a version.
     pub ourselves: (String, String),
     /// What a legacy server is told that the client can do.
-    pub declare: Declare,
+    pub declare: DeclaredCapabilities,
     /// Whether each request has a response stream of its own (HTTP). A modern
     /// request is then cancelled by closing it, else by a notification.
     pub streams: bool,
     /// Where `requestState`s come from.
-    pub tokens: Tokens,
+    pub tokens: TokenGenerator,
     /// How much it keeps.
     pub limits: Limits,
 }
@@ -27,7 +27,7 @@ pub struct Config {
 /// Capabilities towards a legacy server, which are declared once for a session
 /// though modern clients declare theirs with each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Declare {
+pub enum DeclaredCapabilities {
     /// Those of the request that opened the session: for one client.
     FirstRequest,
     /// All that can be bridged: for a session that many clients share. What a
@@ -37,9 +37,9 @@ pub enum Declare {
 
 /// Makes unguessable texts, at least 128 random bits each: whoever has one may
 /// answer the question that it stands for.
-pub struct Tokens(Box<dyn FnMut() -> String + Send>);
+pub struct TokenGenerator(Box<dyn FnMut() -> String + Send>);
 
-impl Tokens {
+impl TokenGenerator {
     /// From this source.
     pub fn new(source: impl FnMut() -> String + Send + 'static) -> Self {
         Self(Box::new(source))
@@ -50,9 +50,9 @@ impl Tokens {
     }
 }
 
-impl fmt::Debug for Tokens {
+impl fmt::Debug for TokenGenerator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tokens")
+        f.write_str("TokenGenerator")
     }
 }
 
@@ -102,7 +102,7 @@ pub struct Caller(pub u64);
 
 /// A frame from a client.
 #[derive(Debug, Clone, Copy)]
-pub struct Heard<'a> {
+pub struct ClientFrame<'a> {
     /// From whom.
     pub from: Caller,
     /// One message, or a batch.

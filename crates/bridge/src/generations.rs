@@ -9,10 +9,10 @@ use crate::Bridging;
 
 /// What all clients of a gateway found out about its servers.
 #[derive(Debug, Default)]
-pub struct KnownGenerations(Mutex<HashMap<String, Known>>);
+pub struct KnownGenerations(Mutex<HashMap<String, ServerGenerations>>);
 
 #[derive(Debug)]
-struct Known {
+struct ServerGenerations {
     spec: ServerSpec,
     rule: Bridging,
     speaks: SpokenGenerations,
@@ -35,7 +35,7 @@ impl KnownGenerations {
         let adopted = servers.map(|(spec, rule)| {
             let name = spec.name.clone();
             let before = all.get(&name).filter(|known| known.spec == *spec);
-            let known = Known {
+            let known = ServerGenerations {
                 spec: spec.clone(),
                 rule,
                 speaks: before.map(|known| known.speaks).unwrap_or_default(),

@@ -20,17 +20,17 @@ mod bridging;
 mod config;
 mod generations;
 mod json;
-mod large;
+mod large_message;
 mod names;
 mod negotiation;
 mod question;
+mod refusal;
 mod running_bridge;
 mod shared;
 mod steps;
 mod to_legacy;
 mod to_modern;
 mod translation;
-mod words;
 
 use std::time::Instant;
 
@@ -42,7 +42,7 @@ use self::translation::Translation;
 
 pub use bridged_connector::BridgedConnector;
 pub use bridging::{BridgeObserver, Bridging};
-pub use config::{Caller, Config, Declare, Heard, Limits, Tokens};
+pub use config::{Caller, ClientFrame, Config, DeclaredCapabilities, Limits, TokenGenerator};
 pub use generations::KnownGenerations;
 pub use shared::SharedServers;
 
@@ -86,9 +86,9 @@ impl Bridge {
 
     /// Takes a frame from a client.
     #[must_use]
-    pub fn from_client(&mut self, heard: Heard<'_>) -> Vec<Step> {
+    pub fn from_client(&mut self, received: ClientFrame<'_>) -> Vec<Step> {
         let mut steps = Steps::default();
-        translation::client_said(&mut *self.0, heard, &mut steps);
+        translation::from_client(&mut *self.0, received, &mut steps);
         steps.0
     }
 
@@ -96,7 +96,7 @@ impl Bridge {
     #[must_use]
     pub fn from_server(&mut self, event: ServerEvent, now: Instant) -> Vec<Step> {
         let mut steps = Steps::default();
-        translation::server_said(&mut *self.0, event, now, &mut steps);
+        translation::from_server(&mut *self.0, event, now, &mut steps);
         steps.0
     }
 
@@ -112,9 +112,9 @@ impl Bridge {
     /// A client is gone: cancels what it waits for. What it was asked stays open
     /// until its time is over, for it may come back on another connection.
     #[must_use]
-    pub fn left(&mut self, caller: Caller) -> Vec<Step> {
+    pub fn client_disconnected(&mut self, caller: Caller) -> Vec<Step> {
         let mut steps = Steps::default();
-        self.0.left(caller, &mut steps);
+        self.0.client_disconnected(caller, &mut steps);
         steps.0
     }
 

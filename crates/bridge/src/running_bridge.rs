@@ -19,7 +19,9 @@ use spillgate_transport::{
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{Instant, sleep_until};
 
-use crate::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
+use crate::{
+    Bridge, Caller, ClientFrame, Config, DeclaredCapabilities, Limits, Step, TokenGenerator,
+};
 
 /// A bridge, its server and its clients.
 #[derive(Debug)]
@@ -44,7 +46,7 @@ struct State {
     bridge: Bridge,
     clients: HashMap<Caller, Arc<dyn Sink>>,
     callers: u64,
-    for_server: VecDeque<ForServer>,
+    for_server: VecDeque<ServerAction>,
     for_clients: VecDeque<(Arc<dyn Sink>, ServerEvent)>,
     /// The bridge's own `initialize` or `server/discover`, unanswered.
     greeting: Option<RequestId>,
@@ -52,20 +54,20 @@ struct State {
 }
 
 #[derive(Debug)]
-enum ForServer {
+enum ServerAction {
     Send(Message),
     Abandon(RequestId),
     Listen,
 }
 
 /// What a bridge for this server is told of its surroundings.
-pub(crate) fn config(server: &ServerSpec, declare: Declare) -> Config {
+pub(crate) fn config(server: &ServerSpec, declare: DeclaredCapabilities) -> Config {
     Config {
         server: server.name.clone(),
         ourselves: ("spillgate".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         declare,
         streams: matches!(server.transport, Transport::Http(_)),
-        tokens: Tokens::new(|| {
+        tokens: TokenGenerator::new(|| {
             let mut bytes = [0; 16];
             getrandom::fill(&mut bytes).expect("invariant: the system has random bytes");
             HEXLOWER.encode(&bytes)
@@ -105,7 +107,7 @@ impl RunningBridge {
 
     /// The bridge of a legacy server that many clients share.
     pub(crate) fn for_many(server: &ServerSpec) -> Arc<Self> {
-        let config = config(server, Declare::Everything);
+        let config = config(server, DeclaredCapabilities::Everything);
         Self::new(server, Bridge::modern_client_legacy_server(config))
     }
 
@@ -134,7 +136,7 @@ impl RunningBridge {
         let is_told = {
             let mut state = self.state.lock();
             state.clients.remove(&caller);
-            let steps = state.bridge.left(caller);
+            let steps = state.bridge.client_disconnected(caller);
             state.queue(steps);
             !state.for_server.is_empty()
         };
@@ -147,7 +149,7 @@ impl RunningBridge {
     }
 
     /// Takes a message of a client; an error where the server has ended.
-    pub(crate) async fn hear(
+    pub(crate) async fn on_client(
         &self,
         from: Caller,
         message: &Message,
@@ -157,7 +159,7 @@ impl RunningBridge {
             if let Some(how) = &state.ended {
                 return Err(ConnectionError::Gone(how.clone()));
             }
-            let steps = state.bridge.from_client(Heard {
+            let steps = state.bridge.from_client(ClientFrame {
                 from,
                 frame: &message.frame,
                 headers: &message.headers,
@@ -211,17 +213,17 @@ impl RunningBridge {
             };
             let connection = self.connection.get().and_then(Weak::upgrade);
             match (next, connection) {
-                (ForServer::Send(message), Some(connection)) => {
+                (ServerAction::Send(message), Some(connection)) => {
                     let key = message.id.clone();
                     if let Err(error) = connection.send(message).await {
                         self.not_sent(key, error);
                     }
                 }
-                (ForServer::Send(message), None) => {
+                (ServerAction::Send(message), None) => {
                     self.not_sent(message.id, ConnectionError::Gone("has ended".to_owned()));
                 }
-                (ForServer::Abandon(key), Some(connection)) => connection.abandon(&key).await,
-                (ForServer::Listen, Some(connection)) => {
+                (ServerAction::Abandon(key), Some(connection)) => connection.abandon(&key).await,
+                (ServerAction::Listen, Some(connection)) => {
                     tokio::spawn(async move {
                         // Servers need not have such a stream.
                         if let Err(error) = connection.listen(None).await {
@@ -229,7 +231,7 @@ impl RunningBridge {
                         }
                     });
                 }
-                (ForServer::Abandon(_) | ForServer::Listen, None) => {}
+                (ServerAction::Abandon(_) | ServerAction::Listen, None) => {}
             }
         }
     }
@@ -345,15 +347,15 @@ impl State {
                     if greets {
                         self.greeting.clone_from(&message.id);
                     }
-                    self.for_server.push_back(ForServer::Send(message));
+                    self.for_server.push_back(ServerAction::Send(message));
                 }
                 Step::ToClient { to, event } => {
                     if let Some(client) = self.clients.get(&to) {
                         self.for_clients.push_back((Arc::clone(client), event));
                     }
                 }
-                Step::Abandon(key) => self.for_server.push_back(ForServer::Abandon(key)),
-                Step::Listen => self.for_server.push_back(ForServer::Listen),
+                Step::Abandon(key) => self.for_server.push_back(ServerAction::Abandon(key)),
+                Step::Listen => self.for_server.push_back(ServerAction::Listen),
             }
         }
     }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use spillgate_mcp::RequestId;
 use spillgate_transport::{Message, ServerEvent};
 
-use crate::words::Refuse;
+use crate::refusal::RefusalReply;
 use crate::{Caller, Step};
 
 /// The steps of one turn, in their order.
@@ -19,7 +19,13 @@ impl Steps {
     }
 
     /// An error for a client's request with this id (JSON).
-    pub(crate) fn refuse(&mut self, to: Caller, of: Option<RequestId>, id: &str, why: &Refuse) {
+    pub(crate) fn refuse(
+        &mut self,
+        to: Caller,
+        of: Option<RequestId>,
+        id: &str,
+        why: &RefusalReply,
+    ) {
         self.client(to, of, why.frame(id));
     }
 

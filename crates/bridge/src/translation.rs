@@ -12,15 +12,15 @@ use spillgate_transport::{Frame, Item, Message, Refusal, ServerEvent, Spooled};
 
 use crate::json::parts;
 use crate::steps::Steps;
-use crate::{Caller, Heard, words};
+use crate::{Caller, ClientFrame, refusal};
 
 /// One direction of a bridge. All that it says goes into `steps`.
 pub(crate) trait Translation: fmt::Debug {
     /// Takes one message of a client.
-    fn hear(&mut self, frame: &Bytes, heard: Heard<'_>, steps: &mut Steps);
+    fn on_client(&mut self, frame: &Bytes, received: ClientFrame<'_>, steps: &mut Steps);
 
     /// Takes one message of the server, from the stream of the request `of`.
-    fn heed(&mut self, frame: &Bytes, of: Option<&RequestId>, now: Instant, steps: &mut Steps);
+    fn on_server(&mut self, frame: &Bytes, of: Option<&RequestId>, now: Instant, steps: &mut Steps);
 
     /// Takes one message of the server that is too large for the memory.
     fn large(&mut self, spooled: Spooled, of: Option<&RequestId>, steps: &mut Steps);
@@ -35,7 +35,7 @@ pub(crate) trait Translation: fmt::Debug {
     fn abandoned(&mut self, by: Caller, request: &RequestId, steps: &mut Steps);
 
     /// A client is gone.
-    fn left(&mut self, caller: Caller, steps: &mut Steps);
+    fn client_disconnected(&mut self, caller: Caller, steps: &mut Steps);
 
     /// When something is due.
     fn deadline(&self) -> Option<Instant>;
@@ -45,21 +45,25 @@ pub(crate) trait Translation: fmt::Debug {
 }
 
 /// Takes a frame of a client, which may be a batch.
-pub(crate) fn client_said(to: &mut (dyn Translation + Send), heard: Heard<'_>, steps: &mut Steps) {
-    let all = parts(heard.frame);
+pub(crate) fn from_client(
+    to: &mut (dyn Translation + Send),
+    received: ClientFrame<'_>,
+    steps: &mut Steps,
+) {
+    let all = parts(received.frame);
     if all.is_empty() {
-        steps.refuse(heard.from, None, "null", &words::not_json());
+        steps.refuse(received.from, None, "null", &refusal::not_json());
     }
     for part in all {
         match messages(&part).is_empty() {
-            true => steps.refuse(heard.from, None, "null", &words::not_json()),
-            false => to.hear(&part, heard, steps),
+            true => steps.refuse(received.from, None, "null", &refusal::not_json()),
+            false => to.on_client(&part, received, steps),
         }
     }
 }
 
 /// Takes what came from the server.
-pub(crate) fn server_said(
+pub(crate) fn from_server(
     to: &mut (dyn Translation + Send),
     event: ServerEvent,
     now: Instant,
@@ -70,14 +74,14 @@ pub(crate) fn server_said(
         (Item::Message(Frame::Spooled(spooled)), of) => to.large(*spooled, of.as_ref(), steps),
         (Item::Message(frame), of) => {
             for part in parts(frame.in_memory().unwrap_or(&Bytes::new())) {
-                to.heed(&part, of.as_ref(), now, steps);
+                to.on_server(&part, of.as_ref(), now, steps);
             }
         }
         // Streams are not taken up again, so their places are nothing.
         (Item::Mark { .. }, _) => {}
         (Item::Gone(how), _) => to.gone(&how, steps),
         (Item::Refused(refusal), Some(of)) => match answer_in(&refusal, &of) {
-            Some(answer) => to.heed(&answer, Some(&of), now, steps),
+            Some(answer) => to.on_server(&answer, Some(&of), now, steps),
             None => to.failed(of, Item::Refused(refusal), steps),
         },
         (item, Some(of)) => to.failed(of, item, steps),
@@ -100,9 +104,9 @@ fn answer_in(refusal: &Refusal, of: &RequestId) -> Option<Bytes> {
 
 /// Numbers for requests to the server.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers(u64);
+pub(crate) struct RequestNumbers(u64);
 
-impl Numbers {
+impl RequestNumbers {
     pub(crate) fn next(&mut self) -> RequestId {
         self.0 += 1;
         RequestId::number(self.0)

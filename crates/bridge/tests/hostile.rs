@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use spillgate_bridge::{Bridge, Caller, Heard, Step};
+use spillgate_bridge::{Bridge, Caller, ClientFrame, Step};
 use spillgate_mcp::RequestId;
 use spillgate_transport::{Frame, Item, ServerEvent};
 
@@ -71,7 +71,7 @@ proptest! {
     fn ids_come_back_and_results_stay(id in id(), value in value(), legacy in any::<bool>()) {
         let now = Instant::now();
         let heard = |frame: &Bytes, bridge: &mut Bridge| {
-            let heard = Heard { from: Caller(3), frame, headers: &[], now };
+            let heard = ClientFrame { from: Caller(3), frame, headers: &[], now };
             bridge.from_client(heard)
         };
         let (mut bridge, params, number) = if legacy {
@@ -106,7 +106,7 @@ proptest! {
             let frame = Bytes::from(frame);
             now += Duration::from_secs(number * 40);
             let steps = if from_client {
-                let heard = Heard { from: Caller(number % 2), frame: &frame, headers: &[], now };
+                let heard = ClientFrame { from: Caller(number % 2), frame: &frame, headers: &[], now };
                 bridge.from_client(heard)
             } else {
                 bridge.from_server(ServerEvent::message(frame).of(Some(RequestId::number(number))), now)
@@ -118,7 +118,7 @@ proptest! {
             let _ = bridge.tick(now);
             let _ = bridge.abandoned(Caller(0), &RequestId::number(number));
         }
-        let _ = bridge.left(Caller(0));
+        let _ = bridge.client_disconnected(Caller(0));
         let _ = bridge.from_server(ServerEvent { of: None, event: None, item: Item::Gone("x".to_owned()) }, now);
         prop_assert_eq!(bridge.deadline(), None);
     }

@@ -12,7 +12,7 @@ mod common;
 use std::time::Duration;
 
 use common::{Talk, config};
-use spillgate_bridge::{Config, Declare, Limits};
+use spillgate_bridge::{Config, DeclaredCapabilities, Limits};
 use spillgate_transport::{ConnectionError, Item};
 
 #[test]
@@ -492,7 +492,7 @@ fn what_is_cancelled_is_cancelled_at_the_server() {
         .client(r#"{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{META}}"#)
         .abandoned(5)
         .client(r#"{"jsonrpc":"2.0","id":6,"method":"tools/list","params":{META}}"#)
-        .left();
+        .client_disconnected();
     insta::assert_snapshot!(talk.said, @r#"
     C {"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t",META}}
         -> server (t) {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","_meta":{}}}
@@ -551,7 +551,7 @@ fn bounds() {
     };
     let mut talk = Talk::to_legacy(Config {
         limits,
-        declare: Declare::Everything,
+        declare: DeclaredCapabilities::Everything,
         ..config()
     });
     talk.client(CALL)
@@ -592,7 +592,7 @@ fn bounds() {
 #[test]
 fn clients_that_share_a_session() {
     let mut talk = Talk::to_legacy(Config {
-        declare: Declare::Everything,
+        declare: DeclaredCapabilities::Everything,
         streams: true,
         ..config()
     });

@@ -504,7 +504,7 @@ fn a_client_that_leaves() {
         .client(CALL)
         .client(CALL)
         .server(&ask(4, r#""1":{"method":"roots/list"}"#))
-        .left()
+        .client_disconnected()
         .server(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#);
     insta::assert_snapshot!(talk.said, @r#"
     C {"jsonrpc":"2.0","method":"notifications/initialized"}

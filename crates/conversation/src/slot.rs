@@ -45,8 +45,8 @@ impl Nonces for RandomNonces {
 
 /// The slot of one answer.
 ///
-/// The wrapper of wire.md, read strictly: what a model must write to answer is
-/// something that it can only know from us.
+/// The wrapper (docs/spec/texts.md, "Wrapper"), read strictly: what a model must write to
+/// answer is something that it can only know from us.
 ///
 /// - Text outside the wrapper is ignored, a code fence around it too. A wrapper with
 ///   escaped brackets (`&lt;`) is text.

@@ -4,7 +4,8 @@ use spillgate_llm::ToolSpec;
 
 use crate::slot::{Slot, SlotError};
 
-/// A tool's reply that would not fit into the context (wire.md).
+/// A tool's reply that would not fit into the context (docs/spec/texts.md,
+/// "Notices of an agent").
 pub(crate) const DROPPED: &str = "(tool failed: context window budget exceeded)";
 
 /// A host's reply that never came.

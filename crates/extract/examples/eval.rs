@@ -1,14 +1,14 @@
-//! How good can answers be, whatever the model?
+//! Evaluates what extraction makes of a model's answers, good or bad.
 //!
-//! `eval DATA [--details]` asks the questions of `DATA/questions.jsonl` of scripted models that
-//! are good or bad on purpose, and prints what extraction makes of them.
-//! `cargo xtask eval` calls it.
+//! `eval DATA [--details]` asks scripted models, which are good or deliberately bad, the questions
+//! of `DATA/questions.jsonl`, and prints the outcome of the extractions. `cargo xtask eval` calls
+//! it.
 //!
-//! - the *oracle* answers only if the gold strings lie wholly in the chunk that it is
-//!   shown: what it misses was cut apart (boundary loss). With `early_stop` it also
-//!   shows how many calls are made until the answer.
-//! - the *liar* quotes what is not there; the *obeyer* does what a planted text tells
-//!   it; the *broken* model has no wrapper; the *refusing* one refuses.
+//! - the *oracle* answers only if the gold strings lie wholly in the chunk that it is shown: it
+//!   misses those that were cut apart (boundary loss). With `early_stop` it also shows how many
+//!   calls are made until the answer.
+//! - the *liar* quotes what does not exist; the *obeyer* obeys a planted text; the *broken* model
+//!   omits the wrapper; the *refusing* one refuses.
 
 #![allow(
     clippy::print_stdout,
@@ -31,7 +31,7 @@ use spillgate_store::MemoryStore;
 use spillgate_testkit::in_slot;
 use spillgate_text::Tokenizer;
 
-/// Tokens of a chunk, as in the research notes (extraction.md, section 4).
+/// Tokens of a chunk (docs/spec/behaviour.md, "Chunks").
 const CHUNKS: [u64; 2] = [2000, 8000];
 
 /// A question with the strings that answer it.
@@ -41,7 +41,7 @@ struct Question {
     document: String,
     words: String,
     gold: Vec<String>,
-    /// Whether gold is the lines of a stretch: one of them answers.
+    /// Whether gold is a range of lines, of which one is enough for an answer.
     is_stretch: bool,
 }
 
@@ -86,7 +86,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::from(u8::from(is_below)))
 }
 
-/// What came of the oracle's answers in one data set.
+/// The oracle's results in one data set.
 #[derive(Default)]
 struct Scores {
     asked: usize,
@@ -176,7 +176,7 @@ async fn oracle(
     Ok(scores)
 }
 
-/// Quotes the gold if all of it is there (of a stretch of lines: any of it).
+/// Quotes the gold if all of it is shown; of a range of lines, any of it.
 fn oracle_reply(question: &Question, request: &Request) -> Reply {
     let shown = squeezed(&shown(request));
     let held = |gold: &&String| shown.contains(&squeezed(gold));
@@ -254,7 +254,7 @@ fn failed(found: &Extraction) -> bool {
     found.status == Status::Failed && found.body.starts_with(warning)
 }
 
-/// How often a bad model ends as documented.
+/// Returns how often a bad model ends as documented, and the number of documents.
 async fn judge(
     shelf: &mut Shelf<'_>,
     questions: &[Question],
@@ -347,8 +347,7 @@ fn says(request: &Request, text: &str) -> Reply {
     Scripted::says(in_slot(&request.system, text))
 }
 
-/// The chunk of a request, without line numbers; for a reduction, what it puts
-/// together.
+/// Returns the chunk of a request without line numbers; for a reduction, the answers to combine.
 fn shown(request: &Request) -> String {
     if request.system.contains("CHUNK OUTPUTS") {
         return request.system.clone();
@@ -359,7 +358,7 @@ fn shown(request: &Request) -> String {
     text.lines().map(row).collect::<Vec<_>>().join("\n")
 }
 
-/// A row without its number: `12|`, `12-15|`, or `12+` where it goes on.
+/// Removes the number of a row: `12|`, `12-15|`, or `12+` where a line continues.
 fn row(line: &str) -> &str {
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-');
     match number.strip_prefix(['|', '+']) {
@@ -368,8 +367,7 @@ fn row(line: &str) -> &str {
     }
 }
 
-/// A text without white space and with its escapes read: chunks of JSON are printed
-/// compactly.
+/// Removes white space and decodes escapes: chunks of JSON are printed compactly.
 fn squeezed(text: &str) -> String {
     let mut parts = text.split("\\u");
     let mut read = parts.next().unwrap_or_default().to_owned();

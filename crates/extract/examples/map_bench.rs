@@ -1,8 +1,7 @@
-//! What does reading in chunks cost beside the model?
+//! Measures the cost of reading in chunks beside the model.
 //!
-//! Prints one JSON object: calls a second with a model that takes no time, and how
-//! much faster four chunks at once are than one with a model that takes 50 ms.
-//! `benches/run.sh --only extract` calls it.
+//! Prints one JSON object: calls a second with a model that takes no time, and the speed-up of four
+//! parallel chunks with a model that takes 50 ms. `benches/run.sh --only extract` calls it.
 
 #![allow(
     clippy::print_stdout,
@@ -22,12 +21,12 @@ use spillgate_store::MemoryStore;
 use spillgate_testkit::{in_slot, log};
 use spillgate_text::Tokenizer;
 
-/// Chunks of the speed-up: enough that the last round weighs little.
+/// Chunks for the speed-up: enough that the last round matters little.
 const CHUNKS: u64 = 80;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let offloader = offloader();
-    // The vocabulary is loaded once a process; a model's first call waits longer.
+    // The vocabulary is loaded once per process, which would delay the model's first call.
     offloader.counter().prepare();
     let text = log(60_000);
     let handle = stored(&offloader, &text)?;
@@ -53,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Calls that reading took, and how long the whole extraction was.
+/// Returns the number of calls, and the seconds of the whole extraction.
 async fn seconds(
     offloader: &Offloader,
     handle: Handle,
@@ -66,7 +65,7 @@ async fn seconds(
         let text = in_slot(&seen.request.system, "NO RELEVANT DATA FOUND");
         Ok(Scripted::says(text))
     });
-    // A window that keeps chunks small: they are made larger where it is allowed.
+    // A small window keeps chunks small: they grow where it allows that.
     let model = model
         .with_limits(3000, 500)
         .with_latency(Duration::from_millis(latency));

@@ -1,7 +1,7 @@
-//! How fast is a large output cut into chunks?
+//! Measures how fast a large output is cut into chunks.
 //!
-//! `plan_bench [MEGABYTES]` makes a log and a JSON document of that size (100) in a
-//! store in memory and prints, a JSON object a line, how fast their views are planned.
+//! `plan_bench [MEGABYTES]` makes a log and a JSON document of that size (100 MB by default) in a
+//! store in memory and prints how fast their views are planned, one JSON object a line.
 
 #![allow(
     clippy::print_stdout,

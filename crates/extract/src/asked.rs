@@ -1,4 +1,4 @@
-//! What is asked for?
+//! The question of an extraction.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,36 +8,36 @@ use spillgate_artifact::Handle;
 
 use crate::Strategy;
 
-/// A question to a stored output.
+/// A question about a stored output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     /// The output.
     pub handle: Handle,
     /// What to extract, in words.
     pub extract: String,
-    /// How.
+    /// The mode of extraction.
     pub mode: Mode,
 }
 
-/// How to extract (seed 001 §2b; `search` is ours).
+/// The modes of extraction (docs/spec/texts.md, "Extraction tool"; `search` is ours).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// The output's size and shape decide.
+    /// Chooses by the output's size and shape.
     #[default]
     Auto,
-    /// A model reads every chunk, then puts the answers together.
+    /// A model reads every chunk, then combines the answers.
     FullChunked,
     /// A model reads and greps in the output.
     ReadGrep,
-    /// The top and the bottom, no model.
+    /// The top and the bottom, without a model.
     Truncate,
-    /// The passages that answer best, no model.
+    /// The passages that answer best, without a model.
     Search,
 }
 
 impl Mode {
-    /// All, in the order in which they are told.
+    /// All modes, in the order of listings.
     pub const ALL: [Self; 5] = [
         Self::Auto,
         Self::FullChunked,
@@ -46,7 +46,7 @@ impl Mode {
         Self::Search,
     ];
 
-    /// Its name.
+    /// Returns the mode's name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// No mode has that name.
+/// No mode has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown mode '{0}'; allowed are auto, full-chunked, read-grep, truncate and search")]
 pub struct UnknownMode(pub String);

@@ -1,20 +1,19 @@
-//! How much of a model's answer is passed on?
+//! Bounds the length of a model's answer.
 //!
-//! What a reply may have is asked of the server; whether it keeps to that is its own
-//! affair. So what is passed on is counted here.
+//! A request limits the reply, but the provider may ignore that. So the answer is counted here
+//! before it is passed on.
 
 use spillgate_text::TokenCounter;
 
-/// After an answer that goes on. It has no number: what has one is checked against the
-/// output.
+/// Ends an answer that was cut. It names no line: line numbers are checked against the output.
 const CUT: &str = "\n[CUT: the answer goes on; ask for less at a time]";
-/// Bytes a token, with room to spare.
+/// Most bytes of a token, with a margin.
 const BYTES_A_TOKEN: u64 = 16;
-/// An answer is shortened by a quarter at most to stop where a line does.
+/// To stop at the end of a line, an answer is shortened by at most a quarter.
 const NEAR: usize = 4;
 
-/// `answer`, or as much of its beginning as has at most `tokens` and `bytes` and a line
-/// that says so.
+/// Returns `answer`, or as much of its beginning as has at most `tokens` and `bytes`, followed by a
+/// line that says so.
 pub(crate) fn bounded(
     answer: String,
     tokens: u64,
@@ -28,8 +27,8 @@ pub(crate) fn bounded(
     let most = usize::try_from(tokens.saturating_mul(BYTES_A_TOKEN)).unwrap_or(usize::MAX);
     let (mut low, mut high) = (0, answer.len().min(most));
     let mut best = cut(&answer, 0);
-    // More bytes cost more tokens, near enough for a search; only what was counted is
-    // taken.
+    // More bytes cost more tokens, closely enough for a binary search; the result itself is
+    // counted.
     while low < high {
         let middle = low + (high - low).div_ceil(2);
         let one = cut(&answer, middle);

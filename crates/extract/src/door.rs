@@ -1,4 +1,4 @@
-//! `tool_output` as a model calls it: whatever is wrong is told in an envelope.
+//! `tool_output` as a model calls it: every error is an envelope.
 
 use serde_json::{Value, json};
 use spillgate_artifact::Handle;
@@ -7,17 +7,17 @@ use spillgate_store::StoreError;
 
 use crate::{Asked, Extractor, Mode, Watch, envelope};
 
-/// Characters of a handle that an answer repeats.
+/// Most characters of a handle that an answer repeats.
 const HANDLE: usize = 120;
 
-/// What is said of a text that is no handle, such as its second half alone.
+/// Answer to a text that is not a handle, such as the second half of one.
 const NO_HANDLE: &str = "It was never stored here: handles have the form \
                          session-<uuid>/<uuid>, both parts, as the tool-result message has them.";
 
-/// What a model is told that `tool_output` is for.
+/// The description of `tool_output` for models.
 pub const TOOL: &str = "Extract from a stored tool output what you describe.";
 
-/// JSON Schema of its arguments, as the seed has it (seed 001, 2b); `has_search` adds the
+/// JSON Schema of its arguments (docs/spec/texts.md, "Extraction tool"); `has_search` adds the
 /// mode that is ours.
 #[must_use]
 pub fn tool_schema(has_search: bool) -> Value {
@@ -55,24 +55,24 @@ pub fn tool_schema(has_search: bool) -> Value {
     })
 }
 
-/// The modes that the schema lists.
+/// Returns the modes that the schema lists.
 fn modes(has_search: bool) -> Vec<&'static str> {
     let modes = Mode::ALL.into_iter();
     let listed = modes.filter(|mode| has_search || *mode != Mode::Search);
     listed.map(Mode::name).collect()
 }
 
-/// What a call gave.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutput {
     /// The envelope with its text.
     pub shown: Presentation,
-    /// Whether the call failed; *not found* is no failure.
+    /// Whether the call failed; *not found* is not a failure.
     pub is_error: bool,
 }
 
 impl Extractor {
-    /// The modes that its model was told of.
+    /// Returns the modes that the schema lists for the calling model.
     fn listed_modes(&self) -> String {
         let policy = self.offloader().policy();
         let modes = modes(!policy.uses_only(&Profile::Handle));
@@ -80,8 +80,7 @@ impl Extractor {
         format!("{} and {last}", first.join(", "))
     }
 
-    /// Answers a call of `tool_output`; parameters that are missing or no text are
-    /// `None`.
+    /// Answers a call of `tool_output`. Parameters that are missing or not text are `None`.
     pub async fn tool_output(
         &self,
         handle: Option<&str>,
@@ -154,7 +153,7 @@ impl Extractor {
     }
 }
 
-/// A handle as an answer repeats it: one line, bounded.
+/// Formats a handle for an answer: on one line, bounded.
 fn shown(handle: &str) -> String {
     crate::mask::inline(handle, HANDLE)
 }

@@ -1,11 +1,11 @@
-//! How is an answer told? (wire.md, exact)
+//! The envelopes of an answer (docs/spec/texts.md, "Envelopes of extraction").
 
-/// An answer.
+/// Formats an answer.
 pub(crate) fn success(tool: &str, handle: &str, strategy: &str, body: &str) -> String {
     format!("ABSTRACT FROM TOOL OUTPUT {tool} WITH HANDLE {handle}, STRATEGY:{strategy}:\n\n{body}")
 }
 
-/// That there can be none.
+/// Formats a failure.
 pub(crate) fn failure(tool: &str, handle: &str, strategy: &str, error: &str) -> String {
     format!("TOOL_OUTPUT FAILED FOR {tool} WITH HANDLE {handle}, STRATEGY:{strategy}:\n\n{error}")
 }

@@ -1,4 +1,4 @@
-//! The strategy that reads everything.
+//! The strategy that reads every chunk.
 
 use crate::bound::bounded;
 use crate::case::Asking;
@@ -11,13 +11,13 @@ use crate::prompt::NOTHING;
 use crate::reduce::{HEADING, outputs};
 use crate::watch::Watch;
 
-/// Chunks whose words are repeated where none has an answer.
+/// Most chunks whose descriptions are repeated if none has an answer.
 const REPEATED: usize = 5;
-/// Characters of each.
+/// Most characters of each description.
 const DESCRIBED: usize = 400;
 
 impl Asking {
-    /// Has every chunk read and puts the answers together.
+    /// Has every chunk read and combines the answers.
     pub(crate) async fn full_chunked(&self, watch: &dyn Watch) -> Result<Drafted, StrategyError> {
         let view = self.case.artifact.view();
         if view.bytes() == 0 {
@@ -65,7 +65,7 @@ impl Asking {
 }
 
 impl Asking {
-    /// Answers that are shown side by side: none takes more than its share.
+    /// Bounds answers that are shown side by side: each gets an equal share.
     fn shares(&self, answers: &[Answer]) -> Vec<Answer> {
         let share = self.case.shown_tokens() / answers.len().max(1) as u64;
         let share = share.saturating_sub(HEADING);
@@ -77,13 +77,13 @@ impl Asking {
     }
 }
 
-/// An answer that was found early is whole; one of chunks that failed or that
-/// nobody read is not.
+/// Whether the answer covers only a part. An answer that was found early is complete; one with
+/// chunks that failed or were not read is not.
 fn is_partial(coverage: &Coverage, stopped_early: bool) -> bool {
     coverage.failed_chunks > 0 || !coverage.is_whole() && !stopped_early
 }
 
-/// What is to be said of the reading.
+/// Returns notes on what was read.
 fn notes(reading: &Reading, mapped: &Mapped) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(asked) = reading.asked_tokens {
@@ -113,7 +113,7 @@ fn notes(reading: &Reading, mapped: &Mapped) -> Vec<String> {
     notes
 }
 
-/// What is there instead, in the words of the first chunks.
+/// Says that nothing was found, and what the first chunks contain instead.
 fn not_found(nothing: &[Answer]) -> String {
     let said = nothing.iter().filter_map(|answer| {
         let rest: Vec<&str> = answer.text.lines().skip(1).map(str::trim).collect();

@@ -1,4 +1,4 @@
-//! `tool_output`: what does a stored tool output say about something?
+//! `tool_output`: answers a question about a stored tool output.
 //!
 //! ```text
 //! handle, extract, mode
@@ -8,9 +8,9 @@
 //!   → envelope   the answer as a model sees it
 //! ```
 //!
-//! Seeds 000 and 001, with the corrections of SPEC section 3. A strategy that
-//! cannot run ends in a truncation that says so; nothing is cut silently.
-//! [`Extractor`] is the way; read `extractor.rs` first.
+//! The rules: docs/spec/behaviour.md, "Extraction". A strategy that cannot run ends in a truncation
+//! that says so; nothing is cut silently. The entry point is [`Extractor`]; read `extractor.rs`
+//! first.
 
 mod ask;
 mod asked;

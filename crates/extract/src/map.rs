@@ -1,7 +1,7 @@
-//! What does each chunk say?
+//! Reads the chunks of an output, each with one request to a model.
 //!
-//! Chunks are read a few at once. One that turns out too long is split and both
-//! halves are read; one that fails does not keep the others from being read.
+//! A few chunks are read at once. A chunk that turns out too long is split and both halves are
+//! read; one that fails does not stop the others.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,40 +19,40 @@ use crate::prompt::{self, NOTHING};
 use crate::verify::ground;
 use crate::watch::Watch;
 
-/// Reasons why chunks failed that are told.
+/// Most reasons of failed chunks that are reported.
 const REASONS: usize = 3;
-/// Characters of each.
+/// Most characters of each reason.
 const REASON: usize = 300;
 
-/// What was read.
+/// The answers of the chunks.
 #[derive(Debug, Default)]
 pub(crate) struct Mapped {
-    /// What the chunks say, in the order of the document.
+    /// The answers, in the order of the document.
     pub answers: Vec<Answer>,
-    /// Whether reading ended at a verified answer.
+    /// Whether reading ended early, at a verified answer.
     pub stopped_early: bool,
     pub coverage: Coverage,
     /// Why chunks failed, each reason once.
     pub failures: Vec<AskError>,
 }
 
-/// What one chunk says.
+/// The answer of one chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// The first byte of the chunk's own part, which orders answers.
+    /// First byte of the chunk's own part; it orders answers.
     pub at: u64,
     pub text: String,
 }
 
 impl Answer {
-    /// Whether it says that there is something.
+    /// Whether the answer found something.
     pub(crate) fn found(&self) -> bool {
         found(&self.text)
     }
 }
 
-/// Whether an answer says that there is something: it does not begin as the prompts
-/// want it where there is nothing, whatever a model puts around these words.
+/// Whether an answer found something: it does not begin with the words that the prompts prescribe
+/// for nothing, whatever a model puts around them.
 pub(crate) fn found(answer: &str) -> bool {
     let bare = answer.trim_start_matches(|c: char| !c.is_alphanumeric());
     !bare
@@ -60,15 +60,15 @@ pub(crate) fn found(answer: &str) -> bool {
         .is_some_and(|start| start.eq_ignore_ascii_case(NOTHING))
 }
 
-/// A chunk on its way.
+/// A chunk to read.
 #[derive(Debug, Clone)]
 struct Job {
-    /// Its place in the plan; halves keep that of the whole.
+    /// Its index in the plan; both halves of a chunk keep its index.
     index: usize,
     chunk: Chunk,
 }
 
-/// What became of it.
+/// The outcome of a job.
 enum Done {
     Answer(Answer),
     Halves(Box<[Chunk; 2]>),
@@ -186,8 +186,8 @@ impl Asking {
         }
     }
 
-    /// Whether the newest answer ends the reading: it is one, and all that it quotes
-    /// stands in the text.
+    /// Whether the newest answer ends the reading: it found something, and every value that it
+    /// quotes is in the text.
     async fn is_enough(&self, mapped: &Mapped) -> io::Result<bool> {
         let newest = mapped.answers.last().filter(|answer| answer.found());
         let Some(answer) = newest.filter(|_| self.may_stop_early()).cloned() else {
@@ -210,7 +210,7 @@ impl Mapped {
         }
     }
 
-    /// Why chunks failed: the first few reasons. They are in a provider's words.
+    /// Returns why chunks failed: the first few reasons, in the words of providers.
     pub(crate) fn reasons(&self) -> String {
         let told = self.failures.iter().take(REASONS);
         let told: Vec<String> = told.map(|why| inline(&why.to_string(), REASON)).collect();
@@ -221,7 +221,7 @@ impl Mapped {
     }
 }
 
-/// Bytes of the view that were read, each counted once: chunks overlap.
+/// Bytes of the view that were read, each counted once, because chunks overlap.
 #[derive(Debug, Default)]
 pub(crate) struct Seen(Vec<(u64, u64)>);
 

@@ -1,32 +1,31 @@
-//! How is untrusted text shown to a model, so that none of it passes for ours?
+//! Masks untrusted text for a model, so that none of it passes for our protocol.
 //!
-//! Prompts hold stored text, tool names and arguments; whoever wrote those may have
-//! written our protocol into them. In the copy that a model is shown
+//! Prompts contain stored text, tool names and arguments, and whoever wrote those may have written
+//! our protocol into them. In the copy that a model is shown
 //!
-//! - a look-alike of protocol gets a middle dot after its first character:
-//!   `<·ai-agent-`, `<·/think`, `<·|im_end|>`, `[·INST]`;
-//! - a character that nobody sees, or that acts on a terminal, is written out:
-//!   `\u{200b}`, `\u{1b}`.
+//! - a look-alike of protocol gets a middle dot after its first character: `<·ai-agent-`,
+//!   `<·/think`, `<·|im_end|>`, `[·INST]`;
+//! - a character that is invisible, or that acts on a terminal, is written out: `\u{200b}`,
+//!   `\u{1b}`.
 //!
-//! Nothing is taken away and no newline comes or goes, so lines keep their numbers.
-//! The store keeps what came (research/extraction.md section 5). This is hygiene; the
-//! boundary is that what reads this text has no other tools and that its quotes are
-//! checked. Those are quotes of this copy, so [`unmasked`] leads back.
+//! Masking removes nothing and adds or removes no newline, so lines keep their numbers. The store
+//! keeps the original. Masking is hygiene; the security boundary is that the reader of this text
+//! has no other tools and that its quotes are checked (docs/spec/behaviour.md, "Trust of a stored
+//! text"). Quotes are from the masked copy, so [`unmasked`] maps them back.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// What is put after the first character of a look-alike.
+/// Inserted after the first character of a look-alike.
 const DOT: char = '·';
 
-/// What protocol begins with. Beside `<` what a model reads as one.
+/// First characters of protocol: `<`, `[` and what a model reads as one of them.
 const OPEN: &str = r"[<＜﹤‹⟨〈〈˂ᐸ\[［]";
 
-/// Protocol after its first character. Letters of `ai-agent` also full-width, Cyrillic
-/// and Greek; hyphens of all kinds. The tokens of chat templates stand in the
-/// templates of open models.
+/// Protocol after its first character. Letters of `ai-agent` may also be full-width, Cyrillic or
+/// Greek, and hyphens of any kind. The tokens of chat templates are those of open models.
 const REST: &str = concat!(
     r"(?:[ \t]{0,4}[/／]?[ \t]{0,4}(?:",
     r"(?i:[aａаα][iｉіι][\-_‐‑‒–—−－][aａаα][gｇɡ][eｅеε][nｎ][tｔтτ][\-_‐‑‒–—−－])",
@@ -40,7 +39,7 @@ const REST: &str = concat!(
     r"|/?(?:INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT)\])",
 );
 
-/// Characters that nobody sees or that act: controls but tab and newline, bidi, format
+/// Characters that are invisible or have effects: controls other than tab and newline, bidi, format
 /// characters, fillers, line separators, variation selectors, tags.
 const HIDDEN: &str = concat!(
     r"[\x00-\x08\x0B-\x1F\x7F-\u{9F}\u{AD}\u{34F}\u{61C}\u{115F}\u{1160}\u{17B4}\u{17B5}",
@@ -49,13 +48,13 @@ const HIDDEN: &str = concat!(
     r"\u{1D173}-\u{1D17A}\u{E0000}-\u{E0FFF}]",
 );
 
-/// What is masked: a look-alike or a hidden character.
+/// Finds what to mask: a look-alike or a hidden character.
 static MASK: LazyLock<Regex> = LazyLock::new(|| {
     compiled(&format!(
         "(?<open>{OPEN})(?<rest>{REST})|(?<hidden>{HIDDEN})"
     ))
 });
-/// What a mask looks like.
+/// Finds masks.
 static MASKED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(&format!(
         r"(?<open>{OPEN}){DOT}(?<rest>{REST})|\\u\{{(?<hidden>[0-9a-f]{{1,6}})\}}"
@@ -67,8 +66,8 @@ fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("invariant: patterns of ours are well-formed")
 }
 
-/// The copy of `text` that a model is shown; borrowed where there is nothing to mask.
-/// Masking twice is masking once.
+/// Returns the copy of `text` that a model is shown; borrowed if there is nothing to mask. Masking
+/// is idempotent.
 pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     MASK.replace_all(text, |found: &Captures<'_>| {
         if let (Some(open), Some(rest)) = (found.name("open"), found.name("rest")) {
@@ -85,9 +84,9 @@ pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Whether a hidden character stands where ordinary text has it: a carriage return
-/// before its newline, a joiner between letters of scripts that need it, what makes an
-/// emoji of a character. One, never a run of them: runs carry messages.
+/// Whether a hidden character belongs to ordinary text: a carriage return before its newline, a
+/// joiner between letters of scripts that need it, or what turns a character into an emoji. Only a
+/// single one, because runs can carry messages.
 fn is_at_home(hidden: char, before: &str, after: &str) -> bool {
     let before = match hidden {
         '\u{200d}' => before.strip_suffix('\u{fe0f}').unwrap_or(before),
@@ -108,8 +107,8 @@ fn is_hidden(c: char) -> bool {
     IS_HIDDEN.is_match(c.encode_utf8(&mut [0; 4]))
 }
 
-/// The stored text of a quote from a masked copy. Text that had been written like a
-/// mask from the start reads as one, so a quote is looked for as it stands first.
+/// Returns the stored text of a quote from a masked copy. Original text that looks like a mask is
+/// also unmasked, so callers look for the quote as it is first.
 pub(crate) fn unmasked(quote: &str) -> Cow<'_, str> {
     MASKED.replace_all(quote, |found: &Captures<'_>| {
         if let (Some(open), Some(rest)) = (found.name("open"), found.name("rest")) {
@@ -123,8 +122,8 @@ pub(crate) fn unmasked(quote: &str) -> Cow<'_, str> {
     })
 }
 
-/// Text from outside in a line of ours: masked, on one line, at most `most_chars`
-/// characters and then how many there are in all.
+/// Formats untrusted text for a line of ours: masked, on one line, with at most `most_chars`
+/// characters and then the total number of characters.
 pub(crate) fn inline(text: &str, most_chars: usize) -> String {
     let cut = text.char_indices().nth(most_chars).map(|(at, _)| at);
     let mut line = String::new();

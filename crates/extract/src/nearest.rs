@@ -1,4 +1,4 @@
-//! Where nothing was found: what comes nearest to it?
+//! Finds what comes nearest when nothing was found.
 
 use std::collections::BTreeSet;
 
@@ -9,35 +9,34 @@ use spillgate_text::TokenCounter;
 
 use crate::mask::inline;
 
-/// Tokens of the search: one passage and the words that are absent.
+/// Tokens of the search: for one passage and the absent words.
 const BUDGET: u64 = 300;
-/// Characters of a line that are told.
+/// Most characters of a line that is shown.
 const LINE_CHARS: usize = 160;
-/// Words that are told to be absent.
+/// Most absent words that are listed.
 const MOST_ABSENT: usize = 8;
 
-/// What is known of something that was not found.
+/// What is known about something that was not found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Nearest {
-    /// The line that answers best, if one has a word of the question.
+    /// The line that answers best, if one shares a word with the question.
     pub place: Option<NearPlace>,
-    /// Identifiers of the question that are nowhere.
+    /// Identifiers of the question that occur nowhere.
     pub absent: Vec<String>,
 }
 
-/// A line.
+/// A line of the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NearPlace {
-    /// Its number in the view.
+    /// Its line number in the view.
     pub line: u64,
-    /// Its path as jq writes it, in JSON.
+    /// Its path in jq syntax, in JSON.
     pub path: Option<String>,
     /// Its text, masked and cut.
     pub text: String,
 }
 
-/// What comes nearest to `extract` in the output. A question without a word has nothing
-/// near.
+/// Finds what comes nearest to `extract` in the output. Nothing is near a question without words.
 pub(crate) fn nearest(
     artifact: &Artifact,
     extract: &str,
@@ -56,14 +55,14 @@ pub(crate) fn nearest(
     })
 }
 
-/// The line of a passage with most of the question; of JSON its start, as much as there
-/// is room for, since there the first line is a bracket.
+/// Returns the line of a passage that shares most with the question. For JSON it returns the start
+/// of the passage, as much as fits, because the first line is only a bracket.
 fn place(passage: &Passage, extract: &str) -> NearPlace {
     let (line, text) = if passage.path.is_some() {
         let words: Vec<&str> = passage.text.split_whitespace().collect();
         (passage.lines.first, words.join(" "))
     } else {
-        // The first of equals: `max_by_key` gives the last.
+        // The first of equal lines: `max_by_key` returns the last.
         let lines: Vec<(u64, &str)> = passage.numbered().collect();
         let best = lines
             .iter()
@@ -79,8 +78,8 @@ fn place(passage: &Passage, extract: &str) -> NearPlace {
     }
 }
 
-/// Characters of the words that a line shares with a question; of a word in several
-/// forms (`test`, `tests`) its first four.
+/// Returns the number of characters in the words that a line shares with a question. Words are
+/// compared by their first four characters, so that `test` matches `tests`.
 fn shared(line: &str, extract: &str) -> usize {
     let words = |text: &str| -> BTreeSet<String> {
         let words = text.split(|c: char| !c.is_alphanumeric());
@@ -96,7 +95,7 @@ fn shared(line: &str, extract: &str) -> usize {
         .sum()
 }
 
-/// The same in a line or two; empty where nothing is known.
+/// Formats what is nearest in a line or two; empty if nothing is known.
 pub(crate) fn told(nearest: &Nearest) -> String {
     let mut told = Vec::new();
     if let Some(place) = &nearest.place {

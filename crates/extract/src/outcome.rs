@@ -1,4 +1,4 @@
-//! What came of an extraction?
+//! The outcome of an extraction.
 
 use std::fmt;
 
@@ -9,36 +9,36 @@ use spillgate_llm::Usage;
 use crate::envelope;
 use crate::trace::Op;
 
-/// What an extraction gave.
+/// The result of an extraction.
 #[derive(Debug, Clone)]
 pub struct Extraction {
-    /// The tool whose output was looked into.
+    /// The tool that made the output.
     pub tool: String,
     /// The output.
     pub handle: Handle,
     /// Whether there is an answer.
     pub status: Status,
-    /// How it was made.
+    /// The strategy that made the answer.
     pub strategy: Strategy,
-    /// The answer, marked: what stands between the envelope's first line and its
-    /// end.
+    /// The answer with its marks: the text between the envelope's first line and its end.
     pub body: String,
-    /// Where in the output the answer stands.
+    /// The places in the output that the answer rests on.
     pub citations: Vec<Citation>,
     /// Quoted values that are nowhere in the output.
     pub unverified: Vec<String>,
-    /// How much of the output was looked at.
+    /// How much of the output was examined.
     pub coverage: Coverage,
-    /// Times that a model was asked.
+    /// Number of requests to models.
     pub calls: u64,
-    /// What that used.
+    /// What these requests used.
     pub usage: Usage,
-    /// What was done, as a tree.
+    /// The operations, as a tree.
     pub trace: Op,
 }
 
 impl Extraction {
-    /// The answer in its envelope, as a model sees it (wire.md).
+    /// Returns the answer in its envelope, as a model sees it (docs/spec/texts.md, "Envelopes of
+    /// extraction").
     #[must_use]
     pub fn text(&self) -> String {
         envelope::success(
@@ -50,17 +50,17 @@ impl Extraction {
     }
 }
 
-/// Whether there is an answer. None of these is an error: *not found* says what was
-/// searched, *failed* that no strategy could run and ends were shown.
+/// Whether there is an answer. None of these is an error: *not found* says what was searched,
+/// *failed* that no strategy could run and ends were shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// There is one.
+    /// There is an answer.
     Found,
-    /// What there is to say, be it that there is nothing, is of a part of the output:
-    /// chunks failed or were left out, or only the two ends are shown.
+    /// The answer, even that there is nothing, covers only a part of the output: chunks failed or
+    /// were left out, or only the two ends are shown.
     Partial,
-    /// There is nothing in what was looked at; [`Coverage`] says how much that was.
+    /// Nothing was found in what was examined; [`Coverage`] says how much that was.
     NotFound,
     /// The strategy could not run; the fallback's text is shown.
     Failed,
@@ -70,7 +70,7 @@ pub enum Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// Every chunk was read by a model.
+    /// A model read every chunk.
     FullChunked,
     /// A model read and grepped.
     ReadGrep,
@@ -81,7 +81,7 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// Its name on the wire.
+    /// Returns the strategy's name in answers and settings.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -99,22 +99,20 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// A place in the output that an answer names.
+/// A place in the output that an answer cites.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Citation {
     /// View lines, as `spillgate read` counts them.
     pub lines: LineRange,
-    /// Where in the raw bytes they come from: first byte, and the one after the
-    /// last.
+    /// The raw bytes that the lines come from: the first byte, and the one after the last.
     pub bytes: (u64, u64),
-    /// The path as jq writes it, in JSON.
+    /// The path in jq syntax, in JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The value that was quoted there, and found; `None` where lines are cited
-    /// without a quote.
+    /// The value that was quoted and found there; `None` for lines that are cited without a quote.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quote: Option<String>,
-    /// How the quote matches; `None` without one.
+    /// How the quote matches; `None` without a quote.
     #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
     pub matched: Option<Match>,
 }
@@ -125,11 +123,11 @@ pub struct Citation {
 pub enum Match {
     /// Byte for byte.
     Exact,
-    /// But for white space, or for escapes in JSON.
+    /// Apart from white space, or from escapes in JSON.
     Normalised,
 }
 
-/// How much of an output was looked at.
+/// How much of an output was examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Coverage {
     /// Bytes of the view that a model or a search has seen, each counted once.
@@ -138,14 +136,14 @@ pub struct Coverage {
     pub bytes_total: u64,
     /// Chunks that were planned.
     pub chunks: u64,
-    /// Those of them that were read.
+    /// Planned chunks that were read.
     pub read_chunks: u64,
-    /// Those of them that could not be read.
+    /// Planned chunks that could not be read.
     pub failed_chunks: u64,
 }
 
 impl Coverage {
-    /// Whether everything was looked at.
+    /// Whether the whole output was examined.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.bytes_examined >= self.bytes_total

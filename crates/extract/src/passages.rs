@@ -1,4 +1,4 @@
-//! The strategy without a model: the passages that answer best.
+//! The strategy without a model, which ranks passages.
 
 use spillgate_artifact::TokenBudget;
 use spillgate_lookup::LookupError;
@@ -10,7 +10,7 @@ use crate::outcome::{Citation, Coverage};
 use crate::prompt::NOTHING;
 
 impl Case {
-    /// The passages that answer best, verbatim, with where they stand.
+    /// Returns the passages that answer best, verbatim, with their places.
     pub(crate) fn passages(&self) -> Result<(Drafted, Vec<Citation>), StrategyError> {
         let total = self.artifact.view().bytes();
         let coverage = Coverage {

@@ -1,8 +1,8 @@
 //! What are the models told?
 //!
-//! The three prompts of seed 001 §3a: its headings and fields stand first, in its
-//! order; what we add (where the chunk lies, that it is data, how to cite) comes
-//! before `OUTPUT FORMAT` (wire.md).
+//! The three prompts of the extraction design: its headings and fields stand first, in
+//! its order; what we add (where the chunk lies, that it is data, how to cite) comes
+//! before `OUTPUT FORMAT` (docs/spec/texts.md, "Prompts of extraction").
 
 use spillgate_artifact::LineRange;
 use spillgate_conversation::Slot;
@@ -10,7 +10,7 @@ use spillgate_conversation::Slot;
 use crate::case::Case;
 use crate::mask::{inline, masked};
 
-/// How an answer begins that found nothing (seed 001 §3a).
+/// How an answer begins that found nothing.
 pub(crate) const NOTHING: &str = "NO RELEVANT DATA FOUND";
 
 /// Characters of a tool's arguments that a prompt repeats.

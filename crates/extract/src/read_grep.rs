@@ -11,7 +11,7 @@ use spillgate_artifact::{Interrupt, LOOKUP_TIMEOUT, TokenBudget};
 use spillgate_conversation::{
     Ending, Observer, Slot, ToolHost, ToolReplyFuture, TurnLimits, Turns, run,
 };
-use spillgate_files::{FileTools, Pinned};
+use spillgate_files::{FileTools, PinnedFile};
 use spillgate_llm::{
     ChatModel, LlmError, Message, ModelLimits, OnDelta, Reply, ReplyFuture, Request, Target,
     ToolCall, ToolReply, ToolSpec,
@@ -38,7 +38,7 @@ impl Asking {
         let system = prompt::read_grep(case, &filename, &slot);
         let (turns, free) = self.conversation(system, slot)?;
         let tools = FileTools {
-            files: Arc::new(Pinned {
+            files: Arc::new(PinnedFile {
                 name: filename,
                 artifact: Arc::clone(&case.artifact),
             }),

@@ -1,7 +1,7 @@
-//! What do the chunks say together?
+//! Combines the answers of all chunks into one.
 //!
-//! Answers that do not fit one prompt are put together in rounds: each round makes
-//! fewer of them, until one is left.
+//! Answers that do not fit one prompt are combined in rounds: each round leaves fewer of them,
+//! until one is left.
 
 use crate::ask::AskError;
 use crate::case::Asking;
@@ -9,10 +9,10 @@ use crate::map::Answer;
 use crate::prompt;
 use crate::watch::Watch;
 
-/// Why there is no answer of the whole.
+/// Why there is no combined answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum ReduceError {
-    /// A model gave none.
+    /// A model gave no answer.
     #[error(transparent)]
     Ask(#[from] AskError),
     /// Not even two answers fit into one prompt.
@@ -21,7 +21,7 @@ pub(crate) enum ReduceError {
 }
 
 impl Asking {
-    /// One answer of `answers`, which are in the order of the document.
+    /// Combines `answers`, which are in the order of the document.
     pub(crate) async fn reduce(
         &self,
         mut answers: Vec<Answer>,
@@ -45,7 +45,7 @@ impl Asking {
                 };
                 let text = match text {
                     Err(AskError::TooLong(_)) if room > LEAST => {
-                        // Who reads it counts it best: smaller batches.
+                        // The provider's own count is decisive: retry with smaller batches.
                         room /= 2;
                         continue 'rounds;
                     }
@@ -73,7 +73,7 @@ impl Asking {
         self.ask(name, outputs, &prompt).await
     }
 
-    /// Tokens of answers that fit one prompt.
+    /// Returns the tokens of answers that fit into one prompt.
     fn reduce_room(&self) -> u64 {
         let limits = self.model.limits();
         let slot = self.case.slot("");
@@ -86,7 +86,7 @@ impl Asking {
         limits.window.saturating_sub(taken)
     }
 
-    /// Neighbours together, as many as fit.
+    /// Groups neighbouring answers, as many as fit.
     fn batches<'a>(&self, answers: &'a [Answer], room: u64) -> Vec<&'a [Answer]> {
         let (mut batches, mut start, mut tokens) = (Vec::new(), 0, 0);
         for (i, answer) in answers.iter().enumerate() {
@@ -102,12 +102,12 @@ impl Asking {
     }
 }
 
-/// Tokens of answers below which a provider that calls them too long is believed.
+/// Tokens of answers below which smaller batches are not tried any more.
 const LEAST: u64 = 128;
-/// Tokens of the heading over an answer.
+/// Tokens of the heading above an answer.
 pub(crate) const HEADING: u64 = 8;
 
-/// Answers under their headings (the shipped system's form).
+/// Formats answers under headings (the shipped system's form).
 pub(crate) fn outputs(answers: &[Answer]) -> String {
     let parts: Vec<String> = answers
         .iter()

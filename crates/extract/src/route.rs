@@ -1,4 +1,4 @@
-//! Which strategy can answer? (seed 001, decision 3; SPEC section 3)
+//! Picks the strategy of an extraction (docs/spec/behaviour.md, "Routing").
 
 use crate::{ExtractionSettings, Mode, Strategy};
 
@@ -7,15 +7,15 @@ use crate::{ExtractionSettings, Mode, Strategy};
 pub(crate) struct Ground {
     /// Whether there is a model to ask.
     pub has_model: bool,
-    /// Tokens of the output, as chunks would be rendered.
+    /// Tokens of the output when rendered in chunks.
     pub tokens: u64,
-    /// Tokens that one chunk may have; 0 where a prompt alone fills the model.
+    /// Tokens that one chunk may have; 0 if the prompt alone fills the model.
     pub chunk_tokens: u64,
-    /// Bytes of the text as it came in, by its lines, rounded up.
+    /// Average bytes per line of the original text, rounded up.
     pub average_line: u64,
 }
 
-/// The strategy for a mode; `auto` decides. An explicit mode is obeyed.
+/// Returns the strategy for a mode. `auto` decides by the output; an explicit mode is obeyed.
 pub(crate) fn route(mode: Mode, ground: &Ground, settings: &ExtractionSettings) -> Strategy {
     match mode {
         Mode::FullChunked => Strategy::FullChunked,
@@ -55,7 +55,7 @@ mod tests {
         for (mode, ground, strategy) in [
             (Mode::Auto, ground(true, 2000, 1000, 80), FullChunked),
             (Mode::Auto, ground(true, 2001, 1000, 80), ReadGrep),
-            // The seed's threshold is over 1000 bytes, not from 1000 on.
+            // The threshold means more than 1000 bytes, not 1000 and more.
             (Mode::Auto, ground(true, 9000, 1000, 1000), ReadGrep),
             (Mode::Auto, ground(true, 9000, 1000, 1001), FullChunked),
             (Mode::Auto, ground(true, 10, 0, 80), ReadGrep),

@@ -1,53 +1,51 @@
-//! How large, how many, how far?
+//! Settings of an extraction.
 
 use serde::{Deserialize, Serialize};
 
-/// Settings of an extraction (seed 001, decisions 3 and 20; SPEC section 3).
+/// Settings of an extraction (docs/configuration.md; docs/spec/behaviour.md, "Extraction").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExtractionSettings {
-    /// Chunks up to which `auto` has every chunk read (seed 001, decision 3).
+    /// Number of chunks up to which `auto` has every chunk read.
     #[serde(alias = "maxChunks")]
     pub max_chunks: u64,
-    /// Chunks that are read at most, whatever is asked; what is left out is said.
+    /// Most chunks that are read, whatever is requested; the answer says what was left out.
     #[serde(alias = "maxChunksHard")]
     pub max_chunks_hard: u64,
-    /// Percent of a chunk that the next one repeats, 0 to 50; none in JSON and
-    /// tables.
+    /// Percent of a chunk that the next one repeats, 0 to 50; none in JSON and tables.
     #[serde(alias = "overlapPercent")]
     pub overlap_percent: u64,
-    /// Bytes of an average raw line over which grepping makes no sense.
+    /// Average bytes of a raw line above which grepping makes no sense.
     #[serde(alias = "avgLineBytesThreshold")]
     pub avg_line_bytes_threshold: u64,
-    /// Tokens that a chunk may have at most; 0 is as many as the model takes.
+    /// Most tokens of a chunk; 0 means as many as the model takes.
     #[serde(alias = "chunkTokens")]
     pub chunk_tokens: u64,
-    /// Chunks that are read at once.
+    /// Chunks that are read in parallel.
     pub parallel: u64,
     /// Stops reading once a chunk has a verified answer.
     #[serde(alias = "earlyStop")]
     pub early_stop: bool,
-    /// Tokens of an answer of a model; at most twice as many of it are passed on.
+    /// Tokens of a model's answer; at most twice as many are passed on.
     #[serde(alias = "answerTokens")]
     pub answer_tokens: u64,
     /// Tokens of passages (`search`).
     #[serde(alias = "passageTokens")]
     pub passage_tokens: u64,
-    /// Tokens of the two ends (`truncate`): some 10,000 bytes, which every client
-    /// passes on whole.
+    /// Tokens of the two ends (`truncate`): some 10,000 bytes, which every client passes on whole.
     #[serde(alias = "truncateTokens")]
     pub truncate_tokens: u64,
-    /// Times that the read-grep child is asked.
+    /// Most requests to the model of the read-grep child.
     #[serde(alias = "maxTurns")]
     pub max_turns: u32,
-    /// Calls that it may make in one reply.
+    /// Most calls that it may make in one reply.
     #[serde(alias = "maxToolCallsPerTurn")]
     pub max_tool_calls_per_turn: u32,
-    /// Tokens of one answer of its tools.
+    /// Tokens of one result of its tools.
     #[serde(alias = "toolTokens")]
     pub tool_tokens: u64,
-    /// Bytes of an answer that is passed on, without the lines around it; `None` is no
-    /// limit. Not a key of its own: [`within`](Self::within) sets it.
+    /// Most bytes of an answer that is passed on, without the lines around it; `None` means no
+    /// limit. Not a key in files: [`within`](Self::within) sets it.
     #[serde(skip)]
     pub most_bytes: Option<u64>,
 }
@@ -73,16 +71,16 @@ impl Default for ExtractionSettings {
     }
 }
 
-/// Tokens that passages and ends have however small the cap is: less tells nothing.
+/// Least tokens of passages and ends, however small the cap: fewer say nothing.
 const LEAST: u64 = 64;
 
-/// Bytes of a token in ordinary text, about.
+/// Approximate bytes of a token in ordinary text.
 const TOKEN_BYTES: u64 = 4;
 
 impl ExtractionSettings {
-    /// The same for a session whose tools may give so many bytes: what needs no model
-    /// (`search`, `truncate`) stays about within them, as it does in the seed; an answer of
-    /// a model is cut there.
+    /// Returns the settings for a session whose tool results may have this many bytes. The
+    /// strategies without a model (`search`, `truncate`) stay approximately within them; a model's
+    /// answer is cut there.
     #[must_use]
     pub fn within(self, bytes: u64) -> Self {
         let most = (bytes / TOKEN_BYTES).max(LEAST);

@@ -1,4 +1,4 @@
-//! What is an artifact in a test?
+//! Artifacts for tests.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use spillgate_store::conformance::facts_of;
 use spillgate_store::{ArtifactStore, MemoryStore, Part};
 use spillgate_text::{Indexer, Tokenizer};
 
-/// A text, stored as a tool's result is stored, however small it is.
+/// Stores a text as a tool's result is stored, however small it is.
 pub(crate) fn artifact(text: &str) -> Artifact {
     if text.len() <= 1 {
-        return tiny(text); // it would be shown as it is
+        return tiny(text); // would be shown inline
     }
     let everything = Rule {
         max_bytes: Some(1),

@@ -1,8 +1,8 @@
-//! The truncate strategy: what stands at the top and at the bottom of an output?
+//! The truncate strategy: the top and the bottom of an output.
 //!
-//! One budget holds everything: what the caller puts before the text, our two notices
-//! and the two ends. (The shipped system cut twice, and the number at the top was not
-//! that of the cut: research/seed-systems.md A8.)
+//! One budget covers everything: what the caller puts before the text, our two notices and the two
+//! ends. (The shipped system cut twice, and the number at the top was not that of the cut:
+//! docs/spec/sources.md, "Corrections".)
 
 use std::io;
 
@@ -11,11 +11,11 @@ use spillgate_lookup::Artifact;
 use spillgate_offload::middle_cut;
 use spillgate_text::{TokenCounter, source_exceeds};
 
-/// Bytes a token, with room to spare: no ordinary text has more.
+/// Most bytes of a token, with a margin: no ordinary text has more.
 const BYTES_A_TOKEN: u64 = 16;
-/// Bytes of one end that are looked at most.
+/// Most bytes of one end that are read, 8 MiB.
 const LARGEST_END: u64 = 8 << 20;
-/// An end is shortened by a quarter at most to stop where a line does.
+/// To stop at a line break, an end is shortened by at most a quarter.
 const NEAR: usize = 4;
 
 /// An output with its middle cut out, or all of it.
@@ -23,13 +23,13 @@ const NEAR: usize = 4;
 pub(crate) struct Truncated {
     /// The text, without what the caller puts before it.
     pub text: String,
-    /// Bytes of the view that stand in it.
+    /// Bytes of the view that are in it.
     pub bytes_examined: u64,
 }
 
-/// The view, whole if it fits `budget` together with `reserved`, which the caller puts
-/// before it; else its two ends, byte for byte. Only the ends of a large view are read.
-/// Where not even the notices fit, they alone are given.
+/// Returns the whole view if it fits `budget` together with `reserved`, which the caller puts
+/// before it; otherwise its two ends, byte for byte. Only the ends of a large view are read. If not
+/// even the notices fit, only they are returned.
 pub(crate) fn truncation(
     artifact: &Artifact,
     budget: TokenBudget,
@@ -72,14 +72,14 @@ struct Ends {
 }
 
 impl Ends {
-    /// As much of both as `fits`.
+    /// Returns as much of both ends as `fits` accepts.
     fn within(&self, fits: impl Fn(&str) -> bool) -> Truncated {
         let most = (self.head.len() + self.tail.len()) as u64;
-        // What is cut has a byte at least.
+        // At least one byte is cut.
         let (mut low, mut high) = (0, most.min(self.bytes - 1));
         let mut best = self.kept(0);
-        // More bytes cost more tokens, near enough for a search; only what was counted
-        // is taken.
+        // More bytes cost more tokens, closely enough for a binary search; the result itself is
+        // counted.
         while low < high {
             let kept = low + (high - low).div_ceil(2);
             let one = self.kept(usize::try_from(kept).unwrap_or(usize::MAX));
@@ -93,7 +93,7 @@ impl Ends {
         best
     }
 
-    /// At most so many bytes of the view, half of them from each end.
+    /// Returns at most `bytes` bytes of the view, half of them from each end.
     fn kept(&self, bytes: usize) -> Truncated {
         let head = &self.head[..head_end(&self.head, bytes / 2)];
         let from = self.tail.len().saturating_sub(bytes - bytes / 2);
@@ -111,7 +111,7 @@ impl Ends {
     }
 }
 
-/// Where the first `most` bytes end: with a line if one ends near, else with a
+/// Returns where the first `most` bytes end: after a line if one ends near, otherwise after a
 /// character.
 fn head_end(bytes: &[u8], most: usize) -> usize {
     let most = most.min(bytes.len());
@@ -125,8 +125,8 @@ fn head_end(bytes: &[u8], most: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// Where the last bytes begin, at `from` or later: with a line if one begins near, else
-/// with a character.
+/// Returns where the last bytes begin, at `from` or later: with a line if one begins near,
+/// otherwise with a character.
 fn tail_start(bytes: &[u8], from: usize) -> usize {
     let near = from + (bytes.len() - from) / NEAR;
     if from > 0 && bytes[from - 1] == b'\n' {
@@ -230,7 +230,7 @@ mod tests {
                 false => head.strip_suffix('\n').unwrap(),
             };
             prop_assert!(view.starts_with(head) && view.ends_with(tail));
-            // A newline that was put in may stand where the view has one too.
+            // The view may have a newline where one was inserted.
             let kept = (head.len() + tail.len()) as u64;
             prop_assert!(shown.bytes_examined.abs_diff(kept) <= 1);
         }

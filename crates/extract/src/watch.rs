@@ -1,13 +1,13 @@
-//! Who is told how far it has come?
+//! Progress of an extraction.
 
-/// Is told of an extraction's progress.
+/// Receives the progress of an extraction.
 pub trait Watch: Send + Sync {
-    /// `done` of `total` steps of `stage` (`map`, `reduce`, `read-grep`) are done.
-    /// The total may grow: chunks are split, replies reduced in rounds.
+    /// `done` of `total` steps of `stage` (`map`, `reduce`, `read-grep`) are done. The total may
+    /// grow: chunks are split, replies reduced in rounds.
     fn step(&self, stage: &str, done: u64, total: u64);
 }
 
-/// Nobody.
+/// Ignores progress.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoWatch;
 

@@ -1,7 +1,7 @@
 //! The arguments of a call, as a model means them.
 //!
 //! Numbers may stand in quotes, `null` is the default, what is not known is
-//! ignored (SPEC 2.6). What cannot be meant is said.
+//! ignored; what cannot be meant is said (docs/spec/behaviour.md, "Arguments of models").
 
 use serde_json::{Map, Value};
 

@@ -2,13 +2,13 @@
 
 use std::io;
 
-use spillgate_artifact::{Interrupted, Shortened};
+use spillgate_artifact::{Interrupted, SourceTruncated};
 use spillgate_text::clip;
 
 /// Characters of a name that an error repeats.
 const NAME_CHARS: usize = 256;
 
-/// A name leads to no text. The words are those of wire.md, where it has some.
+/// A name leads to no text (docs/spec/texts.md, "Read and Grep").
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// No name.
@@ -51,7 +51,7 @@ fn short(name: &str) -> String {
 
 /// Why a file could not be read, and what to do where that is known.
 fn unreadable(error: &io::Error) -> String {
-    match (Interrupted::of(error), Shortened::of(error)) {
+    match (Interrupted::of(error), SourceTruncated::of(error)) {
         (Some(why @ Interrupted::TimedOut { .. }), _) => {
             format!("the call was ended: {why}. Use a simpler regex, or a part of the file")
         }

@@ -8,9 +8,9 @@ use spillgate_lookup::{Case, GrepPage, GrepQuery, LookupError, Match, grep_view}
 use spillgate_text::View;
 
 use crate::arguments::Arguments;
-use crate::page::Page;
+use crate::page::PageBudget;
 
-/// Lines around a match unless told (wire.md).
+/// Lines around a match unless told (docs/spec/texts.md, "Read and Grep").
 const CONTEXT: u64 = 10;
 
 /// A call of `Grep`.
@@ -44,7 +44,11 @@ impl Grep {
     }
 
     /// The matches, as they are shown.
-    pub(crate) fn page(&self, view: &View, page: &Page<'_>) -> io::Result<Result<String, String>> {
+    pub(crate) fn page(
+        &self,
+        view: &View,
+        page: &PageBudget<'_>,
+    ) -> io::Result<Result<String, String>> {
         // What is wrong with a pattern is so whatever the room.
         let pattern_error = std::cell::RefCell::new(None);
         let total = view.lines();

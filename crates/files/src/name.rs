@@ -2,7 +2,7 @@
 
 use crate::FileError;
 
-/// The seeds' limit (wire.md, Read and Grep).
+/// Characters of a name (docs/spec/limits.md, "Look-ups").
 const LONGEST: usize = 4096;
 
 /// A name that stays below where it begins, as far as its text can tell; links are

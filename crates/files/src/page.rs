@@ -15,14 +15,14 @@ const NAME_PART: u64 = 4;
 
 /// What an answer may be.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Page<'a> {
+pub(crate) struct PageBudget<'a> {
     budget: TokenBudget,
     file: &'a str,
     /// What counts.
     pub(crate) counter: &'a dyn TokenCounter,
 }
 
-impl<'a> Page<'a> {
+impl<'a> PageBudget<'a> {
     /// Answers about `file` of `budget` tokens.
     pub(crate) fn new(file: &'a str, budget: TokenBudget, counter: &'a dyn TokenCounter) -> Self {
         let budget = TokenBudget::new(budget.get().max(LEAST));

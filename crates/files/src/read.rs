@@ -7,7 +7,7 @@ use spillgate_lookup::fitting;
 use spillgate_text::{MAX_TOKEN_BYTES, TokenCounter, View};
 
 use crate::arguments::Arguments;
-use crate::page::{Page, line_text};
+use crate::page::{PageBudget, line_text};
 
 /// A call of `Read`.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,7 @@ impl Read {
     pub(crate) fn page(
         self,
         view: &View,
-        page: &Page<'_>,
+        page: &PageBudget<'_>,
     ) -> std::io::Result<Result<String, String>> {
         let total = view.lines();
         if self.start > 0 && self.start >= total {
@@ -57,18 +57,18 @@ impl Read {
             true => (total - self.start - count + 1, total - self.start),
             false => (self.start + 1, self.start + count),
         };
-        let asked = Asked {
+        let request = ReadRequest {
             read: self,
             view,
             name: page.name(),
             lines,
         };
-        let hint = page.counter.count(&asked.widest_hint());
+        let hint = page.counter.count(&request.widest_hint());
         page.within(
-            hint + page.counter.count(&asked.header((total, total))),
+            hint + page.counter.count(&request.header((total, total))),
             &|room| match self.tail {
-                true => asked.tail(room, page.counter),
-                false => asked.head(room, page.counter),
+                true => request.tail(room, page.counter),
+                false => request.head(room, page.counter),
             },
         )
         .map(Ok)
@@ -76,7 +76,7 @@ impl Read {
 }
 
 /// What is asked of which text.
-struct Asked<'a> {
+struct ReadRequest<'a> {
     read: Read,
     view: &'a View,
     name: String,
@@ -86,12 +86,12 @@ struct Asked<'a> {
 }
 
 /// Lines as they are shown, and where in the text each one begins.
-struct Rows {
+struct RenderedLines {
     text: String,
     starts: Vec<usize>,
 }
 
-impl Asked<'_> {
+impl ReadRequest<'_> {
     fn head(&self, room: TokenBudget, counter: &dyn TokenCounter) -> std::io::Result<String> {
         let (first, last) = self.lines;
         let rows = self.rows(first, room)?;
@@ -149,7 +149,7 @@ impl Asked<'_> {
         let fits = |start: &usize| !counter.exceeds(&rows.text[*start..], room.get());
         let cut = rows.starts.partition_point(|start| !fits(start));
         let Some(&at) = rows.starts.get(cut) else {
-            let alone = Asked {
+            let alone = ReadRequest {
                 lines: (last, last),
                 name: self.name.clone(),
                 ..*self
@@ -173,13 +173,13 @@ impl Asked<'_> {
     }
 
     /// Rows from `first` on, more than can fit if there are so many.
-    fn rows(&self, first: u64, room: TokenBudget) -> std::io::Result<Rows> {
+    fn rows(&self, first: u64, room: TokenBudget) -> std::io::Result<RenderedLines> {
         let last = self.lines.1.min(first.saturating_add(room.get()));
         self.rows_between(first, last, room.get().saturating_mul(MAX_TOKEN_BYTES))
     }
 
     /// The rows `first..=last`, at most so many bytes and one row.
-    fn rows_between(&self, first: u64, last: u64, bytes: u64) -> std::io::Result<Rows> {
+    fn rows_between(&self, first: u64, last: u64, bytes: u64) -> std::io::Result<RenderedLines> {
         let (mut text, mut starts) = (String::new(), Vec::new());
         let mut lines = self.view.lines_from(first)?;
         while let Some((line, bytes_of)) = lines.next_bytes()? {
@@ -195,7 +195,7 @@ impl Asked<'_> {
             text.extend(line_text(bytes_of).chars().skip(passed));
             text.push('\n');
         }
-        Ok(Rows { text, starts })
+        Ok(RenderedLines { text, starts })
     }
 
     fn header(&self, (first, last): (u64, u64)) -> String {

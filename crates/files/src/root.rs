@@ -11,8 +11,8 @@ use spillgate_artifact::{ByteSource, Interrupt, Layout};
 use spillgate_text::{Indexer, View};
 
 use crate::name::checked;
-use crate::regular::{FileSource, NotOpened, open_regular};
-use crate::{FileError, Files, Identity, Known, Opened};
+use crate::regular_file::{FileSource, OpenError, open_regular};
+use crate::{FileCache, FileError, Files, Identity, OpenedFile};
 
 /// Bytes read at a time while lines are counted.
 const BLOCK: u64 = 256 << 10;
@@ -26,7 +26,7 @@ const BLOCK: u64 = 256 << 10;
 #[derive(Debug)]
 pub struct Root {
     dir: Dir,
-    known: Known<View>,
+    cache: FileCache<View>,
 }
 
 impl Root {
@@ -34,14 +34,14 @@ impl Root {
     pub fn open(dir: &Path) -> io::Result<Self> {
         Ok(Self {
             dir: Dir::open_ambient_dir(dir, ambient_authority())?,
-            known: Known::default(),
+            cache: FileCache::default(),
         })
     }
 
     fn file(&self, name: &str) -> Result<File, FileError> {
         open_regular(&self.dir, Path::new(name)).map_err(|why| match why {
-            NotOpened::Other(_) => FileError::NotRegular(name.to_owned()),
-            NotOpened::Refused(error) => failed(name, error),
+            OpenError::Other(_) => FileError::NotRegular(name.to_owned()),
+            OpenError::Refused(error) => failed(name, error),
         })
     }
 
@@ -49,21 +49,21 @@ impl Root {
     fn view(&self, file: File, interrupt: &Interrupt) -> io::Result<Arc<View>> {
         let found = file.metadata()?;
         let identity = Identity::from(&found);
-        if let Some(view) = self.known.get(&identity) {
+        if let Some(view) = self.cache.get(&identity) {
             return Ok(view);
         }
         Ok(self
-            .known
+            .cache
             .keep(identity, counted(file, found.len(), interrupt)?))
     }
 }
 
 impl Files for Root {
-    fn open(&self, name: &str, interrupt: &Interrupt) -> Result<Opened, FileError> {
+    fn open(&self, name: &str, interrupt: &Interrupt) -> Result<OpenedFile, FileError> {
         let file = self.file(checked(name)?)?;
         let view = self.view(file, interrupt);
         let view = view.map_err(|error| failed(name, error))?;
-        Ok(Opened::view(&view, interrupt))
+        Ok(OpenedFile::view(&view, interrupt))
     }
 }
 

@@ -8,7 +8,7 @@ use spillgate_text::TokenCounter;
 
 use crate::arguments::Arguments;
 use crate::grep::Grep;
-use crate::page::Page;
+use crate::page::PageBudget;
 use crate::read::Read;
 use crate::{FileError, Files};
 
@@ -25,14 +25,14 @@ pub struct Tool {
 
 /// What a call gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct FileToolResult {
     /// The page, or what is wrong.
     pub text: String,
     /// Whether something is wrong.
     pub is_error: bool,
 }
 
-impl Answer {
+impl FileToolResult {
     /// The lines that it shows, as stretches in their order. Each row begins with
     /// its number, and nothing in a text can begin a row.
     #[must_use]
@@ -119,7 +119,7 @@ impl FileTools {
 
     /// Answers a call; `arguments` is JSON as a model wrote it. `interrupt` ends it.
     #[must_use]
-    pub fn call(&self, name: &str, arguments: &str, interrupt: &Interrupt) -> Answer {
+    pub fn call(&self, name: &str, arguments: &str, interrupt: &Interrupt) -> FileToolResult {
         let is_read = match name {
             "Read" => true,
             "Grep" => false,
@@ -129,11 +129,11 @@ impl FileTools {
             .map_err(String::from)
             .and_then(|arguments| self.answer(is_read, &arguments, interrupt));
         match answer {
-            Ok(text) => Answer {
+            Ok(text) => FileToolResult {
                 text,
                 is_error: false,
             },
-            Err(text) => wrong(Page::new("", self.budget, &*self.counter).cut(text)),
+            Err(text) => wrong(PageBudget::new("", self.budget, &*self.counter).cut(text)),
         }
     }
 
@@ -144,7 +144,7 @@ impl FileTools {
         interrupt: &Interrupt,
     ) -> Result<String, String> {
         let file = arguments.text("file")?;
-        let page = Page::new(file, self.budget, &*self.counter);
+        let page = PageBudget::new(file, self.budget, &*self.counter);
         // A call that is wrong in itself is told so before anything is opened.
         let (read, grep) = match is_read {
             true => (Some(Read::of(arguments)?), None),
@@ -167,8 +167,8 @@ impl FileTools {
     }
 }
 
-fn wrong(text: String) -> Answer {
-    Answer {
+fn wrong(text: String) -> FileToolResult {
+    FileToolResult {
         text,
         is_error: true,
     }

@@ -20,8 +20,8 @@ fn variable(name: &str) -> Option<String> {
     (name.len() < 4).then(|| "value".to_owned())
 }
 
-/// `.ai-agent.json`: what is wrong is told with its place, and what is right gives an agent or says
-/// what is missing.
+/// `.ai-agent.json`: an invalid file gives errors, a valid one gives an agent or errors about what
+/// is missing.
 pub fn agent_config(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match ConfigFile::parse(&text, Path::new("/a/.ai-agent.json"), &variable) {
@@ -67,8 +67,8 @@ pub fn settings(bytes: &[u8]) {
     let _ = read::<ModelConfig>(&root, Naming::Exact).map(|one| format!("{one:?}"));
 }
 
-/// Configurations of clients: a client's name on the first line, then its file. Servers go behind the
-/// gateway once, and come out of it byte for byte.
+/// Configurations of clients: a client's name on the first line, then its file. Servers can be
+/// wrapped only once, and unwrapping restores the file byte for byte.
 pub fn client_files(bytes: &[u8]) {
     let (name, text) = first_line(bytes);
     let name = String::from_utf8_lossy(name);
@@ -76,20 +76,20 @@ pub fn client_files(bytes: &[u8]) {
     let Ok(client) = name.trim().parse::<Client>() else {
         return;
     };
-    let house = House::new(client, text);
-    if house.inspected().is_err() || !house.wrap() {
+    let client_file = ClientFile::new(client, text);
+    if client_file.inspected().is_err() || !client_file.wrap() {
         return;
     }
-    let wrapped = fs::read(&house.file).unwrap();
-    house.inspected().unwrap();
-    assert!(house.wrap(), "what was wrapped can be wrapped again");
+    let wrapped = fs::read(&client_file.file).unwrap();
+    client_file.inspected().unwrap();
+    assert!(client_file.wrap(), "what was wrapped can be wrapped again");
     assert_eq!(
-        fs::read(&house.file).unwrap(),
+        fs::read(&client_file.file).unwrap(),
         wrapped,
         "wrapping again changes nothing"
     );
-    house.unwrap();
-    let back = fs::read(&house.file).unwrap();
+    client_file.unwrap();
+    let back = fs::read(&client_file.file).unwrap();
     assert_eq!(
         String::from_utf8_lossy(&back),
         String::from_utf8_lossy(text)
@@ -97,14 +97,14 @@ pub fn client_files(bytes: &[u8]) {
     assert_eq!(back, text, "what comes out is what went in");
 }
 
-/// A client's file below a home of its own.
-struct House {
+/// A client's file in a home of its own.
+struct ClientFile {
     client: Client,
     home: TempDir,
     file: PathBuf,
 }
 
-impl House {
+impl ClientFile {
     fn new(client: Client, text: &[u8]) -> Self {
         let home = TempDir::new().unwrap();
         let file = all(client, home.path()).swap_remove(0).file;
@@ -127,7 +127,7 @@ impl House {
         Ok(())
     }
 
-    /// Whether its servers could be put behind the gateway.
+    /// Wraps the file's servers; returns whether that was possible.
     fn wrap(&self) -> bool {
         let gateway = Gateway {
             program: "/bin/spillgate".into(),

@@ -1,9 +1,9 @@
-//! Fuzz targets: what is promised of each parser of strangers' bytes.
+//! Fuzz targets for all parsers of untrusted bytes.
 //!
-//! Each target takes any bytes and panics where a promise is broken. `fuzz/` feeds them to libFuzzer
+//! Each target takes any bytes and panics when a promise is broken. `fuzz/` feeds them to libFuzzer
 //! (`cargo xtask fuzz`), and `tests/corpus.rs` runs each over its corpus in `fuzz/corpus`. Targets
-//! call public functions only, so that a change of structure does not change them ([ADR
-//! 22](../../../docs/decisions/0022-fuzzing.md)).
+//! call public functions only, so that refactoring does not change them
+//! (docs/decisions/0022-fuzzing.md).
 
 #![allow(
     clippy::unwrap_used,
@@ -27,7 +27,7 @@ pub use requests::{arguments, filter, query, search, slot};
 pub use texts::{decoder, encodings, html, json, outline, robots, view};
 pub use wire::{bridge, frames, headers, intake, sse};
 
-/// A target: takes any bytes, panics where a promise is broken.
+/// A target: takes any bytes, panics when a promise is broken.
 pub type Target = fn(&[u8]);
 
 /// All targets by name. Each has a program in `fuzz/targets` and a directory in `fuzz/corpus`.
@@ -56,10 +56,10 @@ pub const TARGETS: [(&str, Target); 22] = [
     ("view", view),
 ];
 
-/// Block sizes in which a parser gets the same bytes: what it makes of them does not depend on it.
+/// Block sizes in which a parser gets the same bytes. Its output must not depend on them.
 const BLOCKS: [usize; 3] = [1, 7, usize::MAX];
 
-/// The first line, and what follows its newline.
+/// Splits off the first line; its newline is dropped.
 fn first_line(bytes: &[u8]) -> (&[u8], &[u8]) {
     match memchr::memchr(b'\n', bytes) {
         Some(at) => (&bytes[..at], &bytes[at + 1..]),
@@ -67,7 +67,7 @@ fn first_line(bytes: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// What the work of a target that is asynchronous runs on.
+/// Runs the future of an asynchronous target.
 fn block_on<F: Future>(future: F) -> F::Output {
     use std::sync::LazyLock;
     use tokio::runtime::{Builder, Runtime};

@@ -1,4 +1,4 @@
-//! The target that stores any bytes and holds each way to look at them to its promise.
+//! The target that stores any bytes and checks every way to look into them.
 
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
@@ -48,7 +48,7 @@ pub fn promises(bytes: &[u8]) {
     queried(&artifact);
 }
 
-/// What a client sees of the bytes is the bytes, or smaller and within its budget.
+/// What a client sees is the bytes themselves, or a smaller message within its budget.
 fn shown(offloader: &Offloader, bytes: &[u8]) {
     let mut reader = bytes;
     let outcome = offloader
@@ -74,7 +74,7 @@ fn shown(offloader: &Offloader, bytes: &[u8]) {
     }
 }
 
-/// Pages make progress, keep their budget, and are the view when they are put together.
+/// Pages make progress, keep their budget, and together are the view.
 fn pages(artifact: &Artifact, text: &str, counter: &dyn TokenCounter) {
     let whole = [
         Span::Lines {
@@ -118,7 +118,7 @@ fn pages(artifact: &Artifact, text: &str, counter: &dyn TokenCounter) {
     assert!(page.is_ok());
 }
 
-/// Words of the text, as patterns that mean themselves.
+/// Returns words of the text that match themselves as patterns.
 fn patterns(text: &str) -> Vec<String> {
     let is_literal = |word: &&str| word.chars().all(char::is_alphanumeric);
     let words = text.split_whitespace().filter(is_literal);
@@ -130,9 +130,9 @@ fn patterns(text: &str) -> Vec<String> {
     patterns
 }
 
-/// A page of matches tells the lines that have the pattern, and how many there are.
+/// Pages of matches report all lines with the pattern and their number.
 fn matches(artifact: &Artifact, text: &str, pattern: &str, counter: &dyn TokenCounter) {
-    // View lines that are parts of a line of the text share its matches.
+    // View lines that are parts of one line of the text share its matches.
     let view = artifact.view();
     let line = |at| view.line_of_offset(at as u64).unwrap();
     let mut wanted: Vec<u64> = text
@@ -160,7 +160,7 @@ fn matches(artifact: &Artifact, text: &str, pattern: &str, counter: &dyn TokenCo
     assert_eq!(seen, wanted, "{pattern:?}");
 }
 
-/// Slices put together are the text.
+/// Slices together are the text.
 fn slices(artifact: &Artifact) {
     let text = artifact.text().unwrap().bytes(0, u64::MAX).unwrap();
     let text = String::from_utf8_lossy(&text);
@@ -175,7 +175,7 @@ fn slices(artifact: &Artifact) {
     assert_eq!(joined, text);
 }
 
-/// A filter's answer ends with a message that says how it went.
+/// A filter's output ends with a message that states its outcome.
 fn queried(artifact: &Artifact) {
     let bytes = artifact.view().source().bytes(0, u64::MAX).unwrap();
     for filter in [".", ".[0].a?"] {

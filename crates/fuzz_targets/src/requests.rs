@@ -1,4 +1,4 @@
-//! Targets for what a model asks for, and for what it answers.
+//! Targets for the requests and replies of models.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -7,20 +7,20 @@ use spillgate_conversation::{Nonce, Slot};
 use spillgate_llm::Stop;
 use spillgate_offload::Profile;
 use spillgate_query::{Child, Engine, unconfined};
-use spillgate_retrieval::{NAMES, Tools};
+use spillgate_retrieval::{NAMES, RetrievalTools};
 use spillgate_search::SearchQuery;
 use spillgate_text::Tokenizer;
 
 use crate::{first_line, stored};
 
-/// Calls of our tools: a tool's name on the first line, its arguments on the second (`HANDLE` is the
-/// stored text's), then the stored text. The answer is always a result.
+/// Calls of our tools: a tool's name on the first line, its arguments on the second (`HANDLE`
+/// stands for the stored text's handle), then the text to store. The answer is always a result.
 pub fn arguments(bytes: &[u8]) {
     let (name, rest) = first_line(bytes);
     let (arguments, data) = first_line(rest);
     let offloader = stored::offloader(Profile::Preview);
     let handle = stored::keep(&offloader, data);
-    let tools = Tools {
+    let tools = RetrievalTools {
         offloader,
         page: TokenBudget::new(500),
         engine: Engine::new(Child {
@@ -43,7 +43,7 @@ pub fn arguments(bytes: &[u8]) {
     }
 }
 
-/// jq filters: any filter is read or refused. It gets no document, so it is not run.
+/// jq filters: any filter is parsed or refused. It gets no document, so it does not run.
 pub fn filter(bytes: &[u8]) {
     if bytes.len() <= 1000
         && let Ok(filter) = std::str::from_utf8(bytes)
@@ -52,7 +52,7 @@ pub fn filter(bytes: &[u8]) {
     }
 }
 
-/// A path on the first line, then a document of any format: what is said of it is JSON, a message a line.
+/// A path on the first line, then a document of any format: the output is JSON, one message a line.
 pub fn query(bytes: &[u8]) {
     let (path, data) = first_line(bytes);
     let Some(path) = std::str::from_utf8(path).ok().filter(|path| is_path(path)) else {
@@ -68,7 +68,7 @@ pub fn query(bytes: &[u8]) {
     }
 }
 
-/// Whether a filter is made of steps alone: it has no function, so it ends.
+/// Whether a filter consists of path steps alone: without functions it always terminates.
 fn is_path(filter: &str) -> bool {
     let steps =
         |c: char| matches!(c, '.' | '[' | ']' | '?' | '|' | ' ' | '"' | '-') || c.is_ascii_digit();
@@ -100,7 +100,8 @@ fn run(filter: &str, format: &Value, data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Searches: words on the first line, then the text. Passages are in the text and within the budget.
+/// Searches: words on the first line, then the text. Passages are in the text and within the
+/// budget.
 pub fn search(bytes: &[u8]) {
     let (words, data) = first_line(bytes);
     let artifact = stored::artifact(data);
@@ -127,8 +128,8 @@ pub fn search(bytes: &[u8]) {
     }
 }
 
-/// Replies with an answer in a slot, whose nonce is written `NONCE`: the answer is a part of the
-/// reply, without marks.
+/// Replies with an answer in a slot, in which `NONCE` stands for the nonce: the answer is a part of
+/// the reply, without the slot's marks.
 pub fn slot(bytes: &[u8]) {
     let nonce = Nonce::of([7; 16]);
     let reply = String::from_utf8_lossy(bytes).replace("NONCE", &nonce.to_string());

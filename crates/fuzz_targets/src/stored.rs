@@ -1,4 +1,4 @@
-//! Results that targets have stored, in memory.
+//! Stores results in memory for other targets.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use spillgate_retrieval::audience;
 use spillgate_store::MemoryStore;
 use spillgate_text::Tokenizer;
 
-/// An offloader that keeps in memory and shows oversized results by `profile`.
+/// An offloader that stores in memory and shows oversized results by `profile`.
 pub(crate) fn offloader(profile: Profile) -> Offloader {
     let rule = Rule {
         max_tokens: Some(300),
@@ -38,7 +38,7 @@ pub(crate) fn keep(offloader: &Offloader, bytes: &[u8]) -> Handle {
     }
 }
 
-/// `bytes` as a stored artifact.
+/// Stores `bytes` and opens the artifact.
 pub(crate) fn artifact(bytes: &[u8]) -> Artifact {
     let offloader = offloader(Profile::Handle);
     let handle = keep(&offloader, bytes);

@@ -1,4 +1,4 @@
-//! Targets for texts: views, JSON, encodings, outlines, pages of the web.
+//! Targets for texts: views, JSON, encodings, outlines, web pages.
 
 use std::sync::LazyLock;
 
@@ -13,20 +13,20 @@ use spillgate_text::{
     JsonLayout, JsonStringDecoder, Sanitizer, Tokenizer, ViewSink, clip, decode_json_string,
     raw_offset,
 };
-use spillgate_web::{Decoder, Kind, readable, robots_allow};
-use spillgate_workspace_tools::{Body, Guarded, Rules, Workspace};
+use spillgate_web::{BodyKind, Decoder, readable, robots_allow};
+use spillgate_workspace_tools::{Body, Rules, Workspace, WorkspaceTools};
 use tempfile::TempDir;
 
 use crate::{BLOCKS, block_on, first_line, stored};
 
-/// A transformation's text, and where the lines begin that it told.
+/// The output of a transformation, and the offset and origin of each line that it reported.
 #[derive(Debug, Default, PartialEq)]
-struct Made {
+struct TransformedText {
     text: Vec<u8>,
     lines: Vec<(usize, u64)>,
 }
 
-impl ViewSink for Made {
+impl ViewSink for TransformedText {
     fn text(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.text.extend_from_slice(bytes);
         Ok(())
@@ -37,8 +37,8 @@ impl ViewSink for Made {
     }
 }
 
-impl Made {
-    /// Lines begin in the order of their origins, which are within `raw` bytes.
+impl TransformedText {
+    /// Checks that the lines are in the order of their origins, which are within `raw` bytes.
     fn check(&self, raw: usize) {
         assert!(self.lines.is_sorted_by_key(|line| line.1), "{self:?}");
         assert!(
@@ -48,19 +48,22 @@ impl Made {
     }
 }
 
-/// Terminal output: its view is text without controls, the same in whatever blocks it comes.
+/// Terminal output: its view is text without controls, whatever the block size.
 pub fn view(bytes: &[u8]) {
-    let made = BLOCKS.map(|block| {
-        let (mut sanitizer, mut made) = (Sanitizer::default(), Made::default());
+    let transformed = BLOCKS.map(|block| {
+        let (mut sanitizer, mut transformed) = (Sanitizer::default(), TransformedText::default());
         for block in bytes.chunks(block.min(bytes.len()).max(1)) {
-            sanitizer.feed(block, &mut made).unwrap();
+            sanitizer.feed(block, &mut transformed).unwrap();
         }
-        sanitizer.finish(&mut made).unwrap();
-        made.check(bytes.len());
-        made
+        sanitizer.finish(&mut transformed).unwrap();
+        transformed.check(bytes.len());
+        transformed
     });
-    assert!(made.iter().all(|one| *one == made[0]), "{made:?}");
-    let text = std::str::from_utf8(&made[0].text).unwrap();
+    assert!(
+        transformed.iter().all(|one| *one == transformed[0]),
+        "{transformed:?}"
+    );
+    let text = std::str::from_utf8(&transformed[0].text).unwrap();
     let is_readable = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
     assert!(text.chars().all(is_readable), "{text:?}");
     for longest in [1, 2, 80] {
@@ -76,7 +79,8 @@ pub fn view(bytes: &[u8]) {
     leads_back(&stored::artifact(bytes));
 }
 
-/// Every view line was made from raw bytes: a range within them, not before that of the line above.
+/// Checks that every view line comes from a range of the raw bytes that does not begin before that
+/// of the line above.
 pub(crate) fn leads_back(artifact: &Artifact) {
     let raw = artifact.raw().len();
     let mut above = 0;
@@ -97,21 +101,24 @@ pub(crate) fn leads_back(artifact: &Artifact) {
     );
 }
 
-/// JSON: laid out it is the same document, and each line has a path. As a string: the decoded text,
-/// and the way back from it.
+/// JSON: its layout is the same document, and only JSON lines have paths. As a JSON string:
+/// decoding it, and mapping offsets back.
 pub fn json(bytes: &[u8]) {
-    let made = BLOCKS.map(|block| {
-        let (mut layout, mut made) = (JsonLayout::default(), Made::default());
+    let transformed = BLOCKS.map(|block| {
+        let (mut layout, mut transformed) = (JsonLayout::default(), TransformedText::default());
         for block in bytes.chunks(block.min(bytes.len()).max(1)) {
-            layout.feed(block, &mut made).unwrap();
+            layout.feed(block, &mut transformed).unwrap();
         }
-        made.check(bytes.len());
-        made
+        transformed.check(bytes.len());
+        transformed
     });
-    assert!(made.iter().all(|one| *one == made[0]), "{made:?}");
+    assert!(
+        transformed.iter().all(|one| *one == transformed[0]),
+        "{transformed:?}"
+    );
     if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
         assert_eq!(
-            serde_json::from_slice::<Value>(&made[0].text).unwrap(),
+            serde_json::from_slice::<Value>(&transformed[0].text).unwrap(),
             value
         );
     }
@@ -139,24 +146,24 @@ pub fn json(bytes: &[u8]) {
     leads_back(&artifact);
 }
 
-/// Tools that read a file of their own directory.
-static READER: LazyLock<(TempDir, Guarded)> = LazyLock::new(|| {
+/// Tools that read files in a directory of their own.
+static READER: LazyLock<(TempDir, WorkspaceTools)> = LazyLock::new(|| {
     let directory = TempDir::new().unwrap();
     let workspace = Workspace::open(directory.path()).unwrap();
-    (directory, Guarded::new(workspace, Rules::default()))
+    (directory, WorkspaceTools::new(workspace, Rules::default()))
 });
 
-/// Encodings: a charset on the first line, then a page in it; and the whole as a file.
+/// Encodings: a charset on the first line, then a page in it; and the whole input as a file.
 pub fn encodings(bytes: &[u8]) {
     let (charset, body) = first_line(bytes);
     let url = Url::parse("https://a.example/b").unwrap();
     let said = format!("text/plain; charset={}", String::from_utf8_lossy(charset));
     for (said, kind) in [
-        (said.as_str(), Kind::Text),
-        ("text/html", Kind::Html),
-        ("", Kind::Text),
+        (said.as_str(), BodyKind::Text),
+        ("text/html", BodyKind::Html),
+        ("", BodyKind::Text),
     ] {
-        let _ = Kind::of(said, body);
+        let _ = BodyKind::of(said, body);
         let read = readable(body, said, kind, true, &url);
         assert!(
             read.text.len() <= body.len() * 3 + 3,
@@ -176,13 +183,13 @@ pub fn encodings(bytes: &[u8]) {
     }
 }
 
-/// The outline of any text as any kind: within its budget, a line a line.
+/// Outlines of any text as any kind: within the budget, each entry one line.
 pub fn outline(bytes: &[u8]) {
     let counter = Tokenizer::Heuristic.counter();
     let artifact = stored::artifact(bytes);
     let facts = &artifact.manifest().facts;
     let mut kinds = vec![facts.stats.kind];
-    // A sample may be taken for any kind of text.
+    // Any text may be classified as any of these kinds from a sample.
     if facts.view.layout != Layout::Json && facts.stats.kind != ContentKind::Binary {
         kinds.extend(KINDS);
     }
@@ -207,7 +214,7 @@ pub fn outline(bytes: &[u8]) {
     }
 }
 
-/// Kinds that any text may be taken for.
+/// Kinds that any text may be classified as.
 const KINDS: [ContentKind; 10] = [
     ContentKind::Ndjson,
     ContentKind::Csv,
@@ -221,12 +228,13 @@ const KINDS: [ContentKind; 10] = [
     ContentKind::Text,
 ];
 
-/// A page of the web as Markdown: a title on one line, and a text of a size that the page explains.
+/// A web page as Markdown: the title is one line, and the size of the text is proportional to that
+/// of the page.
 pub fn html(bytes: &[u8]) {
     let url = Url::parse("https://a.example/b/c?d").unwrap();
-    let page = readable(bytes, "text/html", Kind::Html, false, &url);
+    let page = readable(bytes, "text/html", BodyKind::Html, false, &url);
     assert!(page.title.is_none_or(|title| !title.contains(['\n', '\r'])));
-    // A link's address is written out, and quotes and lists are indented.
+    // The address of a link is written out, and quotes and lists are indented.
     assert!(
         page.text.len() <= (bytes.len() + 64) * 64,
         "{} of {}",
@@ -244,12 +252,12 @@ pub fn robots(bytes: &[u8]) {
     }
 }
 
-/// Compressed bodies: `gzip` or `deflate` on the first line. What is decoded is within the limit and the
-/// same in whatever blocks it comes.
+/// Compressed bodies: `gzip` or `deflate` on the first line. The decoded body is within the limit
+/// and the same for every block size.
 pub fn decoder(bytes: &[u8]) {
     const LIMIT: u64 = 1 << 20;
     let (encoding, body) = first_line(bytes);
-    let made = BLOCKS.map(|block| {
+    let transformed = BLOCKS.map(|block| {
         let mut decoder = Decoder::new(&String::from_utf8_lossy(encoding), LIMIT)?;
         let mut all = Vec::new();
         for block in body.chunks(block.min(body.len()).max(1)) {
@@ -268,6 +276,6 @@ pub fn decoder(bytes: &[u8]) {
         }
         Some((all, true))
     });
-    assert!(made.iter().all(|one| *one == made[0]));
+    assert!(transformed.iter().all(|one| *one == transformed[0]));
     let _: Result<ByteRange, _> = String::from_utf8_lossy(encoding).parse();
 }

@@ -1,11 +1,13 @@
-//! Targets for what comes over the wire: frames, their frame reader, events, headers, the bridge.
+//! Targets for data from the network: frames, the frame reader, events, headers, the bridge.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
-use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
+use spillgate_bridge::{
+    Bridge, Caller, ClientFrame, Config, DeclaredCapabilities, Limits, Step, TokenGenerator,
+};
 use spillgate_mcp::{ByteEdits, RequestId, messages, span_in};
 use spillgate_store::MemoryStore;
 use spillgate_transport::{
@@ -15,8 +17,8 @@ use spillgate_transport::{
 
 use crate::{BLOCKS, block_on, first_line};
 
-/// A frame: its parts lie where they are said to, an edit changes nothing else, and as a line it is
-/// the same message.
+/// A frame: its parts lie where their spans say, an edit changes nothing else, and written as one
+/// line it is the same message.
 pub fn frames(bytes: &[u8]) {
     let envelopes = messages(bytes);
     let mut splice = ByteEdits::default();
@@ -50,11 +52,12 @@ pub fn frames(bytes: &[u8]) {
     let _ = (frame.is_answer(), frame.broken_answer(), frame.is_blank());
     let line = one_line(Bytes::copy_from_slice(bytes));
     assert_eq!(memchr::memchr(b'\n', &line), Some(line.len() - 1));
-    // A line end in a string is no JSON; on one line it may become some.
+    // A line break in a string is invalid JSON; on one line the frame may become valid.
     assert!(envelopes.is_empty() || messages(&line).len() == envelopes.len());
 }
 
-/// The frame reader: a message of any size comes out as it came in, and is known by what it was in memory.
+/// The frame reader: a message of any size comes out as it came in, and is recognized as it is in
+/// memory.
 pub fn intake(bytes: &[u8]) {
     let in_memory = messages(bytes);
     for (spool_at, block) in [(0, 1), (16, 7), (64, usize::MAX)] {
@@ -109,7 +112,7 @@ async fn written(frame: Frame) -> Vec<u8> {
     written
 }
 
-/// Server-sent events: the same events in whatever blocks they come.
+/// Server-sent events: the same events for every block size.
 pub fn sse(bytes: &[u8]) {
     let all = BLOCKS.map(|block| events(bytes, block));
     assert!(all.iter().all(|events| *events == all[0]), "{all:?}");
@@ -130,7 +133,7 @@ fn events(bytes: &[u8], block: usize) -> Vec<(Vec<u8>, Option<EventTags>)> {
     events
 }
 
-/// Headers of a request: an answer to `tools/list` on the first line, then the request. They are
+/// Headers of a request: an answer to `tools/list` on the first line, then the request. Headers are
 /// plain ASCII, whatever the body says.
 pub fn headers(bytes: &[u8]) {
     let (listed, frame) = first_line(bytes);
@@ -154,8 +157,8 @@ pub fn headers(bytes: &[u8]) {
     }
 }
 
-/// A bridge of either kind: lines that begin with `C` come from the client, others from the server.
-/// What it sends is JSON.
+/// A bridge in either direction: lines that begin with `C` come from the client, others from the
+/// server. No input makes it panic.
 pub fn bridge(bytes: &[u8]) {
     for is_legacy in [false, true] {
         let mut bridge = match is_legacy {
@@ -172,13 +175,13 @@ pub fn bridge(bytes: &[u8]) {
             let frame = Bytes::copy_from_slice(frame);
             let from = Caller(u64::from(*who == b'c'));
             said(&match who {
-                b'C' | b'c' => bridge.from_client(Heard {
+                b'C' | b'c' => bridge.from_client(ClientFrame {
                     from,
                     frame: &frame,
                     headers: &[],
                     now,
                 }),
-                b'L' => bridge.left(from),
+                b'L' => bridge.client_disconnected(from),
                 _ => bridge.from_server(ServerEvent::message(frame), now),
             });
             let _ = bridge.deadline();
@@ -200,7 +203,7 @@ fn said(steps: &[Step]) {
             } => frame,
             _ => continue,
         };
-        // What it does not understand it passes on as it came.
+        // Frames that the bridge does not understand pass unchanged, so they need not be JSON.
         let _ = serde_json::from_slice::<&RawValue>(frame);
     }
 }
@@ -210,9 +213,9 @@ fn config() -> Config {
     Config {
         server: "files".to_owned(),
         ourselves: ("spillgate".to_owned(), "0".to_owned()),
-        declare: Declare::FirstRequest,
+        declare: DeclaredCapabilities::FirstRequest,
         streams: false,
-        tokens: Tokens::new(move || {
+        tokens: TokenGenerator::new(move || {
             count += 1;
             format!("state-{count}")
         }),

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 use spillgate_fuzz_targets::TARGETS;
 
-/// Bytes of all corpora together: they are read by every clone.
+/// Most bytes of all corpora together: every clone downloads them.
 const MOST_BYTES: u64 = 1 << 20;
 
 fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-/// The files in a directory, by name.
+/// Returns the files in a directory, sorted by name.
 fn files(directory: &Path) -> Vec<PathBuf> {
     let entries =
         fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
@@ -33,7 +33,7 @@ fn every_promise_holds_for_every_case() {
         assert!(!cases.is_empty(), "{name} has no seed");
         for case in cases {
             let bytes = fs::read(&case).unwrap();
-            // The panic's own message stands above.
+            // The panic's own message is in the output above.
             if catch_unwind(|| target(&bytes)).is_err() {
                 broken.push(case.strip_prefix(fuzz()).unwrap().to_owned());
             }

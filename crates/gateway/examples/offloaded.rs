@@ -1,15 +1,12 @@
-//! How long does a result of 1 MB take from its arrival to its preview, and
-//! where does the time go?
+//! Measures the time from the arrival of a 1 MB result to its preview, and the cost of each step.
 //!
 //! ```text
 //! cargo run --release -p spillgate-gateway --example offloaded [DIRECTORY [RUNS]]
 //! ```
 //!
-//! A server that is a function answers with a prepared reply; the time is taken
-//! from the moment at which the gateway gets it to the moment at which the
-//! client does. Below stands what the stations cost one after the other, each
-//! measured alone on the same bytes. Least and median of the runs, in
-//! milliseconds.
+//! The server is a function that answers with a prepared reply. The time runs from the moment the
+//! gateway gets it to the moment the client does. Below it stands the cost of each step, measured
+//! alone on the same bytes. All figures are minimum and median of the runs, in milliseconds.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 #![allow(clippy::unwrap_used, reason = "a run that cannot go on fails")]
@@ -102,7 +99,7 @@ fn stores(base: &Path) -> Vec<NamedStore> {
     ]
 }
 
-/// Least and median.
+/// Prints minimum and median.
 fn show(what: &str, mut times: Vec<Duration>) {
     times.sort();
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
@@ -122,7 +119,7 @@ fn times(runs: usize, mut work: impl FnMut()) -> Vec<Duration> {
     (0..runs).map(one).collect()
 }
 
-/// What each station costs alone.
+/// Measures each step alone.
 fn stations(text: &str, reply: &str, base: &Path, runs: usize) {
     let counter = Tokenizer::O200kBase.counter();
     let source: Arc<Vec<u8>> = Arc::new(text.as_bytes().to_vec());
@@ -200,7 +197,7 @@ fn looked_at(text: Arc<Vec<u8>>, is_json: bool) -> (View, ViewFacts, Stats) {
     (View::new(text, index, layout), facts, stats)
 }
 
-/// The times from a reply's arrival to the preview that a client gets.
+/// Measures the times from a reply's arrival to the preview at the client.
 fn through(
     store: Arc<dyn ArtifactStore>,
     runs: usize,
@@ -263,7 +260,7 @@ fn gateway(store: Arc<dyn ArtifactStore>, connector: Scripted) -> Gateway {
     }
 }
 
-/// A server that answers with what was prepared.
+/// A server that answers with prepared replies.
 #[derive(Debug)]
 struct Scripted {
     replies: Vec<Bytes>,
@@ -319,7 +316,7 @@ impl Connection for Answering {
     }
 }
 
-/// A client that notes when it gets something.
+/// A client that records when it gets something.
 #[derive(Debug)]
 struct Client(UnboundedSender<(Instant, Bytes)>);
 

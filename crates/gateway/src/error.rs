@@ -1,7 +1,7 @@
-//! Errors that the gateway answers with.
+//! Error responses of the gateway.
 //!
-//! Every error names the server that it is about, and in `data.fault` who has to
-//! act: the `client`, the `upstream` server or the `gateway`.
+//! Every error names the server that it is about. `data.fault` says who has to act: the `client`,
+//! the `upstream` server or the `gateway`.
 
 use std::io;
 
@@ -10,16 +10,16 @@ use spillgate_mcp::{ByteEdits, RequestId, error_code, messages, span_in};
 use spillgate_transport::{ConnectionError, Refusal};
 use spillgate_upstream::error_frame;
 
-/// The gateway could not start or go on.
+/// The gateway could not start or continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GatewayError {
-    /// The way to the only server could not be opened.
+    /// The connection to the only server could not be opened.
     #[error("the server `{server}` {error}")]
     Open {
-        /// Its name.
+        /// The server's name.
         server: String,
-        /// Why.
+        /// What failed.
         error: ConnectionError,
     },
     /// The gateway's own standard streams failed.
@@ -27,13 +27,13 @@ pub enum GatewayError {
     Stdio(#[source] io::Error),
 }
 
-/// For a request that the server refused on the level of HTTP: its own answer, if
-/// the body is one.
+/// The response to a request that the server refused at the HTTP level: the server's own error
+/// response if the body is one.
 pub(crate) fn refused(of: &RequestId, refusal: &Refusal) -> Vec<u8> {
     let said = messages(&refusal.body);
     if let Some(answer) = said.first().filter(|one| one.is_response()) {
         let mut splice = ByteEdits::default();
-        // The SDKs' servers know of no request yet when they refuse one.
+        // The SDKs' servers do not know the request's id yet when they refuse it.
         if let Some(id) = answer.id.filter(|_| answer.key().as_ref() != Some(of)) {
             splice.replace(span_in(&refusal.body, id.get()), of.as_json());
         }
@@ -71,7 +71,7 @@ pub(crate) fn refused(of: &RequestId, refusal: &Refusal) -> Vec<u8> {
     )
 }
 
-/// For a question to all servers that none of them answered.
+/// The error for a request to all servers that none of them answered.
 pub(crate) fn nobody_answered(id: &str, method: &str, why: &str) -> Vec<u8> {
     let message = format!("no server behind this gateway answered `{method}`: {why}");
     let data = json!({"fault": "upstream"});
@@ -81,7 +81,7 @@ pub(crate) fn nobody_answered(id: &str, method: &str, why: &str) -> Vec<u8> {
     )
 }
 
-/// For a message that may not be sent.
+/// The error for a message that is not allowed.
 pub(crate) fn invalid_request(id: &str, message: &str) -> Vec<u8> {
     let data = json!({"fault": "client"});
     error_frame(
@@ -90,7 +90,7 @@ pub(crate) fn invalid_request(id: &str, message: &str) -> Vec<u8> {
     )
 }
 
-/// For a message that was not kept, so that its id is not known.
+/// The error for a message that was dropped, so its id is unknown.
 pub(crate) fn too_large(most: usize) -> Vec<u8> {
     let message = format!(
         "the message was dropped: it has more than {most} bytes, which is what the gateway holds in memory; \
@@ -99,7 +99,7 @@ pub(crate) fn too_large(most: usize) -> Vec<u8> {
     invalid_request("null", &message)
 }
 
-/// For a method that no server has.
+/// The error for a method that no server has.
 pub(crate) fn method_not_found(id: &str, method: &str) -> Vec<u8> {
     let message = format!(
         "no server behind this gateway has the method `{}`",
@@ -112,7 +112,7 @@ pub(crate) fn method_not_found(id: &str, method: &str) -> Vec<u8> {
     )
 }
 
-/// For what is no message.
+/// The error for input that is not a message.
 pub(crate) fn no_message() -> Vec<u8> {
     let message = "this is no JSON-RPC message";
     let data = json!({"fault": "client"});
@@ -122,7 +122,7 @@ pub(crate) fn no_message() -> Vec<u8> {
     )
 }
 
-/// For a call of our own tools that a bug kept from being answered.
+/// The error for a call of a built-in tool that failed because of a bug.
 pub(crate) fn internal(id: &str) -> Vec<u8> {
     error_frame(
         id,
@@ -154,7 +154,7 @@ mod tests {
                 "{\"id\":7,\n\"error\":{\"code\":1}}",
                 "{\"id\":7, \"error\":{\"code\":1}}\n",
             ),
-            // As the Python SDK's server says it.
+            // The Python SDK's server answers like this.
             (
                 r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}"#,
                 "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32600,\"message\":\"Session not found\"}}\n",

@@ -1,4 +1,4 @@
-//! What do this crate's tests share?
+//! Helpers that this crate's tests share.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use spillgate_text::Tokenizer;
 
 use crate::results::intercept::{Case, Incoming, intercept};
 
-/// An offloader with the default limits that keeps in memory.
+/// An offloader with the default limits that stores in memory.
 pub(crate) fn offloader() -> Offloader {
     offloader_with(Rule::default())
 }
 
-/// The same with one rule for all results.
+/// An offloader with one rule for all results.
 pub(crate) fn offloader_with(rule: Rule) -> Offloader {
     offloader_by(|_| Policy::new(rule, [], []).unwrap())
 }
 
-/// The same with other rules.
+/// An offloader with another policy.
 pub(crate) fn offloader_by(rules: impl FnOnce(Policy) -> Policy) -> Offloader {
     Offloader::new(
         Arc::new(MemoryStore::default()),
@@ -35,7 +35,7 @@ pub(crate) fn offloader_by(rules: impl FnOnce(Policy) -> Policy) -> Offloader {
     )
 }
 
-/// The handle of `text`, stored as a tool's output.
+/// Stores `text` as a tool's output and returns its handle.
 pub(crate) fn stored(offloader: &Offloader, text: &str) -> Handle {
     let outcome = offloader.stream(Origin::tool("cat"), &mut text.as_bytes(), &mut |_| {});
     match outcome.unwrap() {
@@ -44,7 +44,7 @@ pub(crate) fn stored(offloader: &Offloader, text: &str) -> Handle {
     }
 }
 
-/// `text` with each handle, which is random, as `HANDLE`.
+/// Replaces each handle in `text`, which is random, by `HANDLE`.
 pub(crate) fn without_handles(text: &str) -> String {
     const LENGTH: usize = "session-/".len() + 2 * 36;
     let mut masked = text.to_owned();
@@ -57,7 +57,7 @@ pub(crate) fn without_handles(text: &str) -> String {
     masked
 }
 
-/// `frame` with each JSON string that is a preview as `PREVIEW`.
+/// Replaces each JSON string in `frame` that is a preview by `PREVIEW`.
 pub(crate) fn without_previews(frame: &str) -> String {
     let message: Value = serde_json::from_str(frame).unwrap();
     let mut masked = frame.to_owned();
@@ -76,7 +76,7 @@ fn previews(value: &Value) -> Vec<&str> {
     }
 }
 
-/// The changes to a frame in memory, and whether the result is stored.
+/// The edits to a frame in memory, and whether its result is stored.
 pub(crate) fn replaced(
     offloader: &Offloader,
     case: Case,

@@ -1,4 +1,4 @@
-//! What a gateway is made of: its servers, and what it does with their results.
+//! The configuration of a gateway: its servers, and what it does with their results.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,43 +13,42 @@ use spillgate_transport::Connector;
 use spillgate_upstream::Server;
 
 use crate::ListTools;
-use spillgate_retrieval::Tools;
+use spillgate_retrieval::RetrievalTools;
 
-/// Servers, and what is done with their results.
+/// The configuration of a gateway.
 #[derive(Debug, Clone)]
 pub struct Gateway {
-    /// What stores oversized results.
+    /// Stores oversized results.
     pub offloader: Offloader,
-    /// What opens the ways to the servers.
+    /// Opens connections to the servers.
     pub connector: Arc<dyn Connector>,
     /// The servers, in the order in which their tools are listed.
     pub servers: Vec<Server>,
-    /// Tokens of a page of a stored result, unless a call asks otherwise.
+    /// Tokens of a page of a stored result, unless a call asks for another size.
     pub page: TokenBudget,
     /// When the gateway's own tools are listed.
     pub list_tools: ListTools,
-    /// What runs jq filters.
+    /// Runs jq filters.
     pub engine: Engine,
-    /// What answers `tool_output`; `None` where there is no such tool.
+    /// Answers calls of `tool_output`; `None` if there is no such tool.
     pub extractor: Option<Extractor>,
-    /// How several servers look like one.
+    /// How several servers appear as one.
     pub several: Several,
 }
 
-/// How long a client waits for one of several servers of which nothing is known
-/// yet, unless configured otherwise: clients give up a server after 5 to 60 s.
+/// Default time that a client waits for one of several servers about which nothing is known yet.
+/// Clients give up on a server after 5 to 60 s.
 const DEFAULT_START_WAIT: Duration = Duration::from_secs(3);
 
-/// How several servers look like one. One server alone passes as it is.
+/// How several servers appear as one. A single server passes unchanged.
 #[derive(Debug, Clone)]
 pub struct Several {
-    /// How long a greeting or a list waits for a server of which nothing is known
-    /// yet. A server that comes later joins by `list_changed`.
+    /// How long a greeting or a list waits for a server about which nothing is known yet. A server
+    /// that comes later joins by `list_changed`.
     pub start_wait: Duration,
-    /// Which tools and prompts have their server's name in front.
+    /// Which tools and prompts get their server's name as a prefix.
     pub prefix: Prefix,
-    /// The directory that keeps what servers listed last; `None` keeps it in memory
-    /// only.
+    /// The directory that keeps what each server listed last; `None` keeps it in memory only.
     pub known: Option<PathBuf>,
 }
 
@@ -63,20 +62,20 @@ impl Default for Several {
     }
 }
 
-/// Which tools and prompts of several servers have their server's name in front.
+/// Which tools and prompts of several servers get their server's name as a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Prefix {
     /// Those whose name two servers use.
     #[default]
     Clash,
-    /// All: their names do not depend on which servers are up.
+    /// All of them, so that names do not depend on which servers are up.
     Always,
 }
 
 impl Gateway {
-    pub(crate) fn tools(&self) -> Tools {
-        Tools {
+    pub(crate) fn tools(&self) -> RetrievalTools {
+        RetrievalTools {
             offloader: self.offloader.clone(),
             page: self.page,
             engine: self.engine.clone(),

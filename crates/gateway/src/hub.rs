@@ -1,4 +1,4 @@
-//! What all clients of a gateway share: settings, servers, counters.
+//! The state that all clients of a gateway share: settings, servers, counters.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
@@ -11,7 +11,7 @@ use spillgate_bridge::{
 };
 use spillgate_offload::Ledger;
 use spillgate_transport::{ServerEvent, ServerSpec, Sink};
-use spillgate_upstream::{Server, Traces};
+use spillgate_upstream::{Server, TracePropagator};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::aggregate::index::Catalogue;
@@ -24,50 +24,48 @@ use crate::telemetry::metrics::{Metrics, ServerState};
 use crate::upstream::instrumented::{Processes, WatchedConnector, WatchedLedger};
 use crate::upstream::upstream_set::Memory;
 
-/// Oversized results that are worked on at once: each is in memory several times
-/// meanwhile.
+/// Oversized results processed at the same time. Each is held in memory several times meanwhile.
 const AT_ONCE: usize = 4;
 
-/// KiB of answers that may wait for that, of all servers together; beyond, a
-/// server is read no further. Without room to wait, the small answers of a server
-/// would stand behind the large ones of other clients.
+/// KiB of responses, of all servers together, that may wait to be processed. Beyond that, a server
+/// is not read any further. Without room to wait, the small responses of a server would queue
+/// behind the large ones of other clients.
 const ROOM_KIB: u32 = 32 << 10;
 
-/// The servers behind a gateway and what it does with their results: one for
-/// all clients.
+/// The servers behind a gateway and the handling of their results: one for all clients.
 #[derive(Debug)]
 pub struct Hub {
     gateway: Mutex<Arc<Gateway>>,
     servers: Mutex<Vec<Arc<Server>>>,
-    /// Those that a new configuration is told to.
+    /// The sessions that are told about a new configuration.
     sessions: Mutex<Vec<Weak<Session>>>,
-    /// The servers of all stateless requests.
+    /// The servers that all stateless requests use.
     shared: Arc<SharedServers>,
-    /// What all stateless requests learnt of the servers.
+    /// What all stateless requests have learnt of the servers.
     memory: Memory,
-    /// Our tools as all stateless requests see them.
+    /// The built-in tools as all stateless requests see them.
     builtin_tools: Arc<BuiltinTools>,
-    /// Which generation of the protocol each server speaks.
+    /// The protocol generation that each server speaks.
     pub(crate) generations: Arc<KnownGenerations>,
-    /// The processes of servers.
+    /// The server processes.
     processes: Arc<Processes>,
-    /// What several servers said last.
+    /// What each of several servers said last.
     known: Arc<Known>,
-    /// Asks several servers for their lists for all stateless requests.
+    /// The session that asks several servers for their lists on behalf of all stateless requests.
     scout: Mutex<Option<Arc<Session>>>,
     /// Stateless requests that listen for changes.
     listeners: Mutex<Vec<Weak<Session>>>,
     metrics: Arc<Metrics>,
-    traces: OnceLock<Arc<dyn Traces>>,
+    traces: OnceLock<Arc<dyn TracePropagator>>,
     pub(crate) catalogue: Catalogue,
     at_once: Arc<Semaphore>,
-    /// What takes much of the machine is done in turn.
+    /// Limits how many expensive operations run at the same time.
     pub(crate) turns: Arc<Turns>,
     room: Arc<Semaphore>,
 }
 
 impl Hub {
-    /// A hub that serves by these settings.
+    /// Returns a hub with these settings.
     #[must_use]
     pub fn new(gateway: Gateway) -> Arc<Self> {
         let metrics = Arc::new(Metrics::default());
@@ -101,7 +99,7 @@ impl Hub {
         })
     }
 
-    /// One connection of a client: standard streams, or a session over HTTP.
+    /// Returns the session of one client connection: standard streams, or a session over HTTP.
     #[must_use]
     pub fn session(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
         let gateway = self.gateway();
@@ -122,14 +120,14 @@ impl Hub {
         session
     }
 
-    /// One stateless request over HTTP (MCP 2026-07-28). All of them share the
-    /// servers that are processes.
+    /// Returns the session of one stateless request over HTTP (MCP 2026-07-28). All of them share
+    /// the server processes.
     #[must_use]
     pub fn exchange(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
         self.stateless(to, SessionKind::Exchange)
     }
 
-    /// Who asks several servers for their lists for all stateless requests.
+    /// The session that asks several servers for their lists on behalf of all stateless requests.
     pub(crate) fn scout(self: &Arc<Self>) -> Arc<Session> {
         let mut scout = self.scout.lock();
         let new = || {
@@ -156,7 +154,7 @@ impl Hub {
         )
     }
 
-    /// A stateless request begins to listen for changes.
+    /// Records that a stateless request listens for changes.
     pub(crate) fn listens(&self, session: &Arc<Session>) {
         keep_weak(&self.listeners, session);
     }
@@ -166,17 +164,17 @@ impl Hub {
         listeners.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// What several servers said last.
+    /// What each of several servers said last.
     pub(crate) fn known(&self) -> &Arc<Known> {
         &self.known
     }
 
-    /// Takes over other settings: limits at once, servers as clients can bear it.
+    /// Applies new settings: limits at once, servers when the clients can handle the change.
     pub async fn reload(&self, gateway: Gateway) {
         let gateway = watched(gateway, &self.metrics, &self.processes);
         let servers: Vec<Arc<Server>> = {
             let known = self.servers();
-            // What stays as it is keeps its links.
+            // A server whose configuration is unchanged keeps its connections.
             let same = |one: &Server| known.iter().find(|server| ***server == *one).cloned();
             let all = gateway.servers.iter();
             all.map(|one| same(one).unwrap_or_else(|| Arc::new(one.clone())))
@@ -199,7 +197,7 @@ impl Hub {
         }
     }
 
-    /// Ends what stateless requests share. Sessions are closed by themselves.
+    /// Ends what stateless requests share. Sessions are closed separately.
     pub async fn close(&self, hurried: bool) {
         let scout = self.scout.lock().take();
         if let Some(scout) = scout {
@@ -208,25 +206,25 @@ impl Hub {
         self.shared.close(hurried).await;
     }
 
-    /// Lets so many processes of servers run at most, of all clients together; what
-    /// would start one more is refused. To be said before there are any.
+    /// Limits the server processes of all clients together; starting one more is refused. Must be
+    /// called before any process starts.
     pub fn bound_processes(&self, most: usize) {
         self.processes.bound(most);
     }
 
-    /// What is counted.
+    /// The counters.
     #[must_use]
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
     }
 
-    /// Joins the spans of all requests to their clients' traces. To be said
-    /// before there are any; a second time is ignored.
-    pub fn trace_by(&self, traces: Arc<dyn Traces>) {
+    /// Joins the spans of all requests to their clients' traces. Must be called before the first
+    /// request; a second call is ignored.
+    pub fn trace_by(&self, traces: Arc<dyn TracePropagator>) {
         drop(self.traces.set(traces));
     }
 
-    /// How each server is, by its name.
+    /// The state of each server, by name.
     #[must_use]
     pub fn health(&self) -> BTreeMap<String, ServerState> {
         let name = |server: &Arc<Server>| server.spec.name.clone();
@@ -234,11 +232,11 @@ impl Hub {
         self.metrics.states(&names)
     }
 
-    pub(crate) fn traces(&self) -> Option<&dyn Traces> {
+    pub(crate) fn traces(&self) -> Option<&dyn TracePropagator> {
         self.traces.get().map(|traces| &**traces)
     }
 
-    /// Room for an answer of so many bytes to wait in until it is its turn.
+    /// Waits until a response of `bytes` bytes may wait in memory for its turn.
     pub(crate) async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let kib = u32::try_from(bytes >> 10).unwrap_or(ROOM_KIB);
         let kib = kib.clamp(1, ROOM_KIB);
@@ -246,12 +244,12 @@ impl Hub {
         room.ok() // never closed
     }
 
-    /// Leave to work on an oversized result.
+    /// Waits for the turn to process an oversized result.
     pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.at_once).acquire_owned().await.ok() // never closed
     }
 
-    /// The settings in force.
+    /// The current settings.
     pub(crate) fn gateway(&self) -> Arc<Gateway> {
         Arc::clone(&self.gateway.lock())
     }
@@ -262,7 +260,7 @@ impl Hub {
     }
 }
 
-/// How a server is reached, and when a bridge stands before it.
+/// How a server is reached, and when a bridge stands in front of it.
 fn rule(server: &Arc<Server>) -> (&ServerSpec, Bridging) {
     (&server.spec, server.bridge)
 }
@@ -273,7 +271,7 @@ fn keep_weak(all: &Mutex<Vec<Weak<Session>>>, session: &Arc<Session>) {
     all.push(Arc::downgrade(session));
 }
 
-/// Gets what no client is meant to.
+/// A sink for sessions without a client.
 #[derive(Debug)]
 struct Nobody;
 
@@ -283,7 +281,7 @@ impl Sink for Nobody {
     }
 }
 
-/// The same, with what it does counted.
+/// Returns the settings with counting added.
 fn watched(gateway: Gateway, metrics: &Arc<Metrics>, processes: &Arc<Processes>) -> Gateway {
     let ledger: Arc<dyn Ledger> = Arc::new(WatchedLedger {
         ledger: Arc::clone(gateway.offloader.ledger()),

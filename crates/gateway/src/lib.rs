@@ -1,14 +1,14 @@
-//! An MCP proxy in front of one server or several.
+//! An MCP proxy in front of one or more servers.
 //!
-//! Frames pass byte for byte. What changes is spliced: greetings and lists gain
-//! what the gateway serves itself, oversized results become previews and links,
-//! and arguments by reference become what they refer to. Parsing into typed
-//! messages and printing them again would lose unknown fields and respell numbers
-//! (deps.md), so only the envelope of a frame is read.
+//! Frames pass byte for byte, and changes are byte edits: greetings and lists gain what the gateway
+//! serves itself, oversized results become previews and links, and arguments by reference become
+//! what they refer to. Parsing into typed messages and writing them again would lose unknown fields
+//! and respell numbers, so only the envelope of a frame is read
+//! (docs/spec/protocol.md, "Why only envelopes are read").
 //!
 //! ```text
-//! client ──▶ Session ─▶ ours? ─▶ several ─▶ Upstream ─▶ bridge? ─▶ Connection ──▶ server
-//! client ◀── Sink ◀─── rewrite ◀── answers ◀──────────── Sink ◀────────────── server
+//! client ──▶ Session ─▶ builtin? ─▶ aggregate? ─▶ Upstream ─▶ bridge? ─▶ Connection ──▶ server
+//! client ◀── Sink ◀─── rewrite ◀── answers ◀───────────────── Sink ◀────────────────── server
 //! ```
 
 mod aggregate;

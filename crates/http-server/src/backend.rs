@@ -1,4 +1,4 @@
-//! What does the front need of the gateway?
+//! The interface that the HTTP server needs from the gateway.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,36 +9,35 @@ use spillgate_gateway::{Hub, Incoming, Session};
 use spillgate_mcp::RequestId;
 use spillgate_transport::Sink;
 
-/// What clients connect to: the [`Hub`], or in tests a script.
+/// The service that clients connect to: the [`Hub`], or a script in tests.
 pub trait Backend: Send + Sync + fmt::Debug {
-    /// A session of a client (2025-11-25 and older).
+    /// Opens a session of a client (2025-11-25 and older).
     fn session(&self, to: Arc<dyn Sink>) -> Arc<dyn Peer>;
 
-    /// One stateless request (2026-07-28).
+    /// Opens one stateless request (2026-07-28).
     fn exchange(&self, to: Arc<dyn Sink>) -> Arc<dyn Peer>;
 
-    /// The input schema of a tool, if it is known: what `Mcp-Param-*` headers are
-    /// checked by.
+    /// The input schema of a tool, if known. `Mcp-Param-*` headers are checked against it.
     fn input_schema(&self, tool: &str) -> Option<serde_json::Value> {
         let _ = tool;
         None
     }
 }
 
-/// What a client talks to: a [`Session`], or in tests a script. What comes back
-/// goes to the sink that it was made with.
+/// A client's session at the backend: a [`Session`], or a script in tests. Responses go to the sink
+/// that it was opened with.
 pub trait Peer: Send + Sync + fmt::Debug {
     /// Takes a frame from the client.
     fn take(&self, incoming: Incoming) -> BoxFuture<'static, ()>;
 
-    /// The client opened its stream for what belongs to no request, or takes up a
-    /// broken one after the event `after`.
+    /// The client opened its stream for messages that belong to no request, or resumes a broken one
+    /// after the event `after`.
     fn listen(&self, after: Option<String>) -> BoxFuture<'static, ()>;
 
-    /// The client closed the response to a request.
+    /// The client closed the response stream of a request.
     fn abandon(&self, of: RequestId) -> BoxFuture<'static, ()>;
 
-    /// Nobody reads the response to a request any more; it cannot be taken up.
+    /// Nobody reads the response to a request any more, and it cannot be resumed.
     fn unread(&self, of: &RequestId);
 
     /// The client is gone.
@@ -47,22 +46,22 @@ pub trait Peer: Send + Sync + fmt::Debug {
 
 /// The hub as a backend.
 #[derive(Debug)]
-pub(crate) struct Gate(pub(crate) Arc<Hub>);
+pub(crate) struct HubBackend(pub(crate) Arc<Hub>);
 
 #[derive(Debug)]
-struct Through(Arc<Session>);
+struct SessionPeer(Arc<Session>);
 
-impl Backend for Gate {
+impl Backend for HubBackend {
     fn session(&self, to: Arc<dyn Sink>) -> Arc<dyn Peer> {
-        Arc::new(Through(self.0.session(to)))
+        Arc::new(SessionPeer(self.0.session(to)))
     }
 
     fn exchange(&self, to: Arc<dyn Sink>) -> Arc<dyn Peer> {
-        Arc::new(Through(self.0.exchange(to)))
+        Arc::new(SessionPeer(self.0.exchange(to)))
     }
 }
 
-impl Peer for Through {
+impl Peer for SessionPeer {
     fn take(&self, incoming: Incoming) -> BoxFuture<'static, ()> {
         let session = Arc::clone(&self.0);
         async move { session.take(incoming).await }.boxed()

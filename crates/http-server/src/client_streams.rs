@@ -1,8 +1,8 @@
-//! Puts each server event on the stream of the client that it belongs to.
+//! Puts each server event on the right stream of its client.
 //!
-//! A request's stream is the response to its POST. What belongs to no request
-//! goes to the session's GET stream; while there is none, to the stream of the
-//! only request that is under way, else it is kept for a while.
+//! A request's stream is the response to its POST. Messages that belong to no request go to the
+//! session's GET stream. While there is none, they go to the stream of the only request in flight,
+//! or are kept for a while.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,121 +13,125 @@ use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use spillgate_transport::{ServerEvent, Sink};
 
-use crate::inlet::{Inlet, Outlet};
-use crate::posted::Asked;
+use crate::post_body::PendingRequest;
 use crate::problem::Problem;
-use crate::routes::{Routes, Waiting};
+use crate::stream_channel::{StreamReceiver, StreamSender};
+use crate::stream_router::{OpenRequest, StreamRouter};
 use spillgate_mcp::{Generation, RequestId, error_code};
 
-/// Where the server events for one client arrive.
+/// The sink of the server events for one client.
 #[derive(Debug)]
 pub(crate) struct ClientStreams {
-    routes: Mutex<Routes>,
+    router: Mutex<StreamRouter>,
     streams: AtomicU64,
 }
 
 impl ClientStreams {
-    /// A desk that keeps so many messages while nobody reads.
+    /// Returns the streams of a client. Keeps up to `kept` messages while nobody reads them.
     pub(crate) fn new(generation: Generation, kept: usize) -> Arc<Self> {
         Arc::new(Self {
-            routes: Mutex::new(Routes::new(generation, kept)),
+            router: Mutex::new(StreamRouter::new(generation, kept)),
             streams: AtomicU64::new(0),
         })
     }
 
-    /// Each change is one call, so a panic elsewhere leaves it whole.
-    fn routes(&self) -> MutexGuard<'_, Routes> {
-        self.routes.lock()
+    /// Each change is a single call, so a panic elsewhere leaves the state consistent.
+    fn router(&self) -> MutexGuard<'_, StreamRouter> {
+        self.router.lock()
     }
 
-    fn channel(&self) -> (Outlet, Inlet) {
-        Inlet::open(self.streams.fetch_add(1, Ordering::Relaxed))
+    fn channel(&self) -> (StreamSender, StreamReceiver) {
+        StreamReceiver::open(self.streams.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Opens the stream of some requests. An error if one of their ids is under
-    /// way already, or `most` requests are.
-    pub(crate) fn open(&self, asked: &[Asked], most: usize) -> Result<Inlet, Problem> {
-        let (outlet, inlet) = self.channel();
-        let mut routes = self.routes();
-        if routes.waiting.len() + asked.len() > most {
+    /// Opens the stream of some requests. Fails if one of their ids is already in flight, or `most`
+    /// requests are.
+    pub(crate) fn open(
+        &self,
+        asked: &[PendingRequest],
+        most: usize,
+    ) -> Result<StreamReceiver, Problem> {
+        let (sender, receiver) = self.channel();
+        let mut router = self.router();
+        if router.waiting.len() + asked.len() > most {
             let what = format!("{most} requests of this session are under way");
             return Err(Problem::http(StatusCode::TOO_MANY_REQUESTS, what).again_in(1));
         }
-        for (at, Asked { key, .. }) in asked.iter().enumerate() {
+        for (at, PendingRequest { key, .. }) in asked.iter().enumerate() {
             let is_twice = asked[..at].iter().any(|other| other.key == *key);
-            if is_twice || routes.waiting.contains_key(key) {
+            if is_twice || router.waiting.contains_key(key) {
                 let what = "a request with this id is under way";
                 return Err(Problem::bad(error_code::INVALID_REQUEST, what).of(Some(key.clone())));
             }
         }
         for asked in asked {
             if asked.method == "initialize" {
-                routes.initialize = Some(asked.key.clone());
+                router.initialize = Some(asked.key.clone());
             }
-            let waiting = Waiting::new(outlet.clone(), asked.is_lasting());
-            routes.waiting.insert(asked.key.clone(), waiting);
+            let waiting = OpenRequest::new(sender.clone(), asked.is_lasting());
+            router.waiting.insert(asked.key.clone(), waiting);
         }
-        Ok(inlet)
+        Ok(receiver)
     }
 
-    /// Opens the stream for what belongs to no request, or takes up the one that
-    /// the event `after` was on. An error if the former is open.
-    pub(crate) fn listen(&self, after: Option<&str>) -> Result<Inlet, Problem> {
-        let (outlet, mut inlet) = self.channel();
-        let mut routes = self.routes();
-        if let Some(key) = after.and_then(|event| routes.place(event)) {
-            routes.take_up(&key, &outlet);
-            return Ok(inlet);
+    /// Opens the stream for messages that belong to no request, or resumes the stream that the
+    /// event `after` was on. Fails if the former is open already.
+    pub(crate) fn listen(&self, after: Option<&str>) -> Result<StreamReceiver, Problem> {
+        let (sender, mut receiver) = self.channel();
+        let mut router = self.router();
+        if let Some(key) = after.and_then(|event| router.place(event)) {
+            router.take_up(&key, &sender);
+            return Ok(receiver);
         }
-        let is_open = routes.general.as_ref().is_some_and(Outlet::is_read);
+        let is_open = router.general.as_ref().is_some_and(StreamSender::is_read);
         if is_open && after.is_none() {
             let what = "this session has a stream open; one GET at a time";
             return Err(Problem::http(StatusCode::CONFLICT, what));
         }
-        inlet.begin_with(routes.kept.drain(..));
-        routes.general = Some(outlet);
-        Ok(inlet)
+        receiver.begin_with(router.kept.drain(..));
+        router.general = Some(sender);
+        Ok(receiver)
     }
 
-    /// Nobody reads the stream any more. The requests on it that have no answer.
+    /// Records that nobody reads a stream any more. Returns its requests without a response.
     pub(crate) fn gone(&self, stream: u64) -> Vec<RequestId> {
-        self.routes().gone(stream)
+        self.router().gone(stream)
     }
 
-    /// Those of the requests whose stream nobody can take up: no event of it had an id.
+    /// The requests whose stream cannot be resumed, because no event of it had an id.
     pub(crate) fn lost(&self, keys: &[RequestId]) -> Vec<RequestId> {
-        let routes = self.routes();
-        let is_lost = |key: &&RequestId| !routes.can_be_taken_up(key);
+        let router = self.router();
+        let is_lost = |key: &&RequestId| !router.can_be_taken_up(key);
         keys.iter().filter(is_lost).cloned().collect()
     }
 
     /// The version that `initialize` ended with.
     pub(crate) fn agreed(&self) -> Option<String> {
-        self.routes().agreed.clone()
+        self.router().agreed.clone()
     }
 
     /// Whether `initialize` was answered with an error.
     pub(crate) fn is_refused(&self) -> bool {
-        self.routes().is_refused
+        self.router().is_refused
     }
 
-    /// Whether anybody reads.
+    /// Whether anybody reads a stream.
     pub(crate) fn is_read(&self) -> bool {
-        let routes = self.routes();
-        let outlets = routes.waiting.values().filter_map(Waiting::outlet);
-        outlets.chain(&routes.general).any(Outlet::is_read)
+        let router = self.router();
+        let senders = router.waiting.values().filter_map(OpenRequest::sender);
+        senders.chain(&router.general).any(StreamSender::is_read)
     }
 
-    /// Ends the streams that would last.
+    /// Ends the streams that would not end on their own.
     pub(crate) fn end_lasting(&self) {
-        let mut routes = self.routes();
-        routes.general = None;
-        routes.waiting.retain(|_, waiting| !waiting.is_lasting);
+        let mut router = self.router();
+        router.general = None;
+        router.waiting.retain(|_, waiting| !waiting.is_lasting);
     }
 
-    /// Nothing will come any more.
+    /// Answers all waiting requests with an error, because nothing more will come.
     pub(crate) async fn fail(&self, why: &str) {
-        let deliveries = self.routes().fail_all(why);
+        let deliveries = self.router().fail_all(why);
         for delivery in deliveries {
             delivery.hand_over().await;
         }
@@ -135,11 +139,11 @@ impl ClientStreams {
     }
 
     async fn deliver(&self, server_event: ServerEvent) {
-        let deliveries = self.routes().route(server_event);
+        let deliveries = self.router().route(server_event);
         for delivery in deliveries {
-            let stream = delivery.outlet.stream;
+            let stream = delivery.sender.stream;
             if !delivery.hand_over().await {
-                self.routes().gone(stream);
+                self.router().gone(stream);
             }
         }
     }

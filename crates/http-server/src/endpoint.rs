@@ -1,4 +1,4 @@
-//! What does the endpoint do with a POST, a GET and a DELETE?
+//! Handles POST, GET and DELETE at the MCP endpoint.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,84 +15,87 @@ use spillgate_gateway::Incoming;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::auth::Visitor;
+use crate::auth::RequestIdentity;
 use crate::client_streams::ClientStreams;
-use crate::front::Inner;
 use crate::generation;
 use crate::media;
-use crate::posted::{Asked, Posted, params};
+use crate::post_body::{PendingRequest, PostBody, params};
 use crate::problem::Problem;
-use crate::reply::{Reading, Whose};
+use crate::reply::{OpenStream, StreamOwner};
+use crate::server::Inner;
 use crate::sessions::Client;
 use spillgate_mcp::{Generation, error_code};
 
 /// The header that names the session.
 pub(crate) use spillgate_mcp::meta::SESSION_HEADER as SESSION;
 
-/// Times the time for a part of a body that all of it may take.
+/// The time limit for a whole body, as a multiple of the limit for a part of it.
 const PARTS: u32 = 10;
 
 type Reply = Result<Response<Body>, Problem>;
 
-pub(crate) async fn post(State(front): State<Arc<Inner>>, request: Request) -> impl IntoResponse {
-    front.post(request).await.into_response()
+pub(crate) async fn post(State(server): State<Arc<Inner>>, request: Request) -> impl IntoResponse {
+    server.post(request).await.into_response()
 }
 
-pub(crate) async fn get(State(front): State<Arc<Inner>>, request: Request) -> impl IntoResponse {
-    front
-        .get(request.headers(), &visitor(request.extensions()))
+pub(crate) async fn get(State(server): State<Arc<Inner>>, request: Request) -> impl IntoResponse {
+    server
+        .get(request.headers(), &identity(request.extensions()))
         .into_response()
 }
 
-pub(crate) async fn delete(State(front): State<Arc<Inner>>, request: Request) -> impl IntoResponse {
-    front
-        .delete(request.headers(), &visitor(request.extensions()))
+pub(crate) async fn delete(
+    State(server): State<Arc<Inner>>,
+    request: Request,
+) -> impl IntoResponse {
+    server
+        .delete(request.headers(), &identity(request.extensions()))
         .into_response()
 }
 
-fn visitor(extensions: &axum::http::Extensions) -> Visitor {
-    let visitor = extensions.get::<Visitor>();
-    visitor
+fn identity(extensions: &axum::http::Extensions) -> RequestIdentity {
+    let identity = extensions.get::<RequestIdentity>();
+    identity
         .cloned()
         .expect("invariant: no request comes here but through the gate")
 }
 
-/// A request for the endpoint.
+/// A request to the endpoint.
 struct Call<'a> {
     parts: &'a Parts,
-    visitor: &'a Visitor,
+    identity: &'a RequestIdentity,
     body: Bytes,
 }
 
 impl Inner {
     async fn post(&self, request: Request) -> Reply {
         let (parts, body) = request.into_parts();
-        let visitor = visitor(&parts.extensions);
+        let identity = identity(&parts.extensions);
         media::check_post(&parts.headers)?;
         let session = session_id(&parts.headers);
         let known = session.filter(|id| self.sessions.knows(id));
         if let Some(rates) = &self.rates {
-            rates.count(known, visitor.ip)?;
+            rates.count(known, identity.ip)?;
         }
         let body = self.read(body).await?;
         let call = Call {
             parts: &parts,
-            visitor: &visitor,
+            identity: &identity,
             body: body.clone(),
         };
-        let posted = Posted::read(&body)?;
-        match generation::of_posted(&posted, &parts.headers)? {
-            Generation::Legacy => self.post_to_session(&posted, call, session).await,
-            Generation::Modern => self.post_alone(&posted, call).await,
+        let post_body = PostBody::read(&body)?;
+        match generation::of_body(&post_body, &parts.headers)? {
+            Generation::Legacy => self.post_to_session(&post_body, call, session).await,
+            Generation::Modern => self.post_alone(&post_body, call).await,
         }
     }
 
-    /// The body, which may not be too large and must come in time.
+    /// Reads the body, within the limits on its size and time.
     async fn read(&self, body: Body) -> Result<Bytes, Problem> {
         let most = self.settings.max_body_bytes;
         let wait = self.settings.read_time();
         let late = || Problem::http(StatusCode::REQUEST_TIMEOUT, "the body did not come in time");
-        let reading = async {
+        let open_stream = async {
             let mut whole = BytesMut::new();
             let mut parts = body.into_data_stream();
             loop {
@@ -109,39 +112,43 @@ impl Inner {
                 whole.extend_from_slice(&part);
             }
         };
-        timeout(wait * PARTS, reading).await.map_err(|_| late())?
+        timeout(wait * PARTS, open_stream)
+            .await
+            .map_err(|_| late())?
     }
 
     async fn post_to_session(
         &self,
-        posted: &Posted<'_>,
+        post_body: &PostBody<'_>,
         call: Call<'_>,
         session: Option<&str>,
     ) -> Reply {
         let Some(id) = session else {
-            if posted.is_initialize() {
-                return self.begin(posted, call).await;
+            if post_body.is_initialize() {
+                return self.begin(post_body, call).await;
             }
-            return Err(session_needed().of(posted.asked().pop().map(|asked| asked.key)));
+            return Err(
+                session_needed().of(post_body.pending_requests().pop().map(|asked| asked.key))
+            );
         };
-        let client = self.sessions.find(id, &call.visitor.principal)?;
-        generation::check_session(&call.parts.headers, client.desk.agreed().as_deref())?;
-        self.hand_over(posted, call, client).await
+        let client = self.sessions.find(id, &call.identity.principal)?;
+        generation::check_session(&call.parts.headers, client.streams.agreed().as_deref())?;
+        self.hand_over(post_body, call, client).await
     }
 
     /// Begins a session.
-    async fn begin(&self, posted: &Posted<'_>, call: Call<'_>) -> Reply {
-        let desk = ClientStreams::new(Generation::Legacy, self.settings.kept_messages);
-        let principal = call.visitor.principal.clone();
-        let client = self.sessions.begin(principal, &desk, || {
-            self.backend.session(desk.clone() as Arc<_>)
+    async fn begin(&self, post_body: &PostBody<'_>, call: Call<'_>) -> Reply {
+        let streams = ClientStreams::new(Generation::Legacy, self.settings.kept_messages);
+        let principal = call.identity.principal.clone();
+        let client = self.sessions.begin(principal, &streams, || {
+            self.backend.session(streams.clone() as Arc<_>)
         })?;
-        let forget = Forget {
-            front: self,
+        let forget = ForgetOnDrop {
+            server: self,
             client: Some(&client),
         };
-        let mut response = self.hand_over(posted, call, Arc::clone(&client)).await?;
-        if desk.is_refused() {
+        let mut response = self.hand_over(post_body, call, Arc::clone(&client)).await?;
+        if streams.is_refused() {
             return Ok(response);
         }
         forget.keep();
@@ -151,43 +158,51 @@ impl Inner {
         Ok(response)
     }
 
-    async fn hand_over(&self, posted: &Posted<'_>, call: Call<'_>, client: Arc<Client>) -> Reply {
-        let asked = posted.asked();
+    async fn hand_over(
+        &self,
+        post_body: &PostBody<'_>,
+        call: Call<'_>,
+        client: Arc<Client>,
+    ) -> Reply {
+        let asked = post_body.pending_requests();
         let incoming = call.incoming();
         if asked.is_empty() {
-            // To its end, even if the client does not wait for that.
-            if let Some(handing) = begun(client.peer.take(incoming)) {
+            // Runs to its end, even if the client does not wait for that.
+            if let Some(handing) = spawn_unless_ready(client.peer.take(incoming)) {
                 drop(handing.await);
             }
             return Ok(accepted());
         }
         let most = self.settings.max_requests_per_session;
-        let inlet = client.desk.open(&asked, most)?;
-        let handing = begun(client.peer.take(incoming));
-        let reading = Reading {
-            inlet,
-            desk: Arc::clone(&client.desk),
+        let receiver = client.streams.open(&asked, most)?;
+        let handing = spawn_unless_ready(client.peer.take(incoming));
+        let open_stream = OpenStream {
+            receiver,
+            streams: Arc::clone(&client.streams),
             peer: Arc::clone(&client.peer),
-            whose: Whose::Session(client),
+            owner: StreamOwner::Session(client),
             handing,
             keep_alive: self.settings.keep_alive(),
         };
-        Ok(reading.respond().await)
+        Ok(open_stream.respond().await)
     }
 
-    /// A stateless request or notification.
-    async fn post_alone(&self, posted: &Posted<'_>, call: Call<'_>) -> Reply {
-        let Some(message) = posted.single().filter(|message| message.method.is_some()) else {
+    /// Handles a stateless request or notification.
+    async fn post_alone(&self, post_body: &PostBody<'_>, call: Call<'_>) -> Reply {
+        let Some(message) = post_body
+            .single()
+            .filter(|message| message.method.is_some())
+        else {
             let what = "without a session, no request of the server waits for a response";
             return Err(Problem::bad(error_code::INVALID_REQUEST, what));
         };
         let schema = |tool: &str| self.backend.input_schema(tool);
         generation::check_standard(message, &call.parts.headers, schema)?;
-        let desk = ClientStreams::new(Generation::Modern, 0);
+        let streams = ClientStreams::new(Generation::Modern, 0);
         let incoming = call.incoming();
-        let asked = posted.asked();
+        let asked = post_body.pending_requests();
         if asked.is_empty() {
-            let peer = self.backend.exchange(desk as Arc<_>);
+            let peer = self.backend.exchange(streams as Arc<_>);
             let handing = async move {
                 peer.take(incoming).await;
                 peer.close(false).await;
@@ -196,65 +211,69 @@ impl Inner {
             return Ok(accepted());
         }
         let most = self.settings.max_requests_per_session;
-        let seat = self.seats.take(call.visitor.name(), most)?;
-        let said = params(message).said();
-        let inlet = desk.open(&asked, 1)?;
-        let peer = self.backend.exchange(desk.clone() as Arc<_>);
-        let handing = begun(peer.take(incoming));
-        if asked.iter().any(Asked::is_lasting) {
-            self.note_lasting(&desk);
+        let seat = self.concurrency.take(call.identity.name(), most)?;
+        let said = params(message).request_meta();
+        let receiver = streams.open(&asked, 1)?;
+        let peer = self.backend.exchange(streams.clone() as Arc<_>);
+        let handing = spawn_unless_ready(peer.take(incoming));
+        if asked.iter().any(PendingRequest::is_lasting) {
+            self.note_lasting(&streams);
         }
-        let reading = Reading {
-            inlet,
-            desk,
+        let open_stream = OpenStream {
+            receiver,
+            streams,
             peer,
-            whose: Whose::Exchange {
+            owner: StreamOwner::Exchange {
                 seat,
                 is_whole: said.version.is_some() && said.has_capabilities,
             },
             handing,
             keep_alive: self.settings.keep_alive(),
         };
-        Ok(reading.respond().await)
+        Ok(open_stream.respond().await)
     }
 
-    fn get(&self, headers: &HeaderMap, visitor: &Visitor) -> Reply {
+    fn get(&self, headers: &HeaderMap, identity: &RequestIdentity) -> Reply {
         media::check_get(headers)?;
-        let client = self.session_of(headers, visitor)?;
-        generation::check_session(headers, client.desk.agreed().as_deref())?;
+        let client = self.session_of(headers, identity)?;
+        generation::check_session(headers, client.streams.agreed().as_deref())?;
         let after = headers.get("last-event-id");
         let after = after.and_then(|id| id.to_str().ok()).map(str::to_owned);
-        let inlet = client.desk.listen(after.as_deref())?;
+        let receiver = client.streams.listen(after.as_deref())?;
         let handing = tokio::spawn(client.peer.listen(after));
-        let reading = Reading {
-            inlet,
-            desk: Arc::clone(&client.desk),
+        let open_stream = OpenStream {
+            receiver,
+            streams: Arc::clone(&client.streams),
             peer: Arc::clone(&client.peer),
-            whose: Whose::Session(client),
+            owner: StreamOwner::Session(client),
             handing: Some(handing),
             keep_alive: self.settings.keep_alive(),
         };
-        Ok(reading.events([crate::sse::COMMENT].into()))
+        Ok(open_stream.events([crate::sse::COMMENT].into()))
     }
 
-    fn delete(&self, headers: &HeaderMap, visitor: &Visitor) -> Reply {
-        let client = self.session_of(headers, visitor)?;
+    fn delete(&self, headers: &HeaderMap, identity: &RequestIdentity) -> Reply {
+        let client = self.session_of(headers, identity)?;
         self.sessions.forget(&client.id);
         tokio::spawn(async move { client.end(false).await });
         Ok(StatusCode::NO_CONTENT.into_response())
     }
 
-    fn session_of(&self, headers: &HeaderMap, visitor: &Visitor) -> Result<Arc<Client>, Problem> {
+    fn session_of(
+        &self,
+        headers: &HeaderMap,
+        identity: &RequestIdentity,
+    ) -> Result<Arc<Client>, Problem> {
         if generation::of_headers(headers)? == Generation::Modern {
             return Err(Problem::method("POST"));
         }
         let id = session_id(headers).ok_or_else(session_needed)?;
-        self.sessions.find(id, &visitor.principal)
+        self.sessions.find(id, &identity.principal)
     }
 }
 
 impl Call<'_> {
-    /// What the gateway gets of it. Nothing that says who the client is.
+    /// Returns the frame and headers for the gateway, without anything that identifies the client.
     fn incoming(&self) -> Incoming {
         let passes = |name: &str| {
             (name.starts_with("mcp-") && name != SESSION)
@@ -273,32 +292,32 @@ impl Call<'_> {
     }
 }
 
-/// A session that did not come about is forgotten: its `initialize` failed, or
-/// its client went before it was answered.
-struct Forget<'a> {
-    front: &'a Inner,
+/// Drops a session that was not established: its `initialize` failed, or its client left before the
+/// response.
+struct ForgetOnDrop<'a> {
+    server: &'a Inner,
     client: Option<&'a Arc<Client>>,
 }
 
-impl Forget<'_> {
+impl ForgetOnDrop<'_> {
     fn keep(mut self) {
         self.client = None;
     }
 }
 
-impl Drop for Forget<'_> {
+impl Drop for ForgetOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(client) = self.client.cloned() {
-            self.front.sessions.forget(&client.id);
+            self.server.sessions.forget(&client.id);
             tokio::spawn(async move { client.end(true).await });
         }
     }
 }
 
-/// Begins to hand something to the gateway, which goes on to its end even if the
-/// client does not wait for that. Mostly there is nothing to wait for; then it
-/// is done here, without a task that another thread would be woken for.
-fn begun(mut handing: BoxFuture<'static, ()>) -> Option<JoinHandle<()>> {
+/// Starts handing something to the gateway, which continues to its end even if the client does not
+/// wait. Usually there is nothing to wait for; then it completes here, without a task that would
+/// wake another thread.
+fn spawn_unless_ready(mut handing: BoxFuture<'static, ()>) -> Option<JoinHandle<()>> {
     match (&mut handing).now_or_never() {
         Some(()) => None,
         None => Some(tokio::spawn(handing)),
@@ -320,7 +339,7 @@ fn accepted() -> Response<Body> {
     StatusCode::ACCEPTED.into_response()
 }
 
-/// How often what is quiet for too long is looked for.
+/// Interval between two searches for idle sessions.
 pub(crate) fn sweep_every(idle: Duration) -> Duration {
     (idle / 4).clamp(Duration::from_millis(50), Duration::from_secs(30))
 }

@@ -1,17 +1,16 @@
-//! Why can the front not serve?
+//! Errors of the HTTP server.
 
 use std::io;
 use std::net::SocketAddr;
 
-/// The front could not start, or cannot go on.
+/// The server could not start, or cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum FrontError {
-    /// A setting makes no sense. The caller's fault.
+pub enum HttpServerError {
+    /// A setting is invalid. The caller's fault.
     #[error("[http]: {0}")]
     Settings(String),
-    /// Others than this machine's users can reach the address, and nothing asks
-    /// who they are. The caller's fault.
+    /// Other machines can reach the address, and there is no authentication. The caller's fault.
     #[error("{0} can be reached from other machines, and nothing asks who comes")]
     Exposed(SocketAddr),
     /// The listener failed. The system's fault.
@@ -19,8 +18,8 @@ pub enum FrontError {
     Listen(#[source] io::Error),
 }
 
-impl FrontError {
-    /// A setting that is wrong, and what is wrong with it.
+impl HttpServerError {
+    /// An invalid setting, and what is wrong with it.
     pub(crate) fn setting((key, what): (&'static str, String)) -> Self {
         Self::Settings(format!("`{key}`: {what}"))
     }

@@ -1,6 +1,6 @@
-//! What does a response take from a frame?
+//! Reads the parts of a frame that a response needs.
 //!
-//! The only place that knows how a frame is kept.
+//! This is the only module that knows how a frame is stored.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,7 +12,7 @@ use spillgate_transport::{Frame, Pieces};
 use crate::problem::error_frame;
 use crate::sse;
 
-/// As much of it as its envelope needs.
+/// The part of the frame that contains its envelope.
 pub(crate) fn head(frame: &Frame) -> &[u8] {
     match frame {
         Frame::Memory(bytes) => bytes,
@@ -24,14 +24,13 @@ pub(crate) fn head(frame: &Frame) -> &[u8] {
 /// A part of a response.
 #[derive(Debug)]
 pub(crate) enum Chunk {
-    /// It is in memory.
+    /// Bytes in memory.
     Bytes(Bytes),
-    /// It is read while it is written.
+    /// Pieces that are read while they are written.
     Pieces(Pieces),
 }
 
-/// All of a frame, without the line end of the standard streams where it is in
-/// memory.
+/// Returns the whole frame. If it is in memory, the line end of the standard streams is removed.
 pub(crate) fn whole(frame: Frame) -> Chunk {
     if let Frame::Memory(bytes) = &frame {
         return Chunk::Bytes(sse::bare(bytes));
@@ -49,7 +48,7 @@ pub(crate) fn whole(frame: Frame) -> Chunk {
     }
 }
 
-/// The chunks as one, if all are in memory.
+/// Joins the chunks, if all are in memory.
 pub(crate) fn joined(chunks: VecDeque<Chunk>) -> Result<Bytes, VecDeque<Chunk>> {
     let bytes = chunks.iter().map(|chunk| match chunk {
         Chunk::Bytes(bytes) => Some(bytes.clone()),
@@ -62,7 +61,7 @@ pub(crate) fn joined(chunks: VecDeque<Chunk>) -> Result<Bytes, VecDeque<Chunk>> 
     }
 }
 
-/// The next bytes of some chunks; `None` at their end.
+/// Returns the next bytes of the chunks; `None` at their end.
 pub(crate) async fn next(chunks: &mut VecDeque<Chunk>) -> io::Result<Option<Bytes>> {
     while let Some(chunk) = chunks.pop_front() {
         match chunk {

@@ -1,15 +1,14 @@
-//! Which generation of the protocol does a request speak, and do its headers
-//! say the same as its body?
+//! Determines a request's protocol generation, and checks its headers against its body.
 //!
-//! The order of the checks and their codes are those of the official Rust SDK's
-//! server (rmcp 3.9), which the conformance suite knows.
+//! The order of the checks and their codes are those of the official Rust SDK's server (rmcp 3.9),
+//! which the conformance suite expects.
 
 use axum::http::HeaderMap;
 use spillgate_mcp::meta::VERSION_HEADER;
 use spillgate_mcp::{Envelope, Generation, ProtocolVersion, RequestId, error_code};
 
 use crate::names::{self, header};
-use crate::posted::{Posted, Said, params, text};
+use crate::post_body::{PostBody, RequestMeta, params, text};
 use crate::problem::Problem;
 
 fn is_modern(version: &str) -> bool {
@@ -26,8 +25,8 @@ pub(crate) fn of_headers(headers: &HeaderMap) -> Result<Generation, Problem> {
     })
 }
 
-/// Whether a session may be used with the version that the header names:
-/// `agreed` is what its `initialize` ended with.
+/// Checks that a session may be used with the version in the header. `agreed` is the version that
+/// its `initialize` ended with.
 pub(crate) fn check_session(headers: &HeaderMap, agreed: Option<&str>) -> Result<(), Problem> {
     let version = header(headers, VERSION_HEADER)
         .map_err(|what| Problem::bad(error_code::INVALID_REQUEST, what))?;
@@ -47,11 +46,14 @@ fn unknown(version: &str) -> Problem {
     Problem::bad(error_code::INVALID_REQUEST, what)
 }
 
-/// The generation of what was posted.
-pub(crate) fn of_posted(posted: &Posted<'_>, headers: &HeaderMap) -> Result<Generation, Problem> {
+/// The generation of a posted body.
+pub(crate) fn of_body(
+    post_body: &PostBody<'_>,
+    headers: &HeaderMap,
+) -> Result<Generation, Problem> {
     let named = header(headers, VERSION_HEADER)
         .map_err(|what| Problem::bad(error_code::INVALID_REQUEST, what))?;
-    let Some(message) = posted.single() else {
+    let Some(message) = post_body.single() else {
         return match named {
             Some(named) if is_modern(named) => {
                 let what = format!("there are no batches in {}", ProtocolVersion::MODERN);
@@ -68,14 +70,20 @@ pub(crate) fn of_posted(posted: &Posted<'_>, headers: &HeaderMap) -> Result<Gene
         });
     };
     let params = params(message);
-    // A request that says of itself that it is modern is one: the server says that
-    // there is no such method any more.
+    // A request that declares itself modern is modern; the server then reports that the method does
+    // not exist any more.
     let says_modern = |version: &str| is_modern(version) && is_known(version);
-    if method == "initialize" && !params.said().version.as_deref().is_some_and(says_modern) {
+    if method == "initialize"
+        && !params
+            .request_meta()
+            .version
+            .as_deref()
+            .is_some_and(says_modern)
+    {
         check_initialize(named, params.asked_version().as_deref(), key)?;
         return Ok(Generation::Legacy);
     }
-    let said = params.said();
+    let said = params.request_meta();
     check_said(named, &said, method == "server/discover", key)?;
     let version = said.version.as_deref().or(named);
     let is_whole = said.version.is_some() && said.has_capabilities;
@@ -88,7 +96,7 @@ pub(crate) fn of_posted(posted: &Posted<'_>, headers: &HeaderMap) -> Result<Gene
     })
 }
 
-/// The header of an `initialize`, if there is one, asks for the same version.
+/// Checks that the header of an `initialize`, if there is one, asks for the same version.
 fn check_initialize(
     named: Option<&str>,
     asked: Option<&str>,
@@ -106,10 +114,10 @@ fn check_initialize(
     }
 }
 
-/// The header and `_meta` name the same version, where either has to.
+/// Checks that the header and `_meta` name the same version, if either must name one.
 fn check_said(
     named: Option<&str>,
-    said: &Said,
+    said: &RequestMeta,
     is_discover: bool,
     key: RequestId,
 ) -> Result<(), Problem> {
@@ -138,9 +146,8 @@ fn check_said(
     }
 }
 
-/// The headers of a stateless request or notification say what its body says,
-/// so that what stands in between may believe them. `schema` is the input
-/// schema of the tool that is called, if it is known.
+/// Checks that the headers of a stateless request or notification match its body, so that
+/// intermediaries may rely on them. `schema` returns the input schema of the called tool, if known.
 pub(crate) fn check_standard(
     message: &Envelope<'_>,
     headers: &HeaderMap,

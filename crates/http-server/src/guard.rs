@@ -1,10 +1,8 @@
-//! Did the request mean us, and does a web page that we do not know stand
-//! behind it?
+//! Checks that a request is meant for this server and does not come from an unknown web page.
 //!
-//! A page can point a name of its own at this machine (DNS rebinding) and then
-//! read what we answer. Its requests carry that name in `Host`. An address in
-//! `Host` cannot have been rebound, so the one that the connection came in by is
-//! always ours.
+//! A page can point a name of its own at this machine (DNS rebinding) and then read our responses.
+//! Its requests carry that name in `Host`. An IP address in `Host` cannot have been rebound, so the
+//! address that the connection arrived at is always accepted.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,27 +10,27 @@ use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, Uri};
 
-use crate::FrontSettings;
+use crate::HttpServerSettings;
 use crate::problem::Problem;
 
-/// Names and origins that are let in.
+/// The allowed hosts and origins.
 #[derive(Debug)]
 pub(crate) struct Guard {
     hosts: Vec<(String, Option<u16>)>,
     origins: Vec<Origin>,
 }
 
-/// Where a page comes from (RFC 6454).
+/// The origin of a page (RFC 6454).
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Origin {
-    /// One that does not say: a file, a sandbox.
+    /// An origin that is not revealed: a file, a sandbox.
     Opaque,
     From(String, String, Option<u16>),
 }
 
 impl Guard {
-    /// An error names the setting that is wrong, and says what is.
-    pub(crate) fn new(settings: &FrontSettings) -> Result<Self, (&'static str, String)> {
+    /// Parses the settings. The error names the setting and what is wrong with it.
+    pub(crate) fn new(settings: &HttpServerSettings) -> Result<Self, (&'static str, String)> {
         let host = |text: &String| {
             let wrong = || ("allow_hosts", format!("`{text}` is no host"));
             let authority: Authority = text.parse().map_err(|_| wrong())?;
@@ -53,7 +51,7 @@ impl Guard {
         })
     }
 
-    /// Whether a request to `local` may pass.
+    /// Checks whether a request to `local` may pass.
     pub(crate) fn check(
         &self,
         uri: &Uri,
@@ -116,7 +114,7 @@ impl Guard {
         })
     }
 
-    /// Whether a page from there may use us.
+    /// Whether pages of this origin may use the server.
     pub(crate) fn is_origin_allowed(&self, text: &str) -> bool {
         let Some(origin) = origin(text) else {
             return false;
@@ -131,7 +129,7 @@ impl Guard {
     }
 }
 
-/// A host without the brackets of an IPv6 address, in lower case.
+/// A host in lower case, without the brackets of an IPv6 address.
 fn name(host: &str) -> String {
     let bare = host
         .strip_prefix('[')

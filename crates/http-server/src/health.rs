@@ -1,4 +1,4 @@
-//! Is the gateway well?
+//! The health report of the gateway.
 
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -6,20 +6,19 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use spillgate_gateway::{Hub, ServerState};
 
-/// How the gateway is. Anyone who can connect may read it, so it names no
-/// server.
+/// The state of the gateway. Anyone who can connect may read it, so it names no server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Health {
     /// The gateway's version.
     pub version: String,
-    /// Servers that answer, or would be started by the next request.
+    /// Servers that answer, or that the next request would start.
     pub servers_up: usize,
     /// All servers.
     pub servers: usize,
 }
 
 impl Health {
-    /// That of a hub. A server that rests does not answer for a while.
+    /// The health of a hub. A server that waits for its restart does not count as up.
     pub(crate) fn of(hub: &Hub) -> Self {
         let states = hub.health();
         let is_up = |state: &&ServerState| **state != ServerState::Resting;

@@ -1,13 +1,12 @@
 //! Streamable HTTP for many clients, in front of the gateway.
 //!
-//! A POST brings messages, its response is the stream of what belongs to them;
-//! a GET opens the stream for the rest. Legacy clients (2025-11-25 and older)
-//! have a session; modern ones (2026-07-28) do not. Frames pass as bytes: only
-//! envelopes are read.
+//! A POST carries messages, and its response is the stream of everything that belongs to them. A
+//! GET opens the stream for the rest. Legacy clients (2025-11-25 and older) have a session; modern
+//! ones (2026-07-28) do not. Frames pass as bytes: only envelopes are parsed.
 //!
 //! ```text
-//!            door ─▶ gate ─▶ endpoint ──────────────▶ Peer
-//! client ──▶ Host    token   generation, headers, session     │ gateway
+//!            guard ─▶ auth ─▶ endpoint ───────────────────────▶ Peer
+//! client ──▶ Host     token   generation, headers, session       │ gateway
 //! client ◀── Reading ◀─ Inlet ◀═ Outlet ◀─ ClientStreams (Sink) ◀┘
 //! ```
 
@@ -17,25 +16,25 @@ mod client_streams;
 mod endpoint;
 mod error;
 mod frame;
-mod front;
 mod generation;
 mod guard;
 mod health;
-mod inlet;
 mod limits;
 mod media;
 mod names;
-mod posted;
+mod post_body;
 mod problem;
 mod reply;
-mod routes;
 mod serve;
+mod server;
 mod sessions;
 mod settings;
 mod sse;
+mod stream_channel;
+mod stream_router;
 
 pub use backend::{Backend, Peer};
-pub use error::FrontError;
-pub use front::Front;
+pub use error::HttpServerError;
 pub use health::Health;
-pub use settings::{Algorithm, Auth, FrontSettings, OAuth, Rate, RateBy, Token};
+pub use server::HttpServer;
+pub use settings::{Algorithm, Auth, HttpServerSettings, OAuth, Rate, RateBy, Token};

@@ -1,4 +1,4 @@
-//! How much may one client ask for at once, and how often?
+//! Limits on the rate and concurrency of a client's requests.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -31,7 +31,7 @@ impl Rates {
         })
     }
 
-    /// Counts a request. An error says when to come again.
+    /// Counts a request. The error says when to retry.
     pub(crate) fn count(&self, session: Option<&str>, ip: IpAddr) -> Result<(), Problem> {
         let session = session.filter(|_| self.by == RateBy::Session);
         let who = session.map_or_else(|| ip.to_string(), str::to_owned);
@@ -44,27 +44,27 @@ impl Rates {
         Err(Problem::http(StatusCode::TOO_MANY_REQUESTS, what).again_in(seconds))
     }
 
-    /// Forgets who has not come for long.
+    /// Forgets clients without recent requests.
     pub(crate) fn sweep(&self) {
         self.limiter.retain_recent();
     }
 }
 
-/// Stateless requests under way, by who asked.
+/// Numbers of stateless requests in flight, by client.
 #[derive(Debug, Default)]
-pub(crate) struct Seats {
+pub(crate) struct ConcurrencyLimit {
     taken: Mutex<HashMap<String, usize>>,
 }
 
-/// One of them. It is free again when this is dropped.
+/// A permit for one request in flight. Dropping it releases the place.
 #[derive(Debug)]
 pub(crate) struct ConcurrencyPermit {
-    of: Arc<Seats>,
+    of: Arc<ConcurrencyLimit>,
     who: String,
 }
 
-impl Seats {
-    /// A place for a request of `who`, who may have `most`.
+impl ConcurrencyLimit {
+    /// Takes a place for a request of `who`, who may have `most` at once.
     pub(crate) fn take(
         self: &Arc<Self>,
         who: String,

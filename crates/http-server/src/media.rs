@@ -1,4 +1,4 @@
-//! Which kinds of content does a client send and take?
+//! Checks the content types that a client sends and accepts.
 
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
@@ -6,8 +6,7 @@ use mime::Mime;
 
 use crate::problem::Problem;
 
-/// A POST sends JSON and must take both JSON and a stream of events: the server
-/// chooses.
+/// Checks that a POST sends JSON and accepts both JSON and an event stream: the server chooses.
 pub(crate) fn check_post(headers: &HeaderMap) -> Result<(), Problem> {
     if !(accepts(headers, "application", "json") && accepts(headers, "text", "event-stream")) {
         return Err(Problem::http(
@@ -28,7 +27,7 @@ pub(crate) fn check_post(headers: &HeaderMap) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A GET opens a stream of events.
+/// Checks that a GET accepts an event stream.
 pub(crate) fn check_get(headers: &HeaderMap) -> Result<(), Problem> {
     if accepts(headers, "text", "event-stream") {
         return Ok(());
@@ -53,7 +52,7 @@ fn accepts(headers: &HeaderMap, kind: &str, subtype: &str) -> bool {
         })
 }
 
-/// `;q=0` says that it is not wanted.
+/// Whether the range has `;q=0`, which means that it is not wanted.
 fn is_refused(range: &Mime) -> bool {
     let weight = range.get_param("q");
     weight.is_some_and(|weight| weight.as_str().parse() == Ok(0.0_f32))

@@ -1,5 +1,4 @@
-//! Do `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` name what the body holds
-//! (SEP-2243)?
+//! Checks `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` against the body (SEP-2243).
 
 use std::borrow::Cow;
 
@@ -9,15 +8,15 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::posted::{Params, text};
+use crate::post_body::{Params, text};
 
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
-/// Begins the headers that repeat an argument.
+/// Prefix of the headers that repeat an argument.
 pub(crate) const PARAM: &str = "mcp-param-";
 
-/// The only value of a header. An error for several: what stands in between may
-/// have looked at another one.
+/// The only value of a header. Fails if there are several: an intermediary may have looked at
+/// another one.
 pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, String> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {
@@ -31,8 +30,7 @@ pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'
         .map_err(|_| format!("the {name} header has characters that it cannot have"))
 }
 
-/// The text that a value stands for: itself, or Base64 between `=?base64?` and
-/// `?=`.
+/// Decodes a header value: the text itself, or Base64 between `=?base64?` and `?=`.
 fn decoded<'a>(name: &str, value: &'a str) -> Result<Cow<'a, str>, String> {
     let inner = value
         .strip_prefix("=?base64?")
@@ -79,8 +77,8 @@ pub(crate) fn check_name(
     }
 }
 
-/// The arguments that `schema` marks with `x-mcp-header` are in headers, too,
-/// and the same there.
+/// Checks that the arguments that `schema` marks with `x-mcp-header` have headers with the same
+/// values.
 pub(crate) fn check_params(
     headers: &HeaderMap,
     schema: Option<&Value>,

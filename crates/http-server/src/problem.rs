@@ -1,4 +1,4 @@
-//! How is a client told that its request was refused?
+//! Refusals of requests, as HTTP responses.
 
 use axum::body::Body;
 use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -28,32 +28,32 @@ impl Problem {
         }
     }
 
-    /// What the transport refuses.
+    /// A refusal by the transport.
     pub(crate) fn http(status: StatusCode, message: impl Into<String>) -> Self {
         Self::new(status, error_code::SERVER_ERROR, message)
     }
 
-    /// 400.
+    /// Status 400.
     pub(crate) fn bad(code: i64, message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, message)
     }
 
-    /// The request that it is about.
+    /// Sets the request that it is about.
     pub(crate) fn of(self, id: Option<RequestId>) -> Self {
         Self { id, ..self }
     }
 
-    /// When to come again.
+    /// Sets when to retry.
     pub(crate) fn again_in(self, seconds: u64) -> Self {
         self.with(RETRY_AFTER, &seconds.max(1).to_string())
     }
 
-    /// How to show who one is.
+    /// Sets how to authenticate.
     pub(crate) fn challenge(self, challenge: &str) -> Self {
         self.with(WWW_AUTHENTICATE, challenge)
     }
 
-    /// 405.
+    /// Status 405.
     pub(crate) fn method(allow: &str) -> Self {
         let message = format!("here, only {allow} is served");
         Self::http(StatusCode::METHOD_NOT_ALLOWED, message).with(ALLOW, allow)
@@ -79,7 +79,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// A JSON-RPC error.
+/// Returns a JSON-RPC error.
 pub(crate) fn error_frame(id: Option<&RequestId>, code: i64, message: &str) -> Vec<u8> {
     let id = id.map_or("null", RequestId::as_json);
     let message = Value::from(message);

@@ -19,47 +19,47 @@ use tokio::time::timeout;
 use crate::backend::Peer;
 use crate::client_streams::ClientStreams;
 use crate::frame::{self, Chunk};
-use crate::inlet::{Inlet, Letter};
 use crate::limits::ConcurrencyPermit;
 use crate::problem::{Problem, error_frame};
 use crate::sessions::Client;
 use crate::sse;
+use crate::stream_channel::{StreamEvent, StreamReceiver};
 
-/// Errors that a status repeats are short.
+/// Bytes of a response above which it is not examined for an error code: errors are short.
 const SHORT: usize = 64 << 10;
 
-/// A stream that a client reads. Dropped, the client is gone, or has all.
+/// A stream that a client reads. It is dropped when the client leaves or has received everything.
 #[derive(Debug)]
-pub(crate) struct Reading {
-    pub(crate) inlet: Inlet,
-    pub(crate) desk: Arc<ClientStreams>,
+pub(crate) struct OpenStream {
+    pub(crate) receiver: StreamReceiver,
+    pub(crate) streams: Arc<ClientStreams>,
     pub(crate) peer: Arc<dyn Peer>,
-    pub(crate) whose: Whose,
-    /// Hands the request to the gateway.
+    pub(crate) owner: StreamOwner,
+    /// The task that hands the request to the gateway.
     pub(crate) handing: Option<JoinHandle<()>>,
     pub(crate) keep_alive: Duration,
 }
 
-/// Whose stream it is.
+/// The owner of the stream.
 #[derive(Debug)]
-pub(crate) enum Whose {
-    /// A session's, which outlives it.
+pub(crate) enum StreamOwner {
+    /// A session, which outlives the stream.
     Session(Arc<Client>),
-    /// That of one stateless request.
+    /// A single stateless request.
     Exchange {
-        /// Given back at the end.
+        /// Released at the end.
         #[expect(dead_code, reason = "it counts while it is held")]
         seat: ConcurrencyPermit,
-        /// Whether the request says in `_meta` all that it must.
+        /// Whether `_meta` of the request has all required members.
         is_whole: bool,
     },
 }
 
-impl Drop for Reading {
+impl Drop for OpenStream {
     fn drop(&mut self) {
-        let unanswered = self.desk.gone(self.inlet.stream);
-        if let Whose::Session(client) = &self.whose {
-            for key in self.desk.lost(&unanswered) {
+        let unanswered = self.streams.gone(self.receiver.stream);
+        if let StreamOwner::Session(client) = &self.owner {
+            for key in self.streams.lost(&unanswered) {
                 self.peer.unread(&key);
             }
             client.touch();
@@ -70,7 +70,7 @@ impl Drop for Reading {
         };
         let (peer, handing) = (Arc::clone(&self.peer), self.handing.take());
         runtime.spawn(async move {
-            // What was not handed over yet could not be called off.
+            // A request that is not handed over yet could not be cancelled.
             if let Some(handing) = handing {
                 drop(handing.await);
             }
@@ -83,27 +83,27 @@ impl Drop for Reading {
     }
 }
 
-impl Reading {
-    /// The response: JSON if the answer comes first, else a stream of events.
+impl OpenStream {
+    /// Returns the response: JSON if the answer comes first, else an event stream.
     pub(crate) async fn respond(mut self) -> Response<Body> {
-        let Ok(first) = timeout(self.keep_alive, self.inlet.next()).await else {
-            // Long enough for what stands in between to become impatient.
+        let Ok(first) = timeout(self.keep_alive, self.receiver.next()).await else {
+            // Proxies in between would become impatient if nothing came now.
             return self.events(VecDeque::from([sse::COMMENT]));
         };
-        let Some(letter) = first else {
+        let Some(stream_event) = first else {
             let what = "the session has ended";
             return axum::response::IntoResponse::into_response(Problem::http(
                 StatusCode::SERVICE_UNAVAILABLE,
                 what,
             ));
         };
-        match letter.server_event.item {
-            Item::Message(frame) if letter.is_last => match frame::whole(frame) {
+        match stream_event.server_event.item {
+            Item::Message(frame) if stream_event.is_last => match frame::whole(frame) {
                 Chunk::Bytes(frame) => {
                     let status = self.status(&frame);
                     typed(status, "application/json", Body::from(frame))
                 }
-                // An error is never so large.
+                // An error is never that large.
                 pieces @ Chunk::Pieces(_) => {
                     let body = self.body(VecDeque::from([pieces]), true);
                     typed(StatusCode::OK, "application/json", body)
@@ -111,8 +111,8 @@ impl Reading {
             },
             Item::Refused(refusal) => relay(refusal),
             _ => {
-                let is_last = letter.is_last;
-                match frame::joined(events(letter)) {
+                let is_last = stream_event.is_last;
+                match frame::joined(events(stream_event)) {
                     Ok(all) if is_last => event_stream(Body::from(all)),
                     Ok(all) => self.events(VecDeque::from([all])),
                     Err(chunks) => event_stream(self.body(chunks, is_last)),
@@ -121,22 +121,23 @@ impl Reading {
         }
     }
 
-    /// The response as a stream of events, of which some are there.
+    /// Returns the response as an event stream, which begins with `first`.
     pub(crate) fn events(self, first: VecDeque<Bytes>) -> Response<Body> {
         let first = first.into_iter().map(Chunk::Bytes).collect();
         event_stream(self.body(first, false))
     }
 
-    /// A body that begins with some chunks, and ends with them if they are the
-    /// last. An error amid it ends the connection, so that nobody takes what came
-    /// for all.
+    /// Returns a body that begins with `first`, and ends there if `is_last`. An error in the middle
+    /// closes the connection, so that a truncated body is not taken for a complete one.
     fn body(self, first: VecDeque<Chunk>, is_last: bool) -> Body {
         let state = Some((self, first, is_last));
         Body::from_stream(stream::unfold(state, |state| async {
-            let (mut reading, mut chunks, mut is_last) = state?;
+            let (mut open_stream, mut chunks, mut is_last) = state?;
             loop {
                 match frame::next(&mut chunks).await {
-                    Ok(Some(bytes)) => return Some((Ok(bytes), Some((reading, chunks, is_last)))),
+                    Ok(Some(bytes)) => {
+                        return Some((Ok(bytes), Some((open_stream, chunks, is_last))));
+                    }
                     Ok(None) if is_last => return None,
                     Ok(None) => {}
                     Err(error) => {
@@ -144,11 +145,11 @@ impl Reading {
                         return Some((Err(error), None));
                     }
                 }
-                chunks = match timeout(reading.keep_alive, reading.inlet.next()).await {
-                    Ok(letter) => {
-                        let letter = letter?;
-                        is_last = letter.is_last;
-                        match frame::joined(events(letter)) {
+                chunks = match timeout(open_stream.keep_alive, open_stream.receiver.next()).await {
+                    Ok(stream_event) => {
+                        let stream_event = stream_event?;
+                        is_last = stream_event.is_last;
+                        match frame::joined(events(stream_event)) {
                             Ok(all) if is_last => return Some((Ok(all), None)),
                             Ok(all) => VecDeque::from([Chunk::Bytes(all)]),
                             Err(chunks) => chunks,
@@ -160,7 +161,7 @@ impl Reading {
         }))
     }
 
-    /// 2026-07-28 has some errors repeated by the status.
+    /// The status for a response. 2026-07-28 requires that some errors determine it.
     fn status(&self, frame: &[u8]) -> StatusCode {
         #[derive(Deserialize)]
         struct Failure {
@@ -170,7 +171,7 @@ impl Reading {
         struct Error {
             code: i64,
         }
-        let Whose::Exchange { is_whole, .. } = self.whose else {
+        let StreamOwner::Exchange { is_whole, .. } = self.owner else {
             return StatusCode::OK;
         };
         if frame.len() > SHORT {
@@ -190,11 +191,11 @@ impl Reading {
     }
 }
 
-/// A server event as events.
-fn events(letter: Letter) -> VecDeque<Chunk> {
-    let event = letter.server_event.event.as_deref();
+/// Converts a server event to server-sent events.
+fn events(stream_event: StreamEvent) -> VecDeque<Chunk> {
+    let event = stream_event.server_event.event.as_deref();
     let in_memory = |bytes: [Bytes; 3]| bytes.map(Chunk::Bytes);
-    match letter.server_event.item {
+    match stream_event.server_event.item {
         Item::Message(frame) => match frame::whole(frame) {
             Chunk::Bytes(frame) => in_memory(sse::message(event, frame)).into(),
             Chunk::Pieces(pieces) => {
@@ -209,11 +210,11 @@ fn events(letter: Letter) -> VecDeque<Chunk> {
         Item::Refused(refusal) => {
             let why = format!("the server answered with HTTP {}", refusal.status);
             let error = |key| Bytes::from(error_frame(Some(key), error_code::SERVER_ERROR, &why));
-            let errors = letter.unanswered.iter().map(error);
+            let errors = stream_event.unanswered.iter().map(error);
             let events = errors.flat_map(|error| in_memory(sse::message(None, error)));
             events.collect()
         }
-        // The desk makes errors of these.
+        // `Routes` turns these into errors.
         Item::Ended | Item::Failed(_) | Item::Gone(_) => VecDeque::new(),
     }
 }
@@ -222,7 +223,7 @@ fn event_stream(body: Body) -> Response<Body> {
     let mut response = typed(StatusCode::OK, "text/event-stream", body);
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    // nginx would collect the events.
+    // nginx would buffer the events.
     let unbuffered = HeaderName::from_static("x-accel-buffering");
     headers.insert(unbuffered, HeaderValue::from_static("no"));
     response
@@ -236,7 +237,7 @@ fn typed(status: StatusCode, kind: &'static str, body: Body) -> Response<Body> {
     response
 }
 
-/// What a server refused, as it did.
+/// Relays a server's refusal.
 fn relay(refusal: Refusal) -> Response<Body> {
     let mut response = Response::new(Body::from(refusal.body));
     let status = StatusCode::from_u16(refusal.status).ok();

@@ -1,4 +1,4 @@
-//! How does a connection begin, and how do all of them end?
+//! Accepts connections, serves them, and shuts all of them down.
 
 use std::future::Future;
 use std::io;
@@ -23,30 +23,29 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tower::ServiceExt;
 
 use crate::endpoint::sweep_every;
-use crate::front::{Ends, Inner};
-use crate::{FrontError, FrontSettings};
+use crate::server::{ConnectionAddresses, Inner};
+use crate::{HttpServerError, HttpServerSettings};
 
-/// Streams of one HTTP/2 connection.
+/// Most streams of one HTTP/2 connection.
 const STREAMS: u32 = 256;
 
-/// Bytes of a request's head.
+/// Most bytes of a request's head.
 const HEAD: u32 = 64 << 10;
 
-/// An unused connection is kept for longer than the 90 s for which clients keep
-/// theirs (Go's and reqwest's): a request that crosses with the closing would be
-/// lost, and a call is not sent again by itself.
+/// Time that an unused connection is kept. It is above the 90 s for which clients keep theirs (Go's
+/// and reqwest's): a request that crosses with the closing would be lost, and a call is not
+/// repeated automatically.
 const UNUSED: Duration = Duration::from_secs(120);
 
-/// Pause after a connection could not be taken, such as for want of file
-/// descriptors.
+/// Pause after a connection could not be accepted, for example for lack of file descriptors.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// Serves until `shutdown`.
+/// Serves until `shutdown` completes.
 pub(crate) async fn serve(
     inner: Arc<Inner>,
     listener: TcpListener,
     shutdown: impl Future<Output = ()>,
-) -> Result<(), FrontError> {
+) -> Result<(), HttpServerError> {
     let router = inner.router();
     let builder = Arc::new(builder(&inner.settings));
     let places = Arc::new(Semaphore::new(inner.settings.max_connections));
@@ -77,11 +76,11 @@ pub(crate) async fn serve(
     }
     drop(listener);
     sweeper.abort();
-    wind_up(&inner, graceful, connections).await;
+    shut_down(&inner, graceful, connections).await;
     Ok(())
 }
 
-/// The next connection, once there is a place for it.
+/// Waits for a free place, then for the next connection.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
@@ -98,7 +97,7 @@ async fn accept(
 }
 
 /// Lets requests finish, then ends what is left.
-async fn wind_up(inner: &Inner, graceful: GracefulShutdown, mut connections: JoinSet<()>) {
+async fn shut_down(inner: &Inner, graceful: GracefulShutdown, mut connections: JoinSet<()>) {
     let wait = Duration::from_secs(inner.settings.shutdown_seconds);
     inner.end_lasting();
     let is_done = timeout(wait, graceful.shutdown()).await.is_ok();
@@ -109,12 +108,12 @@ async fn wind_up(inner: &Inner, graceful: GracefulShutdown, mut connections: Joi
     for client in inner.sessions.take_all() {
         ending.spawn(async move { client.end(!is_done).await });
     }
-    // A server that does not let go is the gateway's business, not ours.
+    // If a server does not end, that is the gateway's concern.
     drop(timeout(wait, ending.join_all()).await);
     connections.shutdown().await;
 }
 
-/// Forgets who is quiet for too long.
+/// Ends idle sessions periodically.
 fn sweep(inner: Arc<Inner>) -> JoinHandle<()> {
     let idle = Duration::from_secs(inner.settings.session_idle_seconds);
     tokio::spawn(async move {
@@ -133,12 +132,12 @@ fn sweep(inner: Arc<Inner>) -> JoinHandle<()> {
     })
 }
 
-fn builder(settings: &FrontSettings) -> auto::Builder<TokioExecutor> {
+fn builder(settings: &HttpServerSettings) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     let mut http1 = builder.http1();
     http1.timer(TokioTimer::new());
-    // It counts from the end of the request before. The head of the first one has
-    // the time that is set: the connection sees to that.
+    // The limit counts from the end of the previous request. `Connection::run` enforces the
+    // configured time for the first request's head.
     http1.header_read_timeout(settings.read_time().max(UNUSED));
     http1.max_buf_size(HEAD as usize);
     let keep_alive = settings.keep_alive();
@@ -167,7 +166,7 @@ impl Connection {
         if let Err(error) = set_options(&stream, self.stall) {
             tracing::debug!(%error, "options of a connection could not be set");
         }
-        let ends = Ends { local, peer };
+        let ends = ConnectionAddresses { local, peer };
         let has_asked = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&has_asked);
         let router = self.router;
@@ -178,7 +177,7 @@ impl Connection {
         });
         let serving = self.builder.serve_connection(TokioIo::new(stream), service);
         let mut serving = pin!(self.watcher.watch(serving.into_owned()));
-        // The server looks for the version of HTTP first, without a time limit.
+        // The library detects the HTTP version first, without a time limit.
         let served = tokio::select! {
             served = &mut serving => served,
             () = sleep(self.head_time) => match has_asked.load(Ordering::Relaxed) {
@@ -192,7 +191,7 @@ impl Connection {
     }
 }
 
-/// Small messages leave at once; a client that is no longer there is noticed.
+/// Sends small messages at once, and detects clients that are gone.
 fn set_options(stream: &TcpStream, stall: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
     sockopt::set_socket_keepalive(stream, true)?;

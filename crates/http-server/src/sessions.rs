@@ -1,4 +1,4 @@
-//! Which clients have a session, and since when is one quiet?
+//! The sessions of clients, and how long each has been idle.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::backend::Peer;
 use crate::client_streams::ClientStreams;
 use crate::problem::Problem;
 
-/// Bytes of a session's id: nobody guesses 192 random bits.
+/// Bytes of a session id: nobody can guess 192 random bits.
 const ID_BYTES: usize = 24;
 
-/// What a client whose session is gone, or never was, is told.
+/// The error text for a session that has ended or never existed.
 const UNKNOWN: &str = "there is no such session; begin another with initialize";
 
 /// A session.
@@ -26,26 +26,26 @@ const UNKNOWN: &str = "there is no such session; begin another with initialize";
 pub(crate) struct Client {
     pub(crate) id: String,
     pub(crate) peer: Arc<dyn Peer>,
-    pub(crate) desk: Arc<ClientStreams>,
+    pub(crate) streams: Arc<ClientStreams>,
     owner: Principal,
     last: Mutex<Instant>,
 }
 
 impl Client {
-    /// It was heard of just now.
+    /// Records that the client was just heard from.
     pub(crate) fn touch(&self) {
         *guarded(&self.last) = Instant::now();
     }
 
     fn is_idle(&self, limit: Duration) -> bool {
-        guarded(&self.last).elapsed() >= limit && !self.desk.is_read()
+        guarded(&self.last).elapsed() >= limit && !self.streams.is_read()
     }
 
-    /// Ends it; what is under way may still be answered, unless `hurried`.
+    /// Ends the session. Requests in flight may still be answered, unless `hurried`.
     pub(crate) async fn end(&self, hurried: bool) {
-        self.desk.end_lasting();
+        self.streams.end_lasting();
         self.peer.close(hurried).await;
-        self.desk.fail("the session has ended").await;
+        self.streams.fail("the session has ended").await;
     }
 }
 
@@ -70,11 +70,11 @@ impl Sessions {
         }
     }
 
-    /// Begins a session of `owner`. An error if there are too many.
+    /// Begins a session of `owner`. Fails if there are too many.
     pub(crate) fn begin(
         &self,
         owner: Principal,
-        desk: &Arc<ClientStreams>,
+        streams: &Arc<ClientStreams>,
         peer: impl FnOnce() -> Arc<dyn Peer>,
     ) -> Result<Arc<Client>, Problem> {
         let mut bytes = [0; ID_BYTES];
@@ -94,7 +94,7 @@ impl Sessions {
         let client = Arc::new(Client {
             id: id.clone(),
             peer: peer(),
-            desk: Arc::clone(desk),
+            streams: Arc::clone(streams),
             owner,
             last: Mutex::new(Instant::now()),
         });
@@ -102,7 +102,7 @@ impl Sessions {
         Ok(client)
     }
 
-    /// A session of `asker`. Somebody else's is as unknown as none.
+    /// Finds a session of `asker`. Another principal's session is reported as unknown.
     pub(crate) fn find(&self, id: &str, asker: &Principal) -> Result<Arc<Client>, Problem> {
         let client = guarded(&self.open).get(id).cloned();
         let client = client.filter(|client| client.owner == *asker);
@@ -111,17 +111,17 @@ impl Sessions {
         Ok(client)
     }
 
-    /// Whether there is a session with this id.
+    /// Whether a session with this id exists.
     pub(crate) fn knows(&self, id: &str) -> bool {
         guarded(&self.open).contains_key(id)
     }
 
-    /// Forgets a session; whether it was there.
+    /// Removes a session; returns whether it existed.
     pub(crate) fn forget(&self, id: &str) -> bool {
         guarded(&self.open).remove(id).is_some()
     }
 
-    /// Takes out those that are quiet for too long.
+    /// Removes and returns the sessions that have been idle for too long.
     pub(crate) fn take_idle(&self) -> Vec<Arc<Client>> {
         let idle = |_: &String, client: &mut Arc<Client>| client.is_idle(self.idle);
         let mut open = guarded(&self.open);
@@ -129,12 +129,12 @@ impl Sessions {
         gone.map(|(_, client)| client).collect()
     }
 
-    /// All of them, still open.
+    /// Returns all sessions, still open.
     pub(crate) fn all(&self) -> Vec<Arc<Client>> {
         guarded(&self.open).values().cloned().collect()
     }
 
-    /// Takes out all.
+    /// Removes and returns all sessions.
     pub(crate) fn take_all(&self) -> Vec<Arc<Client>> {
         guarded(&self.open)
             .drain()

@@ -1,4 +1,4 @@
-//! What of the front can be set, and to what if nothing is said?
+//! The settings of the HTTP server and their defaults.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -6,69 +6,65 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FrontError, auth, guard};
+use crate::{HttpServerError, auth, guard};
 
-/// Settings of the HTTP front (`[http]`).
+/// Settings of the HTTP server (`[http]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct FrontSettings {
-    /// Where clients connect, such as `127.0.0.1:8700`; port 0 takes a free one.
+// `expecting` keeps the text of the error about a value that is no table.
+#[serde(default, deny_unknown_fields, expecting = "struct FrontSettings")]
+pub struct HttpServerSettings {
+    /// The address to listen on, such as `127.0.0.1:8700`; port 0 takes a free port.
     pub listen: SocketAddr,
     /// The endpoint's path.
     pub path: String,
-    /// Names that `Host` may have besides `localhost` and the address that is
-    /// listened on: `mcp.example.org`, or with a port `mcp.example.org:8443`.
+    /// Names accepted in `Host` besides `localhost` and the address that is listened on:
+    /// `mcp.example.org`, or with a port `mcp.example.org:8443`.
     pub allow_hosts: Vec<String>,
-    /// Origins that browsers may send besides those on loopback, such as
-    /// `https://app.example.org`.
+    /// Origins accepted from browsers besides those on loopback, such as `https://app.example.org`.
     pub allow_origins: Vec<String>,
-    /// Serves an address that others can reach to anyone who comes.
+    /// Serves without authentication on an address that other machines can reach.
     pub insecure_no_auth: bool,
-    /// Who may come.
+    /// How clients authenticate.
     pub auth: Auth,
-    /// `GET /metrics` needs no token. It names servers and tools.
+    /// Whether `GET /metrics` needs no token. The metrics name servers and tools.
     pub open_metrics: bool,
-    /// Bytes of a request's body at most; a larger one is answered with 413.
+    /// Most bytes of a request's body; a larger one gets status 413.
     pub max_body_bytes: usize,
-    /// Sessions at most; one more is answered with 503. By default 1024, or 32 where
-    /// anyone may come ([`Auth::None`]): each may start servers of its own.
+    /// Most sessions; one more gets status 503. The default is 1024, or 32 without authentication
+    /// ([`Auth::None`]): each session may start servers of its own.
     pub max_sessions: Option<usize>,
-    /// Processes of servers at most, of all clients together; what would start one
-    /// more is answered with an error. By default as many as needed, or 32 where anyone
-    /// may come.
+    /// Most server processes of all clients together; starting one more is an error. The default is
+    /// no limit, or 32 without authentication.
     pub max_processes: Option<usize>,
-    /// Requests of one session that may be under way; one more is answered with
-    /// 429. Stateless requests of one client (its token, or its address) count
-    /// as those of a session.
+    /// Most requests in flight of one session; one more gets status 429. Stateless requests of one
+    /// client (its token, or its address) count like those of a session.
     pub max_requests_per_session: usize,
-    /// Connections at most; one more waits until another ends.
+    /// Most connections; one more waits until another ends.
     pub max_connections: usize,
-    /// Seconds after which a session that has no open stream is forgotten.
+    /// Seconds without a request after which a session without an open stream ends.
     pub session_idle_seconds: u64,
     /// Seconds between the comments that keep a quiet stream open.
     pub keep_alive_seconds: u64,
-    /// Seconds that a client has to send the head of a request, and each part of
-    /// its body.
+    /// Seconds that a client has to send the head of a request, and each part of its body.
     pub read_seconds: u64,
-    /// Seconds after which a client that takes nothing of what was sent, or that
-    /// is no longer there, is given up.
+    /// Seconds after which a client that does not read what was sent, or is gone, is given up.
     pub stall_seconds: u64,
-    /// Seconds that requests under way have to finish after the signal to stop.
+    /// Seconds that requests in flight have to finish after the signal to stop.
     pub shutdown_seconds: u64,
-    /// Messages of no request that are kept for a session while its client has
-    /// no stream open for them; the oldest goes first.
+    /// Messages of no request that are kept for a session while its client has no stream open for
+    /// them; the oldest is dropped first.
     pub kept_messages: usize,
-    /// Requests that may come in a time; without it, any number.
+    /// The rate limit; `None` means no limit.
     pub rate: Option<Rate>,
 }
 
-/// How often a client may come.
+/// A limit on the rate of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
-    /// Requests a second.
+    /// Requests per second.
     pub per_second: u32,
-    /// Requests at once on top of it; `per_second` if it is not said.
+    /// Most requests at once; the default is `per_second`.
     #[serde(default)]
     pub burst: Option<u32>,
     /// What counts as one client.
@@ -76,62 +72,61 @@ pub struct Rate {
     pub by: RateBy,
 }
 
-/// What a rate is counted by.
+/// What requests are counted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RateBy {
-    /// The session; requests without one count by their address.
+    /// The session; requests without one are counted by their address.
     #[default]
     Session,
-    /// The address that the connection came from: behind another server, that
-    /// server's.
+    /// The address that the connection came from. Behind a proxy, this is the proxy's address.
     Ip,
 }
 
-/// Who may come.
+/// How clients authenticate.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Auth {
-    /// Anyone who can connect.
+    /// Not at all: anyone who can connect is served.
     #[default]
     None,
-    /// Who has one of some tokens.
+    /// By one of several static tokens.
     Bearer {
-        /// Files with tokens, one a line; lines that begin with `#` are none.
+        /// Files with tokens, one per line; lines that begin with `#` are comments.
         #[serde(default)]
         token_files: Vec<String>,
-        /// Variables of the environment that hold a token each.
+        /// Environment variables that hold one token each.
         #[serde(default)]
         token_env: Vec<String>,
     },
-    /// Who has an access token of an authorization server (OAuth 2.1).
+    /// By an access token of an authorization server (OAuth 2.1).
     Oauth(OAuth),
 }
 
-/// An OAuth resource server: this front.
+/// The settings of this server as an OAuth resource server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OAuth {
     /// The authorization server, as tokens name it in `iss`.
     pub issuer: String,
-    /// The address that clients know the endpoint by, such as
-    /// `https://mcp.example.org/mcp`: what tokens name in `aud`.
+    /// The URL by which clients know the endpoint, such as `https://mcp.example.org/mcp`; tokens
+    /// name it in `aud`.
     pub resource: String,
-    /// Where the issuer's keys are; without it, where the issuer's metadata says.
+    /// The URL of the issuer's keys; by default the one in the issuer's metadata.
     #[serde(default)]
     pub jwks_url: Option<String>,
     /// Scopes that a token must have.
     #[serde(default)]
     pub scopes: Vec<String>,
-    /// Signatures that count; all that are safe if none is named.
+    /// Accepted signature algorithms; by default all of [`Algorithm`].
     #[serde(default = "algorithms")]
     pub algorithms: Vec<Algorithm>,
-    /// Seconds that clocks may differ.
+    /// Seconds by which clocks may differ.
     #[serde(default = "leeway")]
     pub leeway_seconds: u64,
 }
 
-/// A way to sign. None with a shared secret, and not `none`.
+/// A signature algorithm. None uses a shared secret, and `none` is not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "they are what RFC 7518 calls them")]
 pub enum Algorithm {
@@ -153,9 +148,8 @@ fn algorithms() -> Vec<Algorithm> {
     ]
 }
 
-/// Sessions, and processes of servers, where anyone who can connect is let in: a
-/// person's clients need a few, and a program that opens one after the other fills no
-/// memory.
+/// Default limit on sessions, and on server processes, without authentication. A person's clients
+/// need a few, and a program that opens one after the other cannot fill the memory.
 const MOST_OF_ANYONE: usize = 32;
 
 /// A minute, as most validators allow.
@@ -163,7 +157,7 @@ const fn leeway() -> u64 {
     60
 }
 
-impl Default for FrontSettings {
+impl Default for HttpServerSettings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8700),
@@ -189,18 +183,18 @@ impl Default for FrontSettings {
     }
 }
 
-impl FrontSettings {
-    /// Whether these settings can be served on `bound`, and nobody is let in by
-    /// mistake.
-    pub fn check(&self, bound: SocketAddr) -> Result<(), FrontError> {
+impl HttpServerSettings {
+    /// Checks that these settings can be served on `bound`, and that they do not expose the server
+    /// by mistake.
+    pub fn check(&self, bound: SocketAddr) -> Result<(), HttpServerError> {
         if !bound.ip().is_loopback() && self.auth == Auth::None && !self.insecure_no_auth {
-            return Err(FrontError::Exposed(bound));
+            return Err(HttpServerError::Exposed(bound));
         }
         self.wrong()
-            .map_or(Ok(()), |wrong| Err(FrontError::setting(wrong)))
+            .map_or(Ok(()), |wrong| Err(HttpServerError::setting(wrong)))
     }
 
-    /// The first setting that has a value which cannot be served, and what is wrong with it.
+    /// Returns the first setting with an invalid value, and what is wrong with it.
     #[must_use]
     pub fn wrong(&self) -> Option<(&'static str, String)> {
         let taken = ["/healthz", "/metrics"].contains(&self.path.as_str())
@@ -248,7 +242,7 @@ impl FrontSettings {
             .or_else(|| guard::Guard::new(self).err())
     }
 
-    /// Sessions at most.
+    /// The limit on sessions.
     #[must_use]
     pub fn sessions(&self) -> usize {
         let most = match self.auth {
@@ -258,7 +252,7 @@ impl FrontSettings {
         self.max_sessions.unwrap_or(most)
     }
 
-    /// Processes of servers at most; `None` is any number.
+    /// The limit on server processes; `None` means no limit.
     #[must_use]
     pub fn processes(&self) -> Option<usize> {
         let is_open = self.auth == Auth::None;
@@ -274,20 +268,20 @@ impl FrontSettings {
     }
 }
 
-/// A token of a client. It shows itself to nobody.
+/// A client's token. `Debug` does not print it.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// A token, without the white space around it; `None` for an empty one.
+    /// Makes a token, without the white space around it; `None` if it is empty.
     #[must_use]
     pub fn new(token: &str) -> Option<Self> {
         let token = token.trim();
         (!token.is_empty()).then(|| Self(token.to_owned()))
     }
 
-    /// Those of a file: one a line; `#` at its beginning or after a space begins a
-    /// comment.
+    /// Parses the tokens of a file, one per line. A `#` at the beginning of a line or after a space
+    /// starts a comment.
     #[must_use]
     pub fn in_file(text: &str) -> Vec<Self> {
         let lines = text.lines().filter_map(|line| line.split(" #").next());

@@ -29,7 +29,7 @@ pub struct Request {
 
 impl Request {
     /// Bytes of everything that the model reads, for accounts that do not keep
-    /// the text (seed 001, decision 24).
+    /// the text (docs/spec/behaviour.md, "Traces").
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let messages = self.messages.iter().map(Message::bytes).sum::<usize>();

@@ -36,6 +36,6 @@ pub use limits::{ModelLimits, Prices};
 pub use paced::{Gate, Paced};
 pub use priced::Priced;
 pub use retrying::{RetryPolicy, Retrying};
-pub use scripted::{Scripted, Seen};
+pub use scripted::{Scripted, ScriptedRequest};
 pub use target::{Target, TargetError};
 pub use usage::{Dollars, Usage};

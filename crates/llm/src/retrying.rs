@@ -132,7 +132,7 @@ mod tests {
         error: LlmError,
         policy: RetryPolicy,
     ) -> (usize, bool, Duration) {
-        let script = move |seen: &crate::Seen| match seen.number < failures {
+        let script = move |seen: &crate::ScriptedRequest| match seen.number < failures {
             true => Err(error.clone()),
             false => Ok(Scripted::says("yes")),
         };

@@ -11,14 +11,14 @@ use parking_lot::Mutex;
 
 /// A request as a scripted model saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct ScriptedRequest {
     /// The request.
     pub request: Request,
     /// How many came before it.
     pub number: usize,
 }
 
-type Script = dyn Fn(&Seen) -> Result<Reply, LlmError> + Send + Sync;
+type Script = dyn Fn(&ScriptedRequest) -> Result<Reply, LlmError> + Send + Sync;
 
 /// A model whose replies a function makes: for tests, evaluations and benchmarks
 /// of everything around a model. It keeps what it was asked.
@@ -31,7 +31,9 @@ pub struct Scripted {
 
 impl Scripted {
     /// A model that answers each request with what `script` says to it.
-    pub fn new(script: impl Fn(&Seen) -> Result<Reply, LlmError> + Send + Sync + 'static) -> Self {
+    pub fn new(
+        script: impl Fn(&ScriptedRequest) -> Result<Reply, LlmError> + Send + Sync + 'static,
+    ) -> Self {
         Self {
             script: Box::new(script),
             limits: ModelLimits {
@@ -122,7 +124,7 @@ impl ChatModel for Scripted {
             if !self.latency.is_zero() {
                 tokio::time::sleep(self.latency).await;
             }
-            let seen = Seen {
+            let seen = ScriptedRequest {
                 request: request.clone(),
                 number,
             };

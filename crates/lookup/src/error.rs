@@ -2,7 +2,7 @@
 
 use std::io;
 
-use spillgate_artifact::{Interrupted, Shortened};
+use spillgate_artifact::{Interrupted, SourceTruncated};
 
 /// A look-up could not be answered.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +41,7 @@ pub enum LookupError {
     Io(io::Error),
     /// Bytes of the stored artifact are not there any more.
     #[error("the stored artifact is damaged: {0}")]
-    Shortened(Shortened),
+    Shortened(SourceTruncated),
     /// It was ended before its time.
     #[error("the look-up was ended: {why}{}", advice(why))]
     Interrupted {
@@ -67,7 +67,7 @@ impl From<io::Error> for LookupError {
         if let Some(costly) = inner.and_then(|inner| inner.downcast_ref()) {
             return Self::CostlyBoundary(*costly);
         }
-        match (Interrupted::of(&error), Shortened::of(&error)) {
+        match (Interrupted::of(&error), SourceTruncated::of(&error)) {
             (Some(why), _) => Self::Interrupted { why },
             (_, Some(missing)) => Self::Shortened(missing),
             (None, None) => Self::Io(error),

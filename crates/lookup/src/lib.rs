@@ -2,8 +2,8 @@
 //!
 //! [`read`] gives lines or bytes, [`grep`] matching lines; each gives a page
 //! within a token budget and says what to ask for next. A page is never empty
-//! while text remains, not even inside one 8 MB line (SPEC 2, invariant 5).
-//! Memory is bounded whatever the artifact's size.
+//! while text remains, not even inside one 8 MB line (docs/spec/behaviour.md,
+//! "Invariants", 5). Memory is bounded whatever the artifact's size.
 
 mod artifact;
 mod error;

@@ -93,30 +93,30 @@ pub fn read(
     counter: &dyn TokenCounter,
 ) -> Result<Page, LookupError> {
     let view = artifact.view();
-    let asked = Asked::resolve(view, query.span)?;
+    let resolved = ResolvedSpan::resolve(view, query.span)?;
     let mut window = query
         .budget
         .get()
         .saturating_mul(BYTES_PER_TOKEN)
         .max(HARD_BYTES as u64);
     loop {
-        let text = text_of(view, asked.from, asked.to.min(asked.from + window))?;
-        let to = asked.from + text.len() as u64;
-        let ends = line_ends(view, asked.from, &text)?;
+        let text = text_of(view, resolved.from, resolved.to.min(resolved.from + window))?;
+        let to = resolved.from + text.len() as u64;
+        let ends = line_ends(view, resolved.from, &text)?;
         let taken = fitting(&text, &ends, query.budget, counter);
         // All of a window fits although there is more: look further.
-        if taken == text.len() && to < asked.to {
+        if taken == text.len() && to < resolved.to {
             window *= 2;
             continue;
         }
         let mut text = text;
         text.truncate(taken);
-        return page(view, &asked, text);
+        return page(view, &resolved, text);
     }
 }
 
 /// A span as bytes.
-struct Asked {
+struct ResolvedSpan {
     from: u64,
     to: u64,
     /// The line after the last one wanted, where lines were asked for.
@@ -124,7 +124,7 @@ struct Asked {
     by_lines: bool,
 }
 
-impl Asked {
+impl ResolvedSpan {
     fn resolve(view: &View, span: Span) -> Result<Self, LookupError> {
         let total = view.lines();
         match span {
@@ -214,15 +214,15 @@ fn line_ends(view: &View, from: u64, text: &str) -> Result<Vec<usize>, LookupErr
     Ok(ends)
 }
 
-fn page(view: &View, asked: &Asked, text: String) -> Result<Page, LookupError> {
-    let end = asked.from + text.len() as u64;
-    let first = view.line_of_offset(asked.from)?;
+fn page(view: &View, resolved: &ResolvedSpan, text: String) -> Result<Page, LookupError> {
+    let end = resolved.from + text.len() as u64;
+    let first = view.line_of_offset(resolved.from)?;
     let last = match text.is_empty() {
         true => first.saturating_sub(1),
         false => view.line_of_offset(end - 1)?,
     };
-    let next = match end < asked.to {
-        true => Some(next(view, asked, end)?),
+    let next = match end < resolved.to {
+        true => Some(next(view, resolved, end)?),
         false => None,
     };
     Ok(Page {
@@ -230,7 +230,7 @@ fn page(view: &View, asked: &Asked, text: String) -> Result<Page, LookupError> {
         lines: LineRange { first, last },
         total_lines: view.lines(),
         bytes: ByteRange {
-            start: asked.from,
+            start: resolved.from,
             end: Some(end),
         },
         next,
@@ -238,16 +238,16 @@ fn page(view: &View, asked: &Asked, text: String) -> Result<Page, LookupError> {
 }
 
 /// By line where a line begins there and lines were asked for, else by byte.
-fn next(view: &View, asked: &Asked, end: u64) -> Result<Span, LookupError> {
+fn next(view: &View, resolved: &ResolvedSpan, end: u64) -> Result<Span, LookupError> {
     let line = view.line_at(end)?.filter(|line| line.start == end);
     Ok(match line {
-        Some(line) if asked.by_lines => Span::Lines {
+        Some(line) if resolved.by_lines => Span::Lines {
             start: line.number,
-            lines: asked.line_limit.map(|limit| limit - line.number),
+            lines: resolved.line_limit.map(|limit| limit - line.number),
         },
         _ => Span::Bytes(ByteRange {
             start: end,
-            end: (asked.to < view.bytes()).then_some(asked.to),
+            end: (resolved.to < view.bytes()).then_some(resolved.to),
         }),
     })
 }

@@ -1,8 +1,8 @@
 //! What are characters a to b of the text, as it came in?
 //!
-//! For `get_continuation` (seed 002): units are Unicode code points, and the
-//! slices put together are the text. Invalid UTF-8 reads as U+FFFD. The text,
-//! not the view: a view is laid out for line tools.
+//! For `get_continuation` (docs/spec/texts.md, "Continuation profile"): units are
+//! Unicode code points, and the slices put together are the text. Invalid UTF-8 reads
+//! as U+FFFD. The text, not the view: a view is laid out for line tools.
 
 use std::io;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use spillgate_artifact::{
-    ByteSource, Handle, Interrupt, Interrupted, Layout, Manifest, Shortened, TokenBudget,
+    ByteSource, Handle, Interrupt, Interrupted, Layout, Manifest, SourceTruncated, TokenBudget,
 };
 use spillgate_lookup::{Artifact, GrepQuery, LookupError, ReadQuery, Span, grep, read, slice};
 use spillgate_store::Stored;
@@ -183,7 +183,7 @@ fn bytes_that_are_gone_end_every_look_up() {
                 let ended = look(&artifact).unwrap_err();
                 let at = left as u64;
                 assert!(
-                    matches!(ended, LookupError::Shortened(is) if is == Shortened { at, len }),
+                    matches!(ended, LookupError::Shortened(is) if is == SourceTruncated { at, len }),
                     "{name} with {left} of {len}: {ended}"
                 );
                 assert_eq!(ended.kind(), "store_damaged");

@@ -1,4 +1,4 @@
-//! Changes to a few places of some bytes; all others stay.
+//! Edits that replace a few ranges of some bytes and keep all others.
 
 use std::ops::Range;
 
@@ -9,32 +9,31 @@ pub struct ByteEdits {
 }
 
 impl ByteEdits {
-    /// Puts `with` in the place of `range`. Ranges must not overlap.
+    /// Replaces `range` with `with`. Ranges must not overlap.
     pub fn replace(&mut self, range: Range<usize>, with: impl Into<Vec<u8>>) {
         self.edits.push((range, with.into()));
     }
 
-    /// Takes over the replacements of `other`.
+    /// Adds the replacements of `other`.
     pub fn merge(&mut self, other: Self) {
         self.edits.extend(other.edits);
     }
 
-    /// Whether all of `range` is replaced by one change.
+    /// Whether a single replacement covers all of `range`.
     #[must_use]
     pub fn covers(&self, range: &Range<usize>) -> bool {
         let mut edits = self.edits.iter();
         edits.any(|(edit, _)| edit.start <= range.start && range.end <= edit.end)
     }
 
-    /// Whether nothing is to be changed.
+    /// Whether there are no replacements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.edits.is_empty()
     }
 
-    /// The replacements as those of three stretches, of which the middle one is
-    /// `middle`: before, and behind it, counted from its end. `None` if any of
-    /// them reaches into it.
+    /// Splits the replacements into those before `middle` and those after it. The ranges of the
+    /// latter count from the end of `middle`. `None` if a replacement reaches into `middle`.
     #[must_use]
     pub fn around(self, middle: &Range<usize>) -> Option<(Self, Self)> {
         let (mut before, mut after) = (Self::default(), Self::default());
@@ -50,7 +49,7 @@ impl ByteEdits {
         Some((before, after))
     }
 
-    /// The bytes with the replacements made.
+    /// Returns the bytes with the replacements made.
     #[must_use]
     pub fn apply(mut self, bytes: &[u8]) -> Vec<u8> {
         self.edits.sort_by_key(|(range, _)| range.start);

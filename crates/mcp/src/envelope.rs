@@ -10,26 +10,25 @@ use serde_json::value::RawValue;
 
 use crate::{ObjectView, RequestId};
 
-/// The envelope of a JSON-RPC message. Everything else in the frame stays
-/// unread.
+/// The envelope of a JSON-RPC message. The rest of the frame is not parsed.
 #[derive(Debug, Deserialize)]
 pub struct Envelope<'a> {
     #[serde(borrow, default)]
     /// The id, as it is spelled.
     pub id: Option<&'a RawValue>,
-    /// The method; a response has none.
+    /// The method; `None` for a response.
     #[serde(borrow, default)]
     pub method: Option<Cow<'a, str>>,
-    /// The parameters.
+    /// The parameters, not parsed.
     #[serde(borrow, default)]
     pub params: Option<&'a RawValue>,
-    /// The result, unread.
+    /// The result, not parsed.
     #[serde(borrow, default)]
     pub result: Option<&'a RawValue>,
 }
 
-/// The messages of a frame: one, or those of a batch. Nothing for a frame that
-/// is no JSON-RPC at all, which then passes as it is.
+/// Returns the messages of a frame: one, or those of a batch. Empty if the frame is not JSON-RPC;
+/// such a frame passes unchanged.
 #[must_use]
 pub fn messages(frame: &[u8]) -> Vec<Envelope<'_>> {
     let Ok(text) = std::str::from_utf8(frame) else {
@@ -42,19 +41,20 @@ pub fn messages(frame: &[u8]) -> Vec<Envelope<'_>> {
     object_in(text).into_iter().collect()
 }
 
-/// Whether a text is a message: an object that says which version of JSON-RPC it is of.
+/// Whether a text is a message: an object with a `jsonrpc` member.
 #[must_use]
 pub fn is_message(text: &str) -> bool {
     ObjectView::of_text(text).is_some_and(|members| members.get("jsonrpc").is_some())
 }
 
-/// An object with the members of `T`. Plain `serde` takes an array for one, too.
+/// Parses an object into `T`. Unlike plain `serde`, it does not accept an array in place of an
+/// object.
 #[must_use]
 pub fn object<'a, T: Deserialize<'a>>(json: &'a RawValue) -> Option<T> {
     object_in(json.get())
 }
 
-/// The same of a text that may be no JSON.
+/// Parses like [`object`], from a text that may not be JSON.
 #[must_use]
 pub fn object_in<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
     let is_object = json.trim_ascii_start().starts_with('{');
@@ -62,41 +62,41 @@ pub fn object_in<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
 }
 
 impl Envelope<'_> {
-    /// The id, so that a request and its answer meet whatever escapes they use.
+    /// The id in one spelling, so that a request and its response match whatever escapes they use.
     #[must_use]
     pub fn key(&self) -> Option<RequestId> {
         RequestId::of(self.id?)
     }
 
-    /// Whether it answers a request.
+    /// Whether it is a response.
     #[must_use]
     pub fn is_response(&self) -> bool {
         self.method.is_none() && self.id.is_some()
     }
 }
 
-/// Whether a frame answers a request, or is a batch, by the first member that tells it.
-/// What follows stays unread.
+/// Whether a frame is a response or a batch. Decides by the first member that tells, and does not
+/// parse the rest.
 #[must_use]
 pub fn is_answer(frame: &[u8]) -> bool {
     let mut found = false;
-    // What follows the member that tells it stays unread, which is no end of
-    // JSON: an error that means nothing here.
+    // The visitor stops at the member that decides, so the JSON does not end there. That error
+    // means nothing here.
     let _ = serde_json::Deserializer::from_slice(frame).deserialize_any(Kind(&mut found));
     found
 }
 
-/// The request that a frame answers which is no JSON as a whole: cut off, or not
-/// UTF-8. Known if the id stands before what is wrong.
+/// Returns the request that a malformed frame answers: one that is cut off or not UTF-8. `None`
+/// unless the id precedes the defect.
 #[must_use]
 pub fn broken_answer(frame: &[u8]) -> Option<RequestId> {
     let mut found = Broken::default();
-    // It is broken: an error is how it ends.
+    // The frame is malformed, so it ends with an error.
     let _ = serde_json::Deserializer::from_slice(frame).deserialize_any(&mut found);
     found.key.filter(|_| found.is_answer && !found.is_request)
 }
 
-/// What stands at the beginning of a broken message.
+/// What was read of a malformed message.
 #[derive(Default)]
 struct Broken {
     key: Option<RequestId>,
@@ -112,7 +112,7 @@ impl<'de> Visitor<'de> for &mut Broken {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        // Of a number at the very end nobody knows whether it goes on.
+        // Hold the last id back: a number at the very end of the frame may be incomplete.
         let mut key = None;
         while let Some(name) = members.next_key::<Cow<'de, str>>()? {
             self.key = key.take().or(self.key.take());
@@ -162,7 +162,7 @@ impl<'de> Visitor<'de> for Kind<'_> {
     }
 }
 
-/// Where `part` lies in `whole`, which it is a slice of.
+/// Returns the range of `part` in `whole`. `part` must be a slice of `whole`.
 #[must_use]
 pub fn span_in(whole: &[u8], part: &str) -> std::ops::Range<usize> {
     let start = part.as_ptr().addr() - whole.as_ptr().addr();
@@ -253,7 +253,7 @@ mod tests {
             (b"{\"id\":7,\"result\":\"\xff\"}", Some("7")),
             (b"{\"result\":\"\xff\",\"id\":7}", Some("7")),
             (br#"{"result":{},"id":7,"x":"#, Some("7")),
-            // It may have been 71.
+            // The id may have been 71.
             (br#"{"result":{},"id":7"#, None),
             (br#"{"result":{"id":7"#, None),
             (br#"{"id":7,"method":"x","result":"#, None),

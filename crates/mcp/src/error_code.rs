@@ -1,26 +1,26 @@
-//! The codes of errors: JSON-RPC's own, and those that MCP gives a meaning.
+//! Error codes: those of JSON-RPC, and those that MCP defines.
 
-/// The message is no JSON.
+/// The message is not JSON.
 pub const PARSE_ERROR: i64 = -32700;
-/// No request, or one that may not be made here.
+/// The message is not a request, or the request is not allowed here.
 pub const INVALID_REQUEST: i64 = -32600;
-/// Nobody knows the method.
+/// The method is unknown.
 pub const METHOD_NOT_FOUND: i64 = -32601;
-/// Parameters are missing or wrong.
+/// Parameters are missing or invalid.
 pub const INVALID_PARAMS: i64 = -32602;
-/// Whoever answers has a bug.
+/// The responder has a bug.
 pub const INTERNAL_ERROR: i64 = -32603;
-/// Left to implementations.
+/// Reserved for implementations.
 pub const SERVER_ERROR: i64 = -32000;
-/// The request took too long, as the SDKs have it.
+/// The request timed out, as the SDKs use it.
 pub const TIMED_OUT: i64 = -32001;
-/// A resource that is not there, up to 2025-11-25.
+/// The resource does not exist; up to 2025-11-25.
 pub const RESOURCE_NOT_FOUND: i64 = -32002;
 /// The user must visit a page first; 2025-11-25 only.
 pub const URL_ELICITATION_REQUIRED: i64 = -32042;
-/// A header and the body say different things; since 2026-07-28.
+/// A header contradicts the body; since 2026-07-28.
 pub const HEADER_MISMATCH: i64 = -32020;
 /// The client lacks a capability; since 2026-07-28.
 pub const MISSING_CAPABILITY: i64 = -32021;
-/// The version is not spoken; since 2026-07-28.
+/// The protocol version is not supported; since 2026-07-28.
 pub const UNSUPPORTED_VERSION: i64 = -32022;

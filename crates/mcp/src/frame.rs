@@ -1,45 +1,45 @@
-//! Messages of our own, written as frames: one JSON object, without a line end.
+//! Builders for frames of our own: one JSON object each, without a line end.
 //!
-//! Ids, results, parameters and errors are JSON as it shall be spelled.
+//! Ids, results, parameters and errors are passed as JSON text and written as they are.
 
 use std::fmt::Display;
 
 use serde_json::Value;
 
-/// The answer to the request `id`.
+/// Returns the response to the request `id`.
 pub fn response(id: impl Display, result: impl Display) -> Vec<u8> {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into_bytes()
 }
 
-/// The refusal of the request `id`; `null` where that is not known.
+/// Returns the error response to the request `id`, which is `null` if unknown.
 pub fn error(id: impl Display, error: impl Display) -> Vec<u8> {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).into_bytes()
 }
 
-/// An answer whose last member, `"result":…` or `"error":…`, is written already.
+/// Returns a response whose last member, `"result":…` or `"error":…`, is already written as JSON.
 pub fn answer(id: impl Display, member: &str) -> Vec<u8> {
     format!(r#"{{"jsonrpc":"2.0","id":{id},{member}}}"#).into_bytes()
 }
 
-/// A request, with parameters if there are any.
+/// Returns a request, with optional parameters.
 pub fn request(id: impl Display, method: &str, params: Option<&str>) -> Vec<u8> {
     call(&format!(r#""id":{id},"#), method, params)
 }
 
-/// A notification, with parameters if there are any.
+/// Returns a notification, with optional parameters.
 #[must_use]
 pub fn notification(method: &str, params: Option<&str>) -> Vec<u8> {
     call("", method, params)
 }
 
-/// Tells that the request `id` is cancelled, and why.
+/// Returns the notification that the request `id` is cancelled, with an optional reason.
 pub fn cancelled(id: impl Display, reason: Option<&str>) -> Vec<u8> {
     let reason = reason.map(|reason| format!(r#","reason":{}"#, Value::from(reason)));
     let params = format!(r#"{{"requestId":{id}{}}}"#, reason.unwrap_or_default());
     notification("notifications/cancelled", Some(&params))
 }
 
-/// The frame as a line of a stream.
+/// Appends a line end to the frame.
 #[must_use]
 pub fn line(mut frame: Vec<u8>) -> Vec<u8> {
     frame.push(b'\n');

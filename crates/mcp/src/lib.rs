@@ -1,8 +1,8 @@
-//! The vocabulary of MCP, once: versions, ids, error codes, envelopes, and frames.
+//! The vocabulary of MCP in one place: versions, ids, error codes, envelopes, frames.
 //!
-//! Messages of others are read as far as they must be and keep their bytes: an
-//! [`Envelope`] and an [`ObjectView`] borrow from the frame, [`ByteEdits`] change a few
-//! places of it. Messages of ours are written by [`frame`].
+//! Received messages are parsed only as far as needed and keep their bytes: an [`Envelope`] and an
+//! [`ObjectView`] borrow from the frame, and [`ByteEdits`] replace a few ranges of it. The module
+//! [`frame`] writes messages of our own.
 
 mod byte_edits;
 mod envelope;

@@ -1,6 +1,6 @@
 //! The methods that clients send.
 
-/// All of them, of both generations.
+/// All methods that clients send, of both generations.
 pub const CLIENT_METHODS: [&str; 21] = [
     "initialize",
     "ping",

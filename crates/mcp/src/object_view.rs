@@ -1,4 +1,4 @@
-//! The members of an object, in their order and as they are spelled.
+//! A view of a JSON object's members that keeps their order and spelling.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,32 +8,31 @@ use serde::{Deserialize, Deserializer};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-/// The members of an object as they are spelled, in their order.
+/// The members of an object, in their order and as they are spelled.
 #[derive(Debug, Default)]
 pub struct ObjectView<'a>(Vec<(&'a RawValue, &'a RawValue)>);
 
 impl<'a> ObjectView<'a> {
-    /// The members of this value; `None` if it is no object.
+    /// Parses a value; `None` if it is not an object.
     #[must_use]
     pub fn of(value: &'a RawValue) -> Option<Self> {
         Self::of_text(value.get())
     }
 
-    /// The members of the object that these bytes are.
+    /// Parses a frame; `None` if it is not an object.
     #[must_use]
     pub fn of_bytes(frame: &'a [u8]) -> Option<Self> {
         Self::of_text(std::str::from_utf8(frame).ok()?)
     }
 
-    /// The members of the object that this text is.
+    /// Parses a text; `None` if it is not an object.
     #[must_use]
     pub fn of_text(text: &'a str) -> Option<Self> {
         let is_object = text.trim_ascii_start().starts_with('{');
         is_object.then(|| serde_json::from_str(text).ok())?
     }
 
-    /// The value of a member; of several with this name the last, as most
-    /// parsers have it.
+    /// The value of a member. If several have this name, the last one, as in most parsers.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
         let found = self.0.iter().rev().find(|(key, _)| decoded(key) == name);
@@ -53,13 +52,13 @@ impl<'a> ObjectView<'a> {
         Some(self.get(name)?.get().to_owned())
     }
 
-    /// A member that is a text.
+    /// The text of a member that is a string.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<String> {
         self.read(name)
     }
 
-    /// A member that is of this type.
+    /// A member parsed as `T`; `None` if it is missing or of another type.
     #[must_use]
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         serde_json::from_str(self.get(name)?.get()).ok()
@@ -77,31 +76,31 @@ impl<'a> ObjectView<'a> {
         self.get(name).filter(|value| value.get().starts_with('"'))
     }
 
-    /// Names and values.
+    /// Iterates over names and values.
     pub fn iter(&self) -> impl Iterator<Item = (Cow<'a, str>, &'a RawValue)> {
         self.0.iter().map(|(key, value)| (decoded(key), *value))
     }
 
-    /// Names.
+    /// Iterates over names.
     pub fn names(&self) -> impl Iterator<Item = Cow<'a, str>> {
         self.0.iter().map(|(key, _)| decoded(key))
     }
 
-    /// Whether there are none.
+    /// Whether the object has no members.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The object without some of its members: keys and values as they were
-    /// spelled, nothing between them.
+    /// Writes the object without some of its members. Keys and values keep their spelling; the
+    /// whitespace between them goes.
     #[must_use]
     pub fn without(&self, names: &[&str]) -> String {
         self.written(names, &[])
     }
 
-    /// The object with the members `more`, then its own but for those of these names and
-    /// the members `gone`.
+    /// Writes the object with the members `more` first, then its own members except `gone` and
+    /// those that `more` replaces.
     #[must_use]
     pub fn written(&self, gone: &[&str], more: &[(&str, String)]) -> String {
         let is_kept =
@@ -138,8 +137,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for ObjectView<'a> {
     }
 }
 
-/// What a key says. One that is no proper text (half a surrogate pair) is no
-/// key that we look for.
+/// The decoded text of a key. A key that is not valid text (half a surrogate pair) gives the empty
+/// string, which matches no key that we look for.
 fn decoded(key: &RawValue) -> Cow<'_, str> {
     let text = key.get();
     if text.contains('\\') {

@@ -2,18 +2,18 @@
 
 use serde_json::value::RawValue;
 
-/// The id of a request, in one spelling: a string or a number as JSON.
+/// The id of a request, a string or a number as JSON, in one canonical spelling.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(String);
 
 impl RequestId {
-    /// The id that a message has; `None` for what cannot be one.
+    /// The id of a message; `None` if the value cannot be an id.
     #[must_use]
     pub fn of(id: &RawValue) -> Option<Self> {
         Self::of_json(id.get())
     }
 
-    /// The same of a JSON value as it is spelled.
+    /// The id in a JSON text; `None` if the value cannot be an id.
     pub(crate) fn of_json(text: &str) -> Option<Self> {
         if !text.contains('\\') {
             let is_id =
@@ -30,7 +30,7 @@ impl RequestId {
         Self(number.to_string())
     }
 
-    /// As JSON.
+    /// The id as JSON.
     #[must_use]
     pub fn as_json(&self) -> &str {
         &self.0

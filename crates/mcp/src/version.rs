@@ -1,4 +1,4 @@
-//! Versions and generations of the protocol, and how to tell which one somebody speaks.
+//! Versions and generations of the protocol, and how to detect which one a peer speaks.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -9,14 +9,14 @@ use serde_json::{Map, Value, json};
 use crate::meta::PROTOCOL_VERSION;
 use crate::{Envelope, ObjectView, error_code, messages};
 
-/// A version of the protocol: a date, so that later ones are greater.
+/// A version of the protocol. It is a date, so later versions compare greater.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProtocolVersion(String);
 
 /// A generation of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Generation {
-    /// 2025-11-25 and older: `initialize`, sessions, requests of the server.
+    /// 2025-11-25 and older: `initialize`, sessions, requests from the server.
     Legacy,
     /// 2026-07-28 and later: stateless, `server/discover`.
     Modern,
@@ -29,10 +29,10 @@ impl ProtocolVersion {
     pub const LEGACY: &str = "2025-11-25";
     /// The first version with `resource_link` blocks.
     pub const RESOURCE_LINKS: &str = "2025-06-18";
-    /// The versions that have an `initialize`.
+    /// The versions with an `initialize` handshake.
     pub const HANDSHAKES: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
-    /// The version of this name; `None` for what is no date.
+    /// Parses a version; `None` if it is not a date.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let is_date = name.len() == 10
@@ -43,19 +43,19 @@ impl ProtocolVersion {
         is_date.then(|| Self(name.to_owned()))
     }
 
-    /// Its name.
+    /// The version as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it has no `initialize` any more.
+    /// Whether the version has no `initialize` any more.
     #[must_use]
     pub fn is_modern(&self) -> bool {
         self.0.as_str() >= Self::MODERN
     }
 
-    /// Its generation.
+    /// The generation that the version belongs to.
     #[must_use]
     pub fn generation(&self) -> Generation {
         match self.is_modern() {
@@ -66,14 +66,15 @@ impl ProtocolVersion {
 }
 
 impl Generation {
-    /// That of a request with these parameters: since 2026-07-28 each says so.
+    /// The generation of a request with these parameters: since 2026-07-28 each request names its
+    /// version.
     #[must_use]
     pub fn of(params: Option<&RawValue>) -> Self {
         let params = params.and_then(ObjectView::of);
         Self::of_meta(params.and_then(|params| params.get("_meta")))
     }
 
-    /// The same, of a request with that `_meta`.
+    /// The generation of a request with this `_meta`.
     #[must_use]
     pub fn of_meta(meta: Option<&RawValue>) -> Self {
         let meta = meta.and_then(ObjectView::of);
@@ -83,7 +84,8 @@ impl Generation {
         }
     }
 
-    /// A result, an object that is not empty, with what this generation demands of each.
+    /// Adds the member that this generation requires of every result. `result` is a non-empty JSON
+    /// object.
     #[must_use]
     pub fn complete(self, result: &str) -> String {
         match (self, result.strip_prefix('{')) {
@@ -92,7 +94,7 @@ impl Generation {
         }
     }
 
-    /// What this generation demands besides of a list that servers gave.
+    /// Adds the other members that this generation requires of a list merged from servers.
     pub fn fill_in(self, members: &mut Map<String, Value>) {
         if self == Self::Modern {
             let defaults = [
@@ -106,7 +108,8 @@ impl Generation {
         }
     }
 
-    /// A result with what this generation demands of one that may be cached.
+    /// Adds the members that this generation requires of a cacheable result. `for_ms` is the
+    /// lifetime in milliseconds.
     #[must_use]
     pub fn cached(self, mut result: Value, for_ms: u64) -> Value {
         if self == Self::Modern {
@@ -124,9 +127,9 @@ impl fmt::Display for ProtocolVersion {
     }
 }
 
-/// What a client speaks, by its first request: `initialize` exists only in the
-/// one, `server/discover` and the version in `_meta` only in the other. `None`
-/// where a message tells nothing, such as a `ping` before all else.
+/// Returns the generation that a client speaks, judged by its first request. `initialize` exists
+/// only in the legacy one, `server/discover` and the version in `_meta` only in the modern one.
+/// `None` if the message does not tell, such as a `ping` sent before anything else.
 #[must_use]
 pub fn generation_of_client(message: &Envelope<'_>) -> Option<Generation> {
     match message.method.as_deref()? {
@@ -136,19 +139,19 @@ pub fn generation_of_client(message: &Envelope<'_>) -> Option<Generation> {
     }
     let meta = ObjectView::of(message.params?)?.object("_meta")?;
     let version = meta.get(PROTOCOL_VERSION)?;
-    // Whoever writes this key is modern, even if the version is a mistake; the
-    // answer then says so in the modern way.
+    // A client that writes this key is modern even if the version is wrong. The response then
+    // reports the mistake in modern form.
     let named = serde_json::from_str::<String>(version.get()).ok();
     let named = named.as_deref().and_then(ProtocolVersion::parse);
     Some(named.map_or(Generation::Modern, |version| version.generation()))
 }
 
-/// What a server speaks, by its answer to `asked` (`initialize` or
-/// `server/discover`). `None` where the answer does not tell.
+/// Returns the generation that a server speaks, judged by its response to `asked` (`initialize` or
+/// `server/discover`). `None` if the response does not tell.
 ///
-/// A refusal of `server/discover` means legacy, unless its code is one that only
-/// modern servers use (2026-07-28, backward compatibility). A refusal of
-/// `initialize` means modern with such a code, and nothing otherwise.
+/// A refused `server/discover` means legacy, unless its code is one that only modern servers use
+/// (2026-07-28, backward compatibility). A refused `initialize` means modern with such a code, and
+/// nothing otherwise.
 #[must_use]
 pub fn generation_of_server(asked: &str, answer: &[u8]) -> Option<Generation> {
     /// Header mismatch, missing capability, unsupported version.

@@ -1,6 +1,6 @@
 //! By which name does a caller ask for more of a result?
 //!
-//! Seed 002's `get_continuation` takes a `tool_call_id`. That is the id that the
+//! `get_continuation` takes a `tool_call_id`. That is the id that the
 //! caller gave the call, or a short number (models corrupt long ids), or the
 //! handle. Whatever it is, it stands in the manifest, so that it outlives this
 //! process.

@@ -1,4 +1,4 @@
-//! The way of a tool result (SPEC 2).
+//! The way of a tool result (docs/spec/behaviour.md).
 //!
 //! ```text
 //! intercept → sanitize → measure → decide → store → present      …later…      retrieve → account

@@ -10,7 +10,7 @@ use spillgate_artifact::TokenBudget;
 
 use crate::present::{Profile, Sizes};
 
-/// Tokens of a preview unless configured otherwise (wire.md).
+/// Tokens of a preview unless configured otherwise (docs/spec/limits.md, "Messages").
 pub const DEFAULT_PREVIEW_TOKENS: u64 = 600;
 
 /// The least that a preview needs: its first line and two ways on, each with
@@ -22,8 +22,8 @@ pub const LEAST_PREVIEW_TOKENS: u64 = 300;
 pub const DEFAULT_IMAGE_BYTES: u64 = 1 << 20;
 
 /// Bytes of any other binary block unless configured otherwise. Clients that do
-/// not know what to do with one give the model its base64, a third longer, of
-/// which Codex cuts the middle beyond 10,000 bytes (deps.md).
+/// not know what to do with one give the model its base64, a third longer, and no
+/// client shows more than some 10,000 bytes whole (docs/spec/limits.md, "What clients take").
 pub const DEFAULT_BINARY_BYTES: u64 = 4 << 10;
 
 /// How a variable of the environment is read.
@@ -212,7 +212,7 @@ pub struct Limits {
     pub image_bytes: Option<u64>,
     /// Most bytes of any other binary block.
     pub binary_bytes: Option<u64>,
-    /// Whether errors of the `reject` profile end with what is there (seed 004, 6.3).
+    /// Whether errors of the `reject` profile end with what is there.
     pub detailed_recovery: bool,
 }
 

@@ -196,7 +196,7 @@ pub(crate) fn decide(measured: &Measured, limits: &Limits, is_over: Option<bool>
     Decision::Offload
 }
 
-/// Whether any set limit is strictly exceeded (SPEC 2.3).
+/// Whether any set limit is strictly exceeded (docs/spec/behaviour.md, "Deciding").
 pub(crate) fn is_oversized(measured: &Measured, limits: &Limits) -> bool {
     let scan = measured.sanitized.captured.scan;
     is_over(limits, &scan, |limit| measured.exceeds_tokens(limit))

@@ -1,4 +1,4 @@
-//! What could be asked for instead of what was refused? (Seed 004, 5.3 and 6.3; wire.md)
+//! What could be asked for instead of what was refused (docs/spec/texts.md, "Recovery block").
 //!
 //! The block that a refusal ends with where `detailed_recovery` is on: figures, what
 //! is in there, and calls that go on. Nothing of the text itself can pass for a line

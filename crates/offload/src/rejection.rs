@@ -1,12 +1,12 @@
-//! What is a model told of what is too much? (Seed 004, 5.2; wire.md)
+//! What a model is told of what is too much (docs/spec/texts.md, "Reject profile").
 //!
 //! The words of the `reject` profile, and of tools that refuse by themselves.
 
-/// Bytes that the RFC takes a token for (seed 004, 3.3). Only these messages, the
-/// profile's decision and the guarded tools use it.
+/// Bytes that the reject design takes a token for. Only these messages, the profile's
+/// decision and the guarded tools use it.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// The RFC's estimate of a text's tokens: `floor(bytes / 4)`.
+/// The reject design's estimate of a text's tokens: `floor(bytes / 4)`.
 #[must_use]
 pub fn estimated_tokens(bytes: u64) -> u64 {
     bytes / BYTES_PER_TOKEN

@@ -2,7 +2,7 @@
 //!
 //! At most one transformation makes it: a JSON document with lines too long to
 //! read is laid out, text with escapes, carriage returns or invalid UTF-8 is
-//! cleaned, all else is its own view (SPEC 2.1).
+//! cleaned, all else is its own view (docs/spec/behaviour.md, "Views").
 
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;

@@ -350,7 +350,7 @@ proptest! {
         let offloader = offloader(Arc::clone(&store) as _, rule, Arc::new(NoLedger));
         let outcome = offer(&offloader, &input);
         let tokens = match profile {
-            Profile::Reject => input.len() as u64 / 4, // seed 004 estimates
+            Profile::Reject => input.len() as u64 / 4, // its format estimates
             _ => counter.count(&String::from_utf8_lossy(&input)),
         };
         match outcome {

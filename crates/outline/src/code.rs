@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use regex::bytes::Regex;
 use spillgate_text::View;
 
-use crate::parts::{Plan, counted};
+use crate::parts::{SamplePlan, counted};
 use crate::{EntryKind, OutlineEntry, located, note};
 
 /// Definitions that are noted at most; all are counted.
@@ -88,7 +88,7 @@ const CONTROL: [&str; 27] = [
 ];
 
 /// Definitions with their line numbers, nested as they are indented.
-pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
+pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mut finder = Finder::default();
     plan.each_line(view.source(), |line, offset| {
         let line = &line[..line.len().min(LONGEST)];
@@ -239,7 +239,7 @@ mod tests {
 
     fn found(text: &str) -> String {
         let view = view_of(text);
-        let plan = Plan::spread(view.source(), 0).unwrap();
+        let plan = SamplePlan::spread(view.source(), 0).unwrap();
         texts(&outline(&view, &plan).unwrap())
     }
 

@@ -4,14 +4,14 @@ use std::io;
 
 use spillgate_text::View;
 
-use crate::parts::{Plan, counted, grouped};
+use crate::parts::{SamplePlan, counted, grouped};
 use crate::{OutlineEntry, located, note};
 
 /// Files that are shown at most; all are counted.
 const MOST: usize = 200;
 
 /// Totals, then a line a file with what was added to it and removed from it.
-pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
+pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mut diff = Diff::default();
     plan.each_line(view.source(), |line, offset| diff.line(line, offset))?;
     diff.next_file(None);
@@ -187,7 +187,7 @@ mod tests {
 
     fn shown(text: &str) -> String {
         let view = view_of(text);
-        let plan = Plan::spread(view.source(), 0).unwrap();
+        let plan = SamplePlan::spread(view.source(), 0).unwrap();
         texts(&outline(&view, &plan).unwrap())
     }
 

@@ -52,9 +52,9 @@ pub(crate) fn outline(view: &View) -> io::Result<Vec<OutlineEntry>> {
     if !counts.is_empty() {
         lines.push(note(counts.join(", ")));
     }
-    for place in page.places {
-        if let Some((order, text)) = place.told() {
-            lines.push(located(view, place.offset as u64, order, text)?);
+    for element in page.elements {
+        if let Some((order, text)) = element.entry() {
+            lines.push(located(view, element.offset as u64, order, text)?);
         }
     }
     Ok(lines)
@@ -73,7 +73,7 @@ struct Page {
     title: String,
     in_title: bool,
     counts: [u64; COUNTED.len()],
-    places: Vec<Place>,
+    elements: Vec<PageElement>,
     /// The heading whose text is being read.
     heading: Option<usize>,
     /// Tables that are open, innermost last, and whether a header cell is.
@@ -83,13 +83,13 @@ struct Page {
 }
 
 #[derive(Debug)]
-struct Place {
+struct PageElement {
     offset: usize,
-    what: What,
+    kind: ElementKind,
 }
 
 #[derive(Debug)]
-enum What {
+enum ElementKind {
     Heading(usize, String),
     Landmark(String),
     Table {
@@ -103,17 +103,17 @@ enum What {
     },
 }
 
-impl Place {
+impl PageElement {
     /// Its rank, its depth and its text; nothing for what has no name.
-    fn told(&self) -> Option<((usize, usize), String)> {
-        match &self.what {
-            What::Heading(level, text) => {
+    fn entry(&self) -> Option<((usize, usize), String)> {
+        match &self.kind {
+            ElementKind::Heading(level, text) => {
                 let text = one_line(text);
-                let told = ((*level, level - 1), format!("h{level} {text}"));
-                (!text.is_empty()).then_some(told)
+                let entry = ((*level, level - 1), format!("h{level} {text}"));
+                (!text.is_empty()).then_some(entry)
             }
-            What::Landmark(name) => Some(((3, 0), name.clone())),
-            What::Table { name, header, rows } => {
+            ElementKind::Landmark(name) => Some(((3, 0), name.clone())),
+            ElementKind::Table { name, header, rows } => {
                 // The header is a row of the markup.
                 let rows = rows.saturating_sub(u64::from(!header.is_empty()));
                 let header: Vec<String> = header.iter().map(|cell| one_line(cell)).collect();
@@ -126,7 +126,9 @@ impl Place {
                     format!("{name}, {}{header}", counted(&grouped(rows), "row")),
                 ))
             }
-            What::Form { name, fields } => Some(((3, 0), format!("{name}: {}", fields.join(", ")))),
+            ElementKind::Form { name, fields } => {
+                Some(((3, 0), format!("{name}: {}", fields.join(", "))))
+            }
         }
     }
 }
@@ -141,52 +143,52 @@ impl Page {
             b"title" => self.in_title = self.title.is_empty(),
             b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" => {
                 let level = usize::from(name[1] - b'0');
-                self.heading = self.place(tag, What::Heading(level, String::new()));
+                self.heading = self.add(tag, ElementKind::Heading(level, String::new()));
             }
             b"main" | b"nav" | b"header" | b"footer" | b"aside" | b"article" | b"section" => {
                 // Those without a name are as many as headings, which say more.
                 if let Some(name) = named(tag, name == b"main" || name == b"nav") {
-                    self.place(tag, What::Landmark(name));
+                    self.add(tag, ElementKind::Landmark(name));
                 }
             }
             b"table" => {
-                let what = What::Table {
+                let kind = ElementKind::Table {
                     name: named(tag, true).unwrap_or_default(),
                     header: Vec::new(),
                     rows: 0,
                 };
-                let place = self.place(tag, what);
-                self.tables.extend(place);
+                let element = self.add(tag, kind);
+                self.tables.extend(element);
             }
             b"tr" | b"th" => self.cell(name == b"th"),
             b"form" => {
-                let what = What::Form {
+                let kind = ElementKind::Form {
                     name: named(tag, true).unwrap_or_default(),
                     fields: Vec::new(),
                 };
-                self.form = self.place(tag, what);
+                self.form = self.add(tag, kind);
             }
             b"input" | b"select" | b"textarea" => self.field(tag),
             _ => {}
         }
     }
 
-    fn place(&mut self, tag: &StartTag<usize>, what: What) -> Option<usize> {
-        if self.places.len() >= MOST {
+    fn add(&mut self, tag: &StartTag<usize>, kind: ElementKind) -> Option<usize> {
+        if self.elements.len() >= MOST {
             return None;
         }
-        self.places.push(Place {
+        self.elements.push(PageElement {
             offset: tag.span.start,
-            what,
+            kind,
         });
-        Some(self.places.len() - 1)
+        Some(self.elements.len() - 1)
     }
 
     fn cell(&mut self, is_header: bool) {
         let Some(&at) = self.tables.last() else {
             return;
         };
-        if let What::Table { header, rows, .. } = &mut self.places[at].what {
+        if let ElementKind::Table { header, rows, .. } = &mut self.elements[at].kind {
             *rows += u64::from(!is_header);
             // Header cells further down name their row.
             self.in_cell = is_header && *rows <= 1 && header.len() < CELLS;
@@ -199,7 +201,7 @@ impl Page {
     fn field(&mut self, tag: &StartTag<usize>) {
         let name = tag.attributes.get(&b"name"[..]);
         if let (Some(name), Some(at)) = (name, self.form)
-            && let What::Form { fields, .. } = &mut self.places[at].what
+            && let ElementKind::Form { fields, .. } = &mut self.elements[at].kind
             && fields.len() < CELLS
         {
             fields.push(one_line(&String::from_utf8_lossy(name)));
@@ -222,10 +224,10 @@ impl Page {
 
     fn text(&mut self, text: &[u8]) {
         let at = self.heading.or(self.tables.last().copied());
-        let into = match at.map(|at| &mut self.places[at].what) {
+        let into = match at.map(|at| &mut self.elements[at].kind) {
             _ if self.in_title => Some(&mut self.title),
-            Some(What::Heading(_, into)) => Some(into),
-            Some(What::Table { header, .. }) if self.in_cell => header.last_mut(),
+            Some(ElementKind::Heading(_, into)) => Some(into),
+            Some(ElementKind::Table { header, .. }) if self.in_cell => header.last_mut(),
             _ => None,
         };
         if let Some(into) = into

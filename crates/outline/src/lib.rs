@@ -31,7 +31,7 @@ use spillgate_untrusted::marked;
 
 pub use fit::{DEFAULT_TOKENS, within};
 pub use parts::grouped;
-use parts::{Plan, counted};
+use parts::{SamplePlan, counted};
 
 /// Characters of an outline's line.
 const LINE_CHARS: usize = 160;
@@ -156,8 +156,8 @@ fn of_kind(view: &View, facts: &ViewFacts, kind: ContentKind) -> io::Result<Vec<
         _ => {}
     }
     let plan = match kind {
-        ContentKind::Csv | ContentKind::Tsv => Plan::first(source, 0)?,
-        _ => Plan::spread(source, 0)?,
+        ContentKind::Csv | ContentKind::Tsv => SamplePlan::first(source, 0)?,
+        _ => SamplePlan::spread(source, 0)?,
     };
     let mut lines = match kind {
         ContentKind::Csv => table::outline(source, &plan, b',')?,
@@ -168,14 +168,14 @@ fn of_kind(view: &View, facts: &ViewFacts, kind: ContentKind) -> io::Result<Vec<
         _ => of_output(view, &plan, kind)?,
     };
     if plan.is_partial() && !lines.is_empty() {
-        lines.insert(0, aside(format!("({})", plan.told())));
+        lines.insert(0, aside(format!("({})", plan.description())));
     }
     Ok(lines)
 }
 
 /// Logs, code and prose, of which a test or a build may have printed any: what
 /// failed comes first then.
-fn of_output(view: &View, plan: &Plan, kind: ContentKind) -> io::Result<Vec<OutlineEntry>> {
+fn of_output(view: &View, plan: &SamplePlan, kind: ContentKind) -> io::Result<Vec<OutlineEntry>> {
     let failures = output::outline(view, plan, kind)?;
     // Of a log without failures, what is rare is telling.
     let least = if failures.is_empty() { 1 } else { 2 };
@@ -193,7 +193,7 @@ fn of_output(view: &View, plan: &Plan, kind: ContentKind) -> io::Result<Vec<Outl
 }
 
 /// Code and prose, unless it is laid out in a way that has a shape.
-fn plainly(view: &View, plan: &Plan, kind: ContentKind) -> io::Result<Vec<OutlineEntry>> {
+fn plainly(view: &View, plan: &SamplePlan, kind: ContentKind) -> io::Result<Vec<OutlineEntry>> {
     if begins_as_json(view)? {
         return json::outline(view, 0);
     }

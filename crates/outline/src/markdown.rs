@@ -4,7 +4,7 @@ use std::io;
 
 use spillgate_text::View;
 
-use crate::parts::Plan;
+use crate::parts::SamplePlan;
 use crate::{OutlineEntry, located};
 
 /// Headings that are noted; with more, those of the deeper levels are as many
@@ -12,7 +12,7 @@ use crate::{OutlineEntry, located};
 const MOST: usize = 400;
 
 /// Headings with their line numbers, nested; those in code fences are none.
-pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
+pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mut found: Vec<(u64, usize, String)> = Vec::new();
     let mut fence = None;
     let mut before: Option<(u64, String)> = None;
@@ -100,7 +100,7 @@ mod tests {
         let view = view_of(
             "Title\n=====\ntext\n\n## Part ##\n```sh\n# comment\n~~~\n```\n### Last\n#hash\n## C#\n",
         );
-        let plan = Plan::spread(view.source(), 0).unwrap();
+        let plan = SamplePlan::spread(view.source(), 0).unwrap();
         assert_snapshot!(texts(&outline(&view, &plan).unwrap()), @"
         1: # Title
           5: ## Part

@@ -28,7 +28,7 @@ const THREADS: usize = 2;
 
 /// What is looked at of a view.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Plan {
+pub(crate) struct SamplePlan {
     /// Half-open byte ranges, each beginning and ending at a line.
     pub(crate) parts: Vec<(u64, u64)>,
     /// How many bytes there are for each that is looked at; 1 when all are.
@@ -38,7 +38,7 @@ pub(crate) struct Plan {
     pub(crate) threads: usize,
 }
 
-impl Plan {
+impl SamplePlan {
     /// All of `source` from `start` on if it has at most [`MOST_BYTES`], else
     /// evenly spaced stretches.
     pub(crate) fn spread(source: &dyn ByteSource, start: u64) -> io::Result<Self> {
@@ -100,7 +100,7 @@ impl Plan {
     }
 
     /// What was looked at of a view that is too large, in words.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         let mib = MOST_BYTES >> 20;
         match self.is_spread {
             true => format!("of {mib} MiB here and there, counts are estimates"),
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn parts_begin_at_lines_and_leave_nothing_out() {
         let text = text();
-        let plan = Plan::cut(&text, 0, 1000, 1 << 20).unwrap();
+        let plan = SamplePlan::cut(&text, 0, 1000, 1 << 20).unwrap();
         assert!(plan.parts.len() > 10 && !plan.is_partial());
         let found = plan.look(&text, |bytes, start| {
             assert!(start == 0 || text[usize::try_from(start).unwrap() - 1] == b'\n');
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn what_is_too_large_is_looked_at_here_and_there() {
         let text = text();
-        let plan = Plan::cut(&text, 0, 1000, 3200).unwrap();
+        let plan = SamplePlan::cut(&text, 0, 1000, 3200).unwrap();
         assert_eq!(plan.parts.len(), 16);
         let looked_at: u64 = plan.parts.iter().map(|(a, b)| b - a).sum();
         assert!((3000..3600).contains(&looked_at), "{looked_at}");

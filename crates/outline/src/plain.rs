@@ -10,7 +10,7 @@ use regex::bytes::Regex;
 use rustc_hash::FxHashMap;
 use spillgate_text::View;
 
-use crate::parts::{Plan, counted, grouped, lines};
+use crate::parts::{SamplePlan, counted, grouped, lines};
 use crate::{OutlineEntry, located, note, table};
 
 /// Bytes at the beginning by which a text is judged, and lines.
@@ -56,7 +56,7 @@ const LANDMARKS: [&[u8]; 12] = [
 
 /// The outline of the first shape that nine lines in ten have; nothing if there
 /// is none.
-pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
+pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let head = view.source().bytes(0, HEAD)?;
     let judged = lines(&head).map(|(_, line)| line.trim_ascii_end());
     let judged = judged.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
@@ -71,7 +71,7 @@ pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>>
     let width = judged.first().map_or(0, |header| semicolons(header));
     let is_header = |line: &[u8]| !line.ends_with(b";") && !line.contains(&b'(');
     if width > 0 && is_header(judged[0]) && most(&|line| semicolons(line) == width) {
-        let plan = Plan::first(view.source(), 0)?;
+        let plan = SamplePlan::first(view.source(), 0)?;
         return table::outline(view.source(), &plan, b';');
     }
     if most(&|line| MATCH.is_match(line)) {
@@ -96,7 +96,7 @@ fn unlisted(line: &[u8]) -> &[u8] {
 }
 
 /// Files with how many lines of theirs match.
-fn matches(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
+fn matches(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mut known: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
     let mut files: Vec<(u64, Vec<u8>, u64)> = Vec::new();
     let (mut all, mut others) = (0u64, 0u64);
@@ -127,7 +127,7 @@ fn matches(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
 }
 
 /// Headings and landmarks of a page, and how many there are of each role.
-fn page(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
+fn page(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mut roles: Vec<(String, u64)> = Vec::new();
     let mut places: Vec<(u64, String)> = Vec::new();
     plan.each_line(view.source(), |line, offset| {
@@ -167,7 +167,7 @@ struct Key {
 }
 
 /// Keys of two levels with their lines, and the lengths of lists.
-fn yaml(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
+fn yaml(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mut keys: Vec<Key> = Vec::new();
     let mut top = 0u64;
     // Indentations that are open; with the key, unless it is an item's or deep.
@@ -218,7 +218,12 @@ fn yaml(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
 }
 
 /// The list that the text is, if it is one, and its keys.
-fn outlined(view: &View, plan: &Plan, top: u64, keys: Vec<Key>) -> io::Result<Vec<OutlineEntry>> {
+fn outlined(
+    view: &View,
+    plan: &SamplePlan,
+    top: u64,
+    keys: Vec<Key>,
+) -> io::Result<Vec<OutlineEntry>> {
     let mut shown = Vec::new();
     if top > 0 {
         let items = counted(&plan.scaled(top), "item");
@@ -244,7 +249,7 @@ mod tests {
 
     fn shown(text: &str) -> String {
         let view = view_of(text);
-        let plan = Plan::spread(view.source(), 0).unwrap();
+        let plan = SamplePlan::spread(view.source(), 0).unwrap();
         texts(&outline(&view, &plan).unwrap())
     }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use spillgate_text::View;
 
-use crate::parts::{Plan, counted};
+use crate::parts::{SamplePlan, counted};
 use crate::{OutlineEntry, located, note};
 
 /// Paragraphs whose beginnings are shown at most.
@@ -16,7 +16,7 @@ const SHOWN: usize = 70;
 
 /// How many paragraphs there are and how they begin: the first three, then some
 /// that are evenly spaced. Nothing of a text with fewer than two.
-pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
+pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mut beginnings: Vec<(u64, String)> = Vec::new();
     let (mut count, mut step) = (0u64, 1u64);
     let mut is_between = true;
@@ -75,7 +75,7 @@ mod tests {
             .map(|i| format!("Paragraph {i} is\nlong.\n\n\n"))
             .collect();
         let view = view_of(&text);
-        let plan = Plan::spread(view.source(), 0).unwrap();
+        let plan = SamplePlan::spread(view.source(), 0).unwrap();
         assert_snapshot!(texts(&outline(&view, &plan).unwrap()), @"
         100 paragraphs
         1: Paragraph 1 is
@@ -89,7 +89,7 @@ mod tests {
         385: Paragraph 97 is
         ");
         let view = view_of("only one\nof them");
-        let plan = Plan::spread(view.source(), 0).unwrap();
+        let plan = SamplePlan::spread(view.source(), 0).unwrap();
         assert_eq!(outline(&view, &plan).unwrap(), []);
     }
 }

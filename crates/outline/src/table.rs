@@ -9,7 +9,7 @@ use std::io;
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 use spillgate_artifact::ByteSource;
 
-use crate::parts::{Plan, counted, grouped};
+use crate::parts::{SamplePlan, counted, grouped};
 use crate::values::{Range, Values};
 use crate::{EntryKind, OutlineEntry, note};
 
@@ -24,13 +24,13 @@ const NAMED_CHARS: usize = 24;
 /// Rows and columns, then a line a column.
 pub(crate) fn outline(
     source: &dyn ByteSource,
-    plan: &Plan,
+    plan: &SamplePlan,
     delimiter: u8,
 ) -> io::Result<Vec<OutlineEntry>> {
     Ok(read(source, plan, delimiter)?.render(plan))
 }
 
-fn read(source: &dyn ByteSource, plan: &Plan, delimiter: u8) -> io::Result<Table> {
+fn read(source: &dyn ByteSource, plan: &SamplePlan, delimiter: u8) -> io::Result<Table> {
     let parts = plan.look(source, |text, start| {
         // Built anew: a clone of csv-core's reader does not know its states.
         let parser = Parser {
@@ -183,7 +183,7 @@ impl Table {
         }
     }
 
-    fn render(&self, plan: &Plan) -> Vec<OutlineEntry> {
+    fn render(&self, plan: &SamplePlan) -> Vec<OutlineEntry> {
         let ragged = match self.widths {
             Some((least, most)) if least != most || most != self.names.len() => {
                 format!(" (rows have {least}–{most} fields)")
@@ -208,7 +208,7 @@ impl Table {
 }
 
 /// A value as it is written.
-type Text = Box<[u8]>;
+type CellText = Box<[u8]>;
 
 /// What the fields of a column are like.
 #[derive(Debug, Default)]
@@ -222,7 +222,7 @@ struct Column {
     values: Values,
     range: Range,
     /// The first and the last of the times, by their text.
-    span: Option<(Text, Text)>,
+    span: Option<(CellText, CellText)>,
 }
 
 impl Column {
@@ -373,9 +373,9 @@ mod tests {
 
     fn table(text: &str, part: u64, threads: usize) -> String {
         let source = text.as_bytes().to_vec();
-        let plan = Plan {
+        let plan = SamplePlan {
             threads,
-            ..Plan::cut(&source, 0, part, u64::MAX).unwrap()
+            ..SamplePlan::cut(&source, 0, part, u64::MAX).unwrap()
         };
         texts(&read(&source, &plan, b',').unwrap().render(&plan))
     }

@@ -17,14 +17,14 @@ const KEPT: usize = 128;
 /// The different scalars of one place, as they are written.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Values {
-    seen: Vec<Seen>,
+    distinct: Vec<DistinctValue>,
     many: bool,
     /// The one that was met last: it often comes again.
     last: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Seen {
+struct DistinctValue {
     hash: u64,
     offset: u64,
     text: Box<[u8]>,
@@ -40,15 +40,15 @@ impl Values {
         hasher.write(value);
         let hash = hasher.finish();
         if self
-            .seen
+            .distinct
             .get(self.last)
-            .is_some_and(|seen| seen.hash == hash)
+            .is_some_and(|value| value.hash == hash)
         {
             return;
         }
-        match self.seen.iter().position(|seen| seen.hash == hash) {
+        match self.distinct.iter().position(|value| value.hash == hash) {
             Some(at) => self.last = at,
-            None => self.push(Seen {
+            None => self.push(DistinctValue {
                 hash,
                 offset,
                 text: value[..value.len().min(KEPT)].into(),
@@ -56,42 +56,46 @@ impl Values {
         }
     }
 
-    fn push(&mut self, seen: Seen) {
-        self.last = self.seen.len();
-        self.seen.push(seen);
+    fn push(&mut self, value: DistinctValue) {
+        self.last = self.distinct.len();
+        self.distinct.push(value);
         self.keep_few();
     }
 
     fn keep_few(&mut self) {
-        self.many |= self.seen.len() > FEW;
+        self.many |= self.distinct.len() > FEW;
         if self.many {
-            self.seen.sort_by_key(|seen| seen.offset);
-            self.seen.truncate(EXAMPLES);
+            self.distinct.sort_by_key(|value| value.offset);
+            self.distinct.truncate(EXAMPLES);
         }
     }
 
     /// Takes what was seen elsewhere.
     pub(crate) fn merge(&mut self, other: Self) {
         self.many |= other.many;
-        for seen in other.seen {
-            match self.seen.iter_mut().find(|mine| mine.hash == seen.hash) {
-                Some(mine) => mine.offset = mine.offset.min(seen.offset),
-                None => self.seen.push(seen),
+        for value in other.distinct {
+            match self
+                .distinct
+                .iter_mut()
+                .find(|mine| mine.hash == value.hash)
+            {
+                Some(mine) => mine.offset = mine.offset.min(value.offset),
+                None => self.distinct.push(value),
             }
         }
-        self.seen.sort_by_key(|seen| seen.offset);
+        self.distinct.sort_by_key(|value| value.offset);
         self.last = 0;
         self.keep_few();
     }
 
     /// How many there are; `None`: many.
     pub(crate) fn distinct(&self) -> Option<usize> {
-        (!self.many).then_some(self.seen.len())
+        (!self.many).then_some(self.distinct.len())
     }
 
     /// The first ones, as they are written.
     pub(crate) fn examples(&self) -> impl Iterator<Item = &[u8]> {
-        self.seen.iter().map(|seen| &*seen.text)
+        self.distinct.iter().map(|value| &*value.text)
     }
 }
 

@@ -177,10 +177,10 @@ impl Tree {
         }
         for (name, count, values) in &node.attributes {
             let rare = if *count < node.count { "?" } else { "" };
-            text.push_str(&format!(" @{name}{rare}{}", told(values, *count)));
+            text.push_str(&format!(" @{name}{rare}{}", describe(values, *count)));
         }
         if node.texts > 0 {
-            text.push_str(&format!(" text{}", told(&node.text, node.texts)));
+            text.push_str(&format!(" text{}", describe(&node.text, node.texts)));
         }
         let entry = OutlineEntry::new(depth * 2, depth, EntryKind::Place, text);
         lines.push(entry);
@@ -191,7 +191,7 @@ impl Tree {
 }
 
 /// The values of an attribute or of texts, where they are few, or an example.
-fn told(values: &Values, count: u64) -> String {
+fn describe(values: &Values, count: u64) -> String {
     let texts: Vec<String> = values
         .examples()
         .take(NAMED)

@@ -98,8 +98,8 @@ impl Engine {
         source: &Source<'_>,
         take: &mut dyn FnMut(Message),
     ) -> Result<(), QueryError> {
-        let mut running = self.start(request, source)?;
-        let mut lines = Lines {
+        let mut guard = self.start(request, source)?;
+        let mut lines = MessageReader {
             bytes: Vec::new(),
             // A byte of text is at most six of JSON.
             limit: request.window * 6 + (64 << 10),
@@ -107,7 +107,7 @@ impl Engine {
         let mut deadline = Instant::now() + self.limits.wall;
         let mut full = false;
         loop {
-            let Some(more) = running.read(deadline, source.bytes)? else {
+            let Some(more) = guard.read(deadline, source.bytes)? else {
                 return match full {
                     true => Ok(()),
                     false => Err(QueryError::Timeout {
@@ -118,7 +118,7 @@ impl Engine {
             if more.is_empty() {
                 return match full {
                     true => Ok(()),
-                    false => Err(self.diagnosis(running, source.bytes)?),
+                    false => Err(self.diagnosis(guard, source.bytes)?),
                 };
             }
             for message in lines.feed(more)? {
@@ -135,7 +135,7 @@ impl Engine {
         }
     }
 
-    fn start(&self, request: &Request, source: &Source<'_>) -> Result<Running, QueryError> {
+    fn start(&self, request: &Request, source: &Source<'_>) -> Result<ChildGuard, QueryError> {
         let request = serde_json::to_string(request).map_err(io::Error::from)?;
         let (stdin, data) = match source.bytes.file() {
             // The child reads the same file; nothing is copied.
@@ -158,14 +158,14 @@ impl Engine {
             std::thread::spawn(move || drop(stdin.write_all(&data)));
         }
         let out = child.stdout.take().expect("invariant: it is piped");
-        Ok(Running { child, out })
+        Ok(ChildGuard { child, out })
     }
 
     /// Why the child ended without its last message.
-    fn diagnosis(&self, mut running: Running, source: &dyn ByteSource) -> io::Result<QueryError> {
-        let status = running.child.wait()?;
+    fn diagnosis(&self, mut guard: ChildGuard, source: &dyn ByteSource) -> io::Result<QueryError> {
+        let status = guard.child.wait()?;
         let mut words = Vec::new();
-        if let Some(stderr) = running.child.stderr.take() {
+        if let Some(stderr) = guard.child.stderr.take() {
             stderr.take(LAST_WORDS).read_to_end(&mut words)?;
         }
         let words = String::from_utf8_lossy(&words);
@@ -186,7 +186,7 @@ impl Engine {
                 source.read_exact_at(&mut [0], last)?;
             }
             QueryError::Died {
-                how: how(status, words.trim()),
+                how: exit_text(status, words.trim()),
             }
         })
     }
@@ -196,7 +196,7 @@ fn whole(source: &dyn ByteSource) -> io::Result<Vec<u8>> {
     source.bytes(0, u64::MAX)
 }
 
-fn how(status: ExitStatus, words: &str) -> String {
+fn exit_text(status: ExitStatus, words: &str) -> String {
     let mut how = status.to_string();
     if !words.is_empty() {
         how.push_str(": ");
@@ -207,12 +207,12 @@ fn how(status: ExitStatus, words: &str) -> String {
 
 /// A child that is killed, and waited for, when it is let go.
 #[derive(Debug)]
-struct Running {
+struct ChildGuard {
     child: std::process::Child,
     out: std::process::ChildStdout,
 }
 
-impl Running {
+impl ChildGuard {
     /// Some of what it says; nothing at its end, `None` when time is up. An error once
     /// work on `source` is to end.
     fn read(&mut self, deadline: Instant, source: &dyn ByteSource) -> io::Result<Option<Vec<u8>>> {
@@ -237,7 +237,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         // Both fail only when it is gone already.
         drop(self.child.kill());
@@ -246,12 +246,12 @@ impl Drop for Running {
 }
 
 /// Messages, put together from what comes in.
-struct Lines {
+struct MessageReader {
     bytes: Vec<u8>,
     limit: usize,
 }
 
-impl Lines {
+impl MessageReader {
     fn feed(&mut self, more: Vec<u8>) -> Result<Vec<Message>, QueryError> {
         self.bytes.extend(more);
         let strange = |how: String| QueryError::Died { how };

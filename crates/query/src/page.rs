@@ -174,22 +174,22 @@ pub fn query(
         cpu: limits.cpu.as_secs().max(1),
         depth: limits.depth,
     };
-    let mut said = Said::default();
-    engine.run(&request, &source, &mut |message| said.take(message))?;
-    if let Some(refusal) = said.refused {
+    let mut output = ChildOutput::default();
+    engine.run(&request, &source, &mut |message| output.take(message))?;
+    if let Some(refusal) = output.refused {
         return Err(refused(refusal, query, limits.depth));
     }
-    if let Some(summary) = &said.summary {
+    if let Some(summary) = &output.summary {
         failed(summary, query)?;
     }
-    said.reaches(query)?;
-    Ok(page(&said, query, source.format, counter))
+    output.reaches(query)?;
+    Ok(page(&output, query, source.format, counter))
 }
 
 /// What the child said.
 #[derive(Debug, Default)]
-struct Said {
-    results: Vec<Part>,
+struct ChildOutput {
+    results: Vec<ResultPart>,
     full: bool,
     summary: Option<Summary>,
     refused: Option<Refusal>,
@@ -197,16 +197,18 @@ struct Said {
 
 /// A result, or what the window shows of it.
 #[derive(Debug)]
-struct Part {
+struct ResultPart {
     text: String,
     from: u64,
     whole: bool,
 }
 
-impl Said {
+impl ChildOutput {
     fn take(&mut self, message: Message) {
         match message {
-            Message::Result { text, from, whole } => self.results.push(Part { text, from, whole }),
+            Message::Result { text, from, whole } => {
+                self.results.push(ResultPart { text, from, whole });
+            }
             Message::Full => self.full = true,
             Message::End(summary) => self.summary = Some(summary),
             Message::Refused(refusal) => self.refused = Some(refusal),
@@ -280,10 +282,15 @@ fn failed(summary: &Summary, query: &Query<'_>) -> Result<(), QueryError> {
     }
 }
 
-fn page(said: &Said, query: &Query<'_>, format: Format, counter: &dyn TokenCounter) -> QueryPage {
+fn page(
+    output: &ChildOutput,
+    query: &Query<'_>,
+    format: Format,
+    counter: &dyn TokenCounter,
+) -> QueryPage {
     let mut text = String::new();
     let mut ends = Vec::new();
-    for part in &said.results {
+    for part in &output.results {
         text.push_str(&part.text);
         if part.whole {
             text.push('\n');
@@ -294,7 +301,7 @@ fn page(said: &Said, query: &Query<'_>, format: Format, counter: &dyn TokenCount
         true => 0,
         false => fitting(&text, &ends, query.budget, counter),
     };
-    let whole = said.results.iter().zip(&ends);
+    let whole = output.results.iter().zip(&ends);
     let whole = whole
         .take_while(|(part, line)| part.whole && **line <= end)
         .count();
@@ -302,20 +309,20 @@ fn page(said: &Said, query: &Query<'_>, format: Format, counter: &dyn TokenCount
         0 => 0,
         n => ends[n - 1],
     };
-    let partial = said.results.get(whole).filter(|_| end > begun);
+    let partial = output.results.get(whole).filter(|_| end > begun);
     let start = query.start + whole as u64;
-    let total = said.total();
+    let total = output.total();
     let next = match partial {
         Some(part) => Some(QueryNext {
             start,
             byte: part.from + (end - begun) as u64,
         }),
-        None if whole < said.results.len() => Some(QueryNext { start, byte: 0 }),
-        None => (said.full && total.is_none_or(|total| total > start))
+        None if whole < output.results.len() => Some(QueryNext { start, byte: 0 }),
+        None => (output.full && total.is_none_or(|total| total > start))
             .then_some(QueryNext { start, byte: 0 }),
     };
     text.truncate(end);
-    let summary = said.summary.as_ref();
+    let summary = output.summary.as_ref();
     QueryPage {
         text,
         results: whole as u64 + u64::from(partial.is_some()),

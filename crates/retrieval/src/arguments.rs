@@ -5,14 +5,15 @@ use serde_json::{Map, Value};
 use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_offload::whole_number;
 
-/// No page costs more, whatever a call asks for (SPEC 2, invariant 2).
+/// Tokens of a page at most, whatever a call asks for (docs/spec/behaviour.md,
+/// "Invariants", 2).
 const MOST_PAGE_TOKENS: u64 = 10_000;
 
 /// Characters of a caller's argument that an error quotes.
 const LONGEST_QUOTED: usize = 60;
 
-/// A call's arguments, taken as they are meant: numbers as strings, 0 for "not
-/// set", and arguments that nobody declared are all seen from models (SPEC 2.6).
+/// A call's arguments, taken as they are meant (docs/spec/behaviour.md,
+/// "Arguments of models").
 pub(crate) struct Arguments(Map<String, Value>);
 
 impl Arguments {

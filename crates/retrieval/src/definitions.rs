@@ -1,7 +1,7 @@
 //! What do our own tools look like in `tools/list`?
 //!
 //! Every word is paid for in every request of every session, so there are few:
-//! at most 500 tokens for all of them together (SPEC 4.1).
+//! at most 500 tokens for all of them together (docs/spec/limits.md, "What clients take").
 
 use serde_json::{Value, json};
 
@@ -13,10 +13,10 @@ pub const GREP: &str = "spillgate_grep";
 pub const QUERY: &str = "spillgate_query";
 /// Its passages for words.
 pub const SEARCH: &str = "spillgate_search";
-/// Seed 002's tool, listed where its profile is in use.
+/// The tool of the `continuation` profile, listed where that is in use.
 pub const CONTINUE: &str = "get_continuation";
 
-/// Seeds 000's and 001's tool.
+/// Extracts from a stored output; the only tool that the `handle` profile names.
 pub const TOOL_OUTPUT: &str = "tool_output";
 
 /// All of them.
@@ -26,7 +26,7 @@ pub const NAMES: [&str; 6] = [READ, GREP, QUERY, SEARCH, CONTINUE, TOOL_OUTPUT];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extraction {
     /// Every message names it and nothing else (the `handle` profile): its
-    /// schema is as the seed has it.
+    /// schema is as its design has it.
     Seed,
     /// Its modes have `search` among them.
     Ours,
@@ -114,7 +114,7 @@ fn read_only() -> Value {
     json!({"readOnlyHint": true})
 }
 
-/// As the seed defines it (seed 002, task 2a).
+/// As its design defines it (docs/spec/texts.md, "Continuation tool").
 fn get_continuation() -> Value {
     json!({
         "name": CONTINUE,
@@ -124,8 +124,8 @@ fn get_continuation() -> Value {
     })
 }
 
-/// Its schema is the seed's to the byte (seed 001, 2b), but for the mode that
-/// is ours.
+/// Its schema is its design's to the byte (docs/spec/texts.md, "Extraction tool"), but for
+/// the mode that is ours.
 fn tool_output(extraction: Extraction) -> Value {
     let has_search = extraction == Extraction::Ours;
     json!({

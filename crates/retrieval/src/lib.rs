@@ -2,7 +2,7 @@
 //!
 //! Every server that replaces results by messages offers them: the gateway, and the
 //! guarded tools where they offload. [`Tools`] answers calls with MCP results as JSON;
-//! [`definitions`] is what clients are told of them, at most 500 tokens (SPEC 4.1).
+//! [`definitions`] is what clients are told of them, at most 500 tokens.
 
 mod arguments;
 pub mod audience;
@@ -14,4 +14,4 @@ mod tools;
 pub use definitions::{
     CONTINUE, Extraction, GREP, NAMES, QUERY, READ, SEARCH, TOOL_OUTPUT, definitions, listed,
 };
-pub use tools::{PREFIX, RETRIEVAL_MARK, Tools, handle_of, result_of, told};
+pub use tools::{PREFIX, RETRIEVAL_MARK, RetrievalTools, error_text, handle_of, result_of};

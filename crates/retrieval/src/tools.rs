@@ -13,10 +13,11 @@ use crate::arguments::{Arguments, quoted};
 use crate::definitions::{CONTINUE, GREP, QUERY, READ, SEARCH, TOOL_OUTPUT};
 
 /// Marks results of ours, so that a Spillgate in front of this one does not
-/// offload a retrieval (SPEC 2, invariant 5).
+/// offload a retrieval (docs/spec/behaviour.md, "Invariants", 5).
 pub const RETRIEVAL_MARK: &str = "spillgate/retrieval";
 
-/// How the names of our tools begin; `get_continuation` is the seed's.
+/// How the names of our tools begin; `get_continuation` and `tool_output` have the names
+/// of their designs.
 pub const PREFIX: &str = "spillgate_";
 
 /// Lines that `tail` gives unless told.
@@ -32,7 +33,7 @@ pub fn handle_of(arguments: Option<&RawValue>) -> Option<Handle> {
 
 /// What the tools work with.
 #[derive(Debug, Clone)]
-pub struct Tools {
+pub struct RetrievalTools {
     /// What stores, and finds again.
     pub offloader: Offloader,
     /// What a page may cost unless a call says otherwise.
@@ -43,7 +44,7 @@ pub struct Tools {
     pub extractor: Option<Extractor>,
 }
 
-impl Tools {
+impl RetrievalTools {
     /// The result of a call of one of our tools, as JSON. The call ends when `wait` is
     /// cancelled, or when it takes longer than a look-up may.
     pub fn call(&self, tool: &str, arguments: Option<&RawValue>, wait: &Interrupt) -> String {
@@ -66,7 +67,7 @@ impl Tools {
     }
 
     /// The result of a call of `tool_output`, as JSON: what is wrong is said in
-    /// the seed's envelopes.
+    /// its envelopes.
     pub async fn tool_output(&self, arguments: Option<&RawValue>, watch: &dyn Watch) -> String {
         let Some(extractor) = &self.extractor else {
             return result_of(&self.offloader.presented(unknown(TOOL_OUTPUT)), true);
@@ -119,7 +120,7 @@ impl Tools {
             format!("{READ}(handle=\"{handle}\", {place}{budget})")
         };
         let shown = self.offloader.present_read(handle, query, &next);
-        shown.map_err(told)
+        shown.map_err(error_text)
     }
 
     fn grep(&self, arguments: &Arguments) -> Result<Presentation, String> {
@@ -153,7 +154,7 @@ impl Tools {
             format!("{GREP}(handle=\"{handle}\", pattern={pattern}{others}, start={start})")
         };
         let shown = self.offloader.present_grep(handle, &query, &next);
-        shown.map_err(told)
+        shown.map_err(error_text)
     }
 
     fn query(&self, arguments: &Arguments) -> Result<Presentation, String> {
@@ -186,7 +187,7 @@ impl Tools {
                 let what = self.offloader.query_error(handle, &error, self.page);
                 format!("{what}\nhint: {}", error.hint())
             }
-            other => told(other),
+            other => error_text(other),
         })
     }
 
@@ -198,10 +199,10 @@ impl Tools {
             .ok_or("`words` are missing: give words or a question")?;
         let asked = SearchQuery::new(&words, arguments.budget(self.page)?);
         let shown = self.offloader.present_search(handle, &asked);
-        shown.map_err(told)
+        shown.map_err(error_text)
     }
 
-    /// Seed 002's tool: the next slice, or an error in its own JSON.
+    /// `get_continuation`: the next slice, or an error in its own JSON.
     fn more(&self, arguments: &Arguments) -> Result<Presentation, String> {
         let id = arguments
             .text("tool_call_id")
@@ -245,7 +246,7 @@ fn again(pattern: &str, name: &str) -> String {
 
 /// An error as the model is told it: bounded, for it may quote the caller. What
 /// is wrong with a pattern stands at the end.
-pub fn told(error: RetrieveError) -> String {
+pub fn error_text(error: RetrieveError) -> String {
     const LONGEST_END: usize = 300;
     let message = match error {
         RetrieveError::Store(spillgate_store::StoreError::Absent { handle, why }) => {
@@ -272,8 +273,8 @@ mod tests {
     use crate::fixture::{offloader, stored};
 
     /// The tools; there is no program that would run filters.
-    fn tools(offloader: &Offloader) -> Tools {
-        Tools {
+    fn tools(offloader: &Offloader) -> RetrievalTools {
+        RetrievalTools {
             offloader: offloader.clone(),
             page: TokenBudget::new(2500),
             engine: Engine::new(Child {

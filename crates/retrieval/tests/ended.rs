@@ -15,7 +15,7 @@ use spillgate_extract::{ExtractionSettings, Extractor, NoWatch};
 use spillgate_offload::{NoLedger, Offloader, Outcome, Policy};
 use spillgate_query::{Child, Engine};
 use spillgate_retrieval::audience;
-use spillgate_retrieval::{CONTINUE, GREP, QUERY, READ, SEARCH, Tools};
+use spillgate_retrieval::{CONTINUE, GREP, QUERY, READ, RetrievalTools, SEARCH};
 use spillgate_store::{
     ArtifactStore, Draft, FileStore, Gone, Lifetime, Listed, StoreError, Stored,
 };
@@ -78,7 +78,7 @@ fn bodies(base: &Path) -> Vec<PathBuf> {
 }
 
 /// The tools over a store with one output, and its handle.
-fn house(text: &str, left: Option<u64>) -> (TempDir, Tools, Handle) {
+fn house(text: &str, left: Option<u64>) -> (TempDir, RetrievalTools, Handle) {
     let dir = TempDir::new().unwrap();
     let clock = Arc::new(StoppedClock::default());
     let over = |left| {
@@ -98,7 +98,7 @@ fn house(text: &str, left: Option<u64>) -> (TempDir, Tools, Handle) {
         panic!("it is stored");
     };
     let offloader = over(left);
-    let tools = Tools {
+    let tools = RetrievalTools {
         extractor: Some(Extractor::new(
             offloader.clone(),
             None,
@@ -181,7 +181,7 @@ fn calls_end_when_they_must() {
     let gone = Interrupt::default();
     gone.cancel();
     let at_once = tools.offloader.clone().with_lookup_timeout(Duration::ZERO);
-    let hurried = Tools {
+    let hurried = RetrievalTools {
         offloader: at_once,
         ..tools.clone()
     };

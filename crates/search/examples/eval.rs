@@ -35,8 +35,8 @@ use spillgate_text::{TokenCounter, Tokenizer};
 
 const BUDGETS: [u64; 4] = [250, 500, 1000, 2000];
 
-/// Figures of the research prototype (extraction.md, section 3), in percent at
-/// each budget; what was not measured is `None`.
+/// Figures of the prototype (docs/spec/behaviour.md, "Search without a model"), in percent
+/// at each budget; what was not measured is `None`.
 const PROTOTYPE: [(&str, Measure, [Option<f64>; 4]); 3] = [
     (
         "tau",

@@ -3,7 +3,7 @@
 //! The question has no word in common with the answer. What a line says of a
 //! failure is judged by its words, by how rare lines like it are, and by its
 //! place: what ended a run stands near its end. Lines before and after belong to
-//! it (extraction.md, section 3: build logs).
+//! it (docs/spec/behaviour.md, "Search without a model").
 
 use std::collections::HashMap;
 use std::io;
@@ -12,8 +12,8 @@ use std::sync::LazyLock;
 use regex::bytes::Regex;
 use spillgate_text::View;
 
-use crate::Answer;
-use crate::found::{Place, template};
+use crate::SearchOutcome;
+use crate::candidates::{Candidate, template};
 use crate::matcher::Matcher;
 use crate::question::{Question, Terms};
 use crate::rank::Ranked;
@@ -69,14 +69,14 @@ static ALL_WELL: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The lines in a view that tell why it failed.
-pub(crate) fn answer(view: &View) -> io::Result<Answer<'_>> {
+pub(crate) fn answer(view: &View) -> io::Result<SearchOutcome<'_>> {
     let words = Words::new();
     let parts = scan(view, &words.matcher, Unit::Line, || Collector {
         words: &words,
         bytes: view.bytes() as f64,
         templates: HashMap::new(),
     })?;
-    let mut templates: HashMap<u64, Seen> = HashMap::new();
+    let mut templates: HashMap<u64, TemplateGroup> = HashMap::new();
     for part in parts {
         for (template, seen) in part.templates {
             let known = templates.entry(template).or_default();
@@ -95,7 +95,7 @@ pub(crate) fn answer(view: &View) -> io::Result<Answer<'_>> {
             score: seen.salience * rarity(seen.times),
             first_hit: 0,
             is_literal: false,
-            place: Place {
+            candidate: Candidate {
                 start: seen.start,
                 end: seen.end,
                 terms: 1,
@@ -108,10 +108,10 @@ pub(crate) fn answer(view: &View) -> io::Result<Answer<'_>> {
     ranked.sort_by(|a, b| {
         b.score
             .total_cmp(&a.score)
-            .then(a.place.start.cmp(&b.place.start))
+            .then(a.candidate.start.cmp(&b.candidate.start))
     });
     ranked.truncate(RANKED);
-    Ok(Answer {
+    Ok(SearchOutcome {
         ranked,
         seen: Terms::MAX,
         header: None,
@@ -155,7 +155,7 @@ impl Words {
 
 /// Lines of one template.
 #[derive(Debug, Clone, Copy, Default)]
-struct Seen {
+struct TemplateGroup {
     times: u64,
     /// The most telling of them.
     salience: f64,
@@ -166,7 +166,7 @@ struct Seen {
 struct Collector<'a> {
     words: &'a Words,
     bytes: f64,
-    templates: HashMap<u64, Seen>,
+    templates: HashMap<u64, TemplateGroup>,
 }
 
 impl Collect for Collector<'_> {

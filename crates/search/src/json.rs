@@ -14,10 +14,10 @@ use rustc_hash::FxHasher;
 use spillgate_artifact::Layout;
 use spillgate_text::{SOFT_CHARS, View, push_elements};
 
+use crate::candidates::{Candidate, Candidates};
 use crate::entity::{Entity, Member, names_its_object};
-use crate::found::{Found, Place};
 use crate::leaf::{Leaf, Line, is_telling, pieces, remember, string_end};
-use crate::matcher::{Hit, KnownWords, Matcher};
+use crate::matcher::{Hit, Matcher, WordCache};
 use crate::path::{LONGEST_KEY, UNTOLD, step_key};
 use crate::question::{Question, Terms};
 use crate::scan::{WINDOW, whole_lines};
@@ -52,16 +52,16 @@ pub(crate) struct Node {
 
 /// Collects the places in a view in JSON layout. `prelude` bytes of notes stand
 /// before the document.
-pub(crate) fn scan(view: &View, prelude: u64, question: &Question) -> io::Result<Found> {
+pub(crate) fn scan(view: &View, prelude: u64, question: &Question) -> io::Result<Candidates> {
     let matcher = &Matcher::new(question, &[]);
-    let mut walk = Walk {
+    let mut walker = JsonWalker {
         question,
         prelude,
         frames: Vec::new(),
-        found: Found::default(),
+        found: Candidates::default(),
         within_line: false,
     };
-    let mut known = KnownWords::default();
+    let mut known = WordCache::default();
     let (mut base, mut buffer) = (0, Vec::new());
     while base < view.bytes() {
         let stop = view.bytes().min(base + WINDOW);
@@ -70,13 +70,13 @@ pub(crate) fn scan(view: &View, prelude: u64, question: &Question) -> io::Result
             true => bytes.len(),
             false => whole_lines(bytes, Layout::Json),
         };
-        walk.window(base, &bytes[..cut], matcher, &mut known);
+        walker.window(base, &bytes[..cut], matcher, &mut known);
         base += cut as u64;
     }
-    while !walk.frames.is_empty() {
-        walk.close(view.bytes());
+    while !walker.frames.is_empty() {
+        walker.close(view.bytes());
     }
-    Ok(walk.found)
+    Ok(walker.found)
 }
 
 /// How much longer texts dilute a hit: gently, for a record may be much longer
@@ -86,12 +86,12 @@ pub(crate) fn dilution(bytes: usize) -> f64 {
 }
 
 /// The way through a document.
-struct Walk<'q> {
+struct JsonWalker<'q> {
     question: &'q Question,
     prelude: u64,
     /// The open containers.
     frames: Vec<Frame>,
-    found: Found,
+    found: Candidates,
     /// The window before ended inside a line.
     within_line: bool,
 }
@@ -124,8 +124,8 @@ struct Frame {
     entity: Entity,
 }
 
-impl Walk<'_> {
-    fn window(&mut self, base: u64, text: &[u8], matcher: &Matcher, known: &mut KnownWords) {
+impl JsonWalker<'_> {
+    fn window(&mut self, base: u64, text: &[u8], matcher: &Matcher, known: &mut WordCache) {
         let mut hits = matcher.hits(text, known);
         let mut next = hits.next();
         let mut at = 0;
@@ -280,7 +280,7 @@ impl Walk<'_> {
         if is_new || is_wanted {
             let path = self.path(key);
             if is_wanted {
-                self.found.keep(Place {
+                self.found.keep(Candidate {
                     start,
                     end,
                     terms,
@@ -330,7 +330,7 @@ impl Walk<'_> {
                     return;
                 };
                 frame = closed;
-                self.found.keep(Place {
+                self.found.keep(Candidate {
                     start,
                     end,
                     terms,
@@ -359,7 +359,7 @@ impl Walk<'_> {
         let of_leaves = leaves.iter().fold(0, |terms, leaf| terms | leaf.terms);
         let mut node = self.node(frame.start, self.path(None));
         (node.leaves, node.is_entity) = (leaves, true);
-        let place = Place {
+        let place = Candidate {
             start: frame.start,
             end,
             terms: of_leaves | frame.inherited,

@@ -2,22 +2,22 @@
 //!
 //! Ranked search without an index: one pass over the view counts how many units
 //! (lines, paragraphs, rows, JSON leaves) hold each term of the question and keeps
-//! the most promising ones ([`found`]); BM25 orders them ([`rank`]); the best are
+//! the most promising ones ([`candidates`]); BM25 orders them ([`rank`]); the best are
 //! shown, verbatim and numbered, within a token budget ([`page`]). What a unit is
 //! depends on the kind of content. A question that only asks why something failed
 //! has no word in common with the answer; lines that tell of failures are ranked
 //! then ([`failure`]).
 
+mod candidates;
 mod entity;
 mod failure;
-mod found;
 mod json;
 mod leaf;
 mod matcher;
 mod needles;
 mod page;
 mod path;
-mod places;
+mod paths;
 mod question;
 mod rank;
 mod rows;
@@ -32,12 +32,12 @@ use spillgate_artifact::{Layout, TokenBudget};
 use spillgate_lookup::{Artifact, LookupError};
 use spillgate_text::TokenCounter;
 
-use crate::page::{Block, Filling};
+use crate::page::{Block, PageBuilder};
 use crate::question::{Question, Terms};
 use crate::rank::Ranked;
 
 pub use page::{Passage, SearchPage};
-pub use places::paths_at;
+pub use paths::paths_at;
 
 /// What to look for and what the answer may cost.
 #[derive(Debug, Clone, Copy)]
@@ -73,13 +73,13 @@ pub fn search(
         (false, false) => text::answer(artifact, &question)?,
     };
     let absent = text::absent(view, &question, answer.seen)?;
-    let mut filling = Filling::new(view, query.budget, counter, absent, answer.header);
-    filling.fill(answer.ranked, &answer.blocks)?;
-    Ok(filling.finish())
+    let mut builder = PageBuilder::new(view, query.budget, counter, absent, answer.header);
+    builder.fill(answer.ranked, &answer.blocks)?;
+    Ok(builder.finish())
 }
 
 /// What one way of searching found.
-struct Answer<'a> {
+struct SearchOutcome<'a> {
     /// The best first.
     ranked: Vec<Ranked>,
     /// Terms that are in the text.

@@ -80,7 +80,7 @@ impl Matcher {
     }
 
     /// The terms in a text, front to back.
-    pub(crate) fn hits<'t>(&'t self, text: &'t [u8], known: &'t mut KnownWords) -> Hits<'t> {
+    pub(crate) fn hits<'t>(&'t self, text: &'t [u8], known: &'t mut WordCache) -> Hits<'t> {
         Hits {
             matcher: self,
             text,
@@ -142,7 +142,7 @@ pub(crate) struct Hits<'t> {
     matcher: &'t Matcher,
     text: &'t [u8],
     at: usize,
-    known: &'t mut KnownWords,
+    known: &'t mut WordCache,
 }
 
 impl Hits<'_> {
@@ -199,10 +199,10 @@ impl Iterator for Hits<'_> {
 
 /// Words whose terms are known: few different words make up most of a text.
 #[derive(Debug)]
-pub(crate) struct KnownWords(Vec<Known>);
+pub(crate) struct WordCache(Vec<CachedWord>);
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Known {
+struct CachedWord {
     word: [u8; KNOWN_BYTES],
     length: u8,
     terms: Terms,
@@ -213,13 +213,13 @@ const KNOWN_BYTES: usize = 23;
 /// A power of two.
 const KNOWN: usize = 1024;
 
-impl Default for KnownWords {
+impl Default for WordCache {
     fn default() -> Self {
-        Self(vec![Known::default(); KNOWN])
+        Self(vec![CachedWord::default(); KNOWN])
     }
 }
 
-impl KnownWords {
+impl WordCache {
     fn terms(&mut self, word: &[u8], matcher: &Matcher) -> Terms {
         if word.is_empty() || word.len() > KNOWN_BYTES {
             return matcher.word(word);
@@ -244,7 +244,7 @@ mod tests {
     fn found(question: &str, text: &str) -> Vec<(usize, String)> {
         let question = Question::new(question).unwrap();
         let matcher = Matcher::new(&question, &[]);
-        let mut known = KnownWords::default();
+        let mut known = WordCache::default();
         let name = |terms: Terms| {
             let set = (0..question.terms.len()).filter(|at| terms >> at & 1 == 1);
             let names = set.map(|at| match &question.terms[at] {

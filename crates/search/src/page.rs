@@ -143,7 +143,7 @@ pub(crate) struct Block {
 }
 
 /// Fills a page.
-pub(crate) struct Filling<'a> {
+pub(crate) struct PageBuilder<'a> {
     pub view: &'a View,
     pub budget: TokenBudget,
     pub counter: &'a dyn TokenCounter,
@@ -155,7 +155,7 @@ pub(crate) struct Filling<'a> {
     spent: u64,
 }
 
-impl<'a> Filling<'a> {
+impl<'a> PageBuilder<'a> {
     pub(crate) fn new(
         view: &'a View,
         budget: TokenBudget,
@@ -194,7 +194,7 @@ impl<'a> Filling<'a> {
     /// Shows the places, best first, as `blocks` says what to show of one.
     pub(crate) fn fill(&mut self, ranked: Vec<Ranked>, blocks: &Blocks<'_>) -> io::Result<()> {
         let mut misses = 0;
-        let is_shown = |one: &Ranked| self.page.header.is_some() && one.place.start == 0;
+        let is_shown = |one: &Ranked| self.page.header.is_some() && one.candidate.start == 0;
         let ranked = ranked.into_iter().filter(|one| !is_shown(one)).collect();
         for one in in_turn(ranked) {
             let ways = blocks(&one, self.blocks.is_empty())?;
@@ -377,7 +377,7 @@ fn in_turn(ranked: Vec<Ranked>) -> Vec<Ranked> {
     let mut times: std::collections::HashMap<u64, f64> = std::collections::HashMap::new();
     let mut turns: Vec<(f64, Ranked)> = Vec::with_capacity(ranked.len());
     for one in ranked {
-        let seen = times.entry(one.place.template).or_default();
+        let seen = times.entry(one.candidate.template).or_default();
         turns.push((one.score / (1.0 + *seen / ALIKE), one));
         *seen += 1.0;
     }

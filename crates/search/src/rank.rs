@@ -8,9 +8,9 @@ use std::io;
 
 use spillgate_text::View;
 
-use crate::found::{Found, Place};
+use crate::candidates::{Candidate, Candidates};
 use crate::json::{Node, dilution};
-use crate::matcher::{KnownWords, Matcher};
+use crate::matcher::{Matcher, WordCache};
 use crate::question::{MOST_TERMS, Question, Terms, spaced};
 
 /// How soon a repeated term says nothing new; the usual value.
@@ -30,7 +30,7 @@ const ENTITY: f64 = 2.0;
 #[derive(Debug, Clone)]
 pub(crate) struct Ranked {
     /// Where.
-    pub place: Place,
+    pub candidate: Candidate,
     /// How well it answers; higher is better.
     pub score: f64,
     /// Where in it the first term stands, in bytes.
@@ -90,53 +90,63 @@ impl<'a> Ranker<'a> {
     }
 
     /// The best places first.
-    pub(crate) fn rank(&self, found: Found) -> io::Result<Vec<Ranked>> {
+    pub(crate) fn rank(&self, found: Candidates) -> io::Result<Vec<Ranked>> {
         let sum = |terms: Terms| -> f64 {
             let set = (0..MOST_TERMS).filter(|at| terms >> at & 1 == 1);
             set.map(|at| self.worth[at]).sum()
         };
-        let mut places: Vec<(f64, Place)> = found
-            .into_places()
+        let mut candidates: Vec<(f64, Candidate)> = found
+            .into_candidates()
             .into_iter()
-            .filter(|place| sum(place.terms) > 0.0)
-            .map(|place| (sum(place.terms) * (0.5 + place.rank.min(1.0)), place))
+            .filter(|candidate| sum(candidate.terms) > 0.0)
+            .map(|candidate| {
+                (
+                    sum(candidate.terms) * (0.5 + candidate.rank.min(1.0)),
+                    candidate,
+                )
+            })
             .collect();
-        places.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.start.cmp(&b.1.start)));
-        places.truncate(LOOKED_AT);
+        candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.start.cmp(&b.1.start)));
+        candidates.truncate(LOOKED_AT);
         let matcher = Matcher::new(self.question, &[]);
-        let mut known = KnownWords::default();
-        let mut ranked = Vec::with_capacity(places.len());
-        for (_, place) in places {
-            ranked.push(self.score(place, &matcher, &mut known)?);
+        let mut known = WordCache::default();
+        let mut ranked = Vec::with_capacity(candidates.len());
+        for (_, candidate) in candidates {
+            ranked.push(self.score(candidate, &matcher, &mut known)?);
         }
         ranked.sort_by(|a, b| {
             b.score
                 .total_cmp(&a.score)
-                .then(a.place.start.cmp(&b.place.start))
+                .then(a.candidate.start.cmp(&b.candidate.start))
         });
         Ok(ranked)
     }
 
-    fn score_entity(&self, place: Place) -> Ranked {
+    fn score_entity(&self, candidate: Candidate) -> Ranked {
         // As if all stood on one usual leaf: what else the object has says nothing.
         let score: f64 = (0..self.question.terms.len())
-            .filter(|at| place.terms >> at & 1 == 1)
+            .filter(|at| candidate.terms >> at & 1 == 1)
             .map(|at| self.worth[at] * (K1 + 1.0) / (1.0 + K1 * dilution(0)))
             .sum();
         Ranked {
             score: score * ENTITY,
             first_hit: 0,
             is_literal: true,
-            place,
+            candidate,
         }
     }
 
-    fn score(&self, place: Place, matcher: &Matcher, known: &mut KnownWords) -> io::Result<Ranked> {
-        if place.json.as_ref().is_some_and(|node| node.is_entity) {
-            return Ok(self.score_entity(place));
+    fn score(
+        &self,
+        candidate: Candidate,
+        matcher: &Matcher,
+        known: &mut WordCache,
+    ) -> io::Result<Ranked> {
+        if candidate.json.as_ref().is_some_and(|node| node.is_entity) {
+            return Ok(self.score_entity(candidate));
         }
-        let end = place.end.min(place.start + LONGEST_LOOK);
-        let text = self.view.source().bytes(place.start, end)?;
+        let end = candidate.end.min(candidate.start + LONGEST_LOOK);
+        let text = self.view.source().bytes(candidate.start, end)?;
         let mut times = [0u32; MOST_TERMS];
         let mut count = |text: &[u8]| {
             let mut first = None;
@@ -151,27 +161,27 @@ impl<'a> Ranker<'a> {
         let first_hit = count(&text);
         let mut is_literal = self.has_literal(&text, self.units.delimiter);
         // In JSON the same name in path and value says nothing new.
-        let (norm, most) = match &place.json {
+        let (norm, most) = match &candidate.json {
             None => {
                 let length = text.len() as f64 / self.units.usual_bytes;
                 (1.0 - B + B * length, u32::MAX)
             }
             Some(node) => {
                 count(node.path.as_bytes());
-                is_literal |= self.has_literal_leaf(node, &text, place.start)?;
-                let bytes = usize::try_from(place.end - place.start).unwrap_or(usize::MAX);
+                is_literal |= self.has_literal_leaf(node, &text, candidate.start)?;
+                let bytes = usize::try_from(candidate.end - candidate.start).unwrap_or(usize::MAX);
                 (dilution(bytes.saturating_add(node.path.len())), 1)
             }
         };
         // What lies beyond the look was seen by the scan.
-        let times = |at: usize| times[at].max((place.terms >> at & 1) as u32).min(most);
+        let times = |at: usize| times[at].max((candidate.terms >> at & 1) as u32).min(most);
         let score: f64 = (0..self.question.terms.len())
             .map(|at| (self.worth[at], f64::from(times(at))))
             .map(|(worth, times)| worth * times * (K1 + 1.0) / (times + K1 * norm))
             .sum();
         let score = if is_literal { score * LITERAL } else { score };
         Ok(Ranked {
-            place,
+            candidate,
             score,
             first_hit,
             is_literal,

@@ -9,7 +9,7 @@ const LONGEST_ROW: usize = 64 << 10;
 
 /// The way through a window of rows, front to back.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
+pub(crate) struct RowScanner {
     /// Bytes that were looked at.
     at: usize,
     /// First byte of the row that byte is in.
@@ -18,7 +18,7 @@ pub(crate) struct Rows {
     is_quoted: bool,
 }
 
-impl Rows {
+impl RowScanner {
     /// The row that byte `at` is in, at or after the one before. `None` for one
     /// that is too long to be shown as one.
     pub(crate) fn around(&mut self, text: &[u8], at: usize) -> Option<(usize, usize)> {
@@ -74,10 +74,10 @@ mod tests {
             (16, Some((16, 20))),
             (23, Some((20, 24))),
         ];
-        let mut rows = Rows::default();
+        let mut rows = RowScanner::default();
         for (at, want) in cases {
             assert_eq!(rows.around(text, at), want, "{at}");
-            assert_eq!(Rows::default().around(text, at), want, "alone {at}");
+            assert_eq!(RowScanner::default().around(text, at), want, "alone {at}");
         }
     }
 
@@ -85,7 +85,7 @@ mod tests {
     fn a_quote_that_stays_open_ends() {
         let mut text = b"1,\"x\n".to_vec();
         text.extend(b"2,y\n".repeat(20_000));
-        let mut rows = Rows::default();
+        let mut rows = RowScanner::default();
         assert_eq!(rows.around(&text, 1000), None);
         let last = text.len() - 4;
         assert_eq!(rows.around(&text, last), Some((last, last + 4)));

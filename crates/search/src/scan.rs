@@ -10,9 +10,9 @@ use memchr::{memchr, memrchr};
 use spillgate_artifact::Layout;
 use spillgate_text::{HARD_BYTES, SOFT_CHARS, View, line_end};
 
-use crate::matcher::{KnownWords, Matcher};
+use crate::matcher::{Matcher, WordCache};
 use crate::question::Terms;
-use crate::rows::Rows;
+use crate::rows::RowScanner;
 
 /// Views at least this large are scanned by two threads: below, starting one
 /// costs more than it saves.
@@ -92,7 +92,7 @@ fn scan_parts<C: Collect>(
             .windows(2)
             .map(|pair| {
                 let (start, end) = (pair[0], pair[1]);
-                let mut part = Part {
+                let mut part = PartScan {
                     view,
                     matcher,
                     unit,
@@ -124,16 +124,16 @@ fn hard_line_start(view: &View, near: u64) -> io::Result<u64> {
 }
 
 /// A part of the view, being scanned.
-struct Part<'a, C> {
+struct PartScan<'a, C> {
     view: &'a View,
     matcher: &'a Matcher,
     unit: Unit,
     collect: C,
 }
 
-impl<C: Collect> Part<'_, C> {
+impl<C: Collect> PartScan<'_, C> {
     fn scan(&mut self, start: u64, end: u64) -> io::Result<()> {
-        let mut known = KnownWords::default();
+        let mut known = WordCache::default();
         let (mut base, mut buffer) = (start, Vec::new());
         while base < end {
             let stop = end.min(base + WINDOW);
@@ -148,8 +148,8 @@ impl<C: Collect> Part<'_, C> {
         Ok(())
     }
 
-    fn window(&mut self, base: u64, text: &[u8], known: &mut KnownWords) {
-        let mut rows = Rows::default();
+    fn window(&mut self, base: u64, text: &[u8], known: &mut WordCache) {
+        let mut rows = RowScanner::default();
         let mut open: Option<(usize, usize, Terms, u32)> = None;
         for hit in self.matcher.hits(text, known) {
             match &mut open {
@@ -181,7 +181,13 @@ impl<C: Collect> Part<'_, C> {
     }
 
     /// The unit that byte `at` is in; `floor` is the end of a unit before it.
-    fn around(&self, text: &[u8], at: usize, floor: usize, rows: &mut Rows) -> (usize, usize) {
+    fn around(
+        &self,
+        text: &[u8],
+        at: usize,
+        floor: usize,
+        rows: &mut RowScanner,
+    ) -> (usize, usize) {
         let layout = self.view.layout();
         let (start, end) = line_around(text, at, floor, layout);
         match self.unit {

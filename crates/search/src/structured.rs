@@ -6,7 +6,7 @@ use spillgate_artifact::TokenBudget;
 use spillgate_lookup::Artifact;
 use spillgate_text::View;
 
-use crate::Answer;
+use crate::SearchOutcome;
 use crate::json::{self, Node, USUAL_LEAF};
 use crate::leaf::Leaf;
 use crate::page::Block;
@@ -26,7 +26,7 @@ pub(crate) fn answer<'a>(
     artifact: &'a Artifact,
     question: &Question,
     budget: TokenBudget,
-) -> io::Result<Answer<'a>> {
+) -> io::Result<SearchOutcome<'a>> {
     let view = artifact.view();
     let prelude = artifact.manifest().facts.view.prelude;
     let found = json::scan(view, prelude, question)?;
@@ -39,7 +39,7 @@ pub(crate) fn answer<'a>(
     let seen = (0..MOST_TERMS).filter(|&at| found.units_with[at] > 0);
     let seen = seen.fold(0, |seen, at| seen | 1 << at);
     let ranked = Ranker::new(view, question, units, &units_with).rank(found)?;
-    Ok(Answer {
+    Ok(SearchOutcome {
         ranked,
         seen,
         header: None,
@@ -53,11 +53,11 @@ pub(crate) fn answer<'a>(
 /// What to show of a place: the largest record around it that is small enough,
 /// or else its lines with hits and what says which record it is.
 fn alternatives(view: &View, one: &Ranked, largest: u64) -> io::Result<Vec<Vec<Block>>> {
-    let place = &one.place;
-    let Some(node) = place.json.as_deref() else {
+    let candidate = &one.candidate;
+    let Some(node) = candidate.json.as_deref() else {
         return Ok(vec![vec![crate::text::block(one)]]);
     };
-    let hit = place.start + one.first_hit;
+    let hit = candidate.start + one.first_hit;
     let block = |start, end, path: &str| Block {
         start,
         end,
@@ -70,9 +70,9 @@ fn alternatives(view: &View, one: &Ranked, largest: u64) -> io::Result<Vec<Vec<B
         },
     };
     let mut alternatives = Vec::new();
-    if place.end - place.start <= largest {
+    if candidate.end - candidate.start <= largest {
         let mut widest =
-            (!node.leaves.is_empty()).then(|| block(place.start, place.end, &node.path));
+            (!node.leaves.is_empty()).then(|| block(candidate.start, candidate.end, &node.path));
         for &(start, path_length) in &node.around {
             let Some(end) = container_end(view, start, start + largest)? else {
                 break;
@@ -88,7 +88,7 @@ fn alternatives(view: &View, one: &Ranked, largest: u64) -> io::Result<Vec<Vec<B
     let of_leaf = |leaf: &Leaf| block(leaf.start, leaf.end, &leaf.path);
     let mut lines: Vec<Block> = node.identity.iter().map(of_leaf).collect();
     if node.leaves.is_empty() {
-        lines.insert(0, block(place.start, place.end, &node.path));
+        lines.insert(0, block(candidate.start, candidate.end, &node.path));
     } else {
         lines.extend(covering(node).into_iter().map(of_leaf));
     }

@@ -6,9 +6,9 @@ use spillgate_artifact::{ContentKind, LineRange};
 use spillgate_lookup::Artifact;
 use spillgate_text::{SOFT_CHARS, View};
 
-use crate::Answer;
-use crate::found::{Found, Place, template};
-use crate::matcher::{KnownWords, Matcher};
+use crate::SearchOutcome;
+use crate::candidates::{Candidate, Candidates, template};
+use crate::matcher::{Matcher, WordCache};
 use crate::needles::Needles;
 use crate::page::Block;
 use crate::question::{MOST_TERMS, Question, Term, Terms};
@@ -30,7 +30,10 @@ const SHORTEST: usize = 3;
 const USUAL_PARAGRAPH: f64 = 500.0;
 
 /// The places in a view of lines that answer.
-pub(crate) fn answer<'a>(artifact: &'a Artifact, question: &Question) -> io::Result<Answer<'a>> {
+pub(crate) fn answer<'a>(
+    artifact: &'a Artifact,
+    question: &Question,
+) -> io::Result<SearchOutcome<'a>> {
     let view = artifact.view();
     let kind = artifact.manifest().facts.stats.kind;
     let unit = unit(view, kind)?;
@@ -62,7 +65,7 @@ pub(crate) fn answer<'a>(artifact: &'a Artifact, question: &Question) -> io::Res
         ranked.retain(|one| one.is_literal);
     }
     let context = context(kind);
-    Ok(Answer {
+    Ok(SearchOutcome {
         ranked,
         seen,
         header: header(view, units.delimiter)?,
@@ -140,11 +143,11 @@ fn header(view: &View, delimiter: Option<u8>) -> io::Result<Option<String>> {
 /// A place as it is.
 pub(crate) fn block(one: &Ranked) -> Block {
     Block {
-        start: one.place.start,
-        end: one.place.end,
+        start: one.candidate.start,
+        end: one.candidate.end,
         path: None,
         score: one.score,
-        hit: one.place.start + one.first_hit,
+        hit: one.candidate.start + one.first_hit,
     }
 }
 
@@ -153,9 +156,9 @@ pub(crate) fn block(one: &Ranked) -> Block {
 fn table_header(view: &View, one: &Ranked) -> io::Result<Option<Block>> {
     /// Bytes before a row in which its header is looked for.
     const FAR: u64 = 16 << 10;
-    let from = one.place.start.saturating_sub(FAR);
-    let text = view.source().bytes(from, one.place.end)?;
-    let at = usize::try_from(one.place.start - from).unwrap_or(0);
+    let from = one.candidate.start.saturating_sub(FAR);
+    let text = view.source().bytes(from, one.candidate.end)?;
+    let at = usize::try_from(one.candidate.start - from).unwrap_or(0);
     if text.get(at) != Some(&b'|') {
         return Ok(None);
     }
@@ -165,7 +168,7 @@ fn table_header(view: &View, one: &Ranked) -> io::Result<Option<Block>> {
     let table = &text[at - above..at];
     let lines = table.split_inclusive(|byte| *byte == b'\n').take(2);
     let length: usize = lines.map(<[u8]>::len).sum();
-    let start = one.place.start - above as u64;
+    let start = one.candidate.start - above as u64;
     let is_whole = above > 0 && (start == 0 || start > from);
     Ok(is_whole.then(|| Block {
         start,
@@ -213,15 +216,15 @@ fn find(
     unit: Unit,
     usual_bytes: f64,
     common: &[usize],
-) -> io::Result<Found> {
+) -> io::Result<Candidates> {
     let matcher = Matcher::new(question, common);
     let all = (!common.is_empty()).then(|| Matcher::new(question, &[]));
     let parts = scan(view, &matcher, unit, || Collector {
         usual_bytes,
-        all: all.as_ref().map(|all| (all, KnownWords::default())),
-        found: Found::default(),
+        all: all.as_ref().map(|all| (all, WordCache::default())),
+        found: Candidates::default(),
     })?;
-    let mut found = Found::default();
+    let mut found = Candidates::default();
     for part in parts {
         found.merge(part.found);
     }
@@ -232,8 +235,8 @@ fn find(
 struct Collector<'a> {
     usual_bytes: f64,
     /// Finds all terms, where the scan does not stop at each.
-    all: Option<(&'a Matcher, KnownWords)>,
-    found: Found,
+    all: Option<(&'a Matcher, WordCache)>,
+    found: Candidates,
 }
 
 impl Collect for Collector<'_> {
@@ -252,7 +255,7 @@ impl Collect for Collector<'_> {
         let rank = f64::from(unit.hits.min(most)) / f64::from(most) / (0.5 + 0.5 * length);
         let alike = || template(unit.text);
         if self.found.wants(unit.terms, rank, alike) {
-            self.found.keep(Place {
+            self.found.keep(Candidate {
                 start: unit.start,
                 end: unit.start + unit.text.len() as u64,
                 terms: unit.terms,
@@ -283,9 +286,9 @@ impl Sample {
             return Ok(sample);
         }
         let matcher = Matcher::new(question, &[]);
-        let mut known = KnownWords::default();
+        let mut known = WordCache::default();
         let mut times = vec![0u64; question.needles.len()];
-        let mut found = Found::default();
+        let mut found = Candidates::default();
         let (mut bytes, mut lines) = (0u64, 0u64);
         for at in 0..SAMPLES {
             let start = view.bytes() / SAMPLES * at;

@@ -1,4 +1,4 @@
-//! What was typed about an agent?
+//! Command-line arguments of `spillgate agent`.
 
 use std::path::PathBuf;
 

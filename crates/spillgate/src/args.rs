@@ -1,4 +1,4 @@
-//! What was typed?
+//! Command-line arguments: the commands, common options, and most commands' own options.
 
 use std::path::PathBuf;
 
@@ -84,7 +84,7 @@ pub(crate) struct LimitArgs {
     pub(crate) detailed_recovery: bool,
 }
 
-/// Names the profiles that are built in.
+/// Returns the help text of `--profile`, which names the built-in profiles.
 fn profile_help() -> String {
     let names = Profile::BUILT_IN
         .map(|profile| profile.to_string())
@@ -96,7 +96,7 @@ fn profile_help() -> String {
 }
 
 impl LimitArgs {
-    /// The limits that the flags set.
+    /// Returns the limits that the flags set.
     pub(crate) fn rule(&self) -> Rule {
         Rule {
             max_tokens: self.max_tokens,
@@ -302,7 +302,7 @@ pub(crate) struct Extract {
 #[derive(Debug, Clone)]
 pub(crate) struct Models(pub(crate) Vec<Target>);
 
-/// Names that a shell can complete.
+/// Parses a tokenizer's name, which a shell can complete.
 fn tokenizer() -> impl TypedValueParser<Value = Tokenizer> {
     let names = ["o200k_base", "cl100k_base", "heuristic"];
     PossibleValuesParser::new(names)

@@ -1,4 +1,4 @@
-//! What was typed about clients' configurations?
+//! Command-line arguments of `wrap`, `unwrap` and `doctor`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What do the commands about clients' configurations share?
+//! Helpers of the commands that read and change clients' configurations.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -17,8 +17,8 @@ use crate::failure::{Failure, Fault};
 use crate::output::Output;
 use crate::settings::{directories, state_home};
 
-/// The records of what was wrapped: beside the store, which may be moved or
-/// emptied.
+/// Returns the records of what was wrapped. They are beside the store, because the store may be
+/// moved or emptied.
 pub(crate) fn records() -> Result<Records, Failure> {
     Ok(Records::new(state_home()?.join("spillgate-clients")))
 }
@@ -36,7 +36,7 @@ pub(crate) fn surroundings() -> Result<Surroundings, Failure> {
     })
 }
 
-/// The places that were asked for.
+/// Returns the server tables that the options select.
 pub(crate) fn asked(
     client: Client,
     which: &Which,
@@ -56,14 +56,14 @@ pub(crate) fn asked(
     Ok(all)
 }
 
-/// Each file once, in order.
+/// Returns each file once, in order.
 pub(crate) fn files(places: &[ServerTable]) -> Vec<PathBuf> {
     let mut seen = BTreeSet::new();
     let new = places.iter().filter(|place| seen.insert(&place.file));
     new.map(|place| place.file.clone()).collect()
 }
 
-/// No file was there.
+/// Reports that no configuration file was found.
 pub(crate) fn nothing_found(client: Client, files: &[PathBuf]) -> Failure {
     let looked: Vec<String> = files
         .iter()
@@ -90,7 +90,7 @@ pub(crate) fn nothing_found(client: Client, files: &[PathBuf]) -> Failure {
     Failure::new("no_config", Fault::Caller, message).hint(hint)
 }
 
-/// A file of the project in this directory that is there and was not looked at.
+/// Returns an existing file of the project in this directory that is not among `looked_at`.
 pub(crate) fn projects_file(client: Client, looked_at: &[PathBuf]) -> Option<PathBuf> {
     let places = places(client, &surroundings().ok()?);
     let projects = places
@@ -100,7 +100,7 @@ pub(crate) fn projects_file(client: Client, looked_at: &[PathBuf]) -> Option<Pat
     files.find(|file| file.is_file() && !looked_at.contains(file))
 }
 
-/// A name that was asked for must be somewhere.
+/// Checks that each server name in the options exists in some file.
 pub(crate) fn check_names(only: &[String], plans: &[Plan]) -> Result<(), ClientsError> {
     let known: BTreeSet<&str> = plans
         .iter()
@@ -115,11 +115,11 @@ pub(crate) fn check_names(only: &[String], plans: &[Plan]) -> Result<(), Clients
     })
 }
 
-/// How the gateway is started from a client's configuration.
+/// Returns how a client's configuration starts the gateway.
 pub(crate) fn gateway(client: Client, common: &Common, wrap: &Wrap) -> Result<Gateway, Failure> {
     let own = env::current_exe()?;
     let on_path = on_path("spillgate").filter(|found| same_file(found, &own));
-    // A program that is started from a desktop need not have the shell's PATH.
+    // A client that starts from a desktop may not have the shell's PATH.
     let program = match (on_path, client.is_desktop()) {
         (Some(_), false) => PathBuf::from("spillgate"),
         (Some(found), true) => found,
@@ -153,14 +153,14 @@ pub(crate) fn gateway(client: Client, common: &Common, wrap: &Wrap) -> Result<Ga
     })
 }
 
-/// The program that a shell would start.
+/// Returns the program that a shell would start for this name.
 pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     let found = env::split_paths(&path).map(|directory| directory.join(name));
     found.into_iter().find(|file| is_program(file))
 }
 
-/// Whether it is a file that may be executed.
+/// Whether `file` is a regular file that may be executed.
 pub(crate) fn is_program(file: &Path) -> bool {
     file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
 }
@@ -170,7 +170,7 @@ fn same_file(left: &Path, right: &Path) -> bool {
     real(left).is_some_and(|left| Some(left) == real(right))
 }
 
-/// Carries plans out, or shows what they would do; tells of it.
+/// Carries out plans, or shows what they would do; prints a report.
 pub(crate) fn carry_out(
     client: Client,
     plans: &[Plan],
@@ -199,7 +199,7 @@ pub(crate) fn carry_out(
         }
         let lines = lines(plan, dry_run);
         match dry_run {
-            // The diff alone is what can be applied.
+            // Standard output gets the diff alone, so that it can be applied.
             true => out.note(lines.trim_end()),
             false => text.push_str(&lines),
         }
@@ -257,7 +257,7 @@ fn line(one: &Outcome) -> String {
     };
     let why = why.or(one.note.as_ref());
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-    // Names are whatever a file says.
+    // The file may contain any name.
     let name = one.server.escape_debug();
     format!("  {state:<16}{name} ({}){why}\n", one.scope.name())
 }

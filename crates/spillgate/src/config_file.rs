@@ -59,7 +59,7 @@ impl Places {
         self.layers.root()
     }
 
-    /// ai-agent's names become ours.
+    /// ai-agent's names become ours (docs/configuration.md).
     fn use_our_names(&mut self) -> Result<(), Failure> {
         self.rename(&["toolOutput"], &[TOOL_OUTPUT])?;
         self.rename(&["toolResponseMaxBytes"], &["max_bytes"])?;

@@ -1,4 +1,4 @@
-//! What went wrong, whose fault it was and what to do.
+//! The error of a command: kind, message, fault and hint.
 
 use spillgate_untrusted::marked;
 use std::io;
@@ -18,12 +18,12 @@ use spillgate_transport::ConnectionError;
 use crate::args::Args;
 use crate::output::Output;
 
-/// Whose fault a failure is.
+/// Who is responsible for a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Who called can mend it.
+    /// The caller, who can correct the request.
     Caller,
-    /// A server that was talked to.
+    /// A server that was contacted.
     Upstream,
     /// This program, or the machine that it runs on.
     Us,
@@ -39,13 +39,13 @@ impl Fault {
     }
 }
 
-/// A command could not do what it was asked.
+/// The error of a command.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) kind: &'static str,
     pub(crate) message: String,
     pub(crate) fault: Fault,
-    /// What to do about it.
+    /// How to correct it.
     pub(crate) hint: String,
     pub(crate) code: u8,
 }
@@ -69,7 +69,7 @@ impl Failure {
         }
     }
 
-    /// The same with another message.
+    /// Returns a copy with another message.
     #[must_use]
     pub(crate) fn message(self, message: &str) -> Self {
         Self {
@@ -83,12 +83,12 @@ impl Failure {
         Self { code, ..self }
     }
 
-    /// What could not be done.
+    /// Returns the message: what could not be done.
     pub(crate) fn text(&self) -> &str {
         &self.message
     }
 
-    /// The `error` member of `--json` output.
+    /// Returns the `error` member of `--json` output.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         json!({
             "kind": self.kind,
@@ -98,7 +98,7 @@ impl Failure {
         })
     }
 
-    /// Prints it where it belongs; gives the exit code.
+    /// Prints the failure; returns the exit code.
     pub(crate) fn report(&self, out: &Output) -> u8 {
         if out.json {
             drop(out.object(&json!({"error": self.to_json()})));
@@ -112,7 +112,7 @@ impl Failure {
     }
 }
 
-/// A message may quote anything: marked, and bounded.
+/// Marks hidden characters in a message and limits its length, because it may quote any text.
 fn harmless(message: &str) -> String {
     const LONGEST: usize = 2000;
     let mut text: String = marked(message).chars().take(LONGEST).collect();
@@ -122,8 +122,8 @@ fn harmless(message: &str) -> String {
     text
 }
 
-/// Reports wrong usage, or the help that was asked for. `--json` holds for
-/// errors in the arguments too, so it is looked for among them.
+/// Reports wrong usage, or prints the help that was requested. Looks for `--json` in the raw
+/// arguments, because it applies to errors in the arguments, too.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         error.exit();
@@ -131,7 +131,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let json = std::env::args_os().any(|argument| argument == "--json");
     let text = error.render().to_string();
     let text = text.trim_start_matches("error: ");
-    // What it says of help, the hint says better.
+    // Our hint replaces clap's pointer to the help.
     let text = text.split("\n\nFor more information").next();
     let text = text.unwrap_or_default().trim_end();
     let message = match json {
@@ -147,7 +147,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(failure.report(&Output::new(json)))
 }
 
-/// Where to read on, by the command that was typed.
+/// Returns the hint for the command that was typed.
 fn how_it_is_used(error: &clap::Error) -> String {
     let commands = Args::command();
     let mut typed = std::env::args().skip(1);

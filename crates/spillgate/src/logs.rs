@@ -1,7 +1,7 @@
-//! What is said beside a command's output, and to whom?
+//! Sets up logs and traces.
 //!
-//! To standard error, as text or as JSON, as far as `SPILLGATE_LOG` asks for it;
-//! and the gateway's spans to a collector, if there is one. Never contents.
+//! Logs go to standard error, as text or JSON, at the levels that `SPILLGATE_LOG` selects. The
+//! gateway's spans go to a collector, if one is configured. Neither contains contents of messages.
 
 use std::io::IsTerminal;
 
@@ -14,13 +14,13 @@ use tracing_subscriber::{EnvFilter, Layer, Registry};
 use crate::failure::{Failure, Fault};
 use crate::traces::{Collector, Exporting};
 
-/// Which levels are written, as directives of `tracing`.
+/// Variable with the levels to log, as directives of `tracing`.
 const LEVELS: &str = "SPILLGATE_LOG";
 
-/// `text` or `json`.
+/// Variable with the format: `text` or `json`.
 const FORMAT: &str = "SPILLGATE_LOG_FORMAT";
 
-/// What others write on finer levels has codes, tokens, headers and bodies in it.
+/// Limits for other crates: their finer levels contain codes, tokens, headers and bodies.
 const DISCREET: [&str; 8] = [
     "rmcp=warn",
     "h2=warn",
@@ -32,14 +32,14 @@ const DISCREET: [&str; 8] = [
     "opentelemetry_otlp=warn",
 ];
 
-/// Writes to standard error what `SPILLGATE_LOG` asks for, else from `level` on.
+/// Logs to standard error what `SPILLGATE_LOG` selects, by default `level` and above.
 pub(crate) fn log_to_stderr(level: &str) {
     Registry::default().with(written(level, is_json())).init();
 }
 
-/// The same, and sends spans to the collector that the environment names. What
-/// comes back joins the gateway to clients' traces; it sends what is left when
-/// it is dropped.
+/// Logs as [`log_to_stderr`] does and exports spans to the collector that the environment names.
+/// The returned value joins the gateway to clients' traces and sends the remaining spans when it is
+/// dropped; `None` without a collector.
 pub(crate) fn log_and_trace(level: &str) -> Result<Option<Exporting>, Failure> {
     let Some(collector) = Collector::of_environment() else {
         log_to_stderr(level);
@@ -53,7 +53,7 @@ pub(crate) fn log_and_trace(level: &str) -> Result<Option<Exporting>, Failure> {
     Ok(Some(exporting))
 }
 
-/// An unknown format is no reason not to start, or to be silent.
+/// An unknown format must neither prevent the start nor silence the log: it means `text`.
 fn is_json() -> bool {
     std::env::var(FORMAT).is_ok_and(|format| format.eq_ignore_ascii_case("json"))
 }
@@ -75,7 +75,7 @@ where
     layer.with_ansi(is_terminal).with_filter(filter).boxed()
 }
 
-/// A failure of the collector's settings.
+/// Reports wrong settings of the collector.
 pub(crate) fn wrong(what: &str) -> Failure {
     let hint = "set OTEL_EXPORTER_OTLP_ENDPOINT to the address of a collector that takes \
                 OTLP over HTTP, such as http://localhost:4318, or unset it";

@@ -1,5 +1,5 @@
-//! `spillgate`: arguments → wiring. The only crate that reads the environment
-//! and prints.
+//! The `spillgate` binary. It parses arguments and wires up the crates; no other crate reads the
+//! environment or prints.
 
 mod agent_args;
 mod args;
@@ -59,16 +59,15 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// A write over the user's limit shall fail like one on a full disk, not end the
-/// process: with a handler in place it does. What we start gets the default
-/// back.
+/// Makes a write beyond the user's file size limit fail as on a full disk: without a handler
+/// SIGXFSZ would end the process. Child processes get the default action back.
 fn outlive_the_file_size_limit() {
     let seen = Arc::new(AtomicBool::new(false));
-    // Without it only the message is lost.
+    // A failure to register costs only the error message.
     drop(signal_hook::flag::register(SIGXFSZ, seen));
 }
 
-/// The table of contents: each command and what answers it.
+/// Runs a command. The match is the table of contents of the program.
 fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
     let looking = || App::for_looking(&args.common);
     let offloading = |limits| App::for_offloading(&args.common, limits);

@@ -4,14 +4,15 @@ use std::io;
 use std::thread::Builder;
 use std::time::Duration;
 
-/// How often free memory is given back. It takes some milliseconds, and what is used again has to be asked for again.
+/// How often free memory is returned to the system. A run takes some milliseconds, and memory that
+/// is needed again must be requested again.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(30);
 
-/// Sets the allocator up and has it give back what is free, now and then, until the process ends. To be called
-/// before other threads start: each would get an arena of its own.
+/// Configures the allocator and starts a thread that returns free memory until the process ends.
+/// Call it before other threads start: each would get an arena of its own.
 pub(crate) fn keep_little() -> io::Result<()> {
     if !allocator::set_up() {
-        return Ok(()); // another C library, which has nothing of this kind
+        return Ok(()); // another C library, which has no such settings
     }
     let work = || loop {
         std::thread::sleep(GIVE_BACK_EVERY);
@@ -26,24 +27,27 @@ pub(crate) fn keep_little() -> io::Result<()> {
 mod allocator {
     use libc::{M_ARENA_MAX, M_MMAP_THRESHOLD, c_int};
 
-    /// Arenas, of which glibc makes up to eight for each processor. What one has free another cannot use.
+    /// Number of arenas. glibc makes up to eight for each processor, and free memory of one cannot
+    /// be used by another.
     const ARENAS: c_int = 2;
 
-    /// Bytes from which on a block is mapped alone, and given back when it is freed. By default the bound rises to
-    /// the largest block that was freed, up to 32 MiB: after the first result of 16 MB such blocks lie among the small ones.
+    /// Size in bytes from which a block gets a mapping of its own, which is returned when the block
+    /// is freed. glibc's default threshold rises to the largest block freed so far, up to 32 MiB:
+    /// after the first result of 16 MB, such blocks would lie among the small ones.
     const MAPPED: c_int = 256 << 10;
 
-    /// Whether it could be.
+    /// Configures the allocator; returns whether it succeeded.
     pub(super) fn set_up() -> bool {
-        // SAFETY: takes two numbers, and its own lock.
+        // SAFETY: mallopt takes two numbers, and its own lock.
         unsafe {
             libc::mallopt(M_ARENA_MAX, ARENAS) == 1 && libc::mallopt(M_MMAP_THRESHOLD, MAPPED) == 1
         }
     }
 
-    /// Gives back whole pages that are free, in all arenas.
+    /// Returns free whole pages of all arenas to the system.
     pub(super) fn give_back() {
-        // SAFETY: takes a number, and the locks of the arenas; what is in use stays where it is.
+        // SAFETY: malloc_trim takes a number, and the locks of the arenas; it does not move blocks
+        // in use.
         let _ = unsafe { libc::malloc_trim(0) };
     }
 }
@@ -62,7 +66,7 @@ mod allocator {
 mod tests {
     use super::allocator;
 
-    /// MB that this process has resident.
+    /// Returns the resident memory of this process in MB.
     fn resident() -> usize {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,4 +1,4 @@
-//! Which model is meant by its name?
+//! Builds the models that settings and options name.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use spillgate_llm::{Catalogue, CatalogueError, ChatModel, Secrets, Target};
 use crate::failure::{Failure, Fault};
 use crate::settings::Settings;
 
-/// Keys are in the environment, or in files that the settings name.
+/// Reads keys from the environment, or from files that the settings name.
 #[derive(Debug)]
 pub(crate) struct Environment;
 
@@ -17,7 +17,7 @@ impl Secrets for Environment {
     }
 }
 
-/// The model that `targets` name, the first one first; none without a target.
+/// Returns the model of `targets`, which are tried in this order; `None` without a target.
 pub(crate) fn model(
     settings: &Settings,
     targets: &[Target],
@@ -29,8 +29,7 @@ pub(crate) fn model(
     model.map(Some).map_err(|error| wrong(settings, &error))
 }
 
-/// Checks what is configured of providers and models, but for the keys, which are read when
-/// a model is asked.
+/// Checks the configured providers and models. Keys are checked only when a model is called.
 pub(crate) fn check(settings: &Settings) -> Result<(), Failure> {
     let checked = catalogue(settings).check();
     checked.map_err(|error| {
@@ -51,7 +50,7 @@ fn catalogue(settings: &Settings) -> Catalogue {
     }
 }
 
-/// The key of the configuration that an error is about; empty for none.
+/// Returns the path of the configuration key that an error is about; empty if there is none.
 pub(crate) fn key(error: &CatalogueError) -> Vec<String> {
     use CatalogueError::{BaseUrl, Endpoint, KeyFile, KeyVariable, Limits, Missing, ModelName};
     let provider = |name: &String| vec!["providers".to_owned(), name.clone()];
@@ -67,10 +66,10 @@ pub(crate) fn key(error: &CatalogueError) -> Vec<String> {
     }
 }
 
-/// What is wrong, with its place in `spillgate.toml` if it has one.
+/// Reports an error, with its place in `spillgate.toml` if it has one.
 pub(crate) fn wrong(settings: &Settings, error: &CatalogueError) -> Failure {
     let key = key(error);
-    // What is built in stands in no file.
+    // Built-in values have no place in a file.
     let what = match settings.places.has(&key) {
         true => settings.places.told(&key, &error.to_string()),
         false => error.to_string(),

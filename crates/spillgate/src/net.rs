@@ -1,17 +1,17 @@
-//! How do requests to MCP servers leave this machine?
+//! HTTP clients and logins for MCP servers.
 
 use std::sync::Arc;
 
 use reqwest::{Client, Url};
-use spillgate_auth::{Keeper, Vault};
+use spillgate_auth::{TokenKeeper, Vault};
 use spillgate_http_client::{Certificates, is_loopback};
 use spillgate_transport::{Access, AccessTo, HttpServer, http_client};
 
 use crate::failure::{Failure, Fault};
 use crate::settings::login_directory;
 
-/// A client for the server at `url`: with the proxy that the environment names,
-/// but for servers on this machine, and the machine's certificates.
+/// Returns a client for the server at `url`. It uses the machine's certificates and the proxy that
+/// the environment names, but no proxy for servers on this machine.
 pub(crate) fn client(url: &Url) -> Result<Client, Failure> {
     // A server at an http: URL may have an authorization server at an https: one.
     let certificates = match url.scheme() {
@@ -30,8 +30,8 @@ fn failure(what: &str) -> Failure {
     Failure::new("http", Fault::Us, what)
 }
 
-/// What a person runs to log in. What stands behind `?` belongs to the address,
-/// but may be secret: then the server's name leads to it.
+/// Returns the command to log in at a server. A query is part of the URL but may be secret; the
+/// command then has a placeholder for the server's name.
 fn login_command(url: &Url) -> String {
     let server = match url.query() {
         None => spillgate_auth::origin_of(url.as_str()),
@@ -40,14 +40,14 @@ fn login_command(url: &Url) -> String {
     format!("spillgate auth {server}")
 }
 
-/// How servers are reached: a client, and the login that `spillgate auth` keeps.
+/// Returns how servers are reached: a client, and the login that `spillgate auth` keeps.
 pub(crate) fn access() -> Result<AccessTo, Failure> {
     let logins = login_directory()?;
     Ok(Arc::new(move |server: &HttpServer| {
         let url = Url::parse(&server.url).map_err(|error| format!("its url is wrong: {error}"))?;
         let client = client(&url).map_err(|failure| failure.text().to_owned())?;
         let command = login_command(&url);
-        let keeper = Keeper::new(Vault::new(&logins), &server.url, &command, client.clone());
+        let keeper = TokenKeeper::new(Vault::new(&logins), &server.url, &command, client.clone());
         Ok(Access {
             client,
             authority: Some(Arc::new(keeper)),

@@ -1,16 +1,16 @@
-//! How is something printed?
+//! Prints to standard output and standard error.
 
 use std::io::{self, IsTerminal, Write};
 
 use serde_json::Value;
 use spillgate_untrusted::marked;
 
-/// Standard output and standard error, the only way to either.
+/// Standard output and standard error. All printing goes through this type.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// `--json`: one object on standard output, lists one a line.
+    /// `--json`: one object on standard output; lists have one object a line.
     pub(crate) json: bool,
-    /// Whether a person is looking.
+    /// Whether standard output is a terminal.
     pub(crate) terminal: bool,
 }
 
@@ -22,14 +22,13 @@ impl Output {
         }
     }
 
-    /// One JSON object on a line.
+    /// Prints one JSON object on a line.
     pub(crate) fn object(&self, value: &Value) -> io::Result<()> {
         self.raw(format!("{value}\n").as_bytes())
     }
 
-    /// Text, ended with a newline on a terminal, where the prompt would else
-    /// stand behind it; byte for byte everywhere else. On a terminal what is hidden in it
-    /// is marked.
+    /// Prints a text byte for byte. On a terminal, hidden characters are marked and the text ends
+    /// with a newline, so that the prompt starts on a new line.
     pub(crate) fn text(&self, text: &str) -> io::Result<()> {
         match self.terminal {
             true => self.raw(marked(text).as_bytes())?,
@@ -41,13 +40,13 @@ impl Output {
         }
     }
 
-    /// Bytes as they are.
+    /// Prints bytes unchanged.
     pub(crate) fn raw(&self, bytes: &[u8]) -> io::Result<()> {
         self.with(|out| out.write_all(bytes))
     }
 
-    /// Lets `write` write to standard output. A reader that has gone is not an
-    /// error: it has read what it wanted.
+    /// Lets `write` write to standard output. A closed pipe is not an error: its reader has read
+    /// what it wanted.
     #[expect(clippy::unused_self, reason = "all printing goes through one value")]
     pub(crate) fn with(
         &self,
@@ -60,7 +59,7 @@ impl Output {
         }
     }
 
-    /// A line for the person on standard error. Never an error itself.
+    /// Prints a line for the user on standard error. Errors are ignored.
     #[expect(clippy::unused_self, reason = "all printing goes through one value")]
     pub(crate) fn note(&self, line: &str) {
         drop(writeln!(io::stderr(), "{line}"));

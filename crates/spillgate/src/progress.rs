@@ -1,11 +1,11 @@
-//! A sign of life while a long capture goes on.
+//! Progress indicators for long captures and extractions.
 
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use spillgate_extract::Watch;
 
-/// Shorter captures show nothing.
+/// A capture that is shorter shows nothing.
 const AFTER: Duration = Duration::from_millis(500);
 
 /// Shows how much was captured, on standard error and only on a terminal.
@@ -21,7 +21,7 @@ impl CaptureProgress {
         Self::of("captured")
     }
 
-    /// The same for bytes that are checked.
+    /// Shows how much was checked instead.
     pub(crate) fn checking() -> Self {
         Self::of("checked")
     }
@@ -34,7 +34,7 @@ impl CaptureProgress {
         }
     }
 
-    /// So many bytes are done.
+    /// Updates the number of bytes done.
     pub(crate) fn at(&mut self, bytes: u64) {
         let elapsed = self.started.elapsed();
         if elapsed < AFTER {
@@ -60,11 +60,11 @@ impl Drop for CaptureProgress {
     }
 }
 
-/// Between two pictures of what moves.
+/// Time between two frames of the spinner.
 const TICK: Duration = Duration::from_millis(120);
 
-/// Shows how far an extraction has come and for how long, on standard error and only
-/// on a terminal. It moves by itself: one step of a model can take minutes.
+/// Shows the step and the duration of an extraction, on standard error and only on a terminal. The
+/// spinner moves by itself, because one step of a model can take minutes.
 #[derive(Debug)]
 pub(crate) struct ExtractProgress {
     bar: ProgressBar,
@@ -80,7 +80,7 @@ impl ExtractProgress {
         Self { bar }
     }
 
-    /// It is over, one way or another.
+    /// Removes the indicator, however the extraction ended.
     pub(crate) fn end(&self) {
         self.bar.finish_and_clear();
     }

@@ -1,4 +1,4 @@
-//! Sizes and times as people write them (`"10 GiB"`, `"30d"`), parsed when the settings are read.
+//! Sizes and times as users write them (`"10 GiB"`, `"30d"`), parsed when the settings are read.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl TryFrom<Written> for Size {
             .parse()
             .map_err(|_| format!("{written:?} is not a number of bytes"))?;
         let bytes = Some(size.as_u64()).filter(|&bytes| bytes > 0);
-        // 0 is no limit; half a byte is not meant to be that.
+        // 0 means no limit; less than one byte is not meant to be that.
         if bytes.is_none() && written.contains(|c| matches!(c, '1'..='9')) {
             return Err(format!("{written:?} is less than one byte"));
         }

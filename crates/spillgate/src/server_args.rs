@@ -1,4 +1,4 @@
-//! What was typed about servers?
+//! Command-line arguments of `mcp` and `auth`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -7,7 +7,7 @@ use clap::ValueHint;
 use crate::args::LimitArgs;
 use crate::cmd::mcp::LookupsIn;
 
-/// A server that is reached by HTTP, however its address is given.
+/// Group of the options that give the URL of a server behind HTTP.
 const REMOTE: &str = "remote";
 const SERVERS: &str = "Servers";
 const SERVING: &str = "Serving by HTTP";
@@ -98,14 +98,13 @@ the client's configuration. docs/gateway.md, docs/servers.md and docs/http.md ha
 /// Where to listen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Listen {
-    /// Where the configuration says.
+    /// At the address that the configuration sets.
     AsConfigured,
-    /// There.
+    /// At this address.
     At(SocketAddr),
 }
 
-/// An address to listen on: also a port alone, and `localhost`, both of which
-/// are this machine's own.
+/// Parses an address to listen on. A port alone and `localhost` mean this machine.
 fn listen_address(text: &str) -> Result<Listen, String> {
     if text.is_empty() {
         return Ok(Listen::AsConfigured);

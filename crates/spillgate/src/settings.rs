@@ -8,7 +8,7 @@ use std::time::Duration;
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 use spillgate_gateway::{ListTools, Prefix, Several};
-use spillgate_http_server::FrontSettings;
+use spillgate_http_server::HttpServerSettings;
 use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_offload::{ByReference, Policy, Rule, TemplateError, Templates, with_limits};
 use spillgate_store::{ArtifactStore, Notes, Space, SyncWhen, Upkeep};
@@ -97,7 +97,7 @@ pub(crate) struct Settings {
     pub(crate) models: BTreeMap<String, ModelConfig>,
     /// The HTTP front of `mcp --http`.
     #[serde(default)]
-    pub(crate) http: FrontSettings,
+    pub(crate) http: HttpServerSettings,
     /// The guarded tools.
     #[serde(default)]
     pub(crate) guarded: GuardedSettings,

@@ -1,4 +1,4 @@
-//! What was typed about the guarded tools?
+//! Command-line arguments of `spillgate tools`.
 
 use std::path::PathBuf;
 

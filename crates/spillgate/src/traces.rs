@@ -1,7 +1,7 @@
-//! Where do the gateway's spans go, and how do they join a client's trace?
+//! Exports the gateway's spans and joins them to clients' traces.
 //!
-//! To a collector, by OTLP over HTTP with protobuf, if the standard variables of
-//! OpenTelemetry name one. They are sent in batches by a thread of their own.
+//! Spans go to a collector by OTLP over HTTP with protobuf, if the standard variables of
+//! OpenTelemetry name one. A thread of its own sends them in batches.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use parking_lot::Mutex;
-use spillgate_upstream::{LOG_TARGET, Traces};
+use spillgate_upstream::{LOG_TARGET, TracePropagator};
 use tracing::{Span, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 use tracing_subscriber::Layer;
@@ -27,16 +27,15 @@ use crate::failure::Failure;
 use crate::logs::wrong;
 use crate::net;
 
-/// The collector of all signals; its path is one below it.
+/// Variable with the collector of all signals; the path of traces is appended.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-/// The collector of traces, with its path.
+/// Variable with the collector of traces, including its path.
 const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
-/// Switches all of it off.
+/// Variable that switches off all exports.
 const DISABLED: &str = "OTEL_SDK_DISABLED";
 const SERVICE: &str = "OTEL_SERVICE_NAME";
 
-/// How long a collector may take for a batch: as long as OpenTelemetry waits at
-/// the end.
+/// How long a collector may take for a batch: as long as OpenTelemetry waits at shutdown.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where spans are sent.
@@ -47,7 +46,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// The one that the environment names.
+    /// Returns the collector that the environment names, if it names one.
     pub(crate) fn of_environment() -> Option<Self> {
         Self::of(&|name| std::env::var(name).ok())
     }
@@ -68,7 +67,7 @@ impl Collector {
     }
 }
 
-/// Sends spans, until it is dropped.
+/// Exports spans until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Exporting {
     provider: SdkTracerProvider,
@@ -96,8 +95,8 @@ impl Exporting {
         Ok(Self { provider })
     }
 
-    /// What takes the gateway's spans; events are no part of them, for logs have
-    /// their own place.
+    /// Returns the layer that collects the gateway's spans. It ignores events, which belong to the
+    /// log.
     pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
@@ -117,8 +116,8 @@ impl Exporting {
 
 impl Drop for Exporting {
     fn drop(&mut self) {
-        // A collector that is down must not keep the gateway from its end: the
-        // provider waits for seconds only.
+        // A collector that is down must not delay the gateway's end: the provider waits for a few
+        // seconds only.
         if let Err(error) = self.provider.shutdown() {
             tracing::debug!(%error, "the last spans could not be sent");
         }
@@ -129,11 +128,11 @@ impl Drop for Exporting {
 #[derive(Debug, Default)]
 pub(crate) struct Joined(TraceContextPropagator);
 
-impl Traces for Joined {
+impl TracePropagator for Joined {
     fn join(&self, span: &Span, client: &[(String, String)]) {
         let said: HashMap<String, String> = client.iter().cloned().collect();
         let context = self.0.extract_with_context(&Context::new(), &said);
-        // A span that nobody takes has no parent.
+        // A span that no layer collects cannot have a parent.
         drop(span.set_parent(context));
     }
 
@@ -145,7 +144,7 @@ impl Traces for Joined {
     }
 }
 
-/// Sends requests from the thread of the batches, on which no runtime is.
+/// Sends requests from the batch thread, which has no runtime of its own.
 struct Poster {
     client: reqwest::Client,
     runtime: Mutex<tokio::runtime::Runtime>,

@@ -1,4 +1,4 @@
-//! Settings in, working parts out.
+//! Builds the working parts of a command from its settings.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::layers::{client_file, config_file};
 use crate::models;
 use crate::settings::Settings;
 
-/// Tokens of a page on the command line unless set: enough that an ordinary
-/// page is within it by its bytes alone and no tokenizer has to be loaded.
+/// Default budget of a page on the command line, in tokens. It is large enough that the size in
+/// bytes alone proves that an ordinary page fits, so no tokenizer has to be loaded.
 pub(crate) const COMMAND_LINE_PAGE: u64 = 10_000;
 
-/// Tokens of a page in the gateway unless set: some 10,000 bytes, which every
-/// client passes on whole (deps.md).
+/// Default budget of a page in the gateway, in tokens: some 10,000 bytes, which every client passes
+/// on whole (docs/spec/limits.md, "What clients take").
 pub(crate) const GATEWAY_PAGE: u64 = 2500;
 
 /// The working parts of a command.
@@ -35,22 +35,21 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// The parts for looking into what is stored.
+    /// Builds the parts for commands that look into what is stored.
     pub(crate) fn for_looking(common: &Common) -> Result<Self, Failure> {
         let settings = Settings::load(common, &LimitArgs::default())?;
         Self::build(common, settings, Policy::default(), false)
     }
 
-    /// The parts for offloading, by these arguments and the settings beneath
-    /// them.
+    /// Builds the parts for commands that store, with these arguments over the settings.
     pub(crate) fn for_offloading(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let settings = Settings::load(common, limits)?;
         let policy = settings.policy(limits)?;
         Self::build(common, settings, policy, false)
     }
 
-    /// The same for a process that serves: its clients wait for each result, so it
-    /// may be brought to the disk afterwards, and room for it is made beside.
+    /// Builds the parts for a process that serves. Its clients wait for each result, so a result
+    /// may be synced to disk afterwards, and a thread of its own evicts artifacts to make room.
     pub(crate) fn for_gateway(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let settings = Settings::load(common, limits)?;
         let policy = settings.policy(limits)?;
@@ -101,7 +100,7 @@ impl App {
         })
     }
 
-    /// The budget of a page on the command line.
+    /// Returns the budget of a page on the command line.
     pub(crate) fn page(&self, asked: Option<u64>) -> TokenBudget {
         let asked = asked.filter(|&tokens| tokens > 0);
         TokenBudget::new(
@@ -111,35 +110,34 @@ impl App {
         )
     }
 
-    /// The budget of a page in the gateway.
+    /// Returns the budget of a page in the gateway.
     pub(crate) fn gateway_page(&self) -> TokenBudget {
         TokenBudget::new(self.settings.page_tokens.unwrap_or(GATEWAY_PAGE))
     }
 
-    /// The model that these targets name, the first one first; none without a
-    /// target.
+    /// Returns the model of these targets, which are tried in this order; `None` without a target.
     pub(crate) fn model(&self, targets: &[Target]) -> Result<Option<Arc<dyn ChatModel>>, Failure> {
         models::model(&self.settings, targets)
     }
 
-    /// The files that the configuration is read from.
+    /// Returns the files that the configuration is read from.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let ours = config_file(&self.common).ok().flatten();
         ours.into_iter().chain(self.client_file()).collect()
     }
 
-    /// A client's list of servers that was named as the configuration.
+    /// Returns the client's list of servers that was given as the configuration.
     pub(crate) fn client_file(&self) -> Option<PathBuf> {
         client_file(&self.common)
     }
 
-    /// The option that leads to the same store in another command.
+    /// Returns the options that select the same store in another command.
     pub(crate) fn store_option(&self) -> String {
         store_option(&self.common)
     }
 
-    /// Lets go what is over the quota, and every few minutes what is too old and what
-    /// killed writers left. Never an error: what was asked is done.
+    /// Removes artifacts over the quota and, every few minutes, those that are too old and what
+    /// killed writers left. Errors are only logged: the command itself has succeeded.
     pub(crate) fn tidy(&self, stored: Option<&Receipt>) {
         let spared = stored.map(Receipt::handle);
         let kept = self.store.keep_up(&self.upkeep, spared, SystemClock.now());
@@ -148,8 +146,8 @@ impl App {
         }
     }
 
-    /// Removes what killed writers left. A gateway does so when it starts: whoever
-    /// was killed is mostly started again soon.
+    /// Removes what killed writers left. A gateway does so at its start, because a killed gateway
+    /// is usually restarted soon.
     pub(crate) fn clear_leftovers(&self) {
         if let Err(error) = self.store.remove_leftovers(self.upkeep.idle) {
             tracing::warn!(%error, "leftovers could not be removed");
@@ -157,7 +155,7 @@ impl App {
     }
 }
 
-/// The options as they are typed in a shell.
+/// Formats the options as they are typed in a shell.
 fn store_option(common: &Common) -> String {
     let shared = if common.shared_store {
         " --shared-store"

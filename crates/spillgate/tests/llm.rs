@@ -1,13 +1,14 @@
-//! Do `spillgate extract` and `spillgate agent` keep to their protocol with a real language model?
+//! `spillgate extract` and `spillgate agent` with a real language model.
 //!
-//! `cargo xtask test-llm` installs a small one, serves it and runs these. What such a model answers
-//! is often wrong, so nothing here is about that: only about the form of an answer, what is said of
-//! how it was made, and that what it cites is there.
+//! `cargo xtask test-llm` installs a small model, serves it and runs these tests. The answers of
+//! such a model are often wrong, so the tests do not judge them. They check the protocol: the form
+//! of an answer, what it says about how it was made, and that what it cites exists.
 //!
-//! The server has doors. Behind the first the model writes as it likes, and often not in the form
-//! that it was asked for: extraction may then fall back, and has to say so. Behind the second, `held`,
-//! a grammar holds it to the form, as providers do: there extraction has to come to its end. Behind the
-//! third, `sure`, it may not say that there is nothing: then there are answers to put together.
+//! The server offers the model at three URLs, one for each [`ReplyForm`]. `Free`: the model writes
+//! as it likes, often not in the form that it was asked for. An extraction may then fall back, and
+//! has to say so. `Held`: a grammar holds the model to the form, as providers do, so every
+//! extraction has to finish. `Sure`: in addition the model may not answer that there is nothing, so
+//! that there are answers to combine.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -22,7 +23,7 @@ mod servers;
 
 use lab::{Lab, ReplyForm, Text};
 
-/// What is asked; a word of it is in one line of the text.
+/// The question; one of its words is in a line of the text.
 const QUESTION: &str = "Which error code does the ERROR line have?";
 
 #[test]

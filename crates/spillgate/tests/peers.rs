@@ -1,9 +1,9 @@
-//! Real MCP clients and servers, none of them ours, on both sides of the gateway.
+//! The gateway between real MCP clients and servers that are not ours.
 //!
-//! The Python `mcp` package and the inspector's command line are the clients; server-filesystem,
-//! server-everything and a deliberately bad server are upstream. `cargo xtask peers` installs them.
-//! The scenarios are the Python drivers in `tests/peers/`; each prints a verdict, and a test here
-//! asserts on it: every check is green, and the checks that matter were made at all.
+//! The clients are the Python `mcp` package and the inspector's command line; the upstream servers
+//! are server-filesystem, server-everything and a deliberately bad server. `cargo xtask peers`
+//! installs them. The scenarios are the Python drivers in `tests/peers/`. Each prints a verdict,
+//! and a test here asserts that every check passed and that the checks that matter were made.
 
 #[path = "peers/agent.rs"]
 mod agent;
@@ -17,7 +17,8 @@ use std::process::Command;
 use lab::{GATEWAY, Lab};
 use serde_json::{Value, json};
 
-/// What hosts cut or divert is longer than this: SPEC 4.1.
+/// Longest preview in bytes: clients cut or divert longer results (docs/spec/limits.md, "What
+/// clients take").
 const PREVIEW_BYTES_MAX: usize = 10_000;
 
 #[test]
@@ -178,7 +179,7 @@ fn the_clients_of_the_sdks_find_again_what_was_stored() {
         "our tools last",
         "a small result",
         "journal: a preview",
-        // Each of them validates it against the tool's output schema.
+        // Each client validates it against the tool's output schema.
         "rows: a preview",
         "grep finds the needle",
         "read gives the line",
@@ -210,7 +211,7 @@ fn the_data_of_fastmcps_own_client_is_the_same_through_the_gateway() {
     verdict.shows(&names.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
-/// Where client, gateway and server are, each on standard streams or over HTTP.
+/// The transports on both sides of the gateway.
 const SIDES: [&str; 4] = [
     "stdio client, stdio server",
     "stdio client, http server",
@@ -218,7 +219,8 @@ const SIDES: [&str; 4] = [
     "http client, http server",
 ];
 
-/// A driver of clients of the one generation before servers of the other: these checks on each way.
+/// Runs a driver with clients of one generation and servers of the other, and expects these checks
+/// for each pair of transports.
 fn bridged(driver: &str, only: &str, bridge: &str, checks: &[&str]) {
     let lab = Lab::new(&format!("{driver}-{only}"));
     let verdict = lab.drive_with(driver, &["--only", only], &[]);
@@ -323,13 +325,13 @@ fn every_reply_of_mcp_server_git_is_the_servers_own() {
     replay("git");
 }
 
-/// Needs a browser; `cargo xtask test` leaves it out where there is none, and says so.
+/// Needs a browser; without one, `cargo xtask test` skips it and says so.
 #[test]
 fn every_reply_of_playwright_is_the_servers_own() {
     replay("playwright");
 }
 
-/// Where nothing becomes a link, greetings and lists of resources are the server's own, too.
+/// Where nothing becomes a link, the greetings and resource lists are also the server's own.
 #[test]
 fn without_links_greetings_are_the_servers_own_too() {
     let options = ["--only", "filesystem", "--no-links"];
@@ -337,7 +339,7 @@ fn without_links_greetings_are_the_servers_own_too() {
     verdict.shows(&["there are sessions", "some replies were too large"]);
 }
 
-/// The corpus of one server, with and without the gateway.
+/// Replays the corpus of one server with and without the gateway.
 fn replay(server: &str) {
     let lab = Lab::new(&format!("replay-{server}"));
     let verdict = lab.drive_with("replay", &["--only", server], &[]);
@@ -348,9 +350,9 @@ fn replay(server: &str) {
     ]);
 }
 
-/// What only the inspector needs.
+/// Helpers for the inspector.
 impl Lab {
-    /// The inspector's configuration: server-filesystem behind the gateway. A configuration,
+    /// Writes the inspector's configuration: server-filesystem behind the gateway. It is a file
     /// because the inspector's own command line swallows the `--` before the server's command.
     fn inspector_config(&self) -> PathBuf {
         let mut arguments = vec!["mcp".to_owned(), "--".to_owned()];
@@ -366,7 +368,7 @@ impl Lab {
         path
     }
 
-    /// Runs the inspector's command line and gives the JSON that it prints.
+    /// Runs the inspector's command line and returns the JSON that it prints.
     fn inspect(&self, config: &Path, arguments: &[&str]) -> Value {
         let inspector = self.node_server("mcp-inspector");
         let mut command = Command::new(&inspector[0]);
@@ -375,7 +377,7 @@ impl Lab {
             .args(["--cli", "--server", "files", "--config"])
             .arg(config)
             .args(arguments)
-            // It keeps files in the home directory otherwise, and asks the keychain.
+            // Otherwise the inspector keeps files in the home directory and queries the keychain.
             .env("HOME", &self.work)
             .env("MCP_INSPECTOR_SECRET_STORE", "memory");
         let stdout = self.finish(&mut command);
@@ -383,7 +385,7 @@ impl Lab {
             .unwrap_or_else(|error| panic!("no JSON ({error}): {stdout}\n{}", self.stderr()))
     }
 
-    /// A text file of five megabytes.
+    /// Writes a text file of 5 MB.
     fn big_file(&self) -> PathBuf {
         let path = self.work.join("big.log");
         let line = "12:00:00 GET /items/4711 200 in 3 ms by worker 17\n";

@@ -1,5 +1,4 @@
-//! The rules of the house, kept by a test so that nobody has to remember them
-//! (CONTRIBUTING.md says why each is there).
+//! Tests of the project's rules. CONTRIBUTING.md explains each of them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -11,18 +10,18 @@ use serde_json::Value;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-/// A source file may have so many lines that are not tests.
+/// Most lines of a source file, without its tests.
 const MOST_LINES: usize = 500;
-/// Nine in ten keep to this.
+/// Nine in ten files are not longer than this many lines.
 const USUAL_LINES: usize = 400;
-/// A function, from its signature to its closing brace.
+/// Most lines of a function, from its signature to its closing brace.
 const MOST_FUNCTION_LINES: usize = 60;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What dependencies are held to.
+/// The rules for dependencies.
 fn deny() -> toml_edit::DocumentMut {
     let text = std::fs::read_to_string(root().join("deny.toml")).unwrap();
     text.parse().unwrap()
@@ -43,27 +42,32 @@ fn metadata(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// All Rust files of the workspace, by their path from its root.
+/// All Rust files of the workspace, by path from its root.
 fn sources() -> BTreeMap<String, String> {
-    let mut sources = BTreeMap::new();
-    let mut directories = vec![
-        root().join("crates"),
-        root().join("xtask"),
-        root().join("benches"),
-    ];
+    let sources = files(&["crates", "xtask", "benches"], "rs");
+    assert!(sources.len() > 50, "the sources are somewhere else now");
+    sources
+}
+
+/// Returns the files with this extension in and below these directories, by path from the root.
+fn files(below: &[&str], ending: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut directories: Vec<PathBuf> = below.iter().map(|one| root().join(one)).collect();
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 directories.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == ending)
+            {
                 let name = path.strip_prefix(root()).unwrap().display().to_string();
-                sources.insert(name, std::fs::read_to_string(&path).unwrap());
+                found.insert(name, std::fs::read_to_string(&path).unwrap());
             }
         }
     }
-    assert!(sources.len() > 50, "the sources are somewhere else now");
-    sources
+    found
 }
 
 fn is_test_file(name: &str) -> bool {
@@ -83,7 +87,7 @@ fn crates_keep_to_their_floors() {
     let mut wrong = Vec::new();
     for package in packages {
         let of = name(package);
-        // What only tests depend on has no floor.
+        // A crate that only tests depend on has no floor.
         let Some(&own) = floors.get(&of) else {
             if of != "spillgate-testkit" {
                 wrong.push(format!("{of} says no `package.metadata.spillgate.floor`"));
@@ -114,7 +118,7 @@ fn dependencies_have_licences_that_ours_allow() {
         .unwrap()
     {
         let licence = package["license"].as_str().unwrap_or("none");
-        // One of the alternatives must be allowed, with all of its parts.
+        // At least one alternative must be allowed with all of its parts.
         let fits = licence.replace('/', " OR ").split(" OR ").any(|one| {
             let one = one.trim_matches(['(', ')', ' ']);
             one.split(" AND ")
@@ -153,7 +157,7 @@ fn a_second_version_of_a_package_has_its_reason() {
         versions.pop();
         versions.into_iter().map(move |one| format!("{name}@{one}"))
     });
-    // An entry that nothing needs any more goes.
+    // An entry must go when no dependency needs it any more.
     assert_eq!(older.collect::<BTreeSet<_>>(), skipped);
 }
 
@@ -210,7 +214,7 @@ fn functions_are_short_and_nothing_is_put_off() {
 
 #[test]
 fn the_protocol_is_spelled_in_one_crate() {
-    // Codes of JSON-RPC, and those that MCP gives a meaning.
+    // The error codes of JSON-RPC and those that MCP defines.
     let codes = [
         "2700", "2600", "2601", "2602", "2603", "2000", "2001", "2002",
     ];
@@ -237,7 +241,7 @@ fn the_protocol_is_spelled_in_one_crate() {
 
 #[test]
 fn a_public_name_means_one_thing() {
-    // What everybody expects a crate of its kind to have.
+    // Names that a crate of its kind usually has.
     const COMMON: [&str; 3] = ["Client", "Config", "Error"];
     let mut crates: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (name, text) in sources() {
@@ -291,11 +295,187 @@ fn public_errors_are_types() {
     assert_eq!(wrong, [""; 0], "`Result<_, String>` in a public item");
 }
 
-/// Public functions with a `Result<_, String>`.
+#[test]
+fn what_is_cited_is_in_the_tree() {
+    let pages = pages();
+    let records: BTreeSet<&str> = pages
+        .keys()
+        .filter_map(|name| name.strip_prefix("docs/decisions/")?.get(..4))
+        .collect();
+    let mut wrong = Vec::new();
+    for (name, prose) in prose(&pages) {
+        let lower = prose.to_lowercase();
+        let outside = ["seed 0", "seeds 0"]
+            .into_iter()
+            .any(|it| lower.contains(it));
+        if outside || numbers_after(&prose, "SPEC ").next().is_some() {
+            wrong.push(format!("{name}: cites a document that is not in the tree"));
+        }
+        let missing = numbers_after(&prose, "ADR ")
+            .filter(|number| !records.contains(&*format!("{number:0>4}")));
+        wrong.extend(missing.map(|number| format!("{name}: there is no ADR {number}")));
+        for citation in citations(&prose) {
+            let path = match pages.contains_key(&name) {
+                true => beside(&name, citation.path, &pages),
+                false => citation.path.to_owned(),
+            };
+            let Some(page) = pages.get(&path) else {
+                wrong.push(format!(
+                    "{name}: there is no {} from the root",
+                    citation.path
+                ));
+                continue;
+            };
+            let headings: Vec<String> = headings(page).collect();
+            let has = |section: &str| headings.iter().any(|heading| heading == section);
+            if citation.section.is_some_and(|section| !has(section)) {
+                wrong.push(format!(
+                    "{name}: {path} has no \"{}\"",
+                    citation.section.unwrap()
+                ));
+            }
+            let is_slug = |slug: &str| headings.iter().any(|heading| slug_of(heading) == slug);
+            if citation.slug.is_some_and(|slug| !is_slug(slug)) {
+                wrong.push(format!("{name}: {path} has no #{}", citation.slug.unwrap()));
+            }
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
+/// The documents of the project, by path from the root.
+fn pages() -> BTreeMap<String, String> {
+    let mut pages = files(&["docs", "crates", "xtask", "benches"], "md");
+    for entry in std::fs::read_dir(root()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            let name = path.file_name().unwrap().display().to_string();
+            pages.insert(name, std::fs::read_to_string(&path).unwrap());
+        }
+    }
+    pages
+}
+
+/// Returns what is written for readers: documents without their code, and the comments of programs.
+/// Line breaks become spaces, so that a sentence is in one piece.
+fn prose(pages: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut prose: BTreeMap<String, String> = pages
+        .iter()
+        .map(|(name, page)| (name.clone(), without_code(page)))
+        .collect();
+    for (ending, mark) in [("rs", "//"), ("mjs", "//"), ("py", "#"), ("toml", "#")] {
+        let all = files(&["crates", "xtask", "benches"], ending);
+        let comments = all.into_iter().map(|(name, text)| {
+            let lines = text
+                .lines()
+                .map(|line| match line.trim_start().strip_prefix(mark) {
+                    Some(comment) => comment.trim_start_matches(['/', '!']).trim(),
+                    None => line
+                        .split_once(&format!(" {mark} "))
+                        .map_or("\n", |(_, it)| it),
+                });
+            (name, lines.collect::<Vec<_>>().join(" "))
+        });
+        prose.extend(comments);
+    }
+    prose
+}
+
+/// Returns the lines of a document that are not code, joined.
+fn without_code(page: &str) -> String {
+    let mut is_code = false;
+    let lines = page.lines().filter(|line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    });
+    lines.map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the headings of a document, without the backticks of code.
+fn headings(page: &str) -> impl Iterator<Item = String> {
+    let mut is_code = false;
+    page.lines().filter_map(move |line| {
+        is_code ^= line.trim_start().starts_with("```");
+        let heading = line.trim_start_matches('#');
+        let is_heading = !is_code && line.len() > heading.len() && heading.starts_with(' ');
+        is_heading.then(|| heading.trim().replace('`', ""))
+    })
+}
+
+/// Returns the anchor that links use for a heading.
+fn slug_of(heading: &str) -> String {
+    let kept = heading.to_lowercase().replace(' ', "-");
+    kept.replace(|c: char| !c.is_alphanumeric() && !"-_".contains(c), "")
+}
+
+/// A citation of a document: `path, "section"` or `path#slug`.
+struct Citation<'a> {
+    path: &'a str,
+    section: Option<&'a str>,
+    slug: Option<&'a str>,
+}
+
+fn citations(prose: &str) -> impl Iterator<Item = Citation<'_>> {
+    let is_path = |c: char| c.is_alphanumeric() || "_./-".contains(c);
+    prose.match_indices(".md").filter_map(move |(at, ending)| {
+        let (before, rest) = prose.split_at(at + ending.len());
+        let path = &before[before.trim_end_matches(is_path).len()..];
+        let stem = path.strip_suffix(ending)?;
+        // Skips patterns of names, other extensions and URLs.
+        let is_name = stem.ends_with(|c: char| c.is_alphanumeric()) && !path.starts_with("//");
+        if !is_name || rest.starts_with(|c: char| c.is_alphanumeric()) {
+            return None;
+        }
+        let quoted = rest.trim_start_matches(['`', ')']).strip_prefix(',');
+        let quoted = quoted.and_then(|rest| rest.trim_start().strip_prefix('"'));
+        let slug = rest
+            .strip_prefix('#')
+            .and_then(|rest| rest.split(')').next());
+        Some(Citation {
+            path,
+            section: quoted.and_then(|rest| rest.split('"').next()),
+            slug,
+        })
+    })
+}
+
+/// Resolves a path that is relative to the root or to the citing document's directory.
+fn beside(name: &str, path: &str, pages: &BTreeMap<String, String>) -> String {
+    let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let mut parts: Vec<&str> = directory
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .collect();
+    for part in path.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let there = parts.join("/");
+    match pages.contains_key(&there) {
+        true => there,
+        false => path.to_owned(),
+    }
+}
+
+/// Returns the numbers that follow a word.
+fn numbers_after<'a>(prose: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
+    prose.match_indices(word).filter_map(move |(at, _)| {
+        let rest = &prose[at + word.len()..];
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        (end > 0).then(|| &rest[..end])
+    })
+}
+
+/// Collects public functions that return a `Result<_, String>`.
 #[derive(Default)]
 struct TextErrors {
     of: Vec<String>,
-    /// Whether the signature at hand has one.
+    /// Whether the current signature has one.
     found: bool,
 }
 
@@ -338,7 +518,7 @@ impl<'ast> Visit<'ast> for TextErrors {
     }
 }
 
-/// The lines of a file that are not compiled for tests only.
+/// Returns the lines of a file that are not compiled for tests only.
 fn without_tests(text: &str) -> String {
     let file = syn::parse_file(text).unwrap();
     let modules = file.items.iter().filter_map(|item| match item {
@@ -358,7 +538,7 @@ fn is_cfg_test(attribute: &syn::Attribute) -> bool {
     attribute.path().is_ident("cfg") && meta.is_ok_and(|list| list.tokens.to_string() == "test")
 }
 
-/// Lengths of functions and methods.
+/// The lengths of functions and methods.
 #[derive(Default)]
 struct Functions {
     lines: Vec<(String, usize)>,

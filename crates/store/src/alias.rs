@@ -1,8 +1,8 @@
-//! Under which name can other programs open the text?
+//! Links by which other programs can open an artifact's text.
 //!
-//! The funnel (seed 003) tells a model the path of a file that `jq` and `grep`
-//! can work on. That file is a link to the stored text, in the same directory:
-//! no byte is written twice. The store itself never follows it.
+//! The `funnel` profile tells a model the path of a file that `jq` and `grep` can work on. That
+//! file is a symbolic link to the stored text in the same directory, so no byte is stored twice.
+//! The store itself never follows it.
 
 use std::fs;
 use std::io;
@@ -15,8 +15,8 @@ use crate::StoreError;
 use crate::draft::DRAFT_PREFIX;
 use crate::files::Paths;
 
-/// Makes the name that `facts` asks for, if any. One that is taken leads to the
-/// same text (its hash is part of it) and passes to the newer artifact.
+/// Creates the link that `facts` names, if any. A name that is taken already leads to the same
+/// text, because the text's hash is part of it; the link then passes to the newer artifact.
 pub(crate) fn link(directory: &Path, paths: &Paths, facts: &Facts) -> Result<(), StoreError> {
     let Some(name) = &facts.file_name else {
         return Ok(());
@@ -31,7 +31,7 @@ pub(crate) fn link(directory: &Path, paths: &Paths, facts: &Facts) -> Result<(),
         })
 }
 
-/// Takes the name away, unless it belongs to another artifact by now.
+/// Removes the link, unless it belongs to another artifact by now.
 pub(crate) fn unlink(directory: &Path, paths: &Paths, facts: &Facts) {
     if let Some(name) = &facts.file_name {
         let path = directory.join(name.as_str());
@@ -41,7 +41,7 @@ pub(crate) fn unlink(directory: &Path, paths: &Paths, facts: &Facts) {
     }
 }
 
-/// Whether a name leads nowhere: its writer was killed before the manifest.
+/// Whether a link leads nowhere because its writer was killed before the manifest was in place.
 pub(crate) fn is_dangling(directory: &Path, name: &str) -> bool {
     let path = directory.join(name);
     let is_gone = |to: PathBuf| {
@@ -51,8 +51,7 @@ pub(crate) fn is_dangling(directory: &Path, name: &str) -> bool {
     name.parse::<FileName>().is_ok() && fs::read_link(path).is_ok_and(is_gone)
 }
 
-/// The file that holds the text: the raw bytes where they are text, otherwise
-/// the view.
+/// The file that holds the text: the raw bytes if they are text, otherwise the view.
 fn target(paths: &Paths, facts: &Facts) -> PathBuf {
     let is_text = facts.form == RawForm::Plain && !facts.view.is_raw;
     let text = if is_text { &paths.raw } else { &paths.view };

@@ -1,5 +1,5 @@
-//! Checks that a store's directory can be used: that nobody else can put files into it,
-//! and that this version knows its layout.
+//! Checks that a store's directory is safe and usable: nobody else can put files into it, and this
+//! version knows its layout.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use crate::StoreError;
 use crate::books::Books;
 use crate::files::FileStore;
 
-/// Mode bits by which a group or everybody may write.
+/// Mode bits that let the group or everybody write.
 const OTHERS_WRITE: u32 = 0o022;
 
 impl FileStore {
@@ -17,14 +17,14 @@ impl FileStore {
     pub fn check_format(&self) -> Result<(), StoreError> {
         match Books::of(self.base()).read() {
             Err(error @ StoreError::Newer { .. }) => Err(error),
-            // What else is wrong with that file keeps nobody from what is stored.
+            // Other faults of that file do not stop anybody from reading what is stored.
             _ => Ok(()),
         }
     }
 
-    /// Refuses a base that belongs to somebody else or that others may write to: they
-    /// could put anything in the place of what is stored. A base that is not there will
-    /// be made for its owner alone.
+    /// Refuses a base that belongs to another user or that others may write to: they could replace
+    /// what is stored. Accepts a base that does not exist, because the store creates it for its
+    /// owner alone.
     pub fn check_base(&self) -> Result<(), StoreError> {
         let found = match fs::metadata(self.base()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

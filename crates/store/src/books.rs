@@ -1,9 +1,9 @@
 //! Counts the bytes of a store for all processes that share it.
 //!
-//! One small file in the base, changed in place under a lock: a few microseconds beside
-//! the milliseconds of a sync, no room needed on a full disk, and right at once for
-//! everybody. Bytes are entered before their artifact gets its name, so a killed writer
-//! leaves too many, never too few; the next count mends it (ADR 17).
+//! The count is one small file in the base, changed in place under a lock. A change takes a few
+//! microseconds, against milliseconds for a sync, needs no room on a full disk, and every process
+//! sees it at once. Bytes are entered before their artifact gets its name, so a killed writer
+//! leaves the count too high, never too low. The next count corrects it (ADR 17).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -17,37 +17,37 @@ use spillgate_artifact::Timestamp;
 use crate::StoreError;
 use crate::open::open_regular;
 
-/// Its name in the base.
+/// Name of the file in the base.
 const NAME: &str = ".store";
 
-/// The newest format of a store that this version knows.
+/// The newest store format that this version knows.
 const FORMAT: u32 = 1;
 
-/// Bytes of the file, filled up with spaces, so that a change needs no room.
+/// Length of the file in bytes. It is padded with spaces so that a change needs no room.
 const LENGTH: usize = 256;
 
-/// The file that the bytes of a store are entered in.
+/// The file that records the bytes of a store.
 #[derive(Debug)]
 pub(crate) struct Books {
     path: PathBuf,
 }
 
-/// What it says.
+/// Content of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
-    /// How the store is laid out.
+    /// Format of the store's layout.
     format: u32,
-    /// Bytes of all artifacts; `None` before they were counted.
+    /// Bytes of all artifacts; `None` before the first count.
     pub(crate) bytes: Option<u64>,
-    /// How many counts have been entered. A process that finds this changed since its own
-    /// count began discards that count.
+    /// Number of counts entered so far. A process that finds this changed since its own count began
+    /// discards its result.
     #[serde(default)]
     pub(crate) counts: u64,
-    /// Bytes of everything that was ever entered: what came while somebody counted is the
-    /// difference, whatever was removed meanwhile.
+    /// Sum of all bytes ever entered. The difference between two readings is what was added in
+    /// between, whatever was removed meanwhile.
     #[serde(default)]
     pub(crate) came: u64,
-    /// When the store was swept last.
+    /// When the store was last swept.
     pub(crate) swept: Option<Timestamp>,
 }
 
@@ -64,13 +64,13 @@ impl Default for Entry {
 }
 
 impl Entry {
-    /// Enters so many bytes.
+    /// Adds the bytes of an artifact.
     pub(crate) fn add(&mut self, bytes: u64) {
         self.came = self.came.wrapping_add(bytes);
         self.bytes = self.bytes.map(|total| total.saturating_add(bytes));
     }
 
-    /// Whether the store was swept longer ago than `every`. A time to come is no time.
+    /// Whether the last sweep is at least `every` ago. A time in the future counts as never swept.
     pub(crate) fn is_due(&self, every: Duration, now: Timestamp) -> bool {
         self.swept
             .is_none_or(|swept| swept > now || swept.age_at(now) >= every)
@@ -83,7 +83,7 @@ impl Books {
         Self { path }
     }
 
-    /// What they say; nothing of a store that has none.
+    /// Reads the file; returns the default entry if there is none.
     pub(crate) fn read(&self) -> Result<Entry, StoreError> {
         match open_regular(&self.path, OpenOptions::new().read(true)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Entry::default()),
@@ -95,7 +95,7 @@ impl Books {
         }
     }
 
-    /// Changes them, alone among all processes; gives what they say now.
+    /// Changes the file under an exclusive lock and returns its new content.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Entry)) -> Result<Entry, StoreError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).mode(0o600);
@@ -114,13 +114,14 @@ impl Books {
         Ok(after)
     }
 
-    /// An empty or torn file gives no value; the bytes are then counted again.
+    /// Parses the content. An empty or torn file gives the default, and the bytes are counted
+    /// again.
     fn parse(&self, file: File) -> Result<Entry, StoreError> {
         #[derive(Deserialize)]
         struct Versioned {
             format: u32,
         }
-        // As bytes: one that is no UTF-8 must not end the keeping of the store for good.
+        // Read as bytes: a file that is not UTF-8 must not stop the upkeep of the store for good.
         let mut text = Vec::new();
         let read = file.take(LENGTH as u64).read_to_end(&mut text);
         read.map_err(|error| self.failed(error))?;

@@ -1,7 +1,7 @@
-//! What must every store do?
+//! The tests that every store must pass.
 //!
-//! One suite of checks over `&dyn ArtifactStore`. A store in another crate runs
-//! it too: `spillgate_store::conformance::run(&|| Box::new(MyStore::new()))`.
+//! They run on `&dyn ArtifactStore`. A store in another crate runs them, too:
+//! `spillgate_store::conformance::run(&|| Box::new(MyStore::new()))`.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -32,7 +32,7 @@ pub fn run(make: &dyn Fn() -> Box<dyn ArtifactStore>) {
     }
 }
 
-/// Facts for a test: true of `raw` where a store looks at them.
+/// Facts for a test; correct for `raw` where a store looks at them.
 #[must_use]
 pub fn facts_of(raw: &[u8]) -> Facts {
     let bytes = raw.len() as u64;
@@ -219,7 +219,7 @@ fn never_sweeps_what_was_just_stored(store: &dyn ArtifactStore) {
     };
     let swept = sweep(store, retention, Some(large), at(2)).expect("swept");
     assert_eq!(swept, [], "nothing is let go for what never fits");
-    // Later it is the first to go, not the last.
+    // Without being spared, it is the first to go, not the last.
     let swept = sweep(store, retention, None, at(3)).expect("swept");
     assert_eq!(swept.len(), 1);
     assert_eq!(swept[0].handle, large);

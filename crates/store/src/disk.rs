@@ -1,9 +1,9 @@
-//! How do bytes get to the disk, and who waits for it?
+//! Syncs files to the disk, before or after an artifact's receipt.
 //!
-//! A file that is written is in the system's memory: it outlives the process that
-//! wrote it, but no loss of power. A sync brings it to the disk and takes
-//! milliseconds, so files are synced beside other work: before the receipt is
-//! given ([`Disk::begin`]), or after ([`Later`]).
+//! A written file lies in the system's memory: it survives the process that wrote it, but not a
+//! loss of power. A sync brings it to the disk and takes milliseconds, so files are synced in
+//! parallel with other work: before the receipt is returned ([`Disk::begin`]), or after it
+//! ([`Later`]).
 
 use std::fmt;
 use std::fs::File;
@@ -20,29 +20,27 @@ use spillgate_artifact::Handle;
 
 use crate::StoreError;
 
-/// When a durable artifact is brought to the disk.
+/// When a durable artifact is synced to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncWhen {
-    /// Before its receipt is given: a handle that was shown survives a loss of
-    /// power.
+    /// Before its receipt is returned. A handle that was shown survives a loss of power.
     #[default]
     Before,
-    /// Right after its receipt is given, from a thread. A handle that was shown
-    /// survives the end of the process, however it ends; a loss of power within
-    /// some milliseconds may take the artifact or leave it damaged, and then it
-    /// says so.
+    /// Right after its receipt is returned, from a thread. A handle that was shown survives the end
+    /// of the process, however it ends. A loss of power within some milliseconds may lose the
+    /// artifact or leave it damaged; the damage is then detected and reported.
     After,
 }
 
-/// Artifacts that may wait for the disk. Each holds up to four open files; where
-/// as many wait, the next is waited for.
+/// Number of artifacts that may wait for their sync. Each holds up to four open files. When the
+/// queue is full, the next artifact waits for a place.
 const MOST_WAITING: usize = 16;
 
-/// What a file or a directory is brought to the disk by; tests let it fail.
+/// The function that syncs a file or a directory. Tests replace it to make syncs fail.
 type Sync = dyn Fn(&Path, &File) -> io::Result<()> + Send + std::marker::Sync;
 
-/// Brings files to the disk.
+/// Syncs files and directories to the disk.
 #[derive(Clone)]
 pub(crate) struct Disk(Arc<Sync>);
 
@@ -55,21 +53,21 @@ impl fmt::Debug for Disk {
 impl Default for Disk {
     fn default() -> Self {
         Self(Arc::new(|_, file| match file.metadata()?.is_dir() {
-            // `fdatasync` may leave the names of a directory out.
+            // `fdatasync` may leave the names in a directory unsynced.
             true => file.sync_all(),
             false => file.sync_data(),
         }))
     }
 }
 
-/// A file that is to be brought to the disk.
+/// A file that has to be synced.
 #[derive(Debug)]
 pub(crate) struct Due {
     pub(crate) path: PathBuf,
     pub(crate) file: File,
 }
 
-/// A sync under way.
+/// A sync that is running in a thread.
 #[derive(Debug)]
 pub(crate) struct Syncing(JoinHandle<Result<(), StoreError>>);
 
@@ -98,7 +96,7 @@ impl Disk {
         self.sync(path, &directory)
     }
 
-    /// Syncs a file from a thread of its own.
+    /// Syncs a file in a thread of its own.
     pub(crate) fn begin(&self, due: Due) -> io::Result<Syncing> {
         let disk = self.clone();
         let work = move || disk.sync(&due.path, &due.file);
@@ -109,11 +107,11 @@ impl Disk {
 /// When the files of a draft are synced.
 #[derive(Debug, Clone)]
 pub(crate) enum Synced {
-    /// They go with their session.
+    /// Never: the files are removed with their session.
     Never,
     /// Before the receipt.
     Before(Disk),
-    /// After it.
+    /// After the receipt.
     After(Arc<Later>),
 }
 
@@ -123,7 +121,7 @@ impl Synced {
     }
 }
 
-/// An artifact whose files have their names but are not known to be on the disk.
+/// An artifact whose files have their final names but may not be on the disk yet.
 #[derive(Debug)]
 struct Placed {
     handle: Handle,
@@ -131,14 +129,15 @@ struct Placed {
     files: Vec<Due>,
 }
 
-/// Brings artifacts to the disk once they have their names, in their order.
+/// Syncs artifacts in a thread after they have their final names, in the order they arrive.
 #[derive(Debug)]
 pub(crate) struct Later {
     disk: Disk,
-    /// `None` once it ends.
+    /// `None` while the value is being dropped.
     waiting: Mutex<Option<SyncSender<Placed>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// One failed: from now on somebody must wait, and be told.
+    /// Set once a sync has failed. From then on drafts sync before their receipt, so that a caller
+    /// sees the next failure.
     in_doubt: Arc<AtomicBool>,
 }
 
@@ -156,7 +155,7 @@ impl Later {
         })
     }
 
-    /// How the next draft is synced: once a disk has failed, before its receipt.
+    /// How to sync the next draft: before its receipt if a sync has failed, else after it.
     pub(crate) fn for_draft(self: &Arc<Self>) -> Synced {
         match self.in_doubt.load(Ordering::Relaxed) {
             true => Synced::Before(self.disk.clone()),
@@ -164,7 +163,8 @@ impl Later {
         }
     }
 
-    /// Takes over what has its names; syncs it here and now if nobody else does.
+    /// Queues an artifact that has its final names. Syncs it on this thread if the queue has
+    /// closed.
     pub(crate) fn take(
         &self,
         handle: Handle,
@@ -186,7 +186,7 @@ impl Later {
     }
 }
 
-/// What was taken over is brought to the disk first.
+/// Waits until all queued artifacts are synced.
 impl Drop for Later {
     fn drop(&mut self) {
         drop(self.waiting.get_mut().take());
@@ -207,7 +207,7 @@ impl Disk {
         }
     }
 
-    /// The files, then their names.
+    /// Syncs the files, then the directory with their names.
     fn bring(&self, placed: &Placed) -> Result<(), StoreError> {
         for due in &placed.files {
             self.sync(&due.path, &due.file)?;
@@ -226,10 +226,10 @@ mod tests {
     use crate::conformance::facts_of;
     use crate::{ArtifactStore, FileStore, Lifetime, Part, Receipt};
 
-    /// What a store brings to the disk, in a directory of its own.
+    /// A directory that a test stores in, and a record of the syncs.
     struct Bench {
         base: tempfile::TempDir,
-        /// Which files, in their order, and whether a manifest was there.
+        /// Role of each synced file, and whether a manifest was in place at that moment.
         seen: Arc<Mutex<Vec<(String, bool)>>>,
     }
 
@@ -240,7 +240,7 @@ mod tests {
             Self { base, seen }
         }
 
-        /// A store whose disk is asked by way of `sync`.
+        /// A store whose disk calls `sync` with the role of each file.
         fn store(
             &self,
             when: SyncWhen,
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// What a file is, by its name.
+    /// The role of a file, from its name.
     fn role(path: &Path) -> &'static str {
         let name = path.file_name().unwrap().to_string_lossy();
         let suffix = name.rsplit_once('.').map_or("", |(_, suffix)| suffix);
@@ -303,7 +303,7 @@ mod tests {
         let bench = Bench::new();
         let store = bench.store(SyncWhen::Before, |_| Ok(()));
         commit(&store).unwrap();
-        // Only the names, which are synced as a whole, come after it.
+        // Only the directory is synced after the manifest is in place: the sync covers all names.
         let want = ALL.map(|name| (name.to_owned(), name == "directory"));
         assert_eq!(bench.seen(), want);
     }
@@ -352,14 +352,14 @@ mod tests {
             Ok(())
         });
         let receipt = commit(&store).unwrap();
-        // As another process would, or this one's successor.
+        // Opens it as another process or this one's successor would.
         let clock = Arc::new(SystemClock);
         let other = FileStore::new(bench.base.path(), Lifetime::Durable, clock);
         let stored = other.open(receipt.handle()).unwrap();
         assert_eq!(stored.raw.bytes(0, 9).unwrap(), b"raw");
         assert_eq!(stored.view.bytes(0, 9).unwrap(), b"view");
         drop(held);
-        // The end of a store waits for the disk.
+        // Dropping the store waits for the disk.
         drop(store);
         let seen = bench.seen();
         assert!(seen.iter().all(|(_, is_there)| *is_there), "{seen:?}");
@@ -388,7 +388,7 @@ mod tests {
                 matches!(error, StoreError::Full { .. }),
                 "{failing}: {error}"
             );
-            // What has a handle is still there; what failed is not.
+            // Every artifact with a receipt is still there; those that failed are not.
             assert_eq!(store.list().unwrap().len(), receipts.len());
             assert!(commit(&store).is_err(), "{failing}");
         }

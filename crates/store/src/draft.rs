@@ -1,10 +1,10 @@
-//! How does a file become an artifact without ever being half of one?
+//! Writes an artifact to files so that it never exists in part.
 //!
-//! Written under a temporary name and locked; synced, all files at once; renamed,
-//! manifest last; then the directory is synced. Until the manifest is in place
-//! there is no artifact, and what a killed writer leaves is told from a living
-//! writer's work by the lock, which dies with the process. A store that syncs
-//! after ([`SyncWhen::After`](crate::SyncWhen)) renames first, in the same order.
+//! A draft is written under temporary names and locked. A commit syncs all files at once, renames
+//! them with the manifest last, then syncs the directory. Until the manifest is in place there is
+//! no artifact. The lock dies with its process, so it tells what a killed writer left from the work
+//! of a living one. A store that syncs after the receipt ([`SyncWhen::After`](crate::SyncWhen))
+//! renames first, in the same order.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -21,7 +21,7 @@ use crate::open::{create_new, to_json};
 use crate::room::Room;
 use crate::{Draft, Part, Receipt, StoreError, manifest};
 
-/// First letters of every file in the making.
+/// Prefix of the names of all draft files.
 pub(crate) const DRAFT_PREFIX: &str = ".draft-";
 
 /// An artifact being written to files.
@@ -32,15 +32,15 @@ pub(crate) struct FileDraft {
     synced: Synced,
     raw: DraftFile,
     view: Option<DraftFile>,
-    /// Brings the raw bytes to the disk while they come.
+    /// Syncs the raw bytes while they arrive.
     ahead: Option<SyncAhead>,
-    /// Where it is entered.
+    /// The space accounting that the artifact is entered in.
     room: Option<Arc<Room>>,
-    /// Bytes written since the disk was last looked at.
+    /// Bytes written since the last check of the disk's free space.
     unlooked: u64,
 }
 
-/// So many bytes are written between two looks at how much of the disk is free.
+/// Bytes written between two checks of the disk's free space.
 const LOOK_EVERY: u64 = 4 << 20;
 
 #[derive(Debug)]
@@ -48,11 +48,11 @@ struct DraftFile {
     path: PathBuf,
     file: File,
     bytes: u64,
-    /// CRC-32 of the view. (Raw bytes have their SHA-256.)
+    /// CRC-32 of the view. (The raw bytes have their SHA-256.)
     sum: crc32fast::Hasher,
-    /// Syncs under way. Each is asked how it ended: an error is told once only.
+    /// Syncs that are running. Each must be waited for: the system reports an error only once.
     syncing: Vec<Syncing>,
-    /// Whether anything was written since the last one began.
+    /// Whether anything was written since the last sync began.
     is_dirty: bool,
 }
 
@@ -68,7 +68,7 @@ impl FileDraft {
             file: FileId::random(),
         };
         let raw = DraftFile::create(directory, handle.file, "")?;
-        // Never contended: the name is new. It marks the file as somebody's.
+        // Never contended: the name is new. The lock marks the file as owned by a living writer.
         raw.file
             .lock()
             .map_err(|error| StoreError::io(&raw.path, error))?;
@@ -84,7 +84,7 @@ impl FileDraft {
         })
     }
 
-    /// Writes a small file whole.
+    /// Writes a small file in one go.
     fn small(&self, suffix: &str, bytes: &[u8]) -> Result<DraftFile, StoreError> {
         let mut draft = DraftFile::create(&self.directory, self.handle.file, suffix)?;
         draft.write(bytes)?;
@@ -97,7 +97,7 @@ impl FileDraft {
                 .finish()
                 .map_err(|error| StoreError::io(&self.raw.path, error))?;
         }
-        // One after the other they would take three times as long.
+        // Sync in parallel: in sequence it would take three times as long.
         self.raw.begin_sync(&self.synced);
         if let Some(view) = &mut self.view {
             view.begin_sync(&self.synced);
@@ -115,7 +115,7 @@ impl FileDraft {
         self.settle(&[lines, json])
     }
 
-    /// Gives the files their names, the manifest last.
+    /// Gives the files their final names, the manifest last.
     fn place(
         &self,
         lines: &DraftFile,
@@ -134,7 +134,7 @@ impl FileDraft {
         json.rename(&paths.manifest)
     }
 
-    /// Brings what is left to the disk: the names, or everything.
+    /// Syncs what is left: only the names, or everything.
     fn settle(&self, small: &[DraftFile; 2]) -> Result<(), StoreError> {
         match &self.synced {
             Synced::Never => Ok(()),
@@ -207,7 +207,8 @@ impl Draft for FileDraft {
         let manifest = manifest::of(self.handle, facts, view, index);
         let view_bytes = self.view.as_ref().map_or(0, |view| view.bytes);
         let bytes = self.raw.bytes + view_bytes + index.len() as u64;
-        // Before it has its name: a killed writer leaves too many bytes entered, not too few.
+        // Enter the bytes before the artifact has its name: a killed writer then leaves the count
+        // too high, not too low.
         let admitted = self.room.as_ref().map(|room| room.admit(bytes));
         let admitted = admitted.transpose()?;
         let stored = self.store(&manifest, index);
@@ -217,7 +218,7 @@ impl Draft for FileDraft {
             admitted.keep();
         }
         if stored.is_err() {
-            // No manifest, so no artifact; take away what was put in place.
+            // There is no manifest, so no artifact. Remove what was put in place.
             let paths = Paths::new(&self.directory, self.handle.file);
             alias::unlink(&self.directory, &paths, &manifest.facts);
             for path in [&paths.manifest, &paths.lines, &paths.view, &paths.raw] {
@@ -230,14 +231,14 @@ impl Draft for FileDraft {
 
 impl Drop for FileDraft {
     fn drop(&mut self) {
-        // After a commit these names are gone already.
+        // After a commit these names do not exist any more.
         let view = self.view.as_ref().map(|view| &view.path);
         let names = [".lines", ".json"].map(|s| draft_path(&self.directory, self.handle.file, s));
         for path in [&self.raw.path].into_iter().chain(view).chain(&names) {
             drop(fs::remove_file(path));
         }
-        // Only an empty directory can be removed: the last draft of a session
-        // that stored nothing takes it away.
+        // Only an empty directory can be removed: the last draft of a session that stored nothing
+        // removes it.
         drop(fs::remove_dir(&self.directory));
     }
 }
@@ -268,7 +269,7 @@ impl DraftFile {
             .map_err(|error| StoreError::io(&self.path, error))
     }
 
-    /// Lets the disk begin with what is written, where somebody will wait for it.
+    /// Starts a sync of what is written so far, if the commit will wait for it.
     fn begin_sync(&mut self, synced: &Synced) {
         if let Synced::Before(disk) = synced
             && self.is_dirty
@@ -280,7 +281,7 @@ impl DraftFile {
         }
     }
 
-    /// Waits until the disk has all of it.
+    /// Waits until the whole file is on the disk.
     fn sync(&mut self, synced: &Synced) -> Result<(), StoreError> {
         let Synced::Before(disk) = synced else {
             return Ok(());

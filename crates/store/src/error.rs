@@ -1,4 +1,4 @@
-//! What can go wrong in a store, and whose fault is it?
+//! The errors of a store and their machine-readable kinds.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,76 +11,76 @@ use crate::tombstone::{Gone, Tombstone};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// There is no such artifact (any more).
+    /// The artifact does not exist, or does not exist any more.
     #[error("no stored artifact {handle}: {why}")]
     Absent {
-        /// The name that was asked for.
+        /// The requested handle.
         handle: Handle,
-        /// Why it is not there.
+        /// Why it is absent.
         why: Absent,
     },
-    /// The disk, or the quota of the user, is full.
+    /// The disk is full, or the user's disk quota is.
     #[error("the disk that holds {} is full", .path.display())]
     Full {
         /// The file that could not grow.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// So little of the disk is free that it is left for others.
+    /// The disk has less free space than the reserve that is left to others.
     #[error("{free} bytes are free on the disk that holds {}, and {reserve} are kept free", .path.display())]
     Reserve {
-        /// The store.
+        /// The store's directory.
         path: PathBuf,
         /// Bytes that are free.
         free: u64,
-        /// Bytes that are to be left free.
+        /// Bytes that must stay free.
         reserve: u64,
     },
-    /// The store may not be read, or not be written.
+    /// The store may not be read or written.
     #[error("no access to {}: {source}", .path.display())]
     Denied {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// What is stored is not what was stored.
+    /// The stored bytes are not what was written.
     #[error("{} is damaged: {what}", .path.display())]
     Damaged {
-        /// The file.
+        /// The damaged file.
         path: PathBuf,
         /// What is wrong with it.
         what: String,
     },
-    /// What is stored is of a format that only newer versions know.
+    /// The format is one that only newer versions know.
     #[error("{} was written by a newer version of spillgate (format {format}; this version knows up to {})", .path.display(), Manifest::FORMAT)]
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The file's format.
         format: u32,
     },
-    /// Others can put files into the store's directory, or it is somebody else's.
+    /// Others can put files into the store's directory, or it belongs to another user.
     #[error("the store {} is not safe: {why}", .path.display())]
     Exposed {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// What makes it unsafe.
         why: String,
     },
-    /// Anything else that the system refused.
+    /// Any other error of the system.
     #[error("{}: {source}", .path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl StoreError {
-    /// Sorts an I/O error by what a caller can do about it.
+    /// Classifies an I/O error by what a caller can do about it.
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
@@ -109,18 +109,18 @@ impl StoreError {
     }
 }
 
-/// Why an artifact is not there (wire.md, unknown or dead handle).
+/// Why an artifact is absent (docs/spec/texts.md, "Dead handles").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Absent {
     /// This store never had it.
     Never,
-    /// It had it.
+    /// The store had it once.
     Gone {
-        /// What became of it.
+        /// Why it is gone.
         why: Gone,
-        /// When.
+        /// When it went.
         at: Timestamp,
-        /// The tool that would make it again.
+        /// The tool whose call would produce it again.
         tool: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The store on disk: where does each byte lie, and who may read it?
+//! The store on disk: the layout of its files and their permissions.
 //!
 //! ```text
 //! <base>/                      0700
@@ -7,13 +7,13 @@
 //!     <uuid>.raw               0600   the raw bytes, where they differ
 //!     <uuid>.lines             0600   the view's line index
 //!     <uuid>.json              0600   the manifest, renamed into place last
-//!     <uuid>.gone              0600   what is remembered of one that is gone
+//!     <uuid>.gone              0600   the tombstone of a removed artifact
 //!     <tool>_<time>_<hash>.txt        a link to the text, for other programs
-//!     .draft-<uuid>*           0600   in the making, locked by its writer
+//!     .draft-<uuid>*           0600   a draft, locked by its writer
 //! ```
 //!
-//! Paths are built from parsed UUIDs only and no symbolic link is followed, so
-//! no handle leads out of the base (SPEC 2.4).
+//! The store builds paths from parsed UUIDs only and follows no symbolic link, so no handle leads
+//! out of the base (docs/spec/behaviour.md, "Storing").
 
 use std::fs::{self, File};
 use std::io;
@@ -35,18 +35,18 @@ use crate::survey::Survey;
 use crate::tombstone::Tombstone;
 use crate::{Absent, ArtifactStore, Draft, Gone, Listed, StoreError, Stored};
 
-/// How long artifacts live.
+/// How long the artifacts of a store live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
-    /// Until quota or age removes them: each is synced to disk, when
-    /// [`SyncWhen`] says.
+    /// Until quota or age removes them. Each artifact is synced to the disk at the time that
+    /// [`SyncWhen`] gives.
     Durable,
-    /// Until the store is dropped: its session's directory goes with it.
+    /// Until the store is dropped, which removes its session's directory.
     Session,
 }
 
-/// Keeps artifacts in files below a base directory. Any number of processes
-/// may write and read the same base.
+/// Keeps artifacts in files below a base directory. Any number of processes may write and read the
+/// same base.
 #[derive(Debug)]
 pub struct FileStore {
     base: PathBuf,
@@ -55,17 +55,17 @@ pub struct FileStore {
     clock: Arc<dyn Clock>,
     disk: Disk,
     when: SyncWhen,
-    /// Made by the first artifact that is synced after its receipt; `None` where
-    /// there is no thread for it.
+    /// Set by the first artifact that is synced after its receipt; `None` inside if its thread
+    /// could not be started.
     later: OnceLock<Option<Arc<Later>>>,
-    /// Whether the base is made where it is not there.
+    /// Whether to create the base if it does not exist.
     makes_base: bool,
-    /// What keeps it within its quota; `None` is no limit.
+    /// Keeps the store within its quota; `None` means no limit.
     room: Option<Arc<Room>>,
 }
 
 impl FileStore {
-    /// A store below `base`, which is made when first written to.
+    /// Returns a store below `base`. The first write creates the directory.
     #[must_use]
     pub fn new(base: impl Into<PathBuf>, lifetime: Lifetime, clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -81,22 +81,22 @@ impl FileStore {
         }
     }
 
-    /// The same, in a base that is there: where it has gone nothing is stored any more,
-    /// and it is not made anew.
+    /// Returns the store restricted to a base that exists: if the base disappears, writes fail
+    /// instead of creating it again.
     #[must_use]
     pub fn in_existing_base(mut self) -> Self {
         self.makes_base = false;
         self
     }
 
-    /// The same, which brings what is durable to the disk at another time.
+    /// Returns the store with another time for syncing durable artifacts.
     #[must_use]
     pub fn synced(mut self, when: SyncWhen) -> Self {
         self.when = when;
         self
     }
 
-    /// The same, kept within a quota that all processes with this base share.
+    /// Returns the store with a quota that all processes share that use this base.
     #[must_use]
     pub fn within(self, space: Space) -> Self {
         let room = Room::new(self.base.clone(), Arc::clone(&self.clock), space);
@@ -118,7 +118,7 @@ impl FileStore {
         self
     }
 
-    /// How the next draft is synced.
+    /// How to sync the next draft.
     fn next_synced(&self) -> Synced {
         let before = || Synced::Before(self.disk.clone());
         match (self.lifetime, self.when) {
@@ -132,7 +132,7 @@ impl FileStore {
         }
     }
 
-    /// The directory that all sessions lie in.
+    /// The directory that holds all sessions.
     #[must_use]
     pub fn base(&self) -> &Path {
         &self.base
@@ -164,7 +164,7 @@ impl FileStore {
         Some(directory.join(name.as_str()))
     }
 
-    /// The directory of a session, unless something else is in its place.
+    /// The directory of a session; `None` if it is missing or not a directory.
     pub(crate) fn directory(&self, session: SessionId) -> Option<PathBuf> {
         let path = self.base.join(session.to_string());
         let is_directory = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
@@ -191,7 +191,7 @@ impl FileStore {
         }
     }
 
-    /// The bytes of the manifest, which are there as long as the artifact is.
+    /// Reads the manifest, which exists exactly as long as the artifact does.
     pub(crate) fn manifest_bytes(handle: Handle, paths: &Paths) -> Result<Vec<u8>, StoreError> {
         read_small(&paths.manifest).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Self::absent(handle, paths),
@@ -211,7 +211,7 @@ impl FileStore {
         )
     }
 
-    /// Why a file of a stored artifact could not be opened: perhaps the artifact was
+    /// Explains why a file of a stored artifact could not be opened. The artifact may have been
     /// removed a moment ago.
     fn unopened(handle: Handle, paths: &Paths, path: &Path, error: StoreError) -> StoreError {
         let is_missing = matches!(&error, StoreError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound);
@@ -241,7 +241,7 @@ impl ArtifactStore for FileStore {
             }
             let room = self.room.clone();
             match FileDraft::create(&directory, self.session, self.next_synced(), room) {
-                // Another draft's end took the empty directory away.
+                // Another draft was dropped and removed the empty directory.
                 Err(StoreError::Io { source, .. })
                     if source.kind() == io::ErrorKind::NotFound && attempts > 0 => {}
                 draft => return Ok(Box::new(draft?)),
@@ -279,7 +279,7 @@ impl ArtifactStore for FileStore {
         let index = read_small(&paths.lines)
             .map_err(|error| unopened(&paths.lines, StoreError::io(&paths.lines, error)))?;
         manifest::check_index(&manifest, &paths.lines, &index)?;
-        // A store that may only be read is still read.
+        // Ignore failures: a read-only store can still be read.
         let touched = open_existing(&paths.manifest)
             .and_then(|file| file.set_modified(self.clock.now().system_time()));
         drop(touched);
@@ -307,8 +307,8 @@ impl ArtifactStore for FileStore {
     fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError> {
         let paths = self.paths(handle)?;
         let manifest = match Self::load(handle, &paths) {
-            // Its content is not needed: one that is damaged, or that may not be read,
-            // does not prevent removal.
+            // Removal does not need the content, so a manifest that is damaged or may not be read
+            // does not prevent it.
             Err(error @ (StoreError::Absent { .. } | StoreError::Newer { .. })) => {
                 return Err(error);
             }
@@ -316,15 +316,16 @@ impl ArtifactStore for FileStore {
         };
         let bytes = paths.bytes();
         let tombstone = to_json(&Tombstone::of(manifest.as_ref(), why, at));
-        // Written first, so that a reader always finds the artifact or its tombstone. On a
-        // full disk it is written last, and a reader in between gets no reason.
+        // Write the tombstone first, so that a reader always finds the artifact or its tombstone.
+        // On a full disk it is written last, and a reader in between gets no reason.
         let is_noted = write_whole(&paths.gone, &tombstone, None).is_ok();
-        // Before it goes: who counts meanwhile may find it, but nobody takes it out later.
+        // Release the bytes before removing the files. A concurrent count may still include the
+        // artifact, but then nothing subtracts it a second time.
         if let Some(room) = &self.room {
             room.leave(bytes);
         }
-        // The manifest first: without it the artifact is gone, whatever
-        // happens to the rest.
+        // Remove the manifest first: without it the artifact is gone, even if removing the other
+        // files fails.
         fs::remove_file(&paths.manifest).map_err(|error| {
             if let Some(room) = &self.room {
                 room.come_back(bytes);
@@ -357,7 +358,7 @@ impl ArtifactStore for FileStore {
         let bytes = Self::manifest_bytes(handle, &paths)?;
         manifest::parse(handle, &paths.manifest, &bytes)?;
         manifest::pin(&paths.manifest, &bytes, pinned, &self.disk)?;
-        // Removed meanwhile: a manifest without its bytes must not come back.
+        // The artifact was removed meanwhile: do not leave a manifest without its bytes.
         if fs::symlink_metadata(&paths.view).is_err_and(|error| is_missing(&error)) {
             drop(fs::remove_file(&paths.manifest));
             return Err(Self::absent(handle, &paths));
@@ -371,7 +372,7 @@ impl Drop for FileStore {
         if self.lifetime == Lifetime::Session
             && let Some(directory) = self.directory(self.session)
         {
-            // Nobody is left to tell; what stays is found at the next start.
+            // Nobody is left to report an error to. The next start finds what remains.
             drop(fs::remove_dir_all(directory));
         }
     }
@@ -381,7 +382,7 @@ fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// The files of one artifact.
+/// Paths of the files of one artifact.
 #[derive(Debug)]
 pub(crate) struct Paths {
     pub(crate) view: PathBuf,
@@ -404,7 +405,7 @@ impl Paths {
     }
 }
 
-/// A stored file, read at any offset.
+/// A stored file that can be read at any offset.
 #[derive(Debug)]
 pub struct FileSource {
     file: File,
@@ -417,7 +418,7 @@ impl FileSource {
         Self::of(file, path)
     }
 
-    /// The bytes of an open file; `path` is named in errors.
+    /// Wraps an open file; errors name `path`.
     pub fn of(file: File, path: &Path) -> Result<Self, StoreError> {
         let found = file
             .metadata()

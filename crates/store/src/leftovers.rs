@@ -1,4 +1,4 @@
-//! What did killed writers leave behind?
+//! Removes files that killed writers left behind.
 
 use std::fs;
 use std::path::Path;
@@ -13,10 +13,9 @@ use crate::files::FileStore;
 use crate::open::{entries, open_existing};
 
 impl FileStore {
-    /// Removes files that no living writer owns, no manifest names and nobody
-    /// touched for `idle`; returns how many. With an `idle` of some seconds it
-    /// is safe beside writers in other processes: a file is locked an instant
-    /// after it is made, not at once.
+    /// Removes files that no living writer owns, that no manifest names and that nobody touched for
+    /// `idle`. Returns how many it removed. An `idle` of some seconds makes it safe while other
+    /// processes write: a writer locks its file an instant after it creates it, not atomically.
     pub fn remove_leftovers(&self, idle: Duration) -> Result<usize, StoreError> {
         let before = self.now().system_time() - idle;
         let mut removed = 0;
@@ -31,14 +30,14 @@ impl FileStore {
             for name in names.iter().filter(leftover) {
                 removed += usize::from(fs::remove_file(directory.join(name)).is_ok());
             }
-            // Stays when anything is in it.
+            // Fails, as intended, unless the directory is empty.
             drop(fs::remove_dir(&directory));
         }
         Ok(removed)
     }
 }
 
-/// When a file was last written, if it is still there.
+/// When a file was last written; `None` if it is gone.
 fn touched(path: &Path) -> Option<std::time::SystemTime> {
     fs::symlink_metadata(path)
         .and_then(|found| found.modified())
@@ -67,8 +66,8 @@ fn is_leftover(directory: &Path, name: &str) -> bool {
     !in_place && !raw_names.iter().any(|raw| is_owned(&directory.join(raw)))
 }
 
-/// Whether a living writer holds the file: it keeps its raw file locked until
-/// the manifest is in place.
+/// Whether a living writer holds the file. A writer keeps its raw file locked until the manifest is
+/// in place.
 fn is_owned(path: &Path) -> bool {
     open_existing(path).is_ok_and(|file| file.try_lock_shared().is_err())
 }

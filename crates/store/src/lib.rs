@@ -1,12 +1,12 @@
-//! Who keeps the bytes, and how can one be sure?
+//! Stores artifacts: the bytes of results, durably or in memory.
 //!
-//! A result is written to a [`Draft`]; only [`Draft::commit`] makes it an
-//! artifact, and only a commit makes a [`Receipt`]. So nobody can show a handle
-//! whose bytes are not safely stored (SPEC 2, invariant 1). A draft that is
-//! dropped leaves nothing behind.
+//! A caller writes a result to a [`Draft`]. Only [`Draft::commit`] makes it an artifact, and only a
+//! commit makes a [`Receipt`]. So nobody can show a handle whose bytes are not safely stored
+//! (docs/spec/behaviour.md, "Invariants", 1). A draft that is dropped without a commit leaves
+//! nothing behind.
 //!
-//! Two stores here, [`FileStore`] and [`MemoryStore`]; every store runs the
-//! suite in [`conformance`].
+//! The crate has two stores, [`FileStore`] and [`MemoryStore`]. Every store runs the test suite in
+//! [`conformance`].
 //!
 //! ```
 //! use spillgate_store::{ArtifactStore, MemoryStore, Part};
@@ -57,22 +57,22 @@ pub use survey::{Survey, Unreadable};
 pub use tombstone::Gone;
 pub use upkeep::{Notes, Upkeep};
 
-/// Keeps artifacts. The smallest set of methods that a store must have; all of
-/// them work from several threads and, for files, several processes at once.
+/// Keeps artifacts. This is the smallest set of methods that a store needs. All of them may be
+/// called from several threads and, for stores of files, from several processes at once.
 pub trait ArtifactStore: Send + Sync + fmt::Debug {
     /// Begins a new artifact.
     fn draft(&self) -> Result<Box<dyn Draft>, StoreError>;
 
-    /// The parts of a stored artifact, and a note that it was used.
+    /// Opens the parts of a stored artifact and records that it was used.
     fn open(&self, handle: Handle) -> Result<Stored, StoreError>;
 
-    /// What is known of a stored artifact.
+    /// Returns the manifest of a stored artifact.
     fn manifest(&self, handle: Handle) -> Result<Manifest, StoreError>;
 
-    /// All artifacts, oldest first.
+    /// Lists all artifacts, oldest first.
     fn list(&self) -> Result<Vec<Listed>, StoreError>;
 
-    /// All artifacts, and those that are damaged so badly that nothing is known of them.
+    /// Lists all artifacts, and separately those too damaged for their manifest to be read.
     fn survey(&self) -> Result<Survey, StoreError> {
         let listed = self.list()?;
         Ok(Survey {
@@ -81,48 +81,49 @@ pub trait ArtifactStore: Send + Sync + fmt::Debug {
         })
     }
 
-    /// Lets an artifact go and remembers why and when. One that is damaged goes, too.
+    /// Removes an artifact, damaged or not, and remembers why and when.
     fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError>;
 
     /// Exempts an artifact from quota and age, or ends the exemption.
     fn pin(&self, handle: Handle, pinned: bool) -> Result<(), StoreError>;
 }
 
-/// An artifact in the making. Dropped without a commit, it never was.
+/// An artifact that is being written. Dropping it without a commit discards it.
 pub trait Draft: Send + fmt::Debug {
-    /// Appends to a part.
+    /// Appends bytes to a part.
     fn write(&mut self, part: Part, bytes: &[u8]) -> Result<(), StoreError>;
 
-    /// Empties the view, so that it can be made in another way.
+    /// Empties the view so that it can be written again in another form.
     fn discard_view(&mut self) -> Result<(), StoreError>;
 
     /// Reads a part back.
     fn read(&self, part: Part) -> Result<Arc<dyn ByteSource>, StoreError>;
 
-    /// Says that no more bytes of `part` come: what a store has to wait for can
-    /// begin. A failure shows in the commit.
+    /// Declares that no more bytes of `part` follow, so the store can start slow work such as a
+    /// sync. Failures show in the commit.
     fn complete(&mut self, part: Part) {
         let _ = part;
     }
 
-    /// Makes it durable and gives the receipt. `index` is the view's line
-    /// index. Without a view part the raw bytes serve as the view.
+    /// Makes the artifact durable and returns its receipt. `index` is the view's line index. If no
+    /// view part was written, the raw bytes serve as the view.
     fn commit(self: Box<Self>, facts: Facts, index: &[u8]) -> Result<Receipt, StoreError>;
 }
 
-/// Bytes that went into a draft while they came: all of them, and nothing else.
+/// Bytes that were written to a draft while they arrived. The draft holds these bytes and nothing
+/// else.
 #[derive(Debug)]
 pub struct SpooledBytes {
-    /// The draft, or what is left of them.
+    /// The draft, or what remains of the bytes if the store failed to take them.
     pub kept: Result<Box<dyn Draft>, LostBytes>,
-    /// How many.
+    /// Number of bytes.
     pub bytes: u64,
-    /// SHA-256 of them, in hex.
+    /// SHA-256 of the bytes, in hex.
     pub sha256: String,
 }
 
 impl SpooledBytes {
-    /// Reads them back; `None` if they are lost.
+    /// Opens the bytes for reading; `None` if they are lost.
     pub fn source(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
         let draft = self.kept.as_ref().ok();
         draft.map(|draft| draft.read(Part::Raw)).transpose()
@@ -132,20 +133,20 @@ impl SpooledBytes {
 /// Bytes that the store failed to take.
 #[derive(Debug)]
 pub struct LostBytes {
-    /// The first of them, some 64 KB.
+    /// The first bytes, about 64 KB.
     pub head: Vec<u8>,
-    /// The last of them, as many.
+    /// The last bytes, about 64 KB.
     pub tail: Vec<u8>,
-    /// Why.
+    /// Why the store failed.
     pub error: StoreError,
 }
 
-/// Which bytes of an artifact.
+/// Selects a part of an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// What came in.
+    /// The bytes as they came in.
     Raw,
-    /// The readable text, where it differs.
+    /// The readable text, if it differs from the raw bytes.
     View,
 }
 
@@ -156,13 +157,13 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// The artifact's name.
+    /// The artifact's handle.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.manifest.handle
     }
 
-    /// What was stored with it.
+    /// The manifest that was stored with it.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
@@ -172,26 +173,26 @@ impl Receipt {
 /// The parts of a stored artifact.
 #[derive(Debug, Clone)]
 pub struct Stored {
-    /// What is known of it.
+    /// The artifact's manifest.
     pub manifest: Manifest,
-    /// What came in.
+    /// The bytes as they came in.
     pub raw: Arc<dyn ByteSource>,
-    /// The readable text; the raw bytes where they serve as such.
+    /// The readable text; the raw bytes if they serve as the view.
     pub view: Arc<dyn ByteSource>,
-    /// The view's line index, as it was given to the commit.
+    /// The view's line index, as it was passed to the commit.
     pub index: Vec<u8>,
-    /// The file by which other programs can open the text, if the manifest names one
-    /// ([`Facts::file_name`]) and the store has files.
+    /// The file by which other programs can open the text. `None` if the manifest names none
+    /// ([`Facts::file_name`]) or the store has no files.
     pub file: Option<PathBuf>,
 }
 
-/// One artifact of a store's list.
+/// One artifact in a store's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// What is known of it.
+    /// The artifact's manifest.
     pub manifest: Manifest,
-    /// When it was last opened, or stored.
+    /// When it was last opened; when it was stored if it never was.
     pub used: Timestamp,
-    /// Bytes it takes up: raw, view and index.
+    /// Bytes of raw part, view and index.
     pub bytes: u64,
 }

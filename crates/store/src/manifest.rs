@@ -1,7 +1,7 @@
 //! Reads, checks and changes the manifest of an artifact.
 //!
-//! An artifact of a newer format is refused, never guessed at. What this version does
-//! not know in a manifest stays in it when it is pinned.
+//! An artifact of a newer format is refused. Pinning keeps members of a manifest that this version
+//! does not know.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -15,11 +15,12 @@ use crate::StoreError;
 use crate::disk::Disk;
 use crate::open::{open_regular, to_json, write_whole};
 
-/// Members that the manifest's sum leaves out: a pin changes the one, the other holds
-/// the sum.
+/// Members that the manifest's checksum leaves out: a pin changes `pinned`, and `checks` holds the
+/// checksum.
 const NOT_SUMMED: [&str; 2] = ["pinned", "checks"];
 
-/// The manifest of a new artifact, with sums of what its SHA-256 does not cover.
+/// Makes the manifest of a new artifact, with checksums of the parts that its SHA-256 does not
+/// cover.
 pub(crate) fn of(handle: Handle, facts: Facts, view: Option<u32>, index: &[u8]) -> Manifest {
     let mut manifest = Manifest::new(handle, facts);
     let sum = serde_json::to_value(&manifest).map_or(0, |value| sum(&value));
@@ -31,7 +32,8 @@ pub(crate) fn of(handle: Handle, facts: Facts, view: Option<u32>, index: &[u8]) 
     manifest
 }
 
-/// The sum of a manifest as it lies in its file: also over what only other versions know.
+/// Returns the checksum of a manifest as it lies in its file, including members that only other
+/// versions know.
 fn sum(manifest: &Value) -> u32 {
     let mut summed = manifest.clone();
     if let Some(members) = summed.as_object_mut() {
@@ -53,7 +55,7 @@ pub(crate) fn parse(handle: Handle, path: &Path, bytes: &[u8]) -> Result<Manifes
         format: u32,
     }
     let parsed = serde_json::from_slice::<Manifest>(bytes);
-    // A newer one may be built in another way altogether.
+    // A newer manifest may have another structure, so read its format on its own.
     let format = match &parsed {
         Ok(manifest) => Some(manifest.format),
         Err(_) => serde_json::from_slice(bytes)
@@ -73,7 +75,7 @@ pub(crate) fn parse(handle: Handle, path: &Path, bytes: &[u8]) -> Result<Manifes
     Ok(manifest)
 }
 
-/// Whether the manifest is as it was written.
+/// Checks that the manifest is as it was written.
 pub(crate) fn check(manifest: &Manifest, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let Some(checks) = &manifest.checks else {
         return Ok(());
@@ -85,7 +87,7 @@ pub(crate) fn check(manifest: &Manifest, path: &Path, bytes: &[u8]) -> Result<()
     }
 }
 
-/// Whether the line index is as it was written.
+/// Checks that the line index is as it was written.
 pub(crate) fn check_index(
     manifest: &Manifest,
     path: &Path,
@@ -100,8 +102,8 @@ pub(crate) fn check_index(
     }
 }
 
-/// Writes the manifest `bytes` again with another pin. On a full disk the mark is changed
-/// in place: as many bytes in a block that is there need no room.
+/// Rewrites the manifest `bytes` with another pin. On a full disk it changes the value in place:
+/// overwriting the same number of bytes in an existing block needs no room.
 pub(crate) fn pin(path: &Path, bytes: &[u8], pinned: bool, disk: &Disk) -> Result<(), StoreError> {
     let mut manifest: Value =
         serde_json::from_slice(bytes).map_err(|error| damaged(path, error.to_string()))?;
@@ -115,8 +117,8 @@ pub(crate) fn pin(path: &Path, bytes: &[u8], pinned: bool, disk: &Disk) -> Resul
     }
 }
 
-/// Where the mark of the pin lies, and bytes of the same number that change it. JSON
-/// takes a space or a line break after it, or none.
+/// Returns the offset of the `pinned` value and replacement bytes of the same length. JSON allows a
+/// space or a line break after the value, or neither.
 fn mark(manifest: &[u8], pinned: bool) -> Option<(usize, &'static [u8])> {
     let changes: [(&[u8], &[u8]); 2] = match pinned {
         true => [(b"false,", b"true ,"), (b"false", b"true ")],

@@ -1,4 +1,4 @@
-//! The store that forgets: for tests and for hosts without a disk.
+//! A store in memory, for tests and for hosts without a disk.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use spillgate_artifact::{ByteSource, Facts, FileId, Handle, Manifest, SessionId,
 use crate::tombstone::Tombstone;
 use crate::{Absent, ArtifactStore, Draft, Gone, Listed, Part, Receipt, StoreError, Stored};
 
-/// Keeps artifacts in memory, for as long as it lives.
+/// Keeps artifacts in memory until it is dropped.
 #[derive(Debug)]
 pub struct MemoryStore {
     session: SessionId,

@@ -1,5 +1,6 @@
-//! Opens, makes and replaces the files of a store. No link is followed, and what is no
-//! regular file is never opened: a FIFO would hang its reader.
+//! Opens, creates and replaces the files of a store.
+//!
+//! It follows no symbolic link and opens regular files only: a FIFO would block its reader.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -13,16 +14,16 @@ use spillgate_artifact::FileId;
 use crate::StoreError;
 use crate::disk::Disk;
 
-/// Opens a regular file by `options`. A link, a FIFO, a device or a directory is refused
-/// with `InvalidInput`, and not waited for.
+/// Opens a regular file with `options`. Refuses a symbolic link, a FIFO, a device or a directory
+/// with `InvalidInput`, without blocking.
 pub fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let refused = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
-    // Without NONBLOCK the opening of a FIFO waits for its other end.
+    // Without NONBLOCK, opening a FIFO waits for its other end.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = options.custom_flags(flags.bits().cast_signed()).open(path);
     let file = opened.map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::LOOP) => refused("it is a symbolic link"),
-        // A FIFO that nobody reads, a socket.
+        // A FIFO without a reader, or a socket.
         Some(Errno::NXIO) => refused("it is no regular file"),
         _ => error,
     })?;
@@ -48,7 +49,7 @@ pub(crate) fn read_small(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Replaces a file by another in one step; brings it to the disk where one is given.
+/// Replaces a file with another atomically. Syncs the new file first if `disk` is given.
 pub(crate) fn write_whole(
     path: &Path,
     bytes: &[u8],
@@ -69,7 +70,7 @@ pub(crate) fn write_whole(
     renamed.inspect_err(|_| drop(fs::remove_file(&draft)))
 }
 
-/// Everything in a directory; nothing when it is not there.
+/// Returns all entries of a directory, or none if it does not exist.
 pub(crate) fn entries(directory: &Path) -> Result<Vec<fs::DirEntry>, StoreError> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -78,8 +79,8 @@ pub(crate) fn entries(directory: &Path) -> Result<Vec<fs::DirEntry>, StoreError>
     entries.map_err(|error| StoreError::io(directory, error))
 }
 
-/// Everything in a directory of one of many; nothing of one that may not be read, which in a
-/// shared store belongs to somebody else.
+/// Like [`entries`], but returns none if the directory may not be read: in a shared store a session
+/// may belong to another user.
 pub(crate) fn readable_entries(directory: &Path) -> Result<Vec<fs::DirEntry>, StoreError> {
     match entries(directory) {
         Err(StoreError::Denied { path, .. }) => {
@@ -104,7 +105,7 @@ pub(crate) fn make_directory(path: &Path) -> Result<(), StoreError> {
         .map_err(|error| StoreError::io(path, error))
 }
 
-/// The directory of a session in a base that is there.
+/// Creates a session's directory in a base that exists already.
 pub(crate) fn make_session(path: &Path) -> Result<(), StoreError> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

@@ -1,4 +1,4 @@
-//! Which artifacts have to go?
+//! Removes artifacts by age and quota.
 
 use std::time::Duration;
 
@@ -6,32 +6,32 @@ use spillgate_artifact::{Handle, Timestamp};
 
 use crate::{ArtifactStore, Gone, StoreError, Survey};
 
-/// How much a durable store keeps, and how long (SPEC 2.4). Pinned artifacts
-/// are exempt from both and count toward the quota.
+/// How much a durable store keeps, and how long. Pinned artifacts are exempt from both limits but
+/// count toward the quota (docs/decisions/0017-a-store-kept-whole.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
-    /// Bytes in all; the least recently used go first. `None` is no limit.
+    /// Quota in bytes; the least recently used artifacts go first. `None` means no limit.
     pub max_bytes: Option<u64>,
-    /// So many of them are left free.
+    /// Bytes of the quota that a sweep leaves free.
     pub headroom: u64,
-    /// How many artifacts go at once at most. `None` is no limit.
+    /// Most artifacts that one sweep removes. `None` means no limit.
     pub most: Option<usize>,
-    /// Time since last use. `None` is no limit.
+    /// Longest time since last use. `None` means no limit.
     pub max_age: Option<Duration>,
 }
 
-/// An artifact that was let go.
+/// An artifact that a sweep removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Swept {
-    /// Its name.
+    /// Its handle.
     pub handle: Handle,
-    /// Why.
+    /// Why it was removed.
     pub why: Gone,
 }
 
-/// Lets go what is too old, what alone is over the quota, then the least
-/// recently used until the rest fits; returns what went. `spared` is never let
-/// go: its handle was shown a moment ago.
+/// Removes artifacts that are too old, then those that exceed the quota on their own, then the
+/// least recently used until the rest fits. Returns what it removed. Never removes `spared`, whose
+/// handle was shown a moment ago.
 pub fn sweep(
     store: &dyn ArtifactStore,
     retention: Retention,
@@ -43,8 +43,8 @@ pub fn sweep(
     let mut all = candidates(store.survey()?);
     all.sort_by_key(|one| (one.bytes <= quota, one.used));
     let is_spared = |one: &Candidate| Some(one.handle) == spared;
-    // Room for what is spared is not made by letting everything else go when
-    // even that would not do.
+    // If the spared artifact exceeds the quota on its own, removing everything else would not make
+    // room for it, so it is not counted.
     let counted = all
         .iter()
         .filter(|one| !is_spared(one) || one.bytes <= quota);
@@ -66,7 +66,7 @@ pub fn sweep(
         match let_go(store, handle, why, now) {
             Ok(true) => swept.push(Swept { handle, why }),
             Ok(false) => continue,
-            // Another process was faster.
+            // Another process removed it first.
             Err(StoreError::Absent { .. }) => {}
             Err(error) => {
                 failed = Some(error);
@@ -81,7 +81,7 @@ pub fn sweep(
     }
 }
 
-/// Removes an artifact, unless it was pinned since it was surveyed; whether it was removed.
+/// Removes an artifact unless it was pinned since the survey. Returns whether it was removed.
 fn let_go(
     store: &dyn ArtifactStore,
     handle: Handle,
@@ -94,7 +94,7 @@ fn let_go(
     store.remove(handle, why, now).map(|()| true)
 }
 
-/// What a sweep has to know of an artifact.
+/// What a sweep needs to know of an artifact.
 struct Candidate {
     handle: Handle,
     bytes: u64,
@@ -102,8 +102,8 @@ struct Candidate {
     may_go: bool,
 }
 
-/// A damaged artifact goes like any other. One that a newer version wrote only counts, and
-/// so does one that cannot be read just now: it may be pinned.
+/// A damaged artifact may be removed like any other. An artifact that a newer version wrote is only
+/// counted, as is one that cannot be read right now: it may be pinned.
 fn candidates(survey: Survey) -> Vec<Candidate> {
     let listed = survey.listed.into_iter().map(|one| Candidate {
         handle: one.manifest.handle,

@@ -1,9 +1,9 @@
-//! Keeps a store within its quota, and some of the disk free, while things are stored.
+//! Keeps a store within its quota and part of the disk free while artifacts are stored.
 //!
-//! Every artifact is entered in the [`Books`] before it gets its name. A process that
-//! serves many evicts from a thread of its own as soon as the store is nearly full, down
-//! to a sixteenth below the quota, so that what is stored need not wait; what would go
-//! over the quota waits until there is room or nothing is left that may go.
+//! Every artifact is entered in the [`Books`] before it gets its name. A process that serves many
+//! clients evicts from a thread of its own as soon as the store is nearly full, down to a sixteenth
+//! below the quota, so that storing need not wait. An artifact that would exceed the quota waits
+//! until there is room or nothing removable is left.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,45 +21,45 @@ use crate::{Retention, StoreError, Swept, sweep};
 /// How much a store of files may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Space {
-    /// Bytes of all artifacts. `None` is no limit.
+    /// Bytes of all artifacts. `None` means no limit.
     pub quota: Option<u64>,
-    /// Bytes of the disk that are left free, but at most a twentieth of the disk.
+    /// Bytes of the disk to leave free, capped at a twentieth of the disk.
     pub reserve: u64,
-    /// Whether a thread of this process evicts as soon as the store is nearly full.
-    /// Otherwise somebody else does, after each artifact.
+    /// Whether a thread of this process evicts as soon as the store is nearly full. Otherwise the
+    /// owner of the store evicts after each artifact.
     pub evicts: bool,
 }
 
-/// A part of the quota that eviction leaves free, so that it need not begin again with
-/// the next artifact.
+/// Eviction leaves one part in `SLACK` of the quota free, so that it need not begin again with the
+/// next artifact.
 const SLACK: u64 = 16;
 
-/// Eviction begins when less than this part of the quota is free.
+/// Eviction begins when less than one part in `NEARLY` of the quota is free.
 const NEARLY: u64 = 32;
 
-/// What would go over the quota waits at most so long for room. Eviction removes some
-/// thousand artifacts a second.
+/// Longest wait for room of an artifact that would exceed the quota. Eviction removes some thousand
+/// artifacts a second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Between two looks at whether there is room.
+/// Interval between two checks for room.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The room of a store.
+/// Space accounting of one store in this process.
 #[derive(Debug)]
 pub(crate) struct Room {
     base: PathBuf,
     clock: Arc<dyn Clock>,
     space: Space,
     books: Books,
-    /// Bytes that were entered here and are not in their place yet.
+    /// Bytes that this process entered and has not put in place yet.
     pending: AtomicU64,
     passes: Mutex<Passes>,
     ended: Condvar,
-    /// Held by who makes room on the disk.
+    /// Held by the thread that frees disk space.
     freeing: Mutex<()>,
 }
 
-/// Passes of eviction in this process, one after the other.
+/// Eviction passes of this process. They run one after the other.
 #[derive(Debug, Default)]
 struct Passes {
     is_running: bool,
@@ -67,7 +67,7 @@ struct Passes {
     ended: u64,
 }
 
-/// A pass under way; over when this is dropped, should it panic too.
+/// A pass that is running. Dropping it ends the pass, also after a panic.
 struct Running(Arc<Room>);
 
 impl Drop for Running {
@@ -97,7 +97,7 @@ impl Room {
         &self.books
     }
 
-    /// Enters an artifact of so many bytes, once there is room for it.
+    /// Enters an artifact of `bytes` bytes, then waits for room if the store is over its quota.
     pub(crate) fn admit(self: &Arc<Self>, bytes: u64) -> Result<Admitted, StoreError> {
         self.pending.fetch_add(bytes, Ordering::Relaxed);
         let mut admitted = Admitted {
@@ -109,7 +109,7 @@ impl Room {
         let total = match self.enter(bytes) {
             Ok(total) => total,
             Err(error @ StoreError::Newer { .. }) => return Err(error),
-            // A store is not lost for its books.
+            // A failure to count must not prevent storing.
             Err(error) => {
                 tracing::debug!(%error, "the bytes of an artifact could not be entered");
                 return Ok(admitted);
@@ -117,7 +117,7 @@ impl Room {
         };
         admitted.is_entered = true;
         if let Some(quota) = self.space.quota.filter(|_| self.space.evicts)
-            // Room for what never fits is not made by letting everything else go.
+            // An artifact that never fits does not evict everything else.
             && bytes <= quota
             && total > quota - quota / NEARLY
         {
@@ -133,12 +133,12 @@ impl Room {
         }
     }
 
-    /// What could not be removed after all is counted again.
+    /// Counts bytes again whose removal failed.
     pub(crate) fn come_back(&self, bytes: u64) {
         drop(self.books.change(|entry| entry.add(bytes)));
     }
 
-    /// What goes is not counted any more.
+    /// Subtracts bytes that are about to be removed.
     pub(crate) fn leave(&self, bytes: u64) {
         let left = self.books.change(|entry| {
             entry.bytes = entry.bytes.map(|total| total.saturating_sub(bytes));
@@ -146,14 +146,15 @@ impl Room {
         drop(left);
     }
 
-    /// Counts what is there, and what is about to be placed. What comes or goes meanwhile
-    /// may be counted although it is gone, or twice, until the next count; never left out.
+    /// Counts the artifacts on the disk plus what this process is about to place. What comes or
+    /// goes during the count may be counted twice or although it is gone, until the next count.
+    /// What another process entered before the count and had not placed yet is left out until then.
     pub(crate) fn count(self: &Arc<Self>) -> Result<u64, StoreError> {
         self.count_with(0)
     }
 
-    /// The same; where another count was faster, which may have begun after an artifact of
-    /// so many bytes was entered, these are added to that.
+    /// Counts like [`Room::count`]. If another count finished first, adds `bytes` to that count's
+    /// result, because it may have begun after an artifact of this size was entered.
     fn count_with(self: &Arc<Self>, bytes: u64) -> Result<u64, StoreError> {
         let before = self.books.read()?;
         let pending = self.pending.load(Ordering::Relaxed);
@@ -170,11 +171,11 @@ impl Room {
         Ok(after.bytes.unwrap_or(counted))
     }
 
-    /// Lets a thread evict; waits for it where the quota is used up.
+    /// Starts an eviction thread; waits for it while the store is over its quota.
     fn relieve(self: &Arc<Self>, quota: u64) {
         let until = Instant::now() + PATIENCE;
         let mut passes = self.passes();
-        // A pass that is under way may not have seen everything.
+        // A pass that is running may not have seen everything, so wait for the next.
         let enough = passes.begun + 1;
         if !passes.is_running {
             self.begin(&mut passes);
@@ -204,7 +205,7 @@ impl Room {
         passes.begun += u64::from(passes.is_running);
     }
 
-    /// Brings the store a sixteenth below its quota, and below what is on its way here.
+    /// Brings the store to a sixteenth below its quota, minus what this process is about to place.
     pub(crate) fn evict(
         self: &Arc<Self>,
         spared: Option<Handle>,
@@ -212,7 +213,7 @@ impl Room {
         now: Timestamp,
     ) -> Result<Vec<Swept>, StoreError> {
         self.count()?;
-        // Of what is on its way as much as ever fits.
+        // Count at most half the quota of what is about to be placed, so that enough remains.
         let most_pending = self.space.quota.map_or(0, |quota| quota / 2);
         let pending = self.pending.load(Ordering::Relaxed).min(most_pending);
         let slack = self.space.quota.map_or(0, |quota| quota / SLACK);
@@ -231,17 +232,16 @@ impl Room {
         matches!((total, self.space.quota), (Some(total), Some(quota)) if total > quota)
     }
 
-    /// Fails where the disk has no more room than is to be left free, and nothing that
-    /// may go is left.
+    /// Fails if the disk has less free space than the reserve and removing artifacts does not help.
     pub(crate) fn keep_reserve(self: &Arc<Self>) -> Result<(), StoreError> {
         let Some(missing) = self.missing() else {
             return Ok(());
         };
         let freeing = self.freeing.lock();
-        // Somebody else may have made room meanwhile.
+        // Another thread may have made room meanwhile.
         if self.missing().is_some() {
             let bytes = self.store().usage()?;
-            // Others have filled the disk: to let everything go would not do.
+            // Others have filled the disk: even removing everything would not free enough.
             if bytes < missing.1 {
                 return Err(self.reserve(missing));
             }
@@ -267,7 +267,7 @@ impl Room {
         }
     }
 
-    /// Bytes that are free, and those that are missing to the reserve, if any.
+    /// Bytes that are free, and bytes missing to the reserve; `None` if none are missing.
     fn missing(&self) -> Option<(u64, u64)> {
         let disk = rustix::fs::statvfs(&self.base).ok()?;
         let reserve = self.space.reserve.min(disk.f_blocks * disk.f_frsize / 20);
@@ -279,14 +279,14 @@ impl Room {
         self.passes.lock()
     }
 
-    /// The same store, to remove from.
+    /// The same store, opened to remove from it.
     fn store(self: &Arc<Self>) -> FileStore {
         let clock = Arc::clone(&self.clock);
         FileStore::new(&self.base, Lifetime::Durable, clock).in_room(Arc::clone(self))
     }
 }
 
-/// An artifact that was entered. It is taken out again unless it is kept.
+/// An artifact that is entered in the books. Dropping it removes the entry unless it was kept.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     room: Arc<Room>,
@@ -296,7 +296,7 @@ pub(crate) struct Admitted {
 }
 
 impl Admitted {
-    /// It has its name now.
+    /// Keeps the entry: the artifact has its final name now.
     pub(crate) fn keep(mut self) {
         self.is_kept = true;
     }

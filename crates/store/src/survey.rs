@@ -1,4 +1,4 @@
-//! Lists everything in a store of files, what is damaged too.
+//! Lists everything in a store of files, including what is damaged.
 
 use std::fs;
 use std::path::Path;
@@ -12,27 +12,27 @@ use crate::{Listed, StoreError};
 /// All artifacts of a store.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// Those whose manifest can be read, oldest first.
+    /// Artifacts with a readable manifest, oldest first.
     pub listed: Vec<Listed>,
-    /// Those whose manifest cannot, least recently used first.
+    /// Artifacts without a readable manifest, least recently used first.
     pub damaged: Vec<Unreadable>,
 }
 
 /// An artifact whose manifest cannot be used.
 #[derive(Debug)]
 pub struct Unreadable {
-    /// Its name, as its files have it.
+    /// Its handle, from the names of its files.
     pub handle: Handle,
     /// What is wrong with the manifest.
     pub why: StoreError,
-    /// When it was last opened, or stored.
+    /// When it was last opened; when it was stored if it never was.
     pub used: Timestamp,
-    /// Bytes it takes up: raw, view and index.
+    /// Bytes of raw part, view and index.
     pub bytes: u64,
 }
 
 impl FileStore {
-    /// Bytes of all artifacts, whatever is in them.
+    /// Returns the bytes of all artifacts, whether or not their manifests can be read.
     pub(crate) fn usage(&self) -> Result<u64, StoreError> {
         let mut bytes = 0;
         for (_, directory) in self.sessions()? {
@@ -57,7 +57,7 @@ impl FileStore {
     }
 }
 
-/// The artifacts of a session: those that have a manifest.
+/// The artifacts of a session: every file id that has a manifest.
 fn manifests(directory: &Path) -> Result<Vec<FileId>, StoreError> {
     let id = |entry: fs::DirEntry| -> Option<FileId> {
         let name = entry.file_name();
@@ -97,7 +97,7 @@ impl Survey {
 }
 
 impl Paths {
-    /// Bytes of raw, view and index.
+    /// Bytes of raw part, view and index.
     pub(crate) fn bytes(&self) -> u64 {
         let size = |path: &Path| fs::symlink_metadata(path).map_or(0, |found| found.len());
         size(&self.view) + size(&self.raw) + size(&self.lines)

@@ -1,4 +1,4 @@
-//! What is remembered of an artifact that is gone?
+//! The record that remains of a removed artifact.
 
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::{Manifest, Timestamp};
@@ -9,14 +9,14 @@ use spillgate_artifact::{Manifest, Timestamp};
 pub enum Gone {
     /// It was older than the age limit.
     Expired,
-    /// The store was over its byte quota and it was used least recently.
+    /// The store was over its quota, and this artifact was the least recently used.
     Evicted,
-    /// Somebody removed it.
+    /// A user removed it.
     Removed,
 }
 
-/// Left in the place of an artifact, so that a dead handle can say why it is
-/// dead and which call makes it again (SPEC 2.4). Holds nothing of its bytes.
+/// Replaces a removed artifact, so that a dead handle can say why it is dead and which call
+/// produces it again (docs/spec/texts.md, "Dead handles"). Holds none of the artifact's bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tombstone {
     pub(crate) why: Gone,
@@ -25,7 +25,7 @@ pub(crate) struct Tombstone {
 }
 
 impl Tombstone {
-    /// Without a manifest that can be read nobody knows which tool it was.
+    /// Makes a tombstone. Without a readable manifest the tool's name is unknown.
     pub(crate) fn of(manifest: Option<&Manifest>, why: Gone, at: Timestamp) -> Self {
         let tool = manifest.map(|manifest| manifest.facts.origin.tool.clone());
         Self {

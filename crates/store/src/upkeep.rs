@@ -1,4 +1,4 @@
-//! What is done for a store of files now and then: quota, age, old notes, leftovers.
+//! Periodic upkeep of a store of files: quota, age, old tombstones, leftovers.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,33 +10,33 @@ use crate::files::FileStore;
 use crate::open::readable_entries;
 use crate::{Retention, StoreError, sweep};
 
-/// How a store of files is kept.
+/// The limits of a store's upkeep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Upkeep {
-    /// Time since last use after which an artifact goes. `None` is no limit.
+    /// Longest time since last use of an artifact. `None` means no limit.
     pub max_age: Option<Duration>,
-    /// How long it is remembered what became of an artifact.
+    /// Limits of the tombstones.
     pub notes: Notes,
-    /// Age and leftovers are looked at once in so long; the quota each time.
+    /// Interval between two checks of age and leftovers. The quota is checked on every call.
     pub every: Duration,
-    /// A draft untouched for so long has no writer any more.
+    /// A draft that was not touched for this long has no writer any more.
     pub idle: Duration,
-    /// Artifacts that are removed at once at most.
+    /// Most artifacts that one pass removes.
     pub most: usize,
 }
 
-/// How many notes of what became of artifacts are kept, and how long.
+/// How many tombstones are kept, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Notes {
-    /// `None` is no limit.
+    /// Longest age. `None` means no limit.
     pub max_age: Option<Duration>,
-    /// The newest so many. `None` is no limit.
+    /// Most tombstones kept, the newest ones. `None` means no limit.
     pub most: Option<usize>,
 }
 
 impl FileStore {
-    /// Lets go what is over the quota, and now and then what is too old and what killed
-    /// writers left. `spared` is never let go: its handle was shown a moment ago.
+    /// Evicts what is over the quota and, once every `upkeep.every`, removes what is too old and
+    /// what killed writers left. Never removes `spared`, whose handle was shown a moment ago.
     pub fn keep_up(
         &self,
         upkeep: &Upkeep,
@@ -47,7 +47,7 @@ impl FileStore {
             return Ok(());
         };
         let mut is_due = false;
-        // Several may ask at the same time; one does it.
+        // Several processes may ask at the same time; one of them does the work.
         room.books().change(|entry| {
             is_due = entry.is_due(upkeep.every, now);
             if is_due {
@@ -55,7 +55,7 @@ impl FileStore {
             }
         })?;
         let most = Some(upkeep.most);
-        // Each on its own: what cannot be evicted may still be too old.
+        // The steps are independent: if eviction fails, artifacts may still be too old.
         let counted = if is_due {
             room.count().map(drop)
         } else {
@@ -79,9 +79,8 @@ impl FileStore {
         counted.and(evicted).and(swept).and(notes).and(leftovers)
     }
 
-    /// Removes notes of what became of artifacts: those that are too old, and the oldest
-    /// where there are too many; returns how many. Their handles are then as unknown as
-    /// any other.
+    /// Removes tombstones that are too old, and the oldest if there are too many. Returns how many
+    /// it removed. Their handles are then unknown, like any other.
     pub fn remove_old_notes(&self, notes: Notes, now: Timestamp) -> Result<usize, StoreError> {
         let mut all: Vec<(SystemTime, PathBuf)> = Vec::new();
         for (_, directory) in self.sessions()? {
@@ -108,7 +107,7 @@ impl FileStore {
             }
             removed += usize::from(fs::remove_file(&path).is_ok());
             if let Some(directory) = path.parent() {
-                // Stays when anything is in it.
+                // Fails, as intended, unless the directory is empty.
                 drop(fs::remove_dir(directory));
             }
         }

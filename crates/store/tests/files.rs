@@ -1,4 +1,4 @@
-//! The store on disk: layout, permissions, links, killed and failing writers.
+//! Tests of the store on disk: layout, permissions, links, killed and failing writers.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -30,7 +30,7 @@ fn put(store: &dyn ArtifactStore, raw: &[u8], view: Option<&[u8]>) -> Handle {
     draft.commit(facts, b"index").unwrap().handle()
 }
 
-/// Names below a session's directory.
+/// Names of the files in all sessions of a base.
 fn names(base: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(base)
         .unwrap()
@@ -99,13 +99,13 @@ fn links_lead_nowhere() {
     let base = tempfile::tempdir().unwrap();
     let outside = tempfile::tempdir().unwrap();
     let real = put(&store_in(outside.path()), b"secret", None);
-    // A whole session that points elsewhere is no session.
+    // A symbolic link to a session elsewhere is no session.
     let session = real.session.to_string();
     symlink(outside.path().join(&session), base.path().join(&session)).unwrap();
     let store = store_in(base.path());
     assert!(matches!(store.open(real), Err(StoreError::Absent { .. })));
     assert_eq!(store.list().unwrap(), []);
-    // A part that points elsewhere is not read.
+    // A part that is a symbolic link is not read.
     let handle = put(&store, b"mine", None);
     let part = store.base().join(handle.to_string());
     fs::remove_file(&part).unwrap();
@@ -134,7 +134,7 @@ fn what_a_killed_writer_left_is_removed_and_a_living_ones_is_not() {
     let kept = put(&store, b"kept", None);
     let mut living = store.draft().unwrap();
     living.write(Part::Raw, b"living").unwrap();
-    // As after a kill: a draft that nobody holds, and parts without a manifest.
+    // What a kill leaves: a draft without a lock, and parts without a manifest.
     let session = base.path().join(store.session().to_string());
     let dead = "5f3c2b1a-0000-4000-8000-000000000001";
     for name in [
@@ -155,7 +155,7 @@ fn what_a_killed_writer_left_is_removed_and_a_living_ones_is_not() {
 
 #[test]
 fn a_read_only_base_is_denied() {
-    // As root every directory may be written, so use one that nobody may.
+    // As root every directory is writable, so use one that nobody may write to.
     let store = store_in(Path::new("/proc/spillgate"));
     let error = store.draft().unwrap_err();
     assert!(
@@ -184,7 +184,7 @@ fn a_named_text_can_be_opened_by_its_path_until_it_is_removed() {
     let first = named(b"one", None);
     let path = store.open(first.handle()).unwrap().file.unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"one");
-    // The newer artifact takes the name; the raw bytes are the text.
+    // The newer artifact takes the name. Its raw bytes are the text.
     let second = named(b"\x1b[1mtwo", Some(b"two"));
     assert_eq!(fs::read(&path).unwrap(), b"\x1b[1mtwo");
     let now = SystemClock.now();
@@ -192,7 +192,7 @@ fn a_named_text_can_be_opened_by_its_path_until_it_is_removed() {
     assert_eq!(fs::read(&path).unwrap(), b"\x1b[1mtwo");
     store.remove(second.handle(), Gone::Removed, now).unwrap();
     assert!(fs::symlink_metadata(&path).is_err());
-    // What a killed writer leaves leads nowhere, and goes.
+    // A link that a killed writer left leads nowhere and is removed.
     symlink("nowhere", &path).unwrap();
     store.remove_leftovers(Duration::ZERO).unwrap();
     assert!(fs::symlink_metadata(&path).is_err());
@@ -260,7 +260,7 @@ fn an_artifact_without_a_usable_manifest_is_listed_and_can_be_removed() {
                 .all(|name| *name == format!("{}.gone", handle.file))
         );
     }
-    // It counts towards the quota and goes when it was used least recently.
+    // It counts towards the quota and is evicted when it is the least recently used.
     let handle = put(&store, &[1; 1000], None);
     fs::write(base.path().join(format!("{handle}.json")), "garbage").unwrap();
     let retention = Retention {
@@ -327,8 +327,8 @@ fn a_pin_keeps_what_this_version_does_not_know() {
     }
 }
 
-/// A file system with room for `bytes`, until it is dropped; `None` where we may not
-/// mount one.
+/// A file system with room for `bytes`, mounted until it is dropped; `None` if we may not mount
+/// one.
 struct Small(tempfile::TempDir);
 
 impl Small {
@@ -345,7 +345,7 @@ impl Small {
             .then_some(Self(at))
     }
 
-    /// Takes all the room that is left.
+    /// Takes all the free space.
     fn fill(&self) {
         let mut file = fs::File::create(self.0.path().join("full")).unwrap();
         while std::io::Write::write_all(&mut file, &[1; 4096]).is_ok() {}
@@ -399,7 +399,7 @@ fn on_a_full_disk_things_are_pinned_and_removed() {
     let swept = sweep(&store, retention, None, SystemClock.now()).unwrap();
     assert_eq!(swept.len(), 1);
     for (handle, why) in [(removed, "was removed"), (evicted, "was evicted")] {
-        // There is room for the note once the rest has gone.
+        // There is room for the tombstone once the other files are removed.
         let error = store.open(handle).unwrap_err();
         assert!(error.to_string().contains(why), "{error}");
     }
@@ -496,7 +496,7 @@ fn a_part_that_is_missing_is_damage_and_a_removed_artifact_is_not() {
             "{error}"
         );
     }
-    // Whatever moment it is removed in, a reader finds it whole or hears why not.
+    // Whenever the artifact is removed, a reader gets it whole or learns why it is gone.
     for _ in 0..200 {
         let handle = put(&store, b"raw", Some(b"view"));
         std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The quota, the reserve of the disk and the notes of what is gone, with several at once.
+//! Tests of the quota, the disk's reserve and the tombstones with several writers at once.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -40,7 +40,7 @@ fn total(store: &dyn ArtifactStore) -> u64 {
     listed.iter().map(|one| one.bytes).sum()
 }
 
-/// What the books say.
+/// The bytes that the books record.
 fn entered(base: &Path) -> u64 {
     let books = fs::read_to_string(base.join(".store")).unwrap();
     let books: serde_json::Value = serde_json::from_str(&books).unwrap();
@@ -63,7 +63,7 @@ fn the_quota_holds_while_many_store() {
     const QUOTA: u64 = 1_000_000;
     const SIZE: usize = 10_000;
     let base = tempfile::tempdir().unwrap();
-    // As two processes would.
+    // Two stores, as in two processes.
     let stores = [(); 2].map(|()| store_within(base.path(), quota(QUOTA, true)));
     let is_done = AtomicBool::new(false);
     let most = std::thread::scope(|scope| {
@@ -91,12 +91,13 @@ fn the_quota_holds_while_many_store() {
         is_done.store(true, Ordering::Relaxed);
         watcher.join().unwrap()
     });
-    // What eight have on its way may be over it: it was entered before it was placed.
+    // Artifacts that are on their way from eight writers may exceed the quota: each is entered
+    // before it is placed.
     assert!(most <= QUOTA + 8 * SIZE as u64, "{most}");
     assert!(most > QUOTA / 2, "nothing was kept: {most}");
     assert!(total(&stores[0]) <= QUOTA);
-    // What one process had on its way when another counted is left out until the next
-    // count; a pass of eviction that is under way ends.
+    // What one process has on its way while another counts is missing until the next count. An
+    // eviction pass that is running must end first.
     for round in 1.. {
         let due = SystemClock.now().system_time() + round * UPKEEP.every;
         stores[0]
@@ -117,7 +118,7 @@ fn what_never_fits_lets_nothing_else_go() {
     let small = put(&store, &[1; 500]).unwrap();
     let large = put(&store, &vec![2; 20_000]).unwrap();
     assert!(store.open(small).is_ok() && store.open(large).is_ok());
-    // Later it is the first to go.
+    // The next eviction removes it first.
     let later = put(&store, &[3; 500]).unwrap();
     assert!(matches!(store.open(large), Err(StoreError::Absent { .. })));
     assert!(store.open(small).is_ok() && store.open(later).is_ok());
@@ -145,11 +146,11 @@ fn books_that_are_wrong_or_gone_are_made_anew() {
             .remove(handle, Gone::Removed, SystemClock.now())
             .unwrap();
     }
-    // A writer that was killed before its artifact had a name.
+    // A writer was killed before its artifact had a name.
     fs::write(&books, "{\"format\":1,\"bytes\":70000,\"swept\":null}").unwrap();
     store.keep_up(&UPKEEP, None, SystemClock.now()).unwrap();
     assert_eq!(entered(base.path()), 1000);
-    // Somebody else's file is neither read nor written.
+    // Another program's file is neither read nor written.
     let precious = base.path().join("precious");
     fs::write(&precious, "precious").unwrap();
     fs::remove_file(&books).unwrap();
@@ -190,7 +191,7 @@ fn a_sweep_in_the_future_is_none_and_each_removes_a_bounded_number() {
         store.keep_up(&upkeep, None, at).unwrap();
         assert_eq!(store.list().unwrap().len(), left);
     }
-    // The quota is looked at each time.
+    // The quota is checked each time.
     let store = store_within(base.path(), quota(16_000, false));
     for left in [20, 15] {
         let upkeep = Upkeep { most: 5, ..UPKEEP };
@@ -199,8 +200,8 @@ fn a_sweep_in_the_future_is_none_and_each_removes_a_bounded_number() {
     }
 }
 
-/// What is removed during a count may be in that count or not; the books never have less
-/// than there is.
+/// An artifact that is removed during a count may or may not be in that count. The books never show
+/// less than the store holds.
 #[test]
 fn what_goes_while_it_is_counted_is_not_taken_out_twice() {
     let base = tempfile::tempdir().unwrap();
@@ -310,7 +311,7 @@ fn fill(disk: &Path) {
         let disk = rustix::fs::statvfs(disk).unwrap();
         disk.f_bavail * disk.f_frsize
     };
-    // A twentieth of 4 MiB is 200 KiB: what is oldest makes room for what is new.
+    // A twentieth of 4 MiB is 200 KiB: the oldest artifacts make room for the new ones.
     let first = put(&store, &vec![1; 100_000]).unwrap();
     let mut last = first;
     for _ in 0..100 {
@@ -319,7 +320,7 @@ fn fill(disk: &Path) {
     }
     assert!(matches!(store.open(first), Err(StoreError::Absent { .. })));
     assert!(store.open(last).is_ok());
-    // Others have filled it: nothing is left that could go.
+    // Others have filled the disk: nothing removable is left.
     let mut filler = fs::File::create(disk.join("others")).unwrap();
     let error = (0..100).find_map(|_| {
         while std::io::Write::write_all(&mut filler, &[1; 4096]).is_ok() {}

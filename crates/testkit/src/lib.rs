@@ -1,7 +1,7 @@
-//! Fixtures that tests share.
+//! Shared test fixtures: a stopped clock, texts that look like real tool output, and recorded
+//! exchanges with models.
 //!
-//! A clock that stands still and corpora that look like real tool output. Only
-//! ever a dev-dependency.
+//! Only ever a dev-dependency.
 
 #[cfg(feature = "cassettes")]
 pub mod cassette;
@@ -11,7 +11,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use spillgate_artifact::{Clock, Timestamp};
 
-/// A clock that always shows the same moment.
+/// A clock that always shows the same moment, in seconds since the Unix epoch.
 #[derive(Debug, Clone, Copy)]
 pub struct StoppedClock(pub u64);
 
@@ -28,7 +28,7 @@ impl Clock for StoppedClock {
     }
 }
 
-/// A service's log of so many lines; line 501 holds an error.
+/// Returns a service's log with this many lines; line 501 holds an error.
 #[must_use]
 pub fn log(lines: usize) -> String {
     (0..lines).fold(String::new(), |mut log, i| {
@@ -47,7 +47,7 @@ pub fn log(lines: usize) -> String {
     })
 }
 
-/// One line of JSON with so many records.
+/// Returns one line of JSON with this many records.
 #[must_use]
 pub fn records(count: usize) -> String {
     let records: Vec<String> = (0..count)
@@ -63,7 +63,7 @@ pub fn records(count: usize) -> String {
     format!(r#"{{"total":{count},"items":[{}]}}"#, records.join(","))
 }
 
-/// Bytes that look random and are always the same.
+/// Returns bytes that look random and are always the same.
 #[must_use]
 pub fn noise(bytes: usize) -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
@@ -76,8 +76,8 @@ pub fn noise(bytes: usize) -> Vec<u8> {
     (0..bytes).map(step).collect()
 }
 
-/// A model's reply that answers `text` in the slot that a system prompt names;
-/// without a wrapper where it names none.
+/// Returns a model's reply that answers `text` in the slot that a system prompt names, or without a
+/// wrapper if it names none.
 #[must_use]
 pub fn in_slot(system: &str, text: &str) -> String {
     let tag = "<ai-agent-";

@@ -27,7 +27,7 @@ pub trait TokenCounter: Send + Sync + fmt::Debug {
     fn prepare(&self) {}
 }
 
-/// Which tokenizer counts (SPEC 2.2).
+/// Which tokenizer counts (docs/spec/behaviour.md, "Figures").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tokenizer {
@@ -36,7 +36,7 @@ pub enum Tokenizer {
     O200kBase,
     /// Exact BPE of older `OpenAI` models.
     Cl100kBase,
-    /// `ceil(bytes / 4)`, as the seeds' systems estimate. Needs no vocabulary.
+    /// `ceil(bytes / 4)`. Needs no vocabulary.
     Heuristic,
 }
 

@@ -38,7 +38,7 @@ enum Form {
 
 /// Some of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decoded {
+pub struct DecodedText {
     /// The characters.
     pub text: String,
     /// What they were decoded from, if that is not UTF-8.
@@ -120,7 +120,7 @@ impl Encoding {
 
     /// The text of a file's bytes from `start` on.
     #[must_use]
-    pub fn decode(&self, bytes: &[u8], start: u64) -> Decoded {
+    pub fn decode(&self, bytes: &[u8], start: u64) -> DecodedText {
         let mark = usize::try_from(self.mark.saturating_sub(start)).unwrap_or(usize::MAX);
         let mark = mark.min(bytes.len());
         let mut decoded = self.form.decode(&bytes[mark..]);
@@ -132,7 +132,7 @@ impl Encoding {
 }
 
 impl Form {
-    fn decode(self, bytes: &[u8]) -> Decoded {
+    fn decode(self, bytes: &[u8]) -> DecodedText {
         let encoding = match self {
             Self::Other(encoding) => encoding,
             Self::Utf8 => return utf8(bytes),
@@ -149,7 +149,7 @@ impl Form {
             }
         };
         let (text, _) = encoding.decode_without_bom_handling(bytes);
-        Decoded {
+        DecodedText {
             invalid: text.matches('\u{fffd}').count(),
             text: text.into_owned(),
             from: Some(encoding.name()),
@@ -157,11 +157,11 @@ impl Form {
     }
 }
 
-fn utf8(bytes: &[u8]) -> Decoded {
+fn utf8(bytes: &[u8]) -> DecodedText {
     let invalid = bytes
         .utf8_chunks()
         .filter(|chunk| !chunk.invalid().is_empty());
-    Decoded {
+    DecodedText {
         invalid: invalid.count(),
         text: String::from_utf8_lossy(bytes).into_owned(),
         from: None,

@@ -8,9 +8,9 @@ use crate::TokenCounter;
 use crate::bpe::MAX_TOKEN_BYTES;
 
 /// Up to here every byte is counted: about 2 ms on ordinary text, a tenth of a
-/// second on the worst. Beyond, samples are: performance.md measured 64 samples
-/// of 1 KB within 2.3 % on fifteen kinds of content. Whoever asks for a result
-/// of a megabyte waits for its preview, and is not told more by the last digits.
+/// second on the worst. Beyond, 64 samples of 1 KiB are (docs/spec/limits.md, "Tokens").
+/// Whoever asks for a result of a megabyte waits for its preview, and is not told
+/// more by the last digits.
 pub const EXACT_BYTES: u64 = 512 << 10;
 
 /// How many samples.

@@ -87,7 +87,7 @@ impl LineGrid {
         let bytes = source.len();
         let block = bytes.div_ceil(MOST_BLOCKS).next_power_of_two().max(BLOCK);
         let blocks = bytes.div_ceil(block);
-        let count = Count {
+        let count = NewlineCounter {
             source,
             newline,
             block,
@@ -156,7 +156,7 @@ impl LineGrid {
 }
 
 /// Counting, by as many threads as there are processors.
-struct Count<'a> {
+struct NewlineCounter<'a> {
     source: &'a dyn ByteSource,
     newline: Newline,
     block: u64,
@@ -167,7 +167,7 @@ struct Count<'a> {
     next: AtomicUsize,
 }
 
-impl Count<'_> {
+impl NewlineCounter<'_> {
     /// The newlines of each block.
     fn all(self) -> io::Result<Option<Vec<u64>>> {
         let processors = thread::available_parallelism().map_or(1, NonZero::get);

@@ -6,7 +6,7 @@ use spillgate_artifact::Layout;
 use crate::lines::{HARD_BYTES, SOFT_CHARS, line_end};
 
 /// An anchor is set once in so many bytes: 1 GB has 16,000 anchors in 400 KB,
-/// and no look-up walks further than this (performance.md, section 5).
+/// and no look-up walks further than this.
 const SPACING: u64 = 64 << 10;
 
 /// First bytes of a stored index; the digit is the format's version.

@@ -17,7 +17,7 @@ pub struct JsonLayout {
     position: u64,
     depth: usize,
     /// Where in a token the last byte left off.
-    within: Within,
+    state: LexerState,
     /// The next token begins a line.
     breaks: bool,
     /// The last token opened an object or array: if the next one closes it,
@@ -28,7 +28,7 @@ pub struct JsonLayout {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum LexerState {
     #[default]
     Gap,
     /// A number, `true`, `false` or `null`.
@@ -52,14 +52,14 @@ impl JsonLayout {
     /// Takes the next bytes of the JSON.
     pub fn feed(&mut self, mut json: &[u8], sink: &mut dyn ViewSink) -> io::Result<()> {
         while let Some(&byte) = json.first() {
-            let taken = match self.within {
-                Within::Text => self.text(json, sink)?,
-                Within::Escape => {
-                    self.within = Within::Text;
+            let taken = match self.state {
+                LexerState::Text => self.text(json, sink)?,
+                LexerState::Escape => {
+                    self.state = LexerState::Text;
                     sink.text(&json[..1])?;
                     1
                 }
-                Within::Gap | Within::Word => self.token(byte, json, sink)?,
+                LexerState::Gap | LexerState::Word => self.token(byte, json, sink)?,
             };
             self.position += taken as u64;
             json = &json[taken..];
@@ -73,8 +73,8 @@ impl JsonLayout {
         let taken = found.map_or(json.len(), |at| at + 1);
         sink.text(&json[..taken])?;
         match found.map(|at| json[at]) {
-            Some(b'"') => self.within = Within::Gap,
-            Some(_) => self.within = Within::Escape,
+            Some(b'"') => self.state = LexerState::Gap,
+            Some(_) => self.state = LexerState::Escape,
             None => {}
         }
         Ok(taken)
@@ -82,7 +82,7 @@ impl JsonLayout {
 
     fn token(&mut self, byte: u8, json: &[u8], sink: &mut dyn ViewSink) -> io::Result<usize> {
         match byte {
-            b' ' | b'\n' | b'\r' | b'\t' => self.within = Within::Gap,
+            b' ' | b'\n' | b'\r' | b'\t' => self.state = LexerState::Gap,
             b'{' | b'[' => {
                 self.begin(sink)?;
                 sink.text(&json[..1])?;
@@ -98,17 +98,17 @@ impl JsonLayout {
             }
             b',' => {
                 sink.text(b",")?;
-                self.within = Within::Gap;
+                self.state = LexerState::Gap;
                 self.breaks = true;
             }
             b':' => {
                 sink.text(b": ")?;
-                self.within = Within::Gap;
+                self.state = LexerState::Gap;
             }
             b'"' => {
                 self.begin(sink)?;
                 sink.text(b"\"")?;
-                self.within = Within::Text;
+                self.state = LexerState::Text;
             }
             _ => return self.word(json, sink),
         }
@@ -120,9 +120,9 @@ impl JsonLayout {
             .iter()
             .position(|b| b",:]}\" \t\r\n{[".contains(b))
             .unwrap_or(json.len());
-        if self.within == Within::Gap {
+        if self.state == LexerState::Gap {
             self.begin(sink)?;
-            self.within = Within::Word;
+            self.state = LexerState::Word;
         }
         sink.text(&json[..taken])?;
         Ok(taken)
@@ -131,7 +131,7 @@ impl JsonLayout {
     /// Begins a token, on a line of its own where one is due.
     fn begin(&mut self, sink: &mut dyn ViewSink) -> io::Result<()> {
         const SPACES: &[u8] = &[b' '; 64];
-        self.within = Within::Gap;
+        self.state = LexerState::Gap;
         self.opened = false;
         let first = !std::mem::replace(&mut self.begun, true);
         if !std::mem::take(&mut self.breaks) && !first {

@@ -3,8 +3,7 @@
 use memchr::memchr;
 
 /// The text of a JSON string, given with its quotes. Unpaired surrogates, which
-/// JavaScript servers do send, become U+FFFD (SPEC 2.1). `None` if it is no
-/// JSON string.
+/// JavaScript servers do send, become U+FFFD. `None` if it is no JSON string.
 #[must_use]
 pub fn decode_json_string(quoted: &[u8]) -> Option<String> {
     if let Ok(text) = serde_json::from_slice::<String>(quoted) {

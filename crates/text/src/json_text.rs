@@ -21,13 +21,13 @@ const SPACING: u64 = 48 << 10;
 pub struct JsonText {
     raw: Arc<dyn ByteSource>,
     parts: Arc<[TextPart]>,
-    places: Vec<Place>,
+    checkpoints: Vec<Checkpoint>,
     bytes: u64,
 }
 
 /// A place where decoding can start.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Checkpoint {
     /// The next byte of text is this one.
     text: u64,
     /// It is made of this part,
@@ -45,29 +45,29 @@ impl JsonText {
         each: &mut dyn FnMut(&[u8]),
     ) -> io::Result<Self> {
         let parts: Arc<[TextPart]> = parts.into();
-        let mut walk = Walk::start(&*raw, &parts);
-        let mut places = vec![walk.place()];
+        let mut cursor = TextCursor::start(&*raw, &parts);
+        let mut checkpoints = vec![cursor.checkpoint()];
         let mut block = Vec::new();
-        while walk.next(&mut block)? {
+        while cursor.next(&mut block)? {
             each(&block);
-            if walk.text >= places.last().map_or(0, |place| place.text) + SPACING {
-                places.push(walk.place());
+            if cursor.text >= checkpoints.last().map_or(0, |place| place.text) + SPACING {
+                checkpoints.push(cursor.checkpoint());
             }
         }
-        let bytes = walk.text;
+        let bytes = cursor.text;
         Ok(Self {
             raw,
             parts,
-            places,
+            checkpoints,
             bytes,
         })
     }
 
     /// Shows the text to `each`, block by block.
     pub fn each(&self, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-        let mut walk = Walk::start(&*self.raw, &self.parts);
+        let mut cursor = TextCursor::start(&*self.raw, &self.parts);
         let mut block = Vec::new();
-        while walk.next(&mut block)? {
+        while cursor.next(&mut block)? {
             each(&block);
         }
         Ok(())
@@ -105,9 +105,11 @@ impl JsonText {
     }
 
     /// The last place at or before the byte `offset` of the text.
-    fn before(&self, offset: u64) -> Place {
-        let after = self.places.partition_point(|place| place.text <= offset);
-        self.places[after.saturating_sub(1)]
+    fn before(&self, offset: u64) -> Checkpoint {
+        let after = self
+            .checkpoints
+            .partition_point(|place| place.text <= offset);
+        self.checkpoints[after.saturating_sub(1)]
     }
 }
 
@@ -121,12 +123,12 @@ impl ByteSource for JsonText {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let mut walk = Walk::start(&*self.raw, &self.parts);
-        walk.go_to(self.before(offset));
+        let mut cursor = TextCursor::start(&*self.raw, &self.parts);
+        cursor.go_to(self.before(offset));
         let mut block = Vec::new();
         let mut filled = 0;
-        while filled < buffer.len() && walk.next(&mut block)? {
-            let begins = walk.text - block.len() as u64;
+        while filled < buffer.len() && cursor.next(&mut block)? {
+            let begins = cursor.text - block.len() as u64;
             let skipped = (offset + filled as u64).saturating_sub(begins);
             let skipped = usize::try_from(skipped).map_or(block.len(), |n| n.min(block.len()));
             let part = &block[skipped..];
@@ -139,7 +141,7 @@ impl ByteSource for JsonText {
 }
 
 /// A way through the text.
-struct Walk<'a> {
+struct TextCursor<'a> {
     source: &'a dyn ByteSource,
     parts: &'a [TextPart],
     part: usize,
@@ -150,7 +152,7 @@ struct Walk<'a> {
     text: u64,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> TextCursor<'a> {
     fn start(source: &'a dyn ByteSource, parts: &'a [TextPart]) -> Self {
         Self {
             source,
@@ -162,12 +164,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn go_to(&mut self, place: Place) {
+    fn go_to(&mut self, place: Checkpoint) {
         (self.text, self.part, self.at) = (place.text, place.part, place.raw);
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
             text: self.text,
             part: self.part,
             raw: self.at - self.decoder.pending() as u64,

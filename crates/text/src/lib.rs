@@ -54,7 +54,7 @@ mod view;
 pub use bpe::MAX_TOKEN_BYTES;
 pub use clip::clip;
 pub use counter::{TokenCounter, Tokenizer, UnknownTokenizer};
-pub use encoding::{Decoded, Encoding};
+pub use encoding::{DecodedText, Encoding};
 pub use estimate::{EXACT_BYTES, count_source, source_exceeds};
 pub use grid::{LineGrid, Newline};
 pub use index::{Anchor, IndexError, Indexer, LineIndex};

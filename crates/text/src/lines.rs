@@ -3,10 +3,10 @@
 use memchr::{memchr, memmem};
 use spillgate_artifact::Layout;
 
-/// Longer lines are broken at a separator (SPEC 2.1).
+/// Characters over which a line is broken at a separator (docs/spec/behaviour.md, "Views").
 pub const SOFT_CHARS: usize = 1000;
 
-/// No view line is longer, so that one line never fills a page (SPEC 2.1).
+/// Bytes of the longest view line, so that one line never fills a page.
 pub const HARD_BYTES: usize = 2000;
 
 /// How far before the soft limit a separator is looked for.

@@ -37,7 +37,7 @@ pub fn raw_range(
         true => (same, same),
         false => (anchor.offset, anchor.origin.unwrap_or(0)),
     };
-    let mut wanted = Wanted {
+    let mut finder = LineFinder {
         view_line: span.start,
         written: offset,
         start: origin,
@@ -46,13 +46,13 @@ pub fn raw_range(
     let mut transformation = Transformation::resume(view, offset, origin)?;
     let mut reader = ReadRange::new(text, origin, text.len());
     let mut buffer = vec![0; STEP];
-    while wanted.end.is_none() {
+    while finder.end.is_none() {
         match reader.read(&mut buffer)? {
             0 => break,
-            n => transformation.feed(&buffer[..n], &mut wanted)?,
+            n => transformation.feed(&buffer[..n], &mut finder)?,
         }
     }
-    Ok(Some((wanted.start, wanted.end.unwrap_or(text.len()))))
+    Ok(Some((finder.start, finder.end.unwrap_or(text.len()))))
 }
 
 enum Transformation {
@@ -74,7 +74,7 @@ impl Transformation {
         Ok(Self::Json(JsonLayout::starting_at(origin, depth)))
     }
 
-    fn feed(&mut self, text: &[u8], sink: &mut Wanted) -> io::Result<()> {
+    fn feed(&mut self, text: &[u8], sink: &mut LineFinder) -> io::Result<()> {
         match self {
             Self::Sanitize(sanitizer) => sanitizer.feed(text, sink),
             Self::Json(layout) => layout.feed(text, sink),
@@ -83,7 +83,7 @@ impl Transformation {
 }
 
 /// Waits for the line that holds a byte of the view.
-struct Wanted {
+struct LineFinder {
     view_line: u64,
     /// View bytes written so far.
     written: u64,
@@ -91,7 +91,7 @@ struct Wanted {
     end: Option<u64>,
 }
 
-impl ViewSink for Wanted {
+impl ViewSink for LineFinder {
     fn text(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.written += bytes.len() as u64;
         Ok(())

@@ -13,7 +13,7 @@ const LONGEST_OVERWRITE: usize = 64 << 10;
 
 /// Makes text of raw bytes: invalid UTF-8 becomes U+FFFD, terminal escapes and
 /// other controls go, CRLF becomes a newline, and of a line that was written
-/// over with lone `\r`s the last state stays (SPEC 2.1).
+/// over with lone `\r`s the last state stays (docs/spec/behaviour.md, "Views").
 #[derive(Default)]
 pub struct Sanitizer {
     parser: Parser,

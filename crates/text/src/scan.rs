@@ -29,7 +29,7 @@ pub struct ScanFacts {
 }
 
 impl ScanFacts {
-    /// Newlines + 1; 0 when empty (the seeds' rule).
+    /// Newlines + 1; 0 when empty.
     #[must_use]
     pub fn lines(&self) -> u64 {
         if self.bytes == 0 {

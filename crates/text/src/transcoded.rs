@@ -23,13 +23,13 @@ const REST: usize = 8;
 pub struct Transcoded {
     raw: Arc<dyn ByteSource>,
     encoding: &'static Encoding,
-    places: Vec<Place>,
+    checkpoints: Vec<Checkpoint>,
     bytes: u64,
 }
 
 /// A place where decoding can start.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Checkpoint {
     /// The next byte of text is this one,
     text: u64,
     /// and it is made from here on.
@@ -51,31 +51,31 @@ impl Transcoded {
             let what = format!("there is no encoding {encoding:?}");
             io::Error::new(io::ErrorKind::InvalidData, what)
         })?;
-        let start = Place { text: 0, raw: mark };
-        let mut places = vec![start];
-        let mut walk = Walk::from(&*raw, encoding, start);
+        let start = Checkpoint { text: 0, raw: mark };
+        let mut checkpoints = vec![start];
+        let mut cursor = TextCursor::from(&*raw, encoding, start);
         let mut block = Vec::new();
-        while walk.next(&mut block)? {
+        while cursor.next(&mut block)? {
             each(&block);
-            let last = places.last().map_or(0, |place| place.text);
-            if walk.begins_anew && walk.text >= last + SPACING {
-                places.push(walk.place());
+            let last = checkpoints.last().map_or(0, |place| place.text);
+            if cursor.begins_anew && cursor.text >= last + SPACING {
+                checkpoints.push(cursor.checkpoint());
             }
         }
-        let bytes = walk.text;
+        let bytes = cursor.text;
         Ok(Self {
             raw,
             encoding,
-            places,
+            checkpoints,
             bytes,
         })
     }
 
     /// Shows the text to `each`, block by block.
     pub fn each(&self, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-        let mut walk = Walk::from(&*self.raw, self.encoding, self.places[0]);
+        let mut cursor = TextCursor::from(&*self.raw, self.encoding, self.checkpoints[0]);
         let mut block = Vec::new();
-        while walk.next(&mut block)? {
+        while cursor.next(&mut block)? {
             each(&block);
         }
         Ok(())
@@ -83,7 +83,7 @@ impl Transcoded {
 
     /// The raw byte at which byte `offset` of the text is written.
     pub fn raw_at(&self, offset: u64) -> io::Result<u64> {
-        let Place { mut text, mut raw } = self.before(offset);
+        let Checkpoint { mut text, mut raw } = self.before(offset);
         let mut decoder = self.encoding.new_decoder_without_bom_handling();
         let mut out = [0; 64];
         while text < offset && raw < self.raw.len() {
@@ -106,9 +106,11 @@ impl Transcoded {
     }
 
     /// The last place at or before the byte `offset` of the text.
-    fn before(&self, offset: u64) -> Place {
-        let after = self.places.partition_point(|place| place.text <= offset);
-        self.places[after.saturating_sub(1)]
+    fn before(&self, offset: u64) -> Checkpoint {
+        let after = self
+            .checkpoints
+            .partition_point(|place| place.text <= offset);
+        self.checkpoints[after.saturating_sub(1)]
     }
 }
 
@@ -122,11 +124,11 @@ impl ByteSource for Transcoded {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let mut walk = Walk::from(&*self.raw, self.encoding, self.before(offset));
+        let mut cursor = TextCursor::from(&*self.raw, self.encoding, self.before(offset));
         let mut block = Vec::new();
         let mut filled = 0;
-        while filled < buffer.len() && walk.next(&mut block)? {
-            let begins = walk.text - block.len() as u64;
+        while filled < buffer.len() && cursor.next(&mut block)? {
+            let begins = cursor.text - block.len() as u64;
             let skipped = (offset + filled as u64).saturating_sub(begins);
             let skipped = usize::try_from(skipped).map_or(block.len(), |n| n.min(block.len()));
             let part = &block[skipped..];
@@ -139,7 +141,7 @@ impl ByteSource for Transcoded {
 }
 
 /// A way through the text.
-struct Walk<'a> {
+struct TextCursor<'a> {
     source: &'a dyn ByteSource,
     encoding: &'static Encoding,
     decoder: Decoder,
@@ -152,8 +154,8 @@ struct Walk<'a> {
     begins_anew: bool,
 }
 
-impl<'a> Walk<'a> {
-    fn from(source: &'a dyn ByteSource, encoding: &'static Encoding, place: Place) -> Self {
+impl<'a> TextCursor<'a> {
+    fn from(source: &'a dyn ByteSource, encoding: &'static Encoding, place: Checkpoint) -> Self {
         Self {
             source,
             encoding,
@@ -165,8 +167,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
             text: self.text,
             raw: self.at,
         }
@@ -313,7 +315,7 @@ mod tests {
                 let piece = encoded(piece, encoding).repeat(100_000);
                 let raw = Arc::new([encoded(before, encoding), piece].concat());
                 let made = Transcoded::new(raw, encoding.name(), 0, &mut |_| {}).unwrap();
-                let texts = made.places.iter().map(|place| place.text);
+                let texts = made.checkpoints.iter().map(|place| place.text);
                 let texts: Vec<u64> = texts.chain([made.len()]).collect();
                 let widest = texts.windows(2).map(|pair| pair[1] - pair[0]).max();
                 let most = SPACING + 3 * (BLOCK + REST) as u64;

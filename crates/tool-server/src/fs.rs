@@ -16,7 +16,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use spillgate_artifact::{Interrupt, TokenBudget};
-use spillgate_files::{Answer, FileTools, Root};
+use spillgate_files::{FileToolResult, FileTools, Root};
 use spillgate_text::TokenCounter;
 
 use crate::ToolsError;
@@ -36,7 +36,7 @@ pub async fn serve_files(
     limit: Duration,
 ) -> Result<(), ToolsError> {
     let server = Server {
-        turns: Arc::new(Semaphore::new(LOOKUPS_AT_ONCE)),
+        permits: Arc::new(Semaphore::new(LOOKUPS_AT_ONCE)),
         limit,
         tools: FileTools {
             files: Arc::new(root),
@@ -52,7 +52,7 @@ pub async fn serve_files(
 struct Server {
     tools: FileTools,
     /// Whose turn it is.
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// How long a call may take.
     limit: Duration,
 }
@@ -91,13 +91,13 @@ impl Server {
     async fn answer(&self, request: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
         let wait = Interrupt::default();
         let _ends = wait.on_drop();
-        let _turn = self.turns.acquire().await;
+        let _permit = self.permits.acquire().await;
         let wait = wait.until_after(self.limit);
         let tools = self.tools.clone();
         let arguments = Value::Object(request.arguments.unwrap_or_default()).to_string();
         let look = move || tools.call(&request.name, &arguments, &wait);
         let called = tokio::task::spawn_blocking(look).await;
-        let Answer { text, is_error } = called.map_err(|error| {
+        let FileToolResult { text, is_error } = called.map_err(|error| {
             ErrorData::internal_error(format!("the call failed: {error}"), None)
         })?;
         let content = vec![ContentBlock::text(text)];

@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use spillgate_artifact::{Interrupt, Origin, Reason};
 use spillgate_extract::NoWatch;
 use spillgate_offload::{Choice, Offloader, Outcome};
-use spillgate_retrieval::{Extraction, TOOL_OUTPUT, Tools, definitions};
-use spillgate_workspace_tools::{Answer, Body, Definition, Guarded, Oversized};
+use spillgate_retrieval::{Extraction, RetrievalTools, TOOL_OUTPUT, definitions};
+use spillgate_workspace_tools::{Body, Definition, OversizedOutput, ToolResult, WorkspaceTools};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::spawn_blocking;
@@ -34,7 +34,7 @@ use crate::stdio::serve;
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
 /// Claude Code replaces results over some 48 KiB by its own preview unless the tool says
-/// how long its results may be (deps.md, "What hosts do").
+/// how long its results may be (docs/spec/limits.md, "What clients take").
 const CLAUDE_CODE_SIZE: &str = "anthropic/maxResultSizeChars";
 
 /// Calls that look into what is stored, at once.
@@ -42,39 +42,39 @@ const LOOKUPS_AT_ONCE: usize = 4;
 
 /// What becomes of outputs that are too much.
 #[derive(Debug, Clone)]
-pub struct Offloading {
+pub struct LookupTools {
     /// What stores them, and answers calls of the tools that look into them.
-    pub tools: Tools,
+    pub tools: RetrievalTools,
     /// The names of those that are listed.
     pub listed: Vec<&'static str>,
     /// Whose turn it is among calls of them.
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
-impl Offloading {
+impl LookupTools {
     /// Offloading to what `tools` look into, of which some are `listed`.
     #[must_use]
-    pub fn new(tools: Tools, listed: Vec<&'static str>) -> Self {
+    pub fn new(tools: RetrievalTools, listed: Vec<&'static str>) -> Self {
         Self {
             tools,
             listed,
-            turns: Arc::new(Semaphore::new(LOOKUPS_AT_ONCE)),
+            permits: Arc::new(Semaphore::new(LOOKUPS_AT_ONCE)),
         }
     }
 }
 
 /// Serves the guarded tools on standard input and output until the client goes.
 /// `max_tokens` is the limit of their answers, for clients that want to know; with
-/// `offloading`, outputs over it are stored.
+/// `lookups`, outputs over it are stored.
 pub async fn serve_guarded(
-    guarded: Guarded,
+    guarded: WorkspaceTools,
     max_tokens: u64,
-    offloading: Option<Offloading>,
+    lookups: Option<LookupTools>,
 ) -> Result<(), ToolsError> {
     let server = Server {
         guarded,
         max_tokens,
-        offloading,
+        lookups,
     };
     Box::pin(serve(server)).await
 }
@@ -82,14 +82,14 @@ pub async fn serve_guarded(
 /// The tools as a server.
 #[derive(Debug, Clone)]
 struct Server {
-    guarded: Guarded,
+    guarded: WorkspaceTools,
     max_tokens: u64,
-    offloading: Option<Offloading>,
+    lookups: Option<LookupTools>,
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let too_much = match &self.offloading {
+        let too_much = match &self.lookups {
             None => "is refused whole, with what to do instead: follow it. Nothing is ever cut.",
             Some(_) => {
                 "is refused whole, with what to do instead: follow it. A command's output and a \
@@ -116,8 +116,8 @@ impl ServerHandler for Server {
     ) -> Result<ListToolsResult, ErrorData> {
         let own = self.guarded.definitions();
         let mut all: Vec<Tool> = own.into_iter().map(|tool| self.listed(tool)).collect();
-        if let Some(offloading) = &self.offloading {
-            let ours = definitions(&offloading.listed, Extraction::Ours);
+        if let Some(lookups) = &self.lookups {
+            let ours = definitions(&lookups.listed, Extraction::Ours);
             all.extend(ours.into_iter().map(looking));
         }
         Ok(ListToolsResult::with_all_items(all))
@@ -140,21 +140,21 @@ impl ServerHandler for Server {
 impl Server {
     /// Answers a call; dropped, it stops.
     async fn answer(&self, name: &str, arguments: JsonObject) -> Result<CallToolResult, ErrorData> {
-        if let Some(offloading) = &self.offloading
-            && offloading.listed.contains(&name)
+        if let Some(lookups) = &self.lookups
+            && lookups.listed.contains(&name)
         {
-            return offloading.look(name, arguments).await;
+            return lookups.look(name, arguments).await;
         }
         let spelled = Value::Object(arguments.clone()).to_string();
-        let Answer { body, is_error } = self.guarded.call(name, arguments).await;
-        let text = match (body, &self.offloading) {
+        let ToolResult { body, is_error } = self.guarded.call(name, arguments).await;
+        let text = match (body, &self.lookups) {
             (Body::Text(text), _) => text,
-            (Body::Oversized(all), Some(offloading)) => {
+            (Body::Oversized(all), Some(lookups)) => {
                 let origin = Origin {
                     arguments: Some(spelled),
                     ..Origin::tool(name)
                 };
-                let shown = offloaded(&offloading.tools.offloader, origin, all, is_error).await;
+                let shown = offloaded(&lookups.tools.offloader, origin, all, is_error).await;
                 shown.map_err(|error| {
                     let what =
                         format!("the output could not be taken in: {error}; this is our fault");
@@ -186,7 +186,7 @@ impl Server {
     }
 }
 
-impl Offloading {
+impl LookupTools {
     /// Answers a call of a tool that looks into what is stored. Dropped, it reads no further
     /// block and asks no model any more.
     pub(crate) async fn look(
@@ -200,7 +200,7 @@ impl Offloading {
         let (_waits, gone) = oneshot::channel::<()>();
         let wait = Interrupt::default();
         let _ends = wait.on_drop();
-        let _turn = self.turns.acquire().await;
+        let _permit = self.permits.acquire().await;
         let look = move || match &*name {
             // It looks into files as well as waiting for a model.
             TOOL_OUTPUT => runtime.block_on(async {
@@ -223,10 +223,10 @@ impl Offloading {
 pub async fn offloaded(
     offloader: &Offloader,
     origin: Origin,
-    all: Oversized,
+    all: OversizedOutput,
     is_error: bool,
 ) -> io::Result<String> {
-    let Oversized {
+    let OversizedOutput {
         mut whole, notes, ..
     } = all;
     let offloader = offloader.clone();
@@ -240,7 +240,7 @@ pub async fn offloaded(
         Outcome::Offloaded(stored) => stored.shown,
         Outcome::NotStored(lost) => lost.shown,
     };
-    Ok(Oversized::told(&notes, is_error, shown.text()))
+    Ok(OversizedOutput::with_notes(&notes, is_error, shown.text()))
 }
 
 /// A tool of `spillgate-retrieval` as rmcp has tools.

@@ -8,18 +8,18 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use spillgate_retrieval::{Extraction, definitions};
 
-use crate::guarded::{Offloading, looking, progress};
+use crate::guarded::{LookupTools, looking, progress};
 use crate::{ToolsError, stdio};
 
 /// Serves the look-up tools on standard input and output until the client goes.
-pub async fn serve_lookups(lookups: Offloading) -> Result<(), ToolsError> {
+pub async fn serve_lookups(lookups: LookupTools) -> Result<(), ToolsError> {
     Box::pin(stdio::serve(Server { lookups })).await
 }
 
 /// The tools as a server.
 #[derive(Debug, Clone)]
 struct Server {
-    lookups: Offloading,
+    lookups: LookupTools,
 }
 
 impl ServerHandler for Server {

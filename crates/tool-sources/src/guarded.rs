@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use spillgate_agent::{Given, Host, Scope};
 use spillgate_llm::{ToolCall, ToolSpec};
-use spillgate_workspace_tools::{Answer, Body, Definition, Guarded, Oversized};
+use spillgate_workspace_tools::{Body, Definition, OversizedOutput, ToolResult, WorkspaceTools};
 use tokio::time::timeout;
 
 /// The tool whose calls have a limit of time each, by the rules and the call. When it is
@@ -23,7 +23,7 @@ const COMMAND: &str = "execute_shell";
 /// The guarded tools as an agent's.
 pub struct GuardedTools {
     name: String,
-    guarded: Guarded,
+    guarded: WorkspaceTools,
     definitions: Vec<Definition>,
     /// Longer than this no call may take but of a command.
     most: Duration,
@@ -32,7 +32,7 @@ pub struct GuardedTools {
 impl GuardedTools {
     /// Those of `guarded` as the host `name`.
     #[must_use]
-    pub fn new(name: &str, guarded: Guarded) -> Self {
+    pub fn new(name: &str, guarded: WorkspaceTools) -> Self {
         Self {
             name: name.to_owned(),
             definitions: guarded.definitions(),
@@ -119,16 +119,15 @@ fn arguments(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Of a failed result a session stores nothing and cuts what is too much (seed 001). So
-/// one that is too much is none here: nothing of it is lost, and what has to be told of
-/// it stands at its end.
-fn given(answer: Answer) -> Given {
+/// What is too much is given whole, for the session to store, and is not marked as failed:
+/// how a command ended stands at the end of its output.
+fn given(answer: ToolResult) -> Given {
     match answer.body {
         Body::Text(text) => Given {
             body: Box::new(Cursor::new(text)),
             is_error: answer.is_error,
         },
-        Body::Oversized(Oversized { whole, notes, .. }) => {
+        Body::Oversized(OversizedOutput { whole, notes, .. }) => {
             let notes = match notes.is_empty() {
                 true => notes,
                 false => format!("\n{notes}\n"),

@@ -12,15 +12,15 @@
 //!                 RestTools ── Plan ── HTTP          OpenApi ── Plan
 //! ```
 
-mod choice;
 mod guarded;
 mod mcp;
 mod names;
 mod openapi;
 mod rest;
+mod tool_selection;
 
-pub use choice::{Choice, ChoiceError, Chosen, choose};
 pub use guarded::GuardedTools;
 pub use mcp::{Leftovers, McpError, McpTools, OPENING};
 pub use openapi::{OpenApi, OpenApiError};
 pub use rest::{BodyForm, DEFAULT_TIMEOUT, MOST_BYTES, RestError, RestTool, RestTools, Verb};
+pub use tool_selection::{SelectedTools, ToolSelection, ToolSelectionError, choose};

@@ -34,14 +34,14 @@ type Tool = (usize, String);
 
 /// The names that were given.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct ToolNames {
     /// Names that several hosts have: nobody gets them alone.
     contested: BTreeSet<String>,
     given: BTreeMap<Tool, String>,
     owners: BTreeMap<String, Tool>,
 }
 
-impl Names {
+impl ToolNames {
     /// Names for what there is at first: the tools of each host.
     pub(crate) fn new(hosts: &[Vec<String>]) -> Self {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -118,7 +118,7 @@ mod tests {
             ("rest", &["a_b"]),
         ];
         let own = hosts.map(|(_, tools)| tools.iter().map(ToString::to_string).collect());
-        let mut names = Names::new(&own);
+        let mut names = ToolNames::new(&own);
         let mut given = Vec::new();
         for (place, (host, tools)) in hosts.iter().enumerate() {
             for tool in *tools {

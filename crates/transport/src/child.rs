@@ -1,5 +1,4 @@
-//! A server that is a process: started, talked to by its standard streams,
-//! ended.
+//! A server that runs as a child process: its start, its standard streams, its end.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,32 +25,31 @@ use crate::{
 };
 use spillgate_mcp::RequestId;
 
-/// How long a server may take to end after its input was closed, as the
-/// protocol asks of it.
+/// Time for a server to end after its input closes, as the protocol requires.
 const GRACE: Duration = Duration::from_secs(4);
 
-/// The same after SIGTERM. Clients send it to the gateway and kill it two
-/// seconds later (the SDKs do), and who would end the server then?
+/// Time for a server to end after SIGTERM. It must stay below two seconds: clients send SIGTERM to
+/// the gateway and kill it two seconds later (the SDKs do), and then nobody would end the server.
 const TERM_GRACE: Duration = Duration::from_millis(1500);
 
-/// A server that closed its output is given so long to say how it ended.
+/// Time for a server that closed its output to report its exit status.
 const MOMENT: Duration = Duration::from_millis(500);
 
-/// Larger than the default 64 KB, so that a server writes a large result in
-/// fewer turns.
+/// Pipe size. Larger than the default of 64 KB, so that a server writes a large result in fewer
+/// turns.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// How a server is started. Its arguments and variables may hold secrets, so they
-/// are never printed.
+/// How to start a server. Its arguments and variables may hold secrets, so `Debug` does not print
+/// them.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct ServerCommand {
     /// The program.
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// Variables on top of the environment.
+    /// Variables added to the environment.
     pub env: BTreeMap<String, String>,
-    /// Its working directory, if it is another than ours.
+    /// Its working directory, if other than ours.
     pub directory: Option<PathBuf>,
     /// Where its standard error goes.
     pub log: ServerLog,
@@ -60,10 +58,10 @@ pub struct ServerCommand {
 /// Where a server's standard error goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ServerLog {
-    /// Where ours goes.
+    /// To our standard error.
     #[default]
     Ours,
-    /// Nowhere; its last lines are told when the server ends.
+    /// Discarded; the last lines are reported when the server ends.
     StderrTail,
 }
 
@@ -80,12 +78,12 @@ impl fmt::Debug for ServerCommand {
     }
 }
 
-/// A running server. It leads a process group of its own, so that what a
-/// launcher such as `npx` started ends with it.
+/// A running server. It leads its own process group, so that the children of a launcher such as
+/// `npx` end with it.
 #[derive(Debug)]
 pub struct ChildConnection {
     stdin: Mutex<Option<ChildStdin>>,
-    /// What it does not read is not waited for any more.
+    /// Cancelled when we stop waiting for the server to read its input.
     given_up: CancellationToken,
     child: Arc<Mutex<Child>>,
     group: Option<Pid>,
@@ -93,7 +91,7 @@ pub struct ChildConnection {
 }
 
 impl ChildConnection {
-    /// Starts the server; its messages go to `sink`.
+    /// Starts the server. Its messages go to `sink`.
     pub fn start(
         command: &ServerCommand,
         frame_reader: FrameReader,
@@ -129,12 +127,12 @@ impl ChildConnection {
             () = self.given_up.cancelled() => Err("did not read its input"),
         };
         written.map_err(|how| {
-            *stdin = None; // the pump will say how it ended
+            *stdin = None; // the pump reports how it ended
             ConnectionError::Gone(how.to_owned())
         })
     }
 
-    /// Waits for its end; asks for it, then forces it, when it does not come.
+    /// Waits for the server to end. Asks it to, then kills it, if it does not.
     async fn end(&self, hurried: bool) {
         let ended = async {
             drop(self.stdin.lock().await.take());
@@ -143,29 +141,29 @@ impl ChildConnection {
         if !hurried {
             drop(timeout(GRACE, ended).await);
         }
-        // Whoever still writes holds its input.
+        // A pending write holds the input; cancelling ends it.
         self.given_up.cancel();
         drop(self.stdin.lock().await.take());
-        // Also for what it may have left behind.
+        // Signal the whole group: the server may have left children behind.
         self.signal(Signal::TERM);
         let mut child = self.child.lock().await;
         if timeout(TERM_GRACE, child.wait()).await.is_err() {
             self.signal(Signal::KILL);
-            // Killed, it cannot but end.
+            // A killed process always ends.
             let _ = child.wait().await;
         }
         drop(child);
         if let Some(pump) = self.pump.lock().await.take()
             && !hurried
         {
-            // Its last words.
+            // Wait for its last words.
             drop(timeout(MOMENT, pump).await);
         }
     }
 
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.group {
-            // It may have ended meanwhile, which is what is wanted.
+            // The process may have ended meanwhile, which is the goal.
             let _ = kill_process_group(group, signal);
         }
     }
@@ -209,13 +207,13 @@ fn spawn(command: &ServerCommand) -> io::Result<(Child, ChildStdin, ChildStdout)
     let stdin = child.stdin.take().ok_or_else(missing)?;
     let stdout = child.stdout.take().ok_or_else(missing)?;
     for pipe in [stdin.as_fd(), stdout.as_fd()] {
-        // Refused over the user's limit: then the default has to do.
+        // This fails above the user's limit; the default size then has to do.
         let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
     }
     Ok((child, stdin, stdout))
 }
 
-/// Server to sink, until the server closes.
+/// Passes messages from the server to the sink until the server closes its output.
 async fn pump(
     stdout: ChildStdout,
     words: Option<StderrTail>,
@@ -246,7 +244,7 @@ async fn pump(
     }
     if let Some(how) = too_long {
         tracing::warn!("a server {how}");
-        // What it writes is no message any more, and would wait in the pipe.
+        // What follows is no message, and the server would block on the full pipe.
         let _ = child.lock().await.start_kill();
         sink.take(event(Item::Gone(how))).await;
         return;

@@ -1,4 +1,4 @@
-//! How does a message reach a server?
+//! The [`Connection`] trait, which sends messages to a server, and its errors.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,19 +10,19 @@ use serde::Deserialize;
 use crate::{Refusal, ServerCommand, TooLong};
 use spillgate_mcp::{Envelope, RequestId, object};
 
-/// A server and the way to it.
+/// A server and its transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSpec {
-    /// What the server is called in messages and in per-server rules.
+    /// The server's name in messages and in per-server rules.
     pub name: String,
-    /// The way.
+    /// How to reach it.
     pub transport: Transport,
 }
 
-/// The transport.
+/// A transport to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
-    /// A process's standard streams.
+    /// The standard streams of a child process.
     Command(ServerCommand),
     /// Streamable HTTP (MCP 2025-03-26 and later).
     Http(HttpServer),
@@ -30,20 +30,20 @@ pub enum Transport {
     Sse(HttpServer),
 }
 
-/// A server that is reached by HTTP.
+/// A server behind HTTP.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpServer {
-    /// Its endpoint.
+    /// The URL of its endpoint.
     pub url: String,
-    /// Headers of every request, such as `Authorization`: secrets mostly, so they
-    /// are never printed.
+    /// Headers of every request, such as `Authorization`. Most are secrets, so they are never
+    /// printed.
     pub headers: BTreeMap<String, String>,
 }
 
 impl fmt::Debug for HttpServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&String> = self.headers.keys().collect();
-        // A query may hold a key, and user information does.
+        // A query may hold a key, and user information always does.
         let shown = reqwest::Url::parse(&self.url).map(|url| crate::http::place(&url));
         f.debug_struct("HttpServer")
             .field("url", &shown.unwrap_or_default())
@@ -52,26 +52,25 @@ impl fmt::Debug for HttpServer {
     }
 }
 
-/// A message for a server. Printed without its bytes.
+/// A message for a server. `Debug` does not print its bytes.
 #[derive(Clone)]
 pub struct Message {
-    /// Its bytes: one JSON-RPC message, or a batch of them.
+    /// The bytes: one JSON-RPC message, or a batch.
     pub frame: Bytes,
-    /// The id, for a request.
+    /// The id, if it is a request.
     pub id: Option<RequestId>,
-    /// The method, for a request or notification.
+    /// The method, if it is a request or notification.
     pub method: Option<String>,
-    /// `params.name` or `params.uri`, for methods whose HTTP requests say it in
-    /// `Mcp-Name`.
+    /// `params.name` or `params.uri`, for methods whose HTTP requests repeat it in `Mcp-Name`.
     pub name: Option<String>,
-    /// Headers of the client's HTTP request that the server is to get as they
-    /// are, names in lower case: `mcp-protocol-version`, `mcp-param-*`.
+    /// Headers of the client's HTTP request that may be passed on to the server, such as
+    /// `mcp-protocol-version`, `mcp-param-*` and `traceparent`. Names are in lower case.
     pub headers: Vec<(String, String)>,
 }
 
 impl Message {
-    /// A frame that is no request of ours to keep account of: a notification, an answer, or
-    /// what its sender numbers itself.
+    /// Makes a message that we do not track as a request: a notification, a response, or a request
+    /// that its sender numbers itself.
     #[must_use]
     pub fn notice(frame: Bytes, method: Option<&str>) -> Self {
         Self {
@@ -83,7 +82,7 @@ impl Message {
         }
     }
 
-    /// A frame with what its envelope says of it; `None` for a batch.
+    /// Makes a message from a frame and its envelope. `envelope` is `None` for a batch.
     #[must_use]
     pub fn new(
         frame: Bytes,
@@ -124,31 +123,32 @@ impl fmt::Debug for Message {
     }
 }
 
-/// The way to one server. What comes back goes to the sink that the link was
-/// opened with.
+/// A connection to one server. Whatever comes back goes to the sink that the connection was opened
+/// with.
 pub trait Connection: Send + Sync + fmt::Debug {
-    /// Passes a message on. What becomes of a request is told through the sink;
-    /// an error here means that nothing was sent, or that the server did not
-    /// accept what is no request. Over HTTP it takes until a message that is no
-    /// request was accepted, so that the next one cannot overtake it.
+    /// Sends a message. The outcome of a request arrives at the sink. An error here means that
+    /// nothing was sent, or that the server did not accept a message that is no request. Over HTTP
+    /// the future completes only when the server has accepted a message that is no request, so that
+    /// the next message cannot overtake it.
     fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>>;
 
-    /// Opens the stream for what belongs to no request, or takes up a broken
-    /// stream after the event `after`. Nothing where the transport has a single
-    /// stream. An error where the client that asks for it is to learn that there
-    /// is none ([`ConnectionError::Refused`] with status 405).
+    /// Opens the stream for messages that belong to no request, or resumes a broken stream after
+    /// the event `after`. Does nothing if the transport has a single stream. Returns an error if
+    /// the client that asks should learn that there is no such stream ([`ConnectionError::Refused`]
+    /// with status 405).
     fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>>;
 
-    /// Gives a request up whose answer nobody waits for: the transport's own way to say so, if
-    /// it has one, such as closing the response (2026-07-28). The sink gets no more events of
-    /// this request; one that is being delivered may be dropped.
+    /// Gives up a request whose response nobody waits for. Uses the transport's own way to say so
+    /// if it has one, such as closing the response stream (2026-07-28). The sink gets no more
+    /// events of this request; an event that is being delivered may be dropped.
     fn abandon(&self, of: &RequestId) -> BoxFuture<'_, ()>;
 
-    /// Ends it, with what was started for it. In time, unless `hurried`.
+    /// Closes the connection and everything started for it. Gives the server time to end, unless
+    /// `hurried`.
     fn close(&self, hurried: bool) -> BoxFuture<'_, ()>;
 }
 
-/// A message could not be brought to a server, or its answer back.
+/// A message could not be delivered to a server, or its response could not be received.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectionError {
@@ -158,30 +158,30 @@ pub enum ConnectionError {
     /// The server has ended.
     #[error("{0}")]
     Gone(String),
-    /// It ended shortly ago and is not started again yet.
+    /// The server ended recently and is not restarted yet.
     #[error("{how} and is started again in {seconds} s")]
     Resting {
         /// How it ended.
         how: String,
-        /// Seconds to wait.
+        /// Seconds until the restart.
         seconds: u64,
     },
-    /// No connection, or a broken one.
+    /// There is no connection, or it broke.
     #[error("could not be reached: {0}")]
     Unreachable(String),
-    /// It answered with something that is no MCP.
+    /// The server answered with something that is not MCP.
     #[error("answered with {0}")]
     NotMcp(String),
-    /// It sent more than a message may have.
+    /// The server sent a message above the size limit.
     #[error("{0}")]
     TooLong(TooLong),
-    /// It refused a message that is no request.
+    /// The server refused a message that is no request.
     #[error("refused it with HTTP status {}", .0.status)]
     Refused(Refusal),
-    /// Its settings cannot be used.
+    /// The server's settings are unusable.
     #[error("is set up wrongly: {0}")]
     Settings(String),
-    /// It wants the user to log in.
+    /// The server requires the user to log in.
     #[error("wants authorization: {0}")]
     Unauthorized(String),
 }

@@ -1,4 +1,4 @@
-//! Which way leads to a server?
+//! The [`Connector`] trait, which opens connections to servers, and its standard implementation.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,9 +15,9 @@ use crate::{
 };
 use spillgate_mcp::RequestId;
 
-/// Opens the way to a server.
+/// Opens connections to servers.
 pub trait Connector: Send + Sync + fmt::Debug {
-    /// Opens it; what comes from the server goes to `sink`.
+    /// Opens a connection. Events from the server go to `sink`.
     fn open<'a>(
         &'a self,
         server: &'a ServerSpec,
@@ -25,25 +25,25 @@ pub trait Connector: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, Result<Arc<dyn Connection>, ConnectionError>>;
 }
 
-/// What a server behind HTTP is reached with.
+/// What a connection to a server behind HTTP uses.
 #[derive(Debug, Clone)]
 pub struct Access {
-    /// Made with [`http_client`](crate::http_client).
+    /// A client made with [`http_client`](crate::http_client).
     pub client: Client,
-    /// Who gives credentials.
+    /// The source of credentials.
     pub authority: Option<Arc<dyn Authority>>,
 }
 
-/// Says what a server is reached with; an error says why it cannot be.
+/// Returns the access to a server, or an error that says why there is none.
 pub type AccessTo = Arc<dyn Fn(&HttpServer) -> Result<Access, String> + Send + Sync>;
 
-/// The ways that there are.
+/// Opens connections over all supported transports.
 pub struct StandardConnector {
     frame_reader: FrameReader,
     access: AccessTo,
     resume: bool,
-    /// What is known of servers behind HTTP, by their names: connections are
-    /// kept open between clients, and all profit from what one learns.
+    /// What connections to HTTP servers share, by server name. Connections stay open between
+    /// clients, and all clients profit from what one of them learns.
     known: Mutex<HashMap<String, (HttpServer, Access, ParamHeaders)>>,
 }
 
@@ -56,8 +56,8 @@ impl fmt::Debug for StandardConnector {
 }
 
 impl StandardConnector {
-    /// One whose messages come in by `frame_reader`. With `resume` a connection itself
-    /// takes up streams that broke, else the client does.
+    /// Returns a connector that reads messages with `frame_reader`. With `resume` a connection
+    /// resumes broken streams itself; otherwise the client does.
     #[must_use]
     pub fn new(frame_reader: FrameReader, access: AccessTo, resume: bool) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl StandardConnector {
         name: &str,
         server: &HttpServer,
     ) -> Result<(Access, ParamHeaders), ConnectionError> {
-        // Each change is one call on the map, so a panic elsewhere leaves it whole.
+        // Each change is a single call on the map, so a panic elsewhere leaves it consistent.
         let mut known = self.known.lock();
         if let Some((same, access, params)) = known.get(name)
             && same == server
@@ -88,8 +88,8 @@ impl StandardConnector {
     }
 }
 
-/// A connection that looks after its streams: it also opens the one for what belongs to
-/// no request, once the session has begun.
+/// A connection that manages its streams. Once the session has begun, it also opens the stream for
+/// messages that belong to no request.
 #[derive(Debug)]
 struct Listening(Arc<HttpConnection>);
 
@@ -101,7 +101,7 @@ impl Connection for Listening {
         let connection = Arc::clone(&self.0);
         async move {
             connection.send(message).await?;
-            // Servers need not have such a stream.
+            // Ignore failures: servers need not offer such a stream.
             tokio::spawn(async move { drop(connection.listen(None).await) });
             Ok(())
         }

@@ -1,8 +1,8 @@
-//! MCP messages as bytes, and the ways that they travel.
+//! MCP messages as bytes, and the transports that carry them.
 //!
-//! A message is a [`Frame`]: its envelope is read, its bytes are kept. It comes
-//! from an upstream server through a [`Connection`], which puts it into a [`Sink`] as a
-//! [`ServerEvent`]: with the request on whose stream it came, where the transport
+//! A message is a [`Frame`]: its envelope is parsed, its bytes are kept. An upstream server's
+//! messages arrive through a [`Connection`], which delivers each to a [`Sink`] as a
+//! [`ServerEvent`]. The event names the request on whose stream the message came, if the transport
 //! has streams.
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! How is a message written that is too large for the memory?
+//! A message in pieces, for writing messages that are too large for memory.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,11 +15,11 @@ use tokio::task::spawn_blocking;
 /// Bytes read at a time.
 const BLOCK: usize = 256 << 10;
 
-/// A message in pieces: bytes in memory and stretches of a stored value.
+/// A message in pieces: bytes in memory and ranges of a stored value.
 #[derive(Default)]
 pub struct Pieces {
     left: VecDeque<Piece>,
-    /// What the stretches lie in, as long as it is not stored.
+    /// The draft that holds the ranges, until it is stored.
     draft: Option<Arc<Mutex<Box<dyn Draft>>>>,
     is_line: bool,
     is_aside: bool,
@@ -56,21 +56,21 @@ impl Pieces {
         }
     }
 
-    /// The same, which keeps the draft that its stretches lie in until it is
+    /// Returns the message with the draft that its ranges lie in, which it keeps until it is
     /// written.
     #[must_use]
     pub fn holding(self, draft: Box<dyn Draft>) -> Self {
         self.sharing(&Arc::new(Mutex::new(draft)))
     }
 
-    /// The same with a draft that other messages are written from, too.
+    /// Like [`Pieces::holding`], with a draft that other messages are written from, too.
     #[must_use]
     pub(crate) fn sharing(self, draft: &Arc<Mutex<Box<dyn Draft>>>) -> Self {
         let draft = Some(Arc::clone(draft));
         Self { draft, ..self }
     }
 
-    /// The same, which is known to answer no request.
+    /// Returns the message marked as one that answers no request.
     #[must_use]
     pub fn aside(self) -> Self {
         Self {
@@ -79,14 +79,14 @@ impl Pieces {
         }
     }
 
-    /// Whether it answers the request on whose stream it travels, as far as is
-    /// known.
+    /// Whether it may answer the request on whose stream it travels: true unless it is marked
+    /// otherwise.
     #[must_use]
     pub fn is_answer(&self) -> bool {
         !self.is_aside
     }
 
-    /// All of it, if it is in memory.
+    /// Returns the whole message if it is in memory, else the pieces unchanged.
     pub fn in_memory(self) -> Result<Bytes, Self> {
         let bytes = self.left.iter().map(|piece| match piece {
             Piece::Bytes(bytes) => Some(bytes.clone()),
@@ -100,7 +100,7 @@ impl Pieces {
         }
     }
 
-    /// The same as one line with its end (see [`crate::one_line`]).
+    /// Returns the message as one line with its line end (see [`crate::one_line`]).
     #[must_use]
     pub fn one_line(mut self) -> Self {
         if !self.is_line
@@ -116,7 +116,7 @@ impl Pieces {
         self
     }
 
-    /// Bytes left.
+    /// Bytes left to be written.
     #[must_use]
     pub fn len(&self) -> u64 {
         let lengths = self.left.iter().map(|piece| match piece {
@@ -132,7 +132,7 @@ impl Pieces {
         self.left.is_empty()
     }
 
-    /// The next bytes, a few hundred KB at most; `None` at the end.
+    /// Returns the next bytes, at most a few hundred KB; `None` at the end.
     pub async fn next(&mut self) -> io::Result<Option<Bytes>> {
         let is_last = self.left.len() == 1;
         let block = match self.left.front_mut() {
@@ -167,8 +167,8 @@ impl Pieces {
     }
 }
 
-/// The bytes without line ends: outside of strings, where JSON has no raw ones,
-/// a space is as good.
+/// Replaces line ends with spaces. Raw line ends stand only outside of strings in JSON, so the
+/// meaning stays the same.
 fn flat(block: Bytes) -> Bytes {
     if memchr::memchr2(b'\n', b'\r', &block).is_none() {
         return block;
@@ -205,7 +205,7 @@ mod tests {
             assert!(pieces.is_answer());
             let line = pieces.aside().one_line().one_line();
             assert!(!line.is_answer());
-            // The draft stays as long as something is to be written from it.
+            // The draft lives as long as something remains to be written from it.
             assert_eq!(Arc::strong_count(&draft), 2);
             assert_eq!(whole(line).await, "ab\n");
             assert_eq!(Arc::strong_count(&draft), 1);

@@ -1,4 +1,4 @@
-//! How long a server that has ended rests before it is opened again.
+//! The delay before a server that has ended is started again.
 
 use std::time::Duration;
 
@@ -6,25 +6,24 @@ use tokio::time::Instant;
 
 use crate::ConnectionError;
 
-/// A server that ran for so long did not fail at its start: it is opened again
-/// at once.
+/// A server that ran for this long did not fail at its start, so it restarts at once.
 const STEADY: Duration = Duration::from_secs(10);
 
-/// The longest rest between two starts of a server that keeps ending.
+/// The longest delay between two starts of a server that keeps ending.
 const LONGEST_REST: Duration = Duration::from_secs(60);
 
-/// How a server fared so far.
+/// The starts and ends of one server.
 #[derive(Debug, Default)]
 pub struct RestartBackoff {
     opened: Option<Instant>,
-    /// Ends in a row that came soon after the start.
+    /// Consecutive ends that came soon after the start.
     failures: u32,
-    /// How it ended, and when.
+    /// How the server ended last, and when.
     ended: Option<(String, Instant)>,
 }
 
 impl RestartBackoff {
-    /// Notes that it is opened now, unless it has to rest.
+    /// Records a start. Fails while the server has to wait.
     pub fn open(&mut self, now: Instant) -> Result<(), ConnectionError> {
         if let Some((how, at)) = &self.ended
             && let Some(left) = rest(self.failures).checked_sub(now - *at)
@@ -39,27 +38,26 @@ impl RestartBackoff {
         Ok(())
     }
 
-    /// Whether it may not be opened now.
+    /// Whether the server may not be started yet.
     pub fn is_resting(&self, now: Instant) -> bool {
         let ended = self.ended.as_ref().map(|(_, at)| now - *at);
         ended.is_some_and(|ago| ago < rest(self.failures))
     }
 
-    /// Notes that it has ended.
+    /// Records an end.
     pub fn end(&mut self, how: &str, now: Instant) {
         let is_steady = self.opened.is_some_and(|opened| now - opened >= STEADY);
         self.failures = if is_steady { 0 } else { self.failures + 1 };
         self.ended = Some((how.to_owned(), now));
     }
 
-    /// How it ended the last time, if it ever did.
+    /// How the server ended last; `None` if it never did.
     pub fn how_it_ended(&self) -> Option<&str> {
         self.ended.as_ref().map(|(how, _)| &**how)
     }
 }
 
-/// How long a server that failed so often in a row is left alone: not at all
-/// after the first time, then 1, 2, 4 … seconds.
+/// The delay after this many consecutive failures: none after the first, then 1, 2, 4 … seconds.
 fn rest(failures: u32) -> Duration {
     match failures {
         0 | 1 => Duration::ZERO,

@@ -1,4 +1,4 @@
-//! What comes back from a server, and on which stream?
+//! Events from a server: messages, refusals and ends, each with the stream it came on.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use spillgate_store::StoreError;
 use crate::{ConnectionError, Pieces, Spooled};
 use spillgate_mcp::{RequestId, broken_answer, is_answer, messages};
 
-/// One JSON-RPC message, or a batch of them. Printed without its bytes.
+/// One JSON-RPC message or a batch. `Debug` does not print its bytes.
 pub enum Frame {
-    /// Its bytes, as they came; with the line end, if it had one.
+    /// The bytes as they came, including the line end if there was one.
     Memory(Bytes),
-    /// It is too large for the memory: its largest member is in a draft of the
-    /// store.
+    /// A message too large for memory: its largest member lies in a draft of the store.
     Spooled(Box<Spooled>),
-    /// To be written from pieces, of which some are stored.
+    /// A message to be written from pieces, some of which are stored.
     Pieces(Pieces),
 }
 
 impl Frame {
-    /// Its bytes, to be written; the store's error if they are lost.
+    /// Converts the frame to pieces for writing. Fails with the store's error if its bytes are
+    /// lost.
     pub fn into_pieces(self) -> Result<Pieces, StoreError> {
         match self {
             Self::Memory(bytes) => {
@@ -38,8 +38,8 @@ impl Frame {
 }
 
 impl Frame {
-    /// Whether it answers a request, or is a batch. Read as far as the member
-    /// that tells it, which is mostly one of the first.
+    /// Whether it is a response or a batch. Parses only up to the member that decides, usually one
+    /// of the first.
     #[must_use]
     pub fn is_answer(&self) -> bool {
         match self {
@@ -49,7 +49,7 @@ impl Frame {
         }
     }
 
-    /// Whether nothing is missing at its end, where nothing else tells it.
+    /// Whether its end is complete. Used when the transport does not tell.
     pub(crate) fn is_whole(&self) -> bool {
         match self {
             Self::Memory(bytes) => serde_json::from_slice::<IgnoredAny>(bytes).is_ok(),
@@ -58,8 +58,7 @@ impl Frame {
         }
     }
 
-    /// Whether it can be read: as a message or as a batch. What is written from
-    /// pieces was read before.
+    /// Whether it is a readable message or batch. Pieces always are: they were parsed before.
     #[must_use]
     pub fn is_message(&self) -> bool {
         match self {
@@ -69,8 +68,8 @@ impl Frame {
         }
     }
 
-    /// The request that it was to answer, if it is cut off or not UTF-8 and its id
-    /// can be read all the same.
+    /// The request that a malformed frame (cut off or not UTF-8) answers; `None` if its id cannot
+    /// be read.
     #[must_use]
     pub fn broken_answer(&self) -> Option<RequestId> {
         match self {
@@ -80,13 +79,13 @@ impl Frame {
         }
     }
 
-    /// Whether nothing is in it but gaps.
+    /// Whether it contains only whitespace.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         matches!(self, Self::Memory(bytes) if bytes.trim_ascii().is_empty())
     }
 
-    /// Its bytes.
+    /// The length in bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         match self {
@@ -96,13 +95,14 @@ impl Frame {
         }
     }
 
-    /// Whether it has no bytes at all.
+    /// Whether it has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The message, or the one in small of which one value is in a draft of the store.
+    /// The message in memory. For a spooled message, its stand-in, in which the large value is
+    /// replaced by its skeleton; empty for pieces.
     #[must_use]
     pub fn in_small(&self) -> &[u8] {
         match self {
@@ -112,7 +112,7 @@ impl Frame {
         }
     }
 
-    /// Its bytes, if they are all in memory.
+    /// The bytes, if they are all in memory.
     #[must_use]
     pub fn in_memory(&self) -> Option<&Bytes> {
         match self {
@@ -122,58 +122,54 @@ impl Frame {
     }
 }
 
-/// Something that came from a server, or goes to a client.
+/// An event that came from a server or goes to a client.
 #[derive(Debug)]
 pub struct ServerEvent {
-    /// The client's request on whose stream it travels; `None` where it belongs
-    /// to none, or the transport has a single stream.
+    /// The client's request on whose stream it travels; `None` if it belongs to none, or the
+    /// transport has a single stream.
     pub of: Option<RequestId>,
-    /// The id of the server-sent event that brought it, by which a broken stream
-    /// is taken up again.
+    /// The id of the server-sent event that carried it. A broken stream is resumed after this id.
     pub event: Option<String>,
-    /// What it is.
+    /// The content.
     pub item: Item,
 }
 
-/// What a server event holds.
+/// The content of a server event.
 #[derive(Debug)]
 pub enum Item {
     /// A message.
     Message(Frame),
-    /// An event without a message: it only names a place in the stream, and
-    /// says how long to wait before taking it up again. Without either it says
-    /// that there is a stream.
+    /// An event without a message. It only marks a position in the stream and gives the delay
+    /// before resuming. With neither, it announces that a stream is open.
     Mark {
-        /// The `retry` of the event.
+        /// The `retry` field of the event.
         retry: Option<Duration>,
     },
-    /// The server refused the request on the level of HTTP.
+    /// The server refused the request at the HTTP level.
     Refused(Refusal),
-    /// The stream ended before the answer came; it may be taken up again.
+    /// The stream ended before the response came; it may be resumed.
     Ended,
-    /// This one request failed on its way.
+    /// This request failed in transit.
     Failed(ConnectionError),
-    /// The server is gone: nothing that waits will be answered. Says how it
-    /// ended, such as `exited with status 1`.
+    /// The server has ended, so no waiting request gets a response. Says how it ended, such as
+    /// `exited with status 1`.
     Gone(String),
 }
 
-/// An HTTP response that is no answer in the protocol's sense. Printed without
-/// its body.
+/// An HTTP response that is no MCP response. `Debug` does not print its body.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
     /// `Content-Type`.
     pub content_type: Option<String>,
     /// `WWW-Authenticate`.
     pub challenge: Option<String>,
-    /// The server does not know our session any more: only another `initialize`
-    /// leads on.
+    /// The server does not know our session any more. Only a new `initialize` helps.
     pub session_lost: bool,
-    /// The body, up to 64 KiB of it.
+    /// The body, at most its first 64 KiB.
     pub body: Bytes,
-    /// What the gateway calls the server, once that is known.
+    /// The gateway's name for the server, once it is known.
     pub server: Option<String>,
 }
 
@@ -198,14 +194,14 @@ impl fmt::Debug for Refusal {
     }
 }
 
-/// Where server events go.
+/// A receiver of server events.
 pub trait Sink: Send + Sync + fmt::Debug {
-    /// Takes a server event; done once there is room for the next.
+    /// Takes an event. Completes once there is room for the next.
     fn take(&self, server_event: ServerEvent) -> BoxFuture<'_, ()>;
 }
 
 impl ServerEvent {
-    /// A message on no request's stream.
+    /// A message that belongs to no request's stream.
     #[must_use]
     pub fn message(frame: impl Into<Bytes>) -> Self {
         Self {
@@ -215,7 +211,7 @@ impl ServerEvent {
         }
     }
 
-    /// The same on the stream of a request.
+    /// Puts the event on the stream of a request.
     #[must_use]
     pub fn of(self, of: Option<RequestId>) -> Self {
         Self { of, ..self }

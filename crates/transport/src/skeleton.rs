@@ -1,4 +1,4 @@
-//! What stands where in a value that is too large for the memory?
+//! The skeleton of a value that is too large for memory: its structure without its large parts.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -9,11 +9,10 @@ use spillgate_artifact::ByteSource;
 
 use crate::frame_reader::Outliner;
 
-/// A large JSON value in small: each of its large strings and containers is
-/// replaced by a placeholder of the same kind (`"…"`, `{"…":0}` or `["…"]`). Tool
-/// results, resources and prompts keep their structure: `content`, `contents`,
-/// `messages`, `resource`, `_meta`, and the elements of lists among them, are never
-/// replaced as long as their small parts fit into a bound.
+/// A large JSON value in reduced form. Each of its large strings and containers is replaced by a
+/// placeholder of the same kind (`"…"`, `{"…":0}` or `["…"]`). Tool results, resources and prompts
+/// keep their structure: `content`, `contents`, `messages`, `resource`, `_meta`, and the elements
+/// of lists among them, are never replaced as long as their small parts fit into the size limit.
 #[derive(Debug, Clone)]
 pub struct Skeleton {
     json: Vec<u8>,
@@ -21,16 +20,16 @@ pub struct Skeleton {
     mark: Mark,
 }
 
-/// A part that is not in the skeleton.
+/// A part of the value that is left out of the skeleton.
 #[derive(Debug, Clone)]
 struct Hole {
-    /// Its placeholder in the skeleton.
+    /// Range of its placeholder in the skeleton.
     at: Range<usize>,
-    /// Its place in the value.
+    /// Range of the part in the value.
     raw: Range<u64>,
 }
 
-/// What all placeholders of a skeleton contain and no value can guess.
+/// A text that all placeholders of a skeleton contain and that no value can guess.
 #[derive(Debug, Clone)]
 pub(crate) struct Mark(String);
 
@@ -39,12 +38,12 @@ const DIGITS: usize = 8;
 
 impl Mark {
     pub(crate) fn random() -> Self {
-        // Each state has random keys of its own.
+        // Each `RandomState` has random keys of its own.
         let word = || RandomState::new().hash_one(0u8);
         Self(format!("spilled-{:016x}{:016x}-", word(), word()))
     }
 
-    /// The mark of the hole `number`.
+    /// The mark of hole `number`.
     fn of(&self, number: usize) -> String {
         format!("{}{number:0DIGITS$}", self.0)
     }
@@ -59,8 +58,8 @@ impl Skeleton {
         }
     }
 
-    /// The skeleton of the value that lies at `range`; `None` if that is no JSON.
-    /// Spans are counted from the start of the range.
+    /// Builds the skeleton of the value at `range`; `None` if it is not JSON. Its spans count from
+    /// the start of the range.
     pub fn of(source: &dyn ByteSource, range: Range<u64>) -> io::Result<Option<Self>> {
         /// Bytes read at a time.
         const BLOCK: u64 = 256 << 10;
@@ -76,13 +75,13 @@ impl Skeleton {
         Ok(is_whole.then(|| outliner.finish()))
     }
 
-    /// The small JSON.
+    /// The reduced JSON.
     #[must_use]
     pub fn json(&self) -> &[u8] {
         &self.json
     }
 
-    /// Bytes that it takes up, its table included.
+    /// Bytes that it takes in memory, including its table of holes.
     pub(crate) fn cost(&self) -> usize {
         self.json.len() + self.holes.len() * size_of::<Hole>()
     }
@@ -91,8 +90,8 @@ impl Skeleton {
         self.json.extend_from_slice(json);
     }
 
-    /// Leaves out what was pushed since it was `json` bytes long: a part that
-    /// lies at `raw` and begins with the byte `first`.
+    /// Replaces what was pushed since the skeleton was `json` bytes long by a placeholder. It
+    /// stands for a part of the value that lies at `raw` and begins with the byte `first`.
     pub(crate) fn leave_out(&mut self, json: usize, first: u8, raw: Range<u64>) {
         self.cut(json);
         let mark = self.mark.of(self.holes.len());
@@ -108,15 +107,15 @@ impl Skeleton {
         });
     }
 
-    /// Forgets what was pushed since it was `json` bytes long.
+    /// Removes what was pushed since the skeleton was `json` bytes long.
     pub(crate) fn cut(&mut self, json: usize) {
         self.json.truncate(json);
         let kept = self.holes.partition_point(|hole| hole.at.start < json);
         self.holes.truncate(kept);
     }
 
-    /// Where in the value the bytes `part` of the skeleton lie, whose ends are
-    /// not within a placeholder.
+    /// Translates a range of the skeleton into a range of the value. The ends of `part` must not
+    /// lie inside a placeholder.
     #[must_use]
     pub fn raw_span(&self, part: Range<usize>) -> Range<u64> {
         self.raw(part.start)..self.raw(part.end)
@@ -130,11 +129,11 @@ impl Skeleton {
         }
     }
 
-    /// Whether the value `json`, a part of the skeleton, is a placeholder.
+    /// Whether `json`, a value in the skeleton, is a placeholder.
     #[must_use]
     pub fn is_hole(&self, json: &str) -> bool {
         let inside = json.trim_start_matches(['{', '[', '"']);
-        // A list may begin with a placeholder, and is none itself.
+        // A list may begin with a placeholder without being one.
         let hole = self.number(inside).map(|number| &self.holes[number]);
         inside.len() < json.len() && hole.is_some_and(|hole| hole.at.len() == json.len())
     }
@@ -145,8 +144,8 @@ impl Skeleton {
         digits.parse().ok().filter(|&n| n < self.holes.len())
     }
 
-    /// Cuts bytes that were made of the skeleton at the placeholders in them:
-    /// bytes that stand for themselves, and places in the value.
+    /// Splits bytes that were derived from the skeleton at the placeholders in them: into ranges of
+    /// those bytes and ranges of the value.
     #[must_use]
     pub fn fill(&self, made: &[u8]) -> Vec<Filled> {
         let (mut parts, mut kept) = (Vec::new(), 0);
@@ -158,7 +157,8 @@ impl Skeleton {
             let Some(hole) = number.map(|number| &self.holes[number]) else {
                 continue;
             };
-            // One or two bytes before the mark, as many after it and a zero.
+            // The placeholder has one or two bytes before the mark, and as many after it; an object
+            // also has a zero.
             let length = hole.at.len();
             let before = match length - self.mark.0.len() - DIGITS {
                 2 => 1,
@@ -174,11 +174,11 @@ impl Skeleton {
     }
 }
 
-/// A stretch of bytes with placeholders.
+/// A part of bytes with placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filled {
-    /// These of the bytes.
+    /// A range of those bytes.
     Bytes(Range<usize>),
-    /// These of the value.
+    /// A range of the value.
     Raw(Range<u64>),
 }

@@ -1,4 +1,4 @@
-//! What is known of a message that is too large for the memory?
+//! A message that is too large for memory, with its largest member in the store.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,15 +14,14 @@ use crate::Pieces;
 use crate::skeleton::{Filled, Skeleton};
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, broken_answer, is_answer, messages};
 
-/// A message whose largest member is in a draft of the store.
+/// A message whose largest member lies in a draft of the store.
 pub struct Spooled {
     before: Vec<u8>,
     value: Value,
     after: Vec<u8>,
     /// Members (JSON) that the client gets before those of the value.
     first: String,
-    /// The message with the skeleton in the place of the value; nothing for what
-    /// is no message.
+    /// The message with the skeleton in place of the value; empty if it is no message.
     stand_in: Vec<u8>,
 }
 
@@ -34,7 +33,7 @@ pub(crate) struct Value {
     pub(crate) sha256: String,
     pub(crate) skeleton: Skeleton,
     pub(crate) is_sound: bool,
-    /// It is large in many places: most of it was not looked at.
+    /// It is large in many places, so most of it was not parsed.
     pub(crate) is_opaque: bool,
 }
 
@@ -65,8 +64,8 @@ impl Spooled {
         }
     }
 
-    /// The same with some changes outside of its large value; `None` if one of
-    /// them reaches into it. Places are those of the stand-in.
+    /// Returns the message with edits outside of its large value; `None` if an edit reaches into
+    /// it. The edits' ranges refer to the stand-in.
     #[must_use]
     pub fn edited(mut self, splice: ByteEdits) -> Option<Self> {
         let span = self.value_span();
@@ -80,8 +79,8 @@ impl Spooled {
         })
     }
 
-    /// The same whose client gets these members (`"a":1,"b":2`) before those of
-    /// the large value, which is an object. They are no part of what is stored.
+    /// Returns the message with members (`"a":1,"b":2`) that the client gets before those of the
+    /// large value, which is an object. They are not part of what is stored.
     #[must_use]
     pub fn with_first(self, members: &str) -> Self {
         let first = members.to_owned();
@@ -98,21 +97,21 @@ impl Spooled {
             + put_first(&self.first).len().saturating_sub(1) as u64
     }
 
-    /// Whether there are none; there are.
+    /// Always false: a spooled message has bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether it is JSON of which one value is large. What is not (cut off, not
-    /// UTF-8, large in many places) can only be passed on as it came.
+    /// Whether it is JSON with one large value. Other messages (cut off, not UTF-8, large in many
+    /// places) can only be passed on as they came.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         !self.stand_in.is_empty()
     }
 
-    /// The message in small: the large value is replaced by its skeleton, all
-    /// else is as it came. Empty if it is not sound.
+    /// The message in reduced form: the skeleton replaces the large value, everything else is as it
+    /// came. Empty if it is not sound.
     #[must_use]
     pub fn stand_in(&self) -> &[u8] {
         &self.stand_in
@@ -124,21 +123,20 @@ impl Spooled {
         messages(&self.stand_in)
     }
 
-    /// Whether it is large in many places, so that nobody knows if it is sound.
+    /// Whether it is large in many places, so that its soundness is unknown.
     #[must_use]
     pub fn is_opaque(&self) -> bool {
         self.value.is_opaque
     }
 
-    /// The request that it was to answer, if it is not sound and its id can be
-    /// read all the same.
+    /// The request that an unsound message answers; `None` if its id cannot be read.
     pub(crate) fn broken_answer(&self) -> Option<RequestId> {
         let around = [&self.before, &b"null"[..], &self.after].concat();
         let without_value = broken_answer(&around);
         without_value.or_else(|| broken_answer(&self.before))
     }
 
-    /// Where in the stand-in the skeleton lies.
+    /// Range of the skeleton in the stand-in.
     #[must_use]
     pub fn value_span(&self) -> Range<usize> {
         let start = self.before.len();
@@ -157,20 +155,20 @@ impl Spooled {
         &self.value.sha256
     }
 
-    /// Why the large value is lost, if it is.
+    /// Why the large value is lost; `None` if it is not.
     #[must_use]
     pub fn lost(&self) -> Option<&StoreError> {
         self.value.kept.as_ref().err().map(|lost| &lost.error)
     }
 
-    /// The draft that holds the large value.
+    /// The draft that holds the large value; `None` if it is lost.
     #[must_use]
     pub fn draft(&self) -> Option<&dyn Draft> {
         self.value.kept.as_deref().ok()
     }
 
-    /// The large value, to be stored, and the stand-in with the place of its
-    /// skeleton.
+    /// Splits the message into the large value, to be stored, and the stand-in with the range of
+    /// its skeleton.
     #[must_use]
     pub fn into_value(self) -> (SpooledBytes, StandIn) {
         let span = self.value_span();
@@ -188,7 +186,8 @@ impl Spooled {
         (value, stand_in)
     }
 
-    /// The message as it came, to be written; the store's error if it is lost.
+    /// Converts the message to pieces that write it as it came. Fails with the store's error if it
+    /// is lost.
     pub fn into_pieces(self) -> Result<Pieces, StoreError> {
         let is_aside = self.is_sound() && !is_answer(&self.stand_in);
         let draft = self.value.kept.map_err(|lost| lost.error)?;
@@ -196,7 +195,7 @@ impl Spooled {
         let mut pieces = Pieces::default();
         pieces.push(self.before);
         let first = put_first(&self.first);
-        // It has the value's first bracket in it.
+        // `first` contains the value's opening bracket.
         let from = u64::from(!first.is_empty());
         pieces.push(first);
         pieces.push_source(&source, from..self.value.bytes);
@@ -211,7 +210,7 @@ impl Spooled {
     }
 }
 
-/// The start of an object with these members before its own, which it has.
+/// Returns the start of an object that has `members` before its own; the object must not be empty.
 fn put_first(members: &str) -> String {
     match members.is_empty() {
         true => String::new(),
@@ -219,7 +218,7 @@ fn put_first(members: &str) -> String {
     }
 }
 
-/// What messages are written from that were made of a stand-in.
+/// Fills in the placeholders of messages that were derived from a stand-in.
 #[derive(Debug)]
 pub struct Filling {
     skeleton: Skeleton,
@@ -228,8 +227,8 @@ pub struct Filling {
 }
 
 impl Spooled {
-    /// The stand-in, and what fills messages that are made of it; the store's
-    /// error if the large value is lost.
+    /// Returns the stand-in, and what fills messages derived from it. Fails with the store's error
+    /// if the large value is lost.
     pub fn into_filling(self) -> Result<(Bytes, Filling), StoreError> {
         let draft = self.value.kept.map_err(|lost| lost.error)?;
         let filling = Filling {
@@ -242,7 +241,7 @@ impl Spooled {
 }
 
 impl Filling {
-    /// A notification, made of the stand-in, with what its placeholders stand for.
+    /// Returns a notification derived from the stand-in, with its placeholders filled in.
     #[must_use]
     pub fn fill(&self, made: &Bytes) -> Pieces {
         let mut pieces = Pieces::default();
@@ -256,16 +255,16 @@ impl Filling {
     }
 }
 
-/// A message in small, without the value that made it large.
+/// A message in reduced form, without the value that made it large.
 #[derive(Debug)]
 pub struct StandIn {
-    /// The message.
+    /// The reduced message.
     pub frame: Vec<u8>,
-    /// Where in it the skeleton lies.
+    /// Range of the skeleton in it.
     pub span: Range<usize>,
     /// The skeleton.
     pub skeleton: Skeleton,
-    /// Members (JSON) that the client gets before those of the value; mostly none.
+    /// Members (JSON) that the client gets before those of the value; usually none.
     pub first: String,
 }
 

@@ -1,4 +1,4 @@
-//! What did a server write last, beside its messages?
+//! The last lines that a server wrote to its standard error.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 /// Bytes that are kept.
 const MOST: usize = 2 << 10;
 
-/// Lines of these that are told.
+/// Lines of the kept bytes that are reported.
 const LINES: usize = 4;
 
 /// Bytes read at a time.
@@ -27,7 +27,7 @@ pub(crate) struct StderrTail {
 }
 
 impl StderrTail {
-    /// Reads it all, so that the process never waits, and keeps its end.
+    /// Reads everything, so that the process never blocks, and keeps the end.
     pub(crate) fn of(mut stderr: ChildStderr) -> Self {
         let kept = Arc::<Mutex<VecDeque<u8>>>::default();
         let keeps = Arc::clone(&kept);
@@ -43,8 +43,8 @@ impl StderrTail {
         Self { kept, reading }
     }
 
-    /// Its last lines as one, once it has ended; what it started may hold the other end,
-    /// so nobody waits longer than `patience`. `None` if it wrote nothing.
+    /// Returns the last lines, joined into one, after the process has ended. Its children may keep
+    /// the pipe open, so the wait is at most `patience`. `None` if it wrote nothing.
     pub(crate) async fn told(mut self, patience: Duration) -> Option<String> {
         if timeout(patience, &mut self.reading).await.is_err() {
             self.reading.abort();

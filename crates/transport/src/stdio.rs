@@ -1,8 +1,8 @@
-//! How are the standard streams read and written without a thread in between?
+//! Reads and writes the standard streams without a thread in between.
 //!
-//! Clients connect them to pipes or, as Node does, to socket pairs; both can be
-//! awaited directly, which saves two thread hops a message. Anything else (a
-//! terminal, a file) goes through a helper thread.
+//! Clients connect them to pipes or, as Node does, to socket pairs. Both can be awaited directly,
+//! which saves two thread hops per message. Anything else (a terminal, a file) goes through a
+//! helper thread.
 
 use std::fmt;
 use std::io;
@@ -18,15 +18,15 @@ use tokio::net::unix::pipe;
 
 use crate::{Frame, FrameReader};
 
-/// Bytes read from a stream at a time: a pipe's usual size.
+/// Bytes read from a stream at a time: the usual size of a pipe.
 const BUFFER: usize = 64 << 10;
 
-/// A stream of frames coming in.
+/// A stream of incoming frames.
 pub type Input = Box<dyn AsyncRead + Send + Unpin>;
-/// A stream of frames going out.
+/// A stream of outgoing frames.
 pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// The process's standard input.
+/// Opens the process's standard input.
 pub fn input() -> io::Result<Input> {
     let fd = io::stdin().as_fd().try_clone_to_owned()?;
     Ok(match kind(&fd)? {
@@ -36,7 +36,7 @@ pub fn input() -> io::Result<Input> {
     })
 }
 
-/// The process's standard output.
+/// Opens the process's standard output.
 pub fn output() -> io::Result<Output> {
     let fd = io::stdout().as_fd().try_clone_to_owned()?;
     Ok(match kind(&fd)? {
@@ -56,7 +56,7 @@ fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
     UnixStream::from_std(stream)
 }
 
-/// Reads frames: lines, in the stdio transport.
+/// Reads frames. In the stdio transport each is a line.
 pub struct Frames {
     reader: BufReader<Input>,
 }
@@ -68,7 +68,7 @@ impl fmt::Debug for Frames {
 }
 
 impl Frames {
-    /// The frames of a stream.
+    /// Reads the frames of a stream.
     #[must_use]
     pub fn new(input: Input) -> Self {
         Self {
@@ -76,9 +76,9 @@ impl Frames {
         }
     }
 
-    /// The next frame with its newline; the last may have none. `None` at the
-    /// end. A frame of more than `most` bytes is read to its end without being kept, and
-    /// is an error of kind `FileTooLarge`; after it comes the next frame.
+    /// Returns the next frame with its newline, which the last frame may lack; `None` at the end. A
+    /// frame of more than `most` bytes is read to its end without being kept and gives an error of
+    /// kind `FileTooLarge`; the next call returns the frame after it.
     pub async fn next(&mut self, most: usize) -> io::Result<Option<Vec<u8>>> {
         let mut frame = Vec::new();
         let mut is_too_long = false;
@@ -103,11 +103,11 @@ impl Frames {
         Ok((!frame.is_empty()).then_some(frame))
     }
 
-    /// The same, whatever its size up to what `frame_reader` takes. An error of kind
-    /// `UnexpectedEof` if the stream ended amid a message: of half a message nobody can use
-    /// anything, and what is said next would stand on its line. An error of kind
-    /// `FileTooLarge` with a [`TooLong`](crate::TooLong) if the message is too large; what
-    /// remains of it is unread, for it may have no end.
+    /// Returns the next frame, of any size that `frame_reader` accepts. Gives an error of kind
+    /// `UnexpectedEof` if the stream ends inside a message: half a message is useless, and the next
+    /// output would continue its line. Gives an error of kind `FileTooLarge` with a
+    /// [`TooLong`](crate::TooLong) if the message is too large; the rest of it stays unread,
+    /// because it may have no end.
     pub async fn take_in(&mut self, frame_reader: &FrameReader) -> io::Result<Option<Frame>> {
         let mut taking = frame_reader.begin();
         let mut is_any = false;
@@ -132,7 +132,7 @@ impl Frames {
     }
 }
 
-/// The last frame of a stream, without a newline: whole, or broken off?
+/// Accepts the last frame of a stream, without a newline, if it is complete.
 fn last(frame: Frame) -> io::Result<Frame> {
     match frame.is_whole() {
         true => Ok(frame),
@@ -140,9 +140,9 @@ fn last(frame: Frame) -> io::Result<Frame> {
     }
 }
 
-/// The message as one line with its end. A message that came by HTTP may be
-/// laid out over several: outside of strings, where JSON has no raw line ends,
-/// a space is as good.
+/// Returns the message as one line with its line end. A message that came over HTTP may span
+/// several lines. Raw line ends stand only outside of strings in JSON, so a space replaces them
+/// without changing the meaning.
 #[must_use]
 pub fn one_line(frame: Bytes) -> Bytes {
     let text = frame.trim_ascii_end();

@@ -1,12 +1,12 @@
-//! Messages that cannot be read (cut off, not UTF-8, no JSON), as failures of the requests that
-//! they were to answer.
+//! Turns unreadable messages (cut off, not UTF-8, not JSON) into failures of the requests that they
+//! answer.
 
 use spillgate_mcp::RequestId;
 
 use crate::{ConnectionError, Frame, Item, ServerEvent};
 
 impl ConnectionError {
-    /// What is said of an unreadable message of so many bytes.
+    /// The error for an unreadable message of `bytes` bytes.
     #[must_use]
     pub fn unreadable(bytes: u64) -> Self {
         Self::NotMcp(format!("a message of {bytes} bytes that cannot be read"))
@@ -14,16 +14,17 @@ impl ConnectionError {
 }
 
 impl Frame {
-    /// The request that this unreadable message was to answer; `None` where nobody knows. `of`
-    /// is the request on whose response stream it came.
+    /// The request that this unreadable message answers; `None` if unknown. `of` is the request on
+    /// whose response stream it came.
     #[must_use]
     pub fn unreadable_answer(&self, of: Option<&RequestId>) -> Option<RequestId> {
         let on_stream = || of.filter(|_| self.is_answer()).cloned();
         self.broken_answer().or_else(on_stream)
     }
 
-    /// Logs that this message of `server` cannot be read. Lengths only: what a server says is
-    /// nobody's business here. One that writes its log where its messages belong writes many.
+    /// Logs an unreadable message of `server`. Logs only its length, because the content is
+    /// private. A response logs as a warning; anything else as debug, because a server that writes
+    /// its log to standard output produces many.
     pub fn log_unreadable(&self, server: &str, is_answer: bool) {
         let bytes = self.len();
         if is_answer {
@@ -35,8 +36,8 @@ impl Frame {
 }
 
 impl ServerEvent {
-    /// This event of `server`; an unreadable message as the failure of the request that it was
-    /// to answer. `None` where nobody knows what it was to answer: that is only logged.
+    /// Replaces an unreadable message of `server` with the failure of the request that it answers.
+    /// `None` if that request is unknown; the message is then only logged.
     #[must_use]
     pub fn or_failure(self, server: &str) -> Option<Self> {
         let Item::Message(frame) = &self.item else {

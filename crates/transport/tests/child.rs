@@ -1,4 +1,4 @@
-//! Servers that are processes and do not do what they should.
+//! Tests of server processes that misbehave.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -14,10 +14,10 @@ use spillgate_transport::{
 };
 use tokio::time::timeout;
 
-/// Far more than anything here takes: only so that a test that hangs fails.
+/// Far longer than anything here takes, so that only a hanging test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// More than any pipe holds.
+/// More bytes than any pipe holds.
 const MUCH: usize = 4 << 20;
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ async fn one_that_does_not_read_can_be_ended() {
         let link = deaf();
         let writer = Arc::clone(&link);
         let writing = tokio::spawn(async move { writer.send(large()).await });
-        // Until the pipe is full.
+        // Wait until the pipe is full.
         tokio::time::sleep(Duration::from_millis(200)).await;
         let closed = timeout(PATIENCE, link.close(hurried)).await;
         assert!(closed.is_ok(), "{hurried}");
@@ -68,7 +68,7 @@ async fn one_that_does_not_read_can_be_ended() {
     }
 }
 
-/// What comes back, as text.
+/// A sink that records events as text.
 #[derive(Debug, Default)]
 struct Heard(Mutex<Vec<String>>);
 

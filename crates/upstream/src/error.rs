@@ -4,14 +4,17 @@
 //! act: the `client`, the `upstream` server or the `gateway`.
 
 use serde_json::{Value, json};
-use spillgate_mcp::{error_code, frame};
-use spillgate_transport::ConnectionError;
+use spillgate_mcp::{Envelope, error_code, frame, messages};
+use spillgate_transport::{ConnectionError, Frame, Refusal};
 
-use crate::RequestOutcome;
+use crate::{RequestOutcome, RequestResult};
+
+/// Why a greeting or a list is not taken that is larger than what fits into memory.
+pub const TOO_MUCH: &str = "answered with too much";
 
 /// Why a request gets no answer of its server.
 #[derive(Debug)]
-pub enum Unanswered {
+pub enum RequestFailure {
     /// The server was not reached, or ended.
     Failed(ConnectionError),
     /// It was not sent, though the server may be up.
@@ -20,7 +23,7 @@ pub enum Unanswered {
     TooSlow(String),
 }
 
-impl Unanswered {
+impl RequestFailure {
     /// How the request ended.
     #[must_use]
     pub fn outcome(&self) -> RequestOutcome {
@@ -50,11 +53,23 @@ impl Unanswered {
 
     /// The same in the words of who waits inside.
     #[must_use]
-    pub fn how(&self) -> String {
+    pub fn reason(&self) -> String {
         match self {
             Self::Failed(error) | Self::NotSent(error) => error.to_string(),
             Self::TooSlow(how) => how.clone(),
         }
+    }
+}
+
+/// The answer to a request of our own that a server refused by HTTP status: the body, if it is a
+/// response, or the status.
+pub fn refused_answer(refusal: Refusal) -> RequestResult {
+    let is_response = messages(&refusal.body)
+        .first()
+        .is_some_and(Envelope::is_response);
+    match is_response {
+        true => Ok(Frame::Memory(refusal.body)),
+        false => Err(format!("refused it with HTTP status {}", refusal.status)),
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::{RequestOutcome, RequestSpan, Slot};
 
 /// The frame with the answer, or how it came that there is none.
-pub type Answered = Result<Frame, String>;
+pub type RequestResult = Result<Frame, String>;
 
 /// A request on its way.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct InFlightRequest<D> {
     /// Its progress token, as JSON.
     pub progress: Option<String>,
     /// Who in this program asked; `None` for a client of ours.
-    pub for_us: Option<oneshot::Sender<Answered>>,
+    pub for_us: Option<oneshot::Sender<RequestResult>>,
     /// What is told of it outside; `None` where no single server was asked.
     pub span: Option<RequestSpan>,
     /// What its owner keeps about it besides.
@@ -137,7 +137,7 @@ impl<D> InFlight<D> {
         Some(key.clone())
     }
 
-    /// All requests that are `over`, in the same order every time.
+    /// All requests that are `finished`, in the same order every time.
     pub fn drain(
         &self,
         over: impl Fn(&InFlightRequest<D>) -> bool,

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use spillgate_mcp::RequestId;
 use spillgate_transport::{ConnectionError, Frame, Item, Refusal, ServerEvent, Sink};
 
-use crate::{InFlightRequest, Owner, Slot, Unanswered, Upstream};
+use crate::{InFlightRequest, Owner, RequestFailure, Slot, Upstream};
 
 /// Where a server's events go.
 pub(crate) struct Inbox<O> {
@@ -34,7 +34,7 @@ impl<O: Owner> Sink for Inbox<O> {
             };
             // The end of an earlier life was noted, and what waited was told.
             if let Some(upstream) = owner.upstream(self.slot)
-                && upstream.lives(self.life)
+                && upstream.is_current(self.life)
             {
                 upstream.take(&owner, event).await;
             }
@@ -66,7 +66,7 @@ impl<O: Owner> Upstream<O> {
             tracing::warn!(server = self.name(), %error, "failed");
             return;
         };
-        let why = Unanswered::Failed(error);
+        let why = RequestFailure::Failed(error);
         owner.unanswered(self, waiting, why).await;
     }
 
@@ -108,15 +108,15 @@ impl<O: Owner> Upstream<O> {
         how: &str,
     ) {
         for (_, waiting) in lost {
-            let why = Unanswered::Failed(ConnectionError::Gone(how.to_owned()));
+            let why = RequestFailure::Failed(ConnectionError::Gone(how.to_owned()));
             owner.unanswered(self, waiting, why).await;
         }
     }
 
     /// Logs what it wrote that is no message and passes as it is.
-    pub fn log_noise(&self, frame: &Frame, is_answer: bool) {
+    pub fn log_stray_output(&self, frame: &Frame, is_answer: bool) {
         frame.log_unreadable(self.name(), is_answer);
-        if !is_answer && self.is_first_noise() {
+        if !is_answer && self.is_first_stray_output() {
             tracing::warn!(
                 server = self.name(),
                 "it writes what is no message of MCP where its messages belong; that is passed on as it is, and a client may stumble over it: the server should write its log to standard error"

@@ -25,10 +25,12 @@ mod watchdog;
 /// traces is chosen by it, and so may be what people log.
 pub const LOG_TARGET: &str = "spillgate_gateway";
 
-pub use error::{Unanswered, error_frame, invalid_params};
-pub use in_flight::{Answered, InFlight, InFlightRequest};
+pub use error::{RequestFailure, TOO_MUCH, error_frame, invalid_params, refused_answer};
+pub use in_flight::{InFlight, InFlightRequest, RequestResult};
 pub use owner::{GREETING, Owner};
-pub use request_span::{Method, RequestMeter, RequestOutcome, RequestSpan, Traces, call_span};
+pub use request_span::{
+    Method, RequestMeter, RequestOutcome, RequestSpan, TracePropagator, call_span,
+};
 pub use server::{DEFAULT_TIMEOUT, Server, ToolFilter};
 pub use upstream::{Slot, Upstream};
 pub use watchdog::watch;

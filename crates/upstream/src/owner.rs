@@ -9,7 +9,9 @@ use spillgate_mcp::RequestId;
 use spillgate_transport::{ConnectionError, Connector, Message, Refusal, ServerEvent};
 use tokio::sync::oneshot;
 
-use crate::{Answered, InFlight, InFlightRequest, Slot, Traces, Unanswered, Upstream};
+use crate::{
+    InFlight, InFlightRequest, RequestFailure, RequestResult, Slot, TracePropagator, Upstream,
+};
 
 /// How long a server that was opened again may take to greet.
 pub const GREETING: Duration = Duration::from_secs(60);
@@ -37,7 +39,7 @@ pub trait Owner: Debug + Send + Sync + Sized + 'static {
     fn is_closing(&self) -> bool;
 
     /// What joins its requests to traces, if anything does.
-    fn traces(&self) -> Option<&dyn Traces> {
+    fn traces(&self) -> Option<&dyn TracePropagator> {
         None
     }
 
@@ -47,7 +49,7 @@ pub trait Owner: Debug + Send + Sync + Sized + 'static {
         &self,
         upstream: &Upstream<Self>,
         initialize: &Message,
-    ) -> (Message, oneshot::Receiver<Answered>);
+    ) -> (Message, oneshot::Receiver<RequestResult>);
 
     /// How long a server that was opened again may take to answer that.
     fn greeting_limit(&self, _: &Upstream<Self>) -> Duration {
@@ -84,6 +86,6 @@ pub trait Owner: Debug + Send + Sync + Sized + 'static {
         &self,
         upstream: &Upstream<Self>,
         waiting: InFlightRequest<Self::Details>,
-        why: Unanswered,
+        why: RequestFailure,
     ) -> impl Future<Output = ()> + Send;
 }

@@ -27,7 +27,7 @@ const TRACE_KEYS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
 /// Joins the gateway's spans to the trace of a client, and a server's to them.
 /// Names and values are those of W3C Trace Context.
-pub trait Traces: Send + Sync + fmt::Debug {
+pub trait TracePropagator: Send + Sync + fmt::Debug {
     /// Makes what the client said the parent of `span`, which is new. Whatever it
     /// said comes from outside.
     fn join(&self, span: &Span, client: &[(String, String)]);
@@ -69,7 +69,7 @@ impl RequestOutcome {
 
     /// What it is called outside.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Error => "error",
@@ -100,7 +100,7 @@ impl Method {
 
     /// The method, or `other`.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         CLIENT_METHODS.get(self.0).unwrap_or(&"other")
     }
 
@@ -114,7 +114,7 @@ impl Method {
 /// Counts the requests to one server.
 pub trait RequestMeter: fmt::Debug + Send + Sync {
     /// A request begins.
-    fn begun(&self);
+    fn started(&self);
 
     /// Its answer came after this time, in a frame of so many bytes.
     fn answered(&self, method: Method, took: Duration, bytes: u64);
@@ -124,15 +124,21 @@ pub trait RequestMeter: fmt::Debug + Send + Sync {
 
     /// A request of so many bytes is over; `added` is the time that we took for its answer, if
     /// there is one.
-    fn over(&self, method: Method, outcome: RequestOutcome, bytes: u64, added: Option<Duration>);
+    fn finished(
+        &self,
+        method: Method,
+        outcome: RequestOutcome,
+        bytes: u64,
+        added: Option<Duration>,
+    );
 }
 
 /// Nobody counts.
 impl RequestMeter for () {
-    fn begun(&self) {}
+    fn started(&self) {}
     fn answered(&self, _: Method, _: Duration, _: u64) {}
     fn passed(&self) {}
-    fn over(&self, _: Method, _: RequestOutcome, _: u64, _: Option<Duration>) {}
+    fn finished(&self, _: Method, _: RequestOutcome, _: u64, _: Option<Duration>) {}
 }
 
 /// A request to a server, until it is over.
@@ -161,7 +167,7 @@ impl RequestSpan {
         method: &str,
         tool: Option<&str>,
     ) -> Self {
-        meter.begun();
+        meter.started();
         let method = Method::of(method);
         Self {
             request: request_span(server, key, method, tool),
@@ -180,14 +186,14 @@ impl RequestSpan {
     /// trace, and the server is told how to join them.
     pub fn sent(
         &mut self,
-        traces: Option<&dyn Traces>,
+        traces: Option<&dyn TracePropagator>,
         server: &Server,
         params: Option<&RawValue>,
         message: &mut Message,
     ) {
         self.request_bytes = message.frame.len() as u64;
         let Some(traces) = traces else { return };
-        let client = said_by_client(params, &message.headers);
+        let client = client_trace(params, &message.headers);
         traces.join(&self.request, &client);
         let upstream = upstream_span(&self.request, server, self.method);
         let headers = traces.headers(&upstream);
@@ -238,8 +244,8 @@ impl Drop for RequestSpan {
         let added = self.answered.map(|answered| now - answered);
         let upstream = self.answered.unwrap_or(now) - self.begun;
         self.meter
-            .over(self.method, self.outcome, self.request_bytes, added);
-        let outcome = self.outcome.word();
+            .finished(self.method, self.outcome, self.request_bytes, added);
+        let outcome = self.outcome.as_str();
         if self.outcome != RequestOutcome::Ok {
             self.request.record("error.type", outcome);
             if self.outcome != RequestOutcome::Cancelled {
@@ -264,12 +270,12 @@ pub fn call_span(
     key: &RequestId,
     tool: &str,
     meta: Option<&RawValue>,
-    traces: Option<&dyn Traces>,
+    traces: Option<&dyn TracePropagator>,
     headers: &[(String, String)],
 ) -> Span {
     let span = request_span("", key, Method::of("tools/call"), Some(tool));
     if let Some(traces) = traces {
-        let client = said_in_meta(meta);
+        let client = trace_in_meta(meta);
         traces.join(&span, &client.unwrap_or_else(|| headers.to_vec()));
     }
     span
@@ -284,7 +290,7 @@ fn request_span(server: &str, key: &RequestId, method: Method, tool: Option<&str
         otel.status_code = field::Empty,
         "error.type" = field::Empty,
         server,
-        mcp.method.name = method.word(),
+        mcp.method.name = method.as_str(),
         gen_ai.tool.name = tool.map(|name| line(name, MOST_NAME)),
         id = hashed(key),
     )
@@ -300,16 +306,16 @@ fn upstream_span(request: &Span, server: &Server, method: Method) -> Span {
         parent: request,
         "upstream",
         otel.kind = "client",
-        otel.name = method.word(),
+        otel.name = method.as_str(),
         server = server.spec.name,
-        mcp.method.name = method.word(),
+        mcp.method.name = method.as_str(),
         network.transport = transport,
         server.address = address,
     )
 }
 
 fn name_of(method: Method, tool: Option<&str>) -> String {
-    let method = method.word();
+    let method = method.as_str();
     match tool {
         Some(tool) => format!("{method} {}", line(tool, MOST_NAME)),
         None => method.to_owned(),
@@ -336,24 +342,21 @@ fn host_of(url: &str) -> Option<&str> {
 
 /// The trace that the client is in: by what it says in `_meta`, else by the
 /// headers, which its HTTP library may have made.
-fn said_by_client(
-    params: Option<&RawValue>,
-    headers: &[(String, String)],
-) -> Vec<(String, String)> {
+fn client_trace(params: Option<&RawValue>, headers: &[(String, String)]) -> Vec<(String, String)> {
     #[derive(Deserialize)]
     struct Params<'a> {
         #[serde(borrow, default, rename = "_meta")]
         meta: Option<&'a RawValue>,
     }
     let meta = params.and_then(object::<Params<'_>>);
-    said_in_meta(meta.and_then(|params| params.meta)).unwrap_or_else(|| {
+    trace_in_meta(meta.and_then(|params| params.meta)).unwrap_or_else(|| {
         let is_said = |name: &str| TRACE_KEYS.contains(&name);
         let said = headers.iter().filter(|(name, _)| is_said(name));
         said.cloned().collect()
     })
 }
 
-fn said_in_meta(meta: Option<&RawValue>) -> Option<Vec<(String, String)>> {
+fn trace_in_meta(meta: Option<&RawValue>) -> Option<Vec<(String, String)>> {
     #[derive(Deserialize)]
     struct Meta {
         traceparent: String,
@@ -432,7 +435,7 @@ mod tests {
                 "traceparent=of-mcp tracestate=a=b",
             ),
         ] {
-            let found = said_by_client(params.map(raw), &headers);
+            let found = client_trace(params.map(raw), &headers);
             let found: Vec<_> = found.iter().map(|(k, v)| format!("{k}={v}")).collect();
             assert_eq!(found.join(" "), said);
         }

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use spillgate_mcp::{Envelope, messages, object};
-use spillgate_transport::{Connection, ConnectionError, Message, RestartBackoff};
+use spillgate_transport::{Connection, ConnectionError, Frame, Message, RestartBackoff};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{Instant, timeout};
 
 use crate::inbox::Inbox;
-use crate::{LOG_TARGET, Owner, Server, Unanswered};
+use crate::{LOG_TARGET, Owner, RequestFailure, Server, TOO_MUCH};
 
 /// A server's place among those of its owner.
 pub type Slot = usize;
@@ -65,7 +65,7 @@ impl<O: Owner> Upstream<O> {
 
     /// The client greets all servers with this: it is said as soon as the server is
     /// open, and nobody talks to it before it has answered.
-    pub fn be_greeted(&self, initialize: Message) {
+    pub fn greet_with(&self, initialize: Message) {
         let mut state = self.state.lock();
         state.is_greeting = state.connection.is_some();
         state.initialize = Some(initialize);
@@ -83,7 +83,7 @@ impl<O: Owner> Upstream<O> {
     }
 
     /// It wrote what is no message; whether for the first time.
-    pub fn is_first_noise(&self) -> bool {
+    pub fn is_first_stray_output(&self) -> bool {
         !self.is_noisy.swap(true, Ordering::Relaxed)
     }
 
@@ -139,7 +139,7 @@ impl<O: Owner> Upstream<O> {
     }
 
     /// It is to be told what another server was told when the client greeted.
-    pub fn greet_like(&self, other: &Self) {
+    pub fn copy_greeting_from(&self, other: &Self) {
         let other = other.state.lock();
         let mut state = self.state.lock();
         state.initialize.clone_from(&other.initialize);
@@ -158,7 +158,7 @@ impl<O: Owner> Upstream<O> {
     }
 
     /// Whether this is its present life.
-    pub fn lives(&self, life: u64) -> bool {
+    pub fn is_current(&self, life: u64) -> bool {
         self.state.lock().life == life
     }
 
@@ -221,7 +221,7 @@ impl<O: Owner> Upstream<O> {
             return Ok(connection);
         }
         if let Err(error) = self.greet(owner, &connection).await {
-            if self.lives(life) {
+            if self.is_current(life) {
                 drop(self.note_end(&error.to_string()));
             }
             owner.work(async move { connection.close(true).await });
@@ -289,7 +289,8 @@ impl<O: Owner> Upstream<O> {
             connection.send(message).await?;
             let silent = "did not answer `initialize` when it was started again";
             match timeout(owner.greeting_limit(self), answer).await {
-                Ok(Ok(Ok(frame))) => Ok(greeting_in(frame.in_small())),
+                Ok(Ok(Ok(Frame::Memory(frame)))) => Ok(greeting_in(&frame)),
+                Ok(Ok(Ok(_))) => Err(ConnectionError::Gone(TOO_MUCH.to_owned())),
                 Ok(Ok(Err(how))) => Err(ConnectionError::Gone(how)),
                 _ => Err(ConnectionError::Gone(silent.to_owned())),
             }
@@ -379,7 +380,7 @@ impl<O: Owner> Upstream<O> {
         };
         for key in messages(&frame).iter().filter_map(Envelope::key) {
             if let Some(waiting) = owner.in_flight().take(&key) {
-                let why = Unanswered::Failed(error.clone());
+                let why = RequestFailure::Failed(error.clone());
                 owner.unanswered(self, waiting, why).await;
             }
         }

@@ -8,7 +8,7 @@ use spillgate_mcp::{RequestId, frame};
 use spillgate_transport::Message;
 use tokio::time::{Instant, sleep};
 
-use crate::{InFlightRequest, Owner, Unanswered};
+use crate::{InFlightRequest, Owner, RequestFailure};
 
 /// How often is looked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -87,6 +87,6 @@ async fn give_up<O: Owner>(owner: &O, key: &RequestId, waiting: InFlightRequest<
             }
         });
     }
-    let why = Unanswered::TooSlow(how);
+    let why = RequestFailure::TooSlow(how);
     owner.unanswered(&upstream, waiting, why).await;
 }

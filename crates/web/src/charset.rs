@@ -9,7 +9,7 @@ const LOOKED_AT: usize = 4 << 10;
 
 /// Text, and whether some of its bytes meant nothing in its encoding.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Decoded {
+pub(crate) struct DecodedBody {
     pub(crate) text: String,
     /// Name of the encoding if bytes were wrong in it: they are U+FFFD now.
     pub(crate) wrong_in: Option<&'static str>,
@@ -18,7 +18,7 @@ pub(crate) struct Decoded {
 /// Text of these bytes: by their mark, by what the server says, by what the page says of
 /// itself (`is_html`), and else by what they look like: UTF-8 or the one that the web
 /// takes instead.
-pub(crate) fn decoded(bytes: &[u8], charset: Option<&str>, is_html: bool) -> Decoded {
+pub(crate) fn decoded(bytes: &[u8], charset: Option<&str>, is_html: bool) -> DecodedBody {
     let said = || charset.and_then(|label| Encoding::for_label(label.as_bytes()));
     let named = || is_html.then(|| in_page(bytes)).flatten();
     let guessed = || match std::str::from_utf8(bytes) {
@@ -28,7 +28,7 @@ pub(crate) fn decoded(bytes: &[u8], charset: Option<&str>, is_html: bool) -> Dec
     let encoding = said().or_else(named).unwrap_or_else(guessed);
     // A mark at the beginning is stronger than all of them.
     let (text, used, has_wrong) = encoding.decode(bytes);
-    Decoded {
+    DecodedBody {
         text: text.into_owned(),
         wrong_in: has_wrong.then(|| used.name()),
     }

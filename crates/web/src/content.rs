@@ -28,7 +28,7 @@ const TEXT_ENDINGS: [&str; 3] = ["json", "xml", "yaml"];
 
 /// What a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum BodyKind {
     /// A page, which becomes Markdown.
     Html,
     /// Text, which stays as it is.
@@ -37,13 +37,13 @@ pub enum Kind {
     Binary,
 }
 
-impl Kind {
+impl BodyKind {
     /// By its `Content-Type` and its first bytes. What is said to be text but has zeros
     /// in it is none.
     #[must_use]
     pub fn of(content_type: &str, beginning: &[u8]) -> Self {
         let beginning = &beginning[..beginning.len().min(LOOKED_AT)];
-        let said = Self::said(content_type);
+        let said = Self::declared(content_type);
         let is_utf16 = beginning.starts_with(b"\xff\xfe")
             || beginning.starts_with(b"\xfe\xff")
             || charset(content_type).is_some_and(|name| name.starts_with("utf-16"));
@@ -64,7 +64,7 @@ impl Kind {
         }
     }
 
-    fn said(content_type: &str) -> Option<Self> {
+    fn declared(content_type: &str) -> Option<Self> {
         let mime: Mime = content_type.parse().ok()?;
         let ending = mime.suffix().map(|suffix| suffix.as_str());
         Some(match mime.essence_str() {
@@ -85,7 +85,7 @@ fn charset(content_type: &str) -> Option<String> {
 
 /// A body for reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Readable {
+pub struct ReadableText {
     /// The page's title, on one line.
     pub title: Option<String>,
     /// Its text: Markdown of a page, or the text as it is.
@@ -94,17 +94,23 @@ pub struct Readable {
     pub wrong_in: Option<&'static str>,
 }
 
-/// What there is to read in `bytes`, whose kind is no [`Kind::Binary`]. With `is_raw`,
+/// What there is to read in `bytes`, whose kind is no [`BodyKind::Binary`]. With `is_raw`,
 /// a page's source as it is.
 #[must_use]
-pub fn readable(bytes: &[u8], content_type: &str, kind: Kind, is_raw: bool, url: &Url) -> Readable {
-    let is_html = kind == Kind::Html;
+pub fn readable(
+    bytes: &[u8],
+    content_type: &str,
+    kind: BodyKind,
+    is_raw: bool,
+    url: &Url,
+) -> ReadableText {
+    let is_html = kind == BodyKind::Html;
     let decoded = decoded(bytes, charset(content_type).as_deref(), is_html);
     let (title, text) = match is_html && !is_raw {
         true => html::markdown(&decoded.text, url),
         false => (None, decoded.text),
     };
-    Readable {
+    ReadableText {
         title,
         text,
         wrong_in: decoded.wrong_in,
@@ -113,11 +119,11 @@ pub fn readable(bytes: &[u8], content_type: &str, kind: Kind, is_raw: bool, url:
 
 #[cfg(test)]
 mod tests {
-    use super::Kind;
+    use super::BodyKind;
 
     #[test]
     fn what_a_body_is() {
-        use Kind::{Binary, Html, Text};
+        use BodyKind::{Binary, Html, Text};
         for (said, beginning, kind) in [
             ("text/html; charset=utf-8", "", Html),
             ("TEXT/HTML", "", Html),
@@ -139,7 +145,7 @@ mod tests {
             ("", "a\0b", Binary),
         ] {
             assert_eq!(
-                Kind::of(said, beginning.as_bytes()),
+                BodyKind::of(said, beginning.as_bytes()),
                 kind,
                 "{said} {beginning}"
             );

@@ -11,25 +11,24 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::address::{checked, parsed};
 use crate::client::{builder, cause, caused_by};
-use crate::resolver::{NoSuchName, OnlyPrivate, Resolver};
+use crate::resolver::{NoSuchName, PrivateAddress, Resolver};
 use crate::robots::{self, Robots};
-use crate::{FetchError, Opened};
+use crate::{FetchError, FetchResponse};
 
-/// What holds for every page.
+/// What holds for every page; the defaults: docs/spec/limits.md, "Guarded tools".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchSettings {
-    /// How long a page may take in all, unless a call says otherwise (seed 004's system:
-    /// 30 s).
+    /// How long a page may take in all, unless a call says otherwise: 30 s.
     pub timeout: Duration,
-    /// The longest that a call may ask for (seed 004's system: 120 s).
+    /// The longest that a call may ask for: 120 s.
     pub longest_timeout: Duration,
     /// How long a connection may take.
     pub connect_timeout: Duration,
-    /// Bytes of a page, decoded, that are read to be shown (seed 004's system: 5 MiB).
+    /// Bytes of a page, decoded, that are read to be shown: 5 MiB.
     pub most_page_bytes: u64,
     /// Bytes, decoded, that are saved to a file.
     pub most_file_bytes: u64,
-    /// Redirects that are followed (seed 004's system: 5).
+    /// Redirects that are followed: 5.
     pub most_redirects: usize,
     /// `host:port` that are asked although they are not of the public internet: servers
     /// under development. The port is always there, `example.local:80`.
@@ -101,13 +100,13 @@ impl Clients {
 
 /// Until when, and how long that is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
-    pub(crate) deadline: Instant,
+pub(crate) struct Deadline {
+    pub(crate) at: Instant,
     pub(crate) after: Duration,
     pub(crate) most: Duration,
 }
 
-impl Patience {
+impl Deadline {
     pub(crate) fn late(&self, host: &str) -> FetchError {
         FetchError::Late {
             host: host.to_owned(),
@@ -143,16 +142,20 @@ impl Fetcher {
     /// Asks for `url`, follows redirects, and gives the response when its head has come,
     /// whatever its status is. All of it, the body too, has `timeout`, at most the
     /// longest that the settings allow.
-    pub async fn open(&self, url: &str, timeout: Option<Duration>) -> Result<Opened, FetchError> {
+    pub async fn open(
+        &self,
+        url: &str,
+        timeout: Option<Duration>,
+    ) -> Result<FetchResponse, FetchError> {
         let settings = &self.0.settings;
         let after = timeout.unwrap_or(settings.timeout);
         let after = after.min(settings.longest_timeout);
-        let patience = Patience {
-            deadline: Instant::now() + after,
+        let deadline = Deadline {
+            at: Instant::now() + after,
             after,
             most: settings.longest_timeout,
         };
-        self.follow(parsed(url)?, patience, settings.robots).await
+        self.follow(parsed(url)?, deadline, settings.robots).await
     }
 
     /// Asks for `url` and follows redirects; with the rules of each server asked, or
@@ -160,9 +163,9 @@ impl Fetcher {
     async fn follow(
         &self,
         mut url: Url,
-        patience: Patience,
+        deadline: Deadline,
         with_robots: bool,
-    ) -> Result<Opened, FetchError> {
+    ) -> Result<FetchResponse, FetchError> {
         let settings = &self.0.settings;
         let first = host(&url);
         let mut from: Option<String> = None;
@@ -176,11 +179,11 @@ impl Fetcher {
             };
             let is_allowed = checked(&url, &settings.allowed).map_err(behind)?;
             let asked = match with_robots {
-                true => self.obey(&url, patience).await,
+                true => self.obey(&url, deadline).await,
                 false => Ok(()),
             };
             let asked = match asked {
-                Ok(()) => self.ask(&url, is_allowed, patience).await,
+                Ok(()) => self.ask(&url, is_allowed, deadline).await,
                 Err(error) => Err(error),
             };
             let response = asked.map_err(|error| match error {
@@ -188,7 +191,7 @@ impl Fetcher {
                 error => error,
             })?;
             match redirected(&url, &response)? {
-                None => return Ok(Opened::new(url, response, patience)),
+                None => return Ok(FetchResponse::new(url, response, deadline)),
                 Some(next) => {
                     from = Some(host(&url));
                     url = next;
@@ -202,15 +205,15 @@ impl Fetcher {
     }
 
     /// Whether the rules of its server allow a page.
-    async fn obey(&self, page: &Url, patience: Patience) -> Result<(), FetchError> {
+    async fn obey(&self, page: &Url, deadline: Deadline) -> Result<(), FetchError> {
         let host = host(page);
         let origin = page.origin().ascii_serialization();
-        let known = self.0.robots.known(&origin);
+        let known = self.0.robots.cached(&origin);
         let rules = if let Some(rules) = known {
             rules
         } else {
-            let rules = self.rules(page, patience).await?;
-            self.0.robots.keep(origin, Arc::clone(&rules));
+            let rules = self.rules(page, deadline).await?;
+            self.0.robots.store(origin, Arc::clone(&rules));
             rules
         };
         match robots::allows(rules, page).await {
@@ -225,16 +228,20 @@ impl Fetcher {
 
     /// The rules of a page's server. One that has none allows all; one that cannot say
     /// allows nothing (RFC 9309, 2.3.1).
-    async fn rules(&self, page: &Url, patience: Patience) -> Result<robots::Text, FetchError> {
+    async fn rules(
+        &self,
+        page: &Url,
+        deadline: Deadline,
+    ) -> Result<robots::RobotsText, FetchError> {
         let host = host(page);
         let unknown = |why: String| FetchError::NoRobots {
             host: host.clone(),
             why,
         };
-        let soon = Patience {
-            deadline: patience.deadline.min(Instant::now() + robots::PATIENCE),
-            after: patience.after.min(robots::PATIENCE),
-            ..patience
+        let soon = Deadline {
+            at: deadline.at.min(Instant::now() + robots::PATIENCE),
+            after: deadline.after.min(robots::PATIENCE),
+            ..deadline
         };
         let opened = Box::pin(self.follow(robots::place(page), soon, false)).await;
         let mut opened = match opened {
@@ -269,7 +276,7 @@ impl Fetcher {
         &self,
         url: &Url,
         is_allowed: bool,
-        patience: Patience,
+        deadline: Deadline,
     ) -> Result<Response, FetchError> {
         let clients = self.0.clients.get_or_init(|| Clients::new(self.settings()));
         let clients = clients
@@ -289,9 +296,9 @@ impl Fetcher {
                 "text/html,application/xhtml+xml,text/markdown,text/plain,application/json;q=0.9,*/*;q=0.8",
             )
             .header(ACCEPT_ENCODING, "gzip, deflate");
-        let response = timeout_at(patience.deadline, request.send()).await;
-        let response = response.map_err(|_| patience.late(&host))?;
-        response.map_err(|error| told(host, &error, patience))
+        let response = timeout_at(deadline.at, request.send()).await;
+        let response = response.map_err(|_| deadline.late(&host))?;
+        response.map_err(|error| fetch_error(host, &error, deadline))
     }
 }
 
@@ -324,15 +331,15 @@ fn redirected(url: &Url, response: &Response) -> Result<Option<Url>, FetchError>
 }
 
 /// What went wrong before there was a response.
-fn told(host: String, error: &reqwest::Error, patience: Patience) -> FetchError {
-    if let Some(OnlyPrivate(what)) = caused_by(error) {
+fn fetch_error(host: String, error: &reqwest::Error, deadline: Deadline) -> FetchError {
+    if let Some(PrivateAddress(what)) = caused_by(error) {
         return FetchError::Private { host, what };
     }
     if caused_by::<NoSuchName>(error).is_some() {
         return FetchError::Name { host };
     }
     if error.is_timeout() && !error.is_connect() {
-        return patience.late(&host);
+        return deadline.late(&host);
     }
     let cause = cause(error);
     match error.is_connect() {

@@ -23,14 +23,14 @@ pub(crate) struct Resolver {
 /// A name leads to addresses that are not asked, and to no other.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("leads to an address that is not asked ({0})")]
-pub(crate) struct OnlyPrivate(pub(crate) &'static str);
+pub(crate) struct PrivateAddress(pub(crate) &'static str);
 
 /// A name leads nowhere.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("no such name")]
 pub(crate) struct NoSuchName;
 
-type Failed = Box<dyn Error + Send + Sync>;
+type BoxError = Box<dyn Error + Send + Sync>;
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
@@ -45,7 +45,7 @@ impl Resolve for Resolver {
 }
 
 impl Resolver {
-    async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, Failed> {
+    async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, BoxError> {
         if let Some(known) = self.names.get(name) {
             return Ok(known.clone());
         }
@@ -55,7 +55,7 @@ impl Resolver {
         Ok(found.map(|address| address.ip()).collect())
     }
 
-    fn permitted(&self, found: Vec<IpAddr>) -> Result<Vec<IpAddr>, Failed> {
+    fn permitted(&self, found: Vec<IpAddr>) -> Result<Vec<IpAddr>, BoxError> {
         if self.is_open {
             return Ok(found);
         }
@@ -66,7 +66,7 @@ impl Resolver {
         let kept: Vec<IpAddr> = kept.collect();
         match (kept.is_empty(), forbidden) {
             (false, _) => Ok(kept),
-            (true, Some(what)) => Err(OnlyPrivate(what).into()),
+            (true, Some(what)) => Err(PrivateAddress(what).into()),
             (true, None) => Err(NoSuchName.into()),
         }
     }

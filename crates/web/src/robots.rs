@@ -29,24 +29,24 @@ const KNOWN_FOR: Duration = Duration::from_secs(60 * 60);
 const MOST_ENDS: usize = 1000;
 
 /// The rules of an origin, as they came; nothing where there are none.
-pub(crate) type Text = Arc<[u8]>;
+pub(crate) type RobotsText = Arc<[u8]>;
 
 /// The rules that were fetched last.
 #[derive(Debug, Default)]
 pub(crate) struct Robots {
-    known: Mutex<HashMap<String, (Instant, Text)>>,
+    known: Mutex<HashMap<String, (Instant, RobotsText)>>,
 }
 
 impl Robots {
     /// Those of an origin, if they are still good.
-    pub(crate) fn known(&self, origin: &str) -> Option<Text> {
+    pub(crate) fn cached(&self, origin: &str) -> Option<RobotsText> {
         let known = self.lock();
         let (since, text) = known.get(origin)?;
         (since.elapsed() < KNOWN_FOR).then(|| Arc::clone(text))
     }
 
     /// Keeps those of an origin, and lets go of the oldest where there are too many.
-    pub(crate) fn keep(&self, origin: String, text: Text) {
+    pub(crate) fn store(&self, origin: String, text: RobotsText) {
         let mut known = self.lock();
         if known.len() >= MOST_KNOWN && !known.contains_key(&origin) {
             let oldest = known.iter().min_by_key(|(_, (since, _))| *since);
@@ -57,7 +57,7 @@ impl Robots {
         known.insert(origin, (Instant::now(), text));
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, Text)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, RobotsText)>> {
         self.known.lock()
     }
 }
@@ -72,7 +72,7 @@ pub(crate) fn place(page: &Url) -> Url {
 }
 
 /// What counts of a file of which more may have come: whole lines.
-pub(crate) fn text(mut bytes: Vec<u8>) -> Text {
+pub(crate) fn text(mut bytes: Vec<u8>) -> RobotsText {
     if bytes.len() > MOST_BYTES {
         bytes.truncate(MOST_BYTES);
         let end = bytes.iter().rposition(|byte| matches!(byte, b'\n' | b'\r'));
@@ -82,7 +82,7 @@ pub(crate) fn text(mut bytes: Vec<u8>) -> Text {
 }
 
 /// Whether the rules allow `page`; why they say nothing, otherwise.
-pub(crate) async fn allows(text: Text, page: &Url) -> Result<bool, &'static str> {
+pub(crate) async fn allows(text: RobotsText, page: &Url) -> Result<bool, &'static str> {
     let mut page = page.clone();
     page.set_fragment(None);
     let checked = spawn_blocking(move || is_allowed(&text, &page));
@@ -160,12 +160,12 @@ mod tests {
     async fn what_is_known_is_bounded_and_gets_old() {
         let robots = Robots::default();
         for origin in 0..=MOST_KNOWN {
-            robots.keep(origin.to_string(), text(vec![b'x']));
+            robots.store(origin.to_string(), text(vec![b'x']));
             tokio::time::advance(Duration::from_secs(1)).await;
         }
-        assert_eq!(robots.known("0"), None);
-        assert!(robots.known("1").is_some());
+        assert_eq!(robots.cached("0"), None);
+        assert!(robots.cached("1").is_some());
         tokio::time::advance(KNOWN_FOR).await;
-        assert_eq!(robots.known("64"), None);
+        assert_eq!(robots.cached("64"), None);
     }
 }

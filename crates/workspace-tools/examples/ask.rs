@@ -12,7 +12,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use spillgate_workspace_tools::{Body, Guarded, Rules, Workspace};
+use spillgate_workspace_tools::{Body, Rules, Workspace, WorkspaceTools};
 
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
@@ -21,7 +21,7 @@ async fn main() -> std::io::Result<()> {
         eprintln!("ask ROOT TOOL ARGUMENTS [TIMES]");
         std::process::exit(2);
     };
-    let guarded = Guarded::new(Workspace::open(Path::new(root))?, Rules::default());
+    let guarded = WorkspaceTools::new(Workspace::open(Path::new(root))?, Rules::default());
     let times = times.first().and_then(|times| times.parse().ok());
     for round in 0..times.unwrap_or(1) {
         let question = serde_json::from_str(question)?;

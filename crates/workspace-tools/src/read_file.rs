@@ -12,15 +12,15 @@ use spillgate_artifact::{ByteSource, Interrupt};
 use spillgate_files::{Arguments, FileSource, Identity};
 use spillgate_text::{Encoding, Newline, SAMPLE_BYTES, Sample};
 
-use crate::answer::{Body, Refused, Reply};
 use crate::definition::{Definition, schema};
-use crate::guarded::Shared;
 use crate::recovery::for_file;
 use crate::rules::Rules;
+use crate::tool_result::{Body, Reply, ToolError};
 use crate::walk::TIME_LIMIT;
 use crate::workspace::shown;
-use pages::Pages;
-use refusal::Why;
+use crate::workspace_tools::Shared;
+use pages::FilePages;
+use refusal::ReadError;
 
 /// Names that models give the argument.
 const FILE_PATH: [&str; 4] = ["file_path", "path", "file", "filename"];
@@ -60,7 +60,7 @@ pub(crate) fn definition(rules: &Rules) -> Definition {
 
 /// What a call asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Asked {
+struct ReadRequest {
     /// As the model wrote it.
     name: String,
     /// Lines to skip.
@@ -69,11 +69,11 @@ struct Asked {
     limit: Option<u64>,
 }
 
-impl Asked {
-    fn of(arguments: &Arguments) -> Result<Self, Refused> {
+impl ReadRequest {
+    fn of(arguments: &Arguments) -> Result<Self, ToolError> {
         let name = arguments.any_of(&FILE_PATH)?;
         let name = name.ok_or_else(|| {
-            Refused::new("file_path is missing. Give the path of a file from the root.")
+            ToolError::new("file_path is missing. Give the path of a file from the root.")
         })?;
         Ok(Self {
             name,
@@ -88,12 +88,12 @@ impl Asked {
 }
 
 pub(crate) fn call(shared: &Shared, arguments: &Arguments, stop: &Interrupt) -> Reply {
-    let asked = Asked::of(arguments)?;
-    let file = shared.workspace.file(&asked.name).map_err(Refused::new)?;
+    let asked = ReadRequest::of(arguments)?;
+    let file = shared.workspace.file(&asked.name).map_err(ToolError::new)?;
     let text = answer(shared, &asked, &file, stop);
     text.map(Body::Text).map_err(|why| {
         let block = match why {
-            Why::Large { .. } => block(shared, &asked.name, &file),
+            ReadError::Large { .. } => block(shared, &asked.name, &file),
             _ => String::new(),
         };
         why.refused(&shown(&asked.name), &shared.rules).with(&block)
@@ -114,13 +114,18 @@ fn block(shared: &Shared, name: &str, file: &File) -> String {
     for_file(shared, relative.as_deref().unwrap_or(name), file, lines)
 }
 
-fn answer(shared: &Shared, asked: &Asked, file: &File, stop: &Interrupt) -> Result<String, Why> {
+fn answer(
+    shared: &Shared,
+    asked: &ReadRequest,
+    file: &File,
+    stop: &Interrupt,
+) -> Result<String, ReadError> {
     let found = file.metadata()?;
     let source = FileSource {
         file: file.try_clone()?,
         len: found.len(),
     };
-    let pages = Pages {
+    let pages = FilePages {
         shared,
         file,
         found: Some(Identity::from(&found)),
@@ -155,12 +160,12 @@ fn newline(encoding: &Encoding) -> Newline {
 }
 
 /// The encoding that a text is in.
-fn encoding(head: &[u8], bytes: u64) -> Result<Encoding, Why> {
+fn encoding(head: &[u8], bytes: u64) -> Result<Encoding, ReadError> {
     let sample = Sample {
         head,
         complete: head.len() as u64 >= bytes,
     };
-    Encoding::of(sample).map_err(|kind| Why::Binary { kind, bytes })
+    Encoding::of(sample).map_err(|kind| ReadError::Binary { kind, bytes })
 }
 
 #[cfg(test)]

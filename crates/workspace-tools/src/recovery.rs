@@ -1,12 +1,13 @@
-//! What does a refusal end with where `detailed_recovery` is on? (Seed 004, 5.3, 6.3)
+//! What a refusal ends with where `detailed_recovery` is on (docs/spec/texts.md,
+//! "Recovery block").
 //!
 //! What was refused is looked at once more, in bounded work, and calls are named that
 //! the reader can make with the tools that the rules give. Each function gives the
-//! text to stand behind a refusal ([`Refused::with`](crate::answer::Refused::with)),
+//! text to stand behind a refusal ([`ToolError::with`](crate::answer::ToolError::with)),
 //! and nothing where the rules do not ask for it.
 
 mod calls;
-mod most;
+mod top_counts;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,10 +20,10 @@ use spillgate_offload::{RECOVERY_TOKENS, Recovery, Structure, call, grouped};
 use spillgate_text::{TokenCounter, Tokenizer};
 use tokio::task::spawn_blocking;
 
-use crate::guarded::Shared;
 use crate::walk::shown;
-use calls::{File as FileCalls, first_pattern};
-pub(crate) use most::Most;
+use crate::workspace_tools::Shared;
+use calls::{FileCalls, first_pattern};
+pub(crate) use top_counts::TopCounts;
 
 /// Bytes of a file or an output that are looked at.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
@@ -74,7 +75,7 @@ pub(crate) fn for_file(shared: &Shared, name: &str, file: &File, lines: Option<u
 
 /// A command's output that was refused.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Printed<'a> {
+pub(crate) struct RefusedOutput<'a> {
     pub(crate) bytes: u64,
     pub(crate) lines: u64,
     /// Its beginning, of which [`MOST_BYTES`] are looked at.
@@ -84,11 +85,11 @@ pub(crate) struct Printed<'a> {
 }
 
 /// A command of which so much was printed.
-pub(crate) fn for_command(shared: &Shared, command: &str, printed: &Printed<'_>) -> String {
+pub(crate) fn for_command(shared: &Shared, command: &str, printed: &RefusedOutput<'_>) -> String {
     if !shared.rules.detailed_recovery {
         return String::new();
     }
-    let Printed { bytes, lines, .. } = *printed;
+    let RefusedOutput { bytes, lines, .. } = *printed;
     let figures = [counted(lines, "line"), format!("{} bytes", grouped(bytes))];
     let text = printed.head[..printed.head.len().min(MOST_BYTES)].to_vec();
     let is_whole = text.len() as u64 >= bytes;
@@ -100,11 +101,11 @@ pub(crate) fn for_command(shared: &Shared, command: &str, printed: &Printed<'_>)
 }
 
 /// Something with a name from the root, and how much is in it.
-pub(crate) type Counted = (Vec<u8>, u64);
+pub(crate) type PathCount = (Vec<u8>, u64);
 
 /// A search that was refused.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct RefusedSearch<'a> {
     pub(crate) pattern: &'a str,
     /// Where, from the root.
     pub(crate) path: String,
@@ -114,7 +115,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) more: Vec<(&'static str, Value)>,
 }
 
-impl Asked<'_> {
+impl RefusedSearch<'_> {
     /// The same with other members.
     fn again(&self, tool: &str, path: &str, other: Vec<(&'static str, Value)>) -> String {
         let same = [("pattern", json!(self.pattern)), ("path", json!(path))];
@@ -127,9 +128,9 @@ impl Asked<'_> {
 /// many files, and the files with the most of them, most first.
 pub(crate) fn for_search(
     shared: &Shared,
-    asked: &Asked<'_>,
+    asked: &RefusedSearch<'_>,
     (matches, files): (Option<u64>, u64),
-    top: &[Counted],
+    top: &[PathCount],
 ) -> String {
     let rules = &shared.rules;
     if !rules.detailed_recovery {
@@ -140,7 +141,7 @@ pub(crate) fn for_search(
         .into_iter()
         .chain([counted(files, "file")])
         .collect();
-    let entries = told(top, |count| noun(count, "match", "matches"));
+    let entries = count_entries(top, |count| noun(count, "match", "matches"));
     let mut recovery = Recovery::new("Search", asked.pattern, &figures).entries(entries);
     let (rows, names) = (calls::rows(rules), calls::names(rules));
     let page = |most: u64, there: u64| (there > most).then(|| ("max_results", json!(most)));
@@ -166,12 +167,17 @@ pub(crate) fn for_search(
 
 /// A list of files that was refused: how many there are, and the directories with the
 /// most of them, most first.
-pub(crate) fn for_list(shared: &Shared, asked: &Asked<'_>, files: u64, top: &[Counted]) -> String {
+pub(crate) fn for_list(
+    shared: &Shared,
+    asked: &RefusedSearch<'_>,
+    files: u64,
+    top: &[PathCount],
+) -> String {
     if !shared.rules.detailed_recovery {
         return String::new();
     }
     let figures = [counted(files, "file")];
-    let entries = told(top, |count| counted(count, "file"));
+    let entries = count_entries(top, |count| counted(count, "file"));
     let mut recovery = Recovery::new("Pattern", asked.pattern, &figures).entries(entries);
     let names = calls::names(&shared.rules);
     // With a directory in it, a pattern means other files elsewhere.
@@ -188,7 +194,7 @@ pub(crate) fn for_list(shared: &Shared, asked: &Asked<'_>, files: u64, top: &[Co
 }
 
 /// The first of them that can be asked for by its name and is not what was asked for.
-fn other<'t>(top: &'t [Counted], path: &str) -> Option<(&'t str, u64)> {
+fn other<'t>(top: &'t [PathCount], path: &str) -> Option<(&'t str, u64)> {
     let mut named = top.iter().filter_map(|(name, count)| {
         let name = std::str::from_utf8(name).ok()?;
         Some((name, *count))
@@ -197,7 +203,7 @@ fn other<'t>(top: &'t [Counted], path: &str) -> Option<(&'t str, u64)> {
 }
 
 /// Each of them on a line.
-fn told(top: &[Counted], count: impl Fn(u64) -> String) -> impl Iterator<Item = String> {
+fn count_entries(top: &[PathCount], count: impl Fn(u64) -> String) -> impl Iterator<Item = String> {
     let told = top.iter().take(TOP).map(move |(name, there)| {
         let name = match name.as_slice() {
             b"" => ".".to_owned(),

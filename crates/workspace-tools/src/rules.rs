@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::execute_shell::{Environment, Sandbox, Supervisor};
 
-/// Tokens over which an answer is refused (seed 004, 3.3).
+/// Tokens over which an answer is refused (docs/spec/limits.md, "Messages").
 pub const MAX_TOKENS: u64 = 25_000;
 
-/// What holds for all tools of a [`Guarded`](crate::Guarded).
+/// What holds for all tools of a [`WorkspaceTools`](crate::WorkspaceTools).
 #[derive(Debug, Clone)]
 pub struct Rules {
     /// The names of the tools that there are; none are all that can work.
@@ -19,8 +19,8 @@ pub struct Rules {
     pub max_tokens: u64,
     /// What becomes of a command's output or a page that is too much.
     pub on_overflow: OnOverflow,
-    /// Whether refusals end with what is there and with calls that go on (seed 004,
-    /// 5.3 and 6.3).
+    /// Whether refusals end with what is there and with calls that go on
+    /// (docs/spec/texts.md, "Recovery block").
     pub detailed_recovery: bool,
     /// Where `web_fetch` may save.
     pub writable: Writable,
@@ -65,7 +65,7 @@ impl Rules {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnOverflow {
-    /// It is refused, as the RFC has it.
+    /// It is refused, as the reject design has it.
     #[default]
     Reject,
     /// It is given whole, for the pipeline to store.
@@ -88,9 +88,10 @@ pub enum Writable {
 /// How commands run.
 #[derive(Debug, Clone)]
 pub struct ShellRules {
-    /// How long a command may take unless it says otherwise (seed 004's system: 120 s).
+    /// How long a command may take unless it says otherwise: 120 s (docs/spec/limits.md,
+    /// "Guarded tools").
     pub timeout: Duration,
-    /// The longest that a call may ask for (seed 004's system: 600 s); `timeout` where
+    /// The longest that a call may ask for: 600 s; `timeout` where
     /// that is more.
     pub most_timeout: Duration,
     /// Names of variables of our environment that commands get, `*` at the end for any

@@ -15,30 +15,30 @@ use rustix::io::Errno;
 use spillgate_text::clip;
 
 use crate::Writable;
-use crate::answer::Refused;
+use crate::tool_result::ToolError;
 use crate::workspace::Workspace;
 
-pub(crate) use draft::{Draft, Saved};
+pub(crate) use draft::{Draft, SavedSize};
 
 /// Characters of a name that are shown.
 const SHOWN: usize = 200;
 
 /// Where something is to be saved. Nothing is made there yet.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct SaveTarget {
     root: Dir,
     /// Directories from the root.
     steps: Vec<String>,
     name: String,
 }
 
-impl Place {
+impl SaveTarget {
     /// What `name` means, if the rules allow to write there.
     pub(crate) fn new(
         workspace: &Workspace,
         writable: &Writable,
         name: &str,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, ToolError> {
         let steps = steps(workspace, name)?;
         allowed(writable, &steps, name)?;
         let root = workspace.dir().try_clone();
@@ -51,7 +51,7 @@ impl Place {
                 steps,
                 name: last,
             }),
-            _ => Err(Refused::new(format!(
+            _ => Err(ToolError::new(format!(
                 "save_to '{}' names a directory. Give the name of a file that is not there yet.",
                 clip(name, SHOWN)
             ))),
@@ -66,7 +66,7 @@ impl Place {
     }
 
     /// Whether something could be saved there now, before work is done for it.
-    pub(crate) fn check(&self) -> Result<(), Refused> {
+    pub(crate) fn check(&self) -> Result<(), ToolError> {
         let mut dir = self.clone_root()?;
         for step in &self.steps {
             dir = match opened(&dir, step) {
@@ -83,23 +83,23 @@ impl Place {
         }
     }
 
-    fn clone_root(&self) -> Result<Dir, Refused> {
+    fn clone_root(&self) -> Result<Dir, ToolError> {
         let root = self.root.try_clone();
         root.map_err(|error| failed(&self.path(), &error))
     }
 
-    fn exists(&self) -> Refused {
-        Refused::new(format!(
+    fn exists(&self) -> ToolError {
+        ToolError::new(format!(
             "'{}' is there already and is not written over. Give save_to a name that is not there yet.",
             clip(&self.path(), SHOWN)
         ))
     }
 
-    fn step_failed(&self, step: &str, error: &io::Error) -> Refused {
+    fn step_failed(&self, step: &str, error: &io::Error) -> ToolError {
         let is_link = error.raw_os_error() == Some(Errno::LOOP.raw_os_error());
         let is_no_directory = error.raw_os_error() == Some(Errno::NOTDIR.raw_os_error());
         match is_link || is_no_directory {
-            true => Refused::new(format!(
+            true => ToolError::new(format!(
                 "'{}' in save_to '{}' is a link or no directory; nothing is saved through it. Give another path.",
                 clip(step, SHOWN),
                 clip(&self.path(), SHOWN)
@@ -111,15 +111,15 @@ impl Place {
 
 /// The parts of the path from the root that a name means; `..` only goes back on what
 /// the name itself says.
-fn steps(workspace: &Workspace, name: &str) -> Result<Vec<String>, Refused> {
+fn steps(workspace: &Workspace, name: &str) -> Result<Vec<String>, ToolError> {
     let outside = || {
-        Refused::new(format!(
+        ToolError::new(format!(
             "save_to '{}' leads out of the root. Give a path relative to the root.",
             clip(&spillgate_untrusted::line(name, usize::MAX), SHOWN)
         ))
     };
     if name.chars().any(char::is_control) {
-        return Err(Refused::new(
+        return Err(ToolError::new(
             "save_to has control characters in it. Give a plain path relative to the root.",
         ));
     }
@@ -141,11 +141,11 @@ fn steps(workspace: &Workspace, name: &str) -> Result<Vec<String>, Refused> {
 }
 
 /// Whether the rules allow to write there.
-fn allowed(writable: &Writable, steps: &[String], name: &str) -> Result<(), Refused> {
+fn allowed(writable: &Writable, steps: &[String], name: &str) -> Result<(), ToolError> {
     let name = clip(name, SHOWN);
     // Some file systems take any case for the same.
     if steps.iter().any(|step| step.eq_ignore_ascii_case(".git")) {
-        return Err(Refused::new(format!(
+        return Err(ToolError::new(format!(
             "save_to '{name}' lies in a .git, where nothing is written. Give another path."
         )));
     }
@@ -158,7 +158,7 @@ fn allowed(writable: &Writable, steps: &[String], name: &str) -> Result<(), Refu
                 return Ok(());
             }
             let dirs: Vec<_> = dirs.iter().map(|dir| dir.display().to_string()).collect();
-            Err(Refused::new(format!(
+            Err(ToolError::new(format!(
                 "save_to '{name}' is not where files may be saved: {}. Give a path below.",
                 dirs.join(", ")
             )))
@@ -173,8 +173,8 @@ fn plain(dir: &Path) -> PathBuf {
 }
 
 /// Nothing may be saved at all.
-pub(crate) fn nowhere() -> Refused {
-    Refused::new("Nothing may be saved here. Leave save_to out.")
+pub(crate) fn nowhere() -> ToolError {
+    ToolError::new("Nothing may be saved here. Leave save_to out.")
 }
 
 /// The directory of this name in `dir`, if it is one and no link.
@@ -185,16 +185,16 @@ fn opened(dir: &Dir, step: &str) -> io::Result<Dir> {
 }
 
 /// What the system says, and what may help.
-fn failed(path: &str, error: &io::Error) -> Refused {
+fn failed(path: &str, error: &io::Error) -> ToolError {
     let path = clip(path, SHOWN);
     match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Refused::new(format!(
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ToolError::new(format!(
             "There is no space left to save '{path}'; nothing was kept. Save less, or make space."
         )),
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Refused::new(format!(
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => ToolError::new(format!(
             "'{path}' may not be written: {error}. Give save_to another path."
         )),
-        _ => Refused::new(format!(
+        _ => ToolError::new(format!(
             "'{path}' could not be saved: {error}; nothing was kept. Give save_to another path."
         )),
     }

@@ -4,14 +4,14 @@ use serde_json::json;
 use spillgate_files::Arguments;
 use spillgate_offload::{Rejection, estimated_tokens};
 use spillgate_text::clip;
-use spillgate_web::Found;
+use spillgate_web::SearchResult;
 
-use crate::answer::{Body, Refused, Reply};
 use crate::definition::{Definition, schema};
-use crate::guarded::Shared;
+use crate::tool_result::{Body, Reply, ToolError};
+use crate::workspace_tools::Shared;
 
-/// Results where none are asked for (seed 004's system: 5), and the most that are given:
-/// what all services give at once.
+/// Results where none are asked for (docs/spec/limits.md, "Guarded tools"), and the most that
+/// are given: what all services give at once.
 const RESULTS: u64 = 5;
 const MOST_RESULTS: u64 = 20;
 
@@ -52,13 +52,13 @@ pub(crate) async fn call(shared: &Shared, arguments: &Arguments) -> Reply {
     let most = asked.min(MOST_RESULTS);
     let provider = rules.search.as_ref().ok_or_else(unconfigured)?;
     if query.chars().count() > LONGEST_QUERY {
-        return Err(Refused::new(format!(
+        return Err(ToolError::new(format!(
             "The query is longer than {LONGEST_QUERY} characters. Search for a few words."
         )));
     }
     let count = usize::try_from(most).expect("invariant: at most 20");
     let found = provider.search(query.trim(), count).await;
-    let found = found.map_err(Refused::new)?;
+    let found = found.map_err(ToolError::new)?;
     if found.is_empty() {
         return Ok(Body::Text(format!(
             "No results for '{}'. Use other words.\n",
@@ -83,8 +83,8 @@ pub(crate) async fn call(shared: &Shared, arguments: &Arguments) -> Reply {
     }
 }
 
-fn one(at: usize, found: &Found) -> String {
-    let Found {
+fn one(at: usize, found: &SearchResult) -> String {
+    let SearchResult {
         title,
         url,
         snippet,
@@ -95,8 +95,8 @@ fn one(at: usize, found: &Found) -> String {
     }
 }
 
-fn unconfigured() -> Refused {
-    Refused::new(
+fn unconfigured() -> ToolError {
+    ToolError::new(
         "No search service is configured, so nothing can be searched for. \
          Whoever set up Spillgate can name one in its configuration: [guarded.search] with \
          provider = \"searxng\" and url, or provider = \"brave\" or \"tavily\" and api_key_env. \

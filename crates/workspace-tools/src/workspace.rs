@@ -1,7 +1,7 @@
 //! Where does a name lead, and never?
 
-mod likely;
-mod place;
+mod path_error;
+mod suggestion;
 
 use std::fs::File;
 use std::io;
@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use spillgate_files::{Known, NotOpened, open_regular};
+use spillgate_files::{FileCache, OpenError, open_regular};
 use spillgate_text::LineGrid;
 
-pub(crate) use place::shown;
-pub use place::{PlaceError, Sought};
+pub(crate) use path_error::shown;
+pub use path_error::{PathError, PathKind};
 
 /// Bytes of a name: the system's own limit on paths (`PATH_MAX` with its NUL).
 const LONGEST: usize = 4095;
@@ -29,12 +29,12 @@ pub struct Workspace {
     /// As given, made absolute, and with its links followed: models write both.
     paths: [PathBuf; 2],
     dir: Dir,
-    lines: Known<LineGrid>,
+    lines: FileCache<LineGrid>,
 }
 
 /// What a name leads to, with its path from the root.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum OpenedPath {
     /// A regular file, opened for reading.
     File(File, PathBuf),
     /// A directory.
@@ -47,7 +47,7 @@ impl Workspace {
         Ok(Self {
             paths: [std::path::absolute(path)?, path.canonicalize()?],
             dir: Dir::open_ambient_dir(path, ambient_authority())?,
-            lines: Known::default(),
+            lines: FileCache::default(),
         })
     }
 
@@ -63,23 +63,23 @@ impl Workspace {
     }
 
     /// Where lines begin in the files that were read last.
-    pub(crate) fn lines(&self) -> &Known<LineGrid> {
+    pub(crate) fn lines(&self) -> &FileCache<LineGrid> {
         &self.lines
     }
 
     /// The path from the root that a name means: without the root's own path and `.`,
     /// and `.` alone for the root. Steps upwards stay, since only the system knows
     /// where they lead behind a link.
-    pub(crate) fn relative(&self, name: &str) -> Result<PathBuf, PlaceError> {
+    pub(crate) fn relative(&self, name: &str) -> Result<PathBuf, PathError> {
         if name.contains('\0') {
-            return Err(PlaceError::Nul);
+            return Err(PathError::Nul);
         }
         if name.len() > LONGEST {
-            return Err(PlaceError::TooLong(name.len()));
+            return Err(PathError::TooLong(name.len()));
         }
         let path = Path::new(if name.trim().is_empty() { "." } else { name });
         let path = match path.is_absolute() {
-            true => self.below(path).ok_or_else(|| PlaceError::outside(name))?,
+            true => self.below(path).ok_or_else(|| PathError::outside(name))?,
             false => path,
         };
         // A slash or a dot at the end asks for a directory; `components` forgets it.
@@ -104,58 +104,64 @@ impl Workspace {
 
     /// The regular file that a name leads to. Never waits: what is a pipe or a device
     /// is not opened.
-    pub(crate) fn file(&self, name: &str) -> Result<File, PlaceError> {
+    pub(crate) fn file(&self, name: &str) -> Result<File, PathError> {
         self.opened(name, &self.relative(name)?)
     }
 
     /// The directory that a name leads to, and its path from the root.
-    pub(crate) fn directory(&self, name: &str) -> Result<(Dir, PathBuf), PlaceError> {
+    pub(crate) fn directory(&self, name: &str) -> Result<(Dir, PathBuf), PathError> {
         let relative = self.relative(name)?;
         match self.dir.open_dir(&relative) {
             Ok(dir) => Ok((dir, without_slash(&relative))),
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
                 Err(match self.dir.metadata(without_slash(&relative)) {
-                    Ok(found) => PlaceError::no_directory(name, found.file_type()),
-                    Err(_) => self.absent(Sought::Directory, name, &relative),
+                    Ok(found) => PathError::no_directory(name, found.file_type()),
+                    Err(_) => self.absent(PathKind::Directory, name, &relative),
                 })
             }
-            Err(error) => Err(self.refused(Sought::Directory, name, &relative, error)),
+            Err(error) => Err(self.refused(PathKind::Directory, name, &relative, error)),
         }
     }
 
     /// The file or directory that a name leads to.
-    pub(crate) fn place(&self, name: &str) -> Result<Place, PlaceError> {
+    pub(crate) fn open_path(&self, name: &str) -> Result<OpenedPath, PathError> {
         let relative = self.relative(name)?;
         match self.opened(name, &relative) {
-            Ok(file) => Ok(Place::File(file, relative)),
-            Err(PlaceError::Directory(_)) => {
+            Ok(file) => Ok(OpenedPath::File(file, relative)),
+            Err(PathError::Directory(_)) => {
                 let (dir, relative) = self.directory(name)?;
-                Ok(Place::Directory(dir, relative))
+                Ok(OpenedPath::Directory(dir, relative))
             }
             Err(error) => Err(error),
         }
     }
 
-    fn opened(&self, name: &str, relative: &Path) -> Result<File, PlaceError> {
+    fn opened(&self, name: &str, relative: &Path) -> Result<File, PathError> {
         open_regular(&self.dir, relative).map_err(|why| match why {
-            NotOpened::Other(kind) => PlaceError::no_file(name, kind),
-            NotOpened::Refused(error) => self.refused(Sought::File, name, relative, error),
+            OpenError::Other(kind) => PathError::no_file(name, kind),
+            OpenError::Refused(error) => self.refused(PathKind::File, name, relative, error),
         })
     }
 
     /// What the system's refusal means.
-    fn refused(&self, sought: Sought, name: &str, relative: &Path, error: io::Error) -> PlaceError {
+    fn refused(
+        &self,
+        sought: PathKind,
+        name: &str,
+        relative: &Path,
+        error: io::Error,
+    ) -> PathError {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 self.absent(sought, name, relative)
             }
-            _ => PlaceError::refused(name, error),
+            _ => PathError::refused(name, error),
         }
     }
 
-    fn absent(&self, sought: Sought, name: &str, relative: &Path) -> PlaceError {
-        let likely = likely::name(&self.dir, self.path(), relative);
-        PlaceError::absent(sought, name, likely)
+    fn absent(&self, sought: PathKind, name: &str, relative: &Path) -> PathError {
+        let likely = suggestion::name(&self.dir, self.path(), relative);
+        PathError::absent(sought, name, likely)
     }
 }
 

@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::bridge`.
+//! Runs `spillgate_fuzz_targets::bridge` under libFuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::frames`.
+//! Runs `spillgate_fuzz_targets::frames` under libFuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::headers`.
+//! Runs `spillgate_fuzz_targets::headers` under libFuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::intake`.
+//! Runs `spillgate_fuzz_targets::intake` under libFuzzer.
 
 #![no_main]
 

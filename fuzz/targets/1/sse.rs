@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::sse`.
+//! Runs `spillgate_fuzz_targets::sse` under libFuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::decoder`.
+//! Runs `spillgate_fuzz_targets::decoder` under libFuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::encodings`.
+//! Runs `spillgate_fuzz_targets::encodings` under libFuzzer.
 
 #![no_main]
 

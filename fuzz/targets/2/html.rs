@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::html`.
+//! Runs `spillgate_fuzz_targets::html` under libFuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::json`.
+//! Runs `spillgate_fuzz_targets::json` under libFuzzer.
 
 #![no_main]
 

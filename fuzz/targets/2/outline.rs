@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::outline`.
+//! Runs `spillgate_fuzz_targets::outline` under libFuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::robots`.
+//! Runs `spillgate_fuzz_targets::robots` under libFuzzer.
 
 #![no_main]
 

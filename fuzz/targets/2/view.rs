@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::view`.
+//! Runs `spillgate_fuzz_targets::view` under libFuzzer.
 
 #![no_main]
 

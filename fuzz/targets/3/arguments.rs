@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::arguments`.
+//! Runs `spillgate_fuzz_targets::arguments` under libFuzzer.
 
 #![no_main]
 

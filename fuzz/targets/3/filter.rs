@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::filter`.
+//! Runs `spillgate_fuzz_targets::filter` under libFuzzer.
 
 #![no_main]
 

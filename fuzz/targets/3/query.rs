@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::query`.
+//! Runs `spillgate_fuzz_targets::query` under libFuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::search`.
+//! Runs `spillgate_fuzz_targets::search` under libFuzzer.
 
 #![no_main]
 

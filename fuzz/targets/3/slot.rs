@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::slot`.
+//! Runs `spillgate_fuzz_targets::slot` under libFuzzer.
 
 #![no_main]
 

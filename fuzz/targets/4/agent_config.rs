@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::agent_config`.
+//! Runs `spillgate_fuzz_targets::agent_config` under libFuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::client_files`.
+//! Runs `spillgate_fuzz_targets::client_files` under libFuzzer.
 
 #![no_main]
 

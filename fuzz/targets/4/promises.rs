@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::promises`.
+//! Runs `spillgate_fuzz_targets::promises` under libFuzzer.
 
 #![no_main]
 

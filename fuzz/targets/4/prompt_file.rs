@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::prompt_file`.
+//! Runs `spillgate_fuzz_targets::prompt_file` under libFuzzer.
 
 #![no_main]
 

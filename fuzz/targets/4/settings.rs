@@ -1,4 +1,4 @@
-//! libFuzzer on `spillgate_fuzz_targets::settings`.
+//! Runs `spillgate_fuzz_targets::settings` under libFuzzer.
 
 #![no_main]
 

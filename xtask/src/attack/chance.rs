@@ -1,11 +1,11 @@
-//! Random choices that a seed repeats.
+//! Random choices that are reproducible from a seed.
 
-/// Xorshift64*: quick, and the same in every run with the same seed.
+/// Xorshift64*: fast, and the same in every run with the same seed.
 #[derive(Debug, Clone)]
 pub(crate) struct Chance(u64);
 
 impl Chance {
-    /// The sequence of a seed and of what it is used for, so that attacks do not depend on each other.
+    /// Returns the sequence for a seed and a purpose, so that attacks do not depend on each other.
     pub(crate) fn of(seed: u64, name: &str) -> Self {
         // FNV-1a, 64 bits.
         let mixed = name
@@ -23,13 +23,13 @@ impl Chance {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number below `limit`, or 0.
+    /// Returns a number below `limit`, or 0.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         let limit = u64::try_from(limit).unwrap_or(u64::MAX).max(1);
         usize::try_from(self.next() % limit).unwrap_or(0)
     }
 
-    /// One of `all`, which must not be empty.
+    /// Returns one of `all`, which must not be empty.
     pub(crate) fn one<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         &all[self.below(all.len())]
     }

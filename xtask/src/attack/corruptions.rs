@@ -1,4 +1,4 @@
-//! One flipped bit in a stored file of the same length: `verify` notices all, `cat --raw` those of the body.
+//! One flipped bit in a stored file: `verify` notices all of them, `cat --raw` those of the body.
 
 use std::fs;
 
@@ -8,16 +8,16 @@ use super::chance::Chance;
 use super::room::{Room, text};
 use super::table::Outcome;
 
-/// Which file is damaged, by its suffix; and whether it is what came in.
+/// Suffix of the damaged file, and whether it holds the bytes that came in.
 const PARTS: [(&str, bool); 3] = [(".raw", true), ("", false), (".lines", false)];
 
 /// Bytes of the artifact.
 const BYTES: usize = 400_000;
 
-/// Damages each part in turn, `count` times in all.
+/// Damages each part in turn, `count` times in total.
 pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<Outcome> {
     let mut outcome = Outcome::default();
-    // Colours make the view another text than what came in, so that all parts are there.
+    // Colours make the view differ from the input, so that all parts exist.
     let mut body = b"\x1b[31mred\x1b[0m\n".to_vec();
     body.extend(text(1, BYTES));
     let coloured = room.put(&body)?;

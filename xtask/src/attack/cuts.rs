@@ -1,4 +1,5 @@
-//! A file that is made shorter while it is read: an error or what was there, never a signal, never no end.
+//! A file that shrinks while it is read: the reader reports an error or what was there, and neither
+//! crashes nor hangs.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -13,10 +14,10 @@ use super::room::{LIMIT, Room, Running, text};
 use super::session::{Session, gateway};
 use super::table::Outcome;
 
-/// Bytes of the file: a reader is at it for some tens of milliseconds.
+/// Bytes of the file: reading it takes some tens of milliseconds.
 const BYTES: usize = 24 << 20;
 
-/// The readers that are commands, with what follows the handle.
+/// The commands that read, with the arguments after the handle.
 const COMMANDS: [(&str, &[&str]); 5] = [
     ("grep", &["no such words [0-9]+ here"]),
     ("search", &["which line has no such words"]),
@@ -63,7 +64,7 @@ pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<O
     Ok(outcome)
 }
 
-/// `fs-mcp` on a log that is rotated.
+/// Attacks `fs-mcp` on a log that is rotated.
 fn served_files(
     room: &Room,
     victim: Victim,
@@ -83,7 +84,7 @@ fn served_files(
     under_server(room, session, &grep, &victim, count, chance, outcome)
 }
 
-/// Cuts the file under a server that goes on.
+/// Cuts the file under a server that continues.
 fn under_server(
     room: &Room,
     mut session: Session,
@@ -116,7 +117,7 @@ fn under_server(
     session.end(outcome)
 }
 
-/// The file, and what is in it while nobody cuts it.
+/// The file and its whole content.
 #[derive(Debug)]
 struct Victim {
     file: PathBuf,
@@ -124,7 +125,7 @@ struct Victim {
 }
 
 impl Victim {
-    /// Cuts it at a moment within `usual`, to a length that may be nothing.
+    /// Cuts the file at a moment within `usual`, to a length that may be 0.
     fn cut(&self, usual: Duration, chance: &mut Chance) -> Result<()> {
         let part = f64::from(u32::try_from(chance.below(1000))?) / 1000.0;
         thread::sleep(usual.mul_f64(part));
@@ -132,7 +133,7 @@ impl Victim {
         Ok(file.set_len(u64::try_from(chance.below(self.body.len() / 2))?)?)
     }
 
-    /// A new file with the whole text in its place.
+    /// Replaces the file with a new one that has the whole text.
     fn restore(&self) -> Result<()> {
         let whole: &Path = &self.file.with_extension("whole");
         fs::write(whole, &self.body)?;

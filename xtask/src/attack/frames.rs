@@ -1,6 +1,7 @@
-//! Frames that are broken in every way, through the gateway in both directions.
+//! Broken frames through the gateway in both directions.
 //!
-//! A frame arrives byte for byte, or the gateway took it upon itself: then every request in it was answered.
+//! A frame arrives byte for byte, or the gateway handles it itself: then it has answered every
+//! request in it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -17,14 +18,14 @@ use super::room::Room;
 use super::session::{Heard, Session, gateway};
 use super::table::Outcome;
 
-/// Frames between two questions whether all is well.
+/// Frames between two checks that all is well.
 const BATCH: usize = 1000;
 
-/// How long answers may take that come after all others.
+/// How long to wait for answers that arrive after all others.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// What servers and clients say, and what the gateway looks at in it. `@` is a number that each frame has for itself, so
-/// that an answer to one is none to another.
+/// Frames that servers and clients send, and parts that the gateway inspects. `@` stands for a
+/// number that is unique to each frame, so that an answer to one frame cannot answer another.
 const FRAMES: [&str; 18] = [
     r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a short result"}],"isError":false}}"#,
     r#"{"jsonrpc":"2.0","id":"two","result":{"structuredContent":{"spillgate":"no","rows":[{"n":1.0},{"n":1e2}]},"content":[]}}"#,
@@ -46,7 +47,7 @@ const FRAMES: [&str; 18] = [
     "Debugger listening on port 9229",
 ];
 
-/// Pieces that parsers trip over.
+/// Fragments that are hard for parsers.
 const PIECES: [&[u8]; 20] = [
     b"{",
     b"}",
@@ -70,7 +71,7 @@ const PIECES: [&[u8]; 20] = [
     b"\r",
 ];
 
-/// Both directions, half of the frames each.
+/// Attacks both directions, with half of the frames each.
 pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let log = room.work().join("received");
@@ -94,12 +95,12 @@ pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<O
             outcome.note("a question after the frames was not answered".to_owned());
             break;
         }
-        // The first ones fill pools.
+        // The first frames fill pools.
         if outcome.tried >= count / 5 && start.is_none() {
             start = Some(session.memory());
         }
     }
-    // What was not answered before the last question has had its time, too.
+    // Requests that were not answered before the last question have had their time, too.
     thread::sleep(MOMENT);
     from_client(&mut session, &log, &[], &mut owed, &mut outcome)?;
     outcome.memory = start.map(|start| (start, session.memory_after(start)));
@@ -111,9 +112,9 @@ pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<O
     Ok(outcome)
 }
 
-/// One frame, changed one to four times, as one line.
+/// Returns one frame as one line, mutated one to four times.
 pub(crate) fn mutated(number: usize, chance: &mut Chance) -> Vec<u8> {
-    // All of one length, so that none is the beginning of another.
+    // All numbers have the same length, so that none is a prefix of another.
     let number = (100_000_000 + number).to_string();
     let mut frame = chance.one(&FRAMES).replace('@', &number).into_bytes();
     for _ in 0..=chance.below(4) {
@@ -121,7 +122,7 @@ pub(crate) fn mutated(number: usize, chance: &mut Chance) -> Vec<u8> {
     }
     frame.retain(|byte| *byte != b'\n');
     if frame.is_empty() {
-        frame.push(b'x'); // an empty line is no frame
+        frame.push(b'x'); // an empty line is not a frame
     }
     frame
 }
@@ -154,7 +155,7 @@ fn mutate(frame: &mut Vec<u8>, chance: &mut Chance) {
     }
 }
 
-/// The server writes the frames; all must come, as they are and in their order.
+/// The server writes the frames; all must arrive unchanged and in order.
 fn from_server(
     room: &Room,
     session: &mut Session,
@@ -180,8 +181,9 @@ fn from_server(
     Ok(answer.is_some())
 }
 
-/// The client writes the frames; what does not reach the server must be answered: until the answer to our question, or,
-/// as what is `owed`, until that to the next one, for the gateway works on its own answers aside.
+/// The client writes the frames; those that do not reach the server must be answered. The answer
+/// must arrive before that to our question or, for those in `owed`, before that to the next one,
+/// because the gateway writes its own answers concurrently.
 fn from_client(
     session: &mut Session,
     log: &std::path::Path,
@@ -225,7 +227,7 @@ fn from_client(
         .filter(|frame| !is_handled(frame, &answered));
     owed.extend(late.map(<[u8]>::to_vec));
     for line in odd {
-        // A batch may be taken apart.
+        // The gateway may split a batch.
         let is_part = serde_json::from_slice::<Value>(line)
             .is_ok_and(|line| parts.contains(&line.to_string()));
         if !is_part {
@@ -239,7 +241,8 @@ fn from_client(
     Ok(heard.answer.is_some())
 }
 
-/// What of `sent` did not come, and what came that was not sent, both in order.
+/// Returns the frames of `sent` that did not arrive and the lines that were not sent, both in
+/// order.
 fn compared<'a>(sent: &'a [Vec<u8>], came: &'a [Vec<u8>]) -> (Vec<&'a [u8]>, Vec<&'a [u8]>) {
     let (mut missing, mut odd) = (Vec::new(), Vec::new());
     let mut next = 0;
@@ -256,7 +259,7 @@ fn compared<'a>(sent: &'a [Vec<u8>], came: &'a [Vec<u8>]) -> (Vec<&'a [u8]>, Vec
     (missing, odd)
 }
 
-/// The messages of a frame, if it is JSON.
+/// Returns the messages of a frame, or none if it is not JSON.
 fn parts(frame: &[u8]) -> Vec<Value> {
     match serde_json::from_slice(frame) {
         Ok(Value::Array(all)) => all,
@@ -265,8 +268,9 @@ fn parts(frame: &[u8]) -> Vec<Value> {
     }
 }
 
-/// Whether the gateway may keep the frame: it is JSON, its requests were answered, and it tells the server nothing but
-/// that a call is cancelled which the server never got. Answers to questions that nobody asked may be kept, too.
+/// Whether the gateway may withhold the frame: it is JSON, its requests were answered, and its only
+/// notifications cancel calls that the server never received. Responses without a request may also
+/// be withheld.
 fn is_handled(frame: &[u8], answered: &HashSet<String>) -> bool {
     let messages = messages(frame);
     let is_answered = |message: &Message| {
@@ -283,10 +287,12 @@ fn is_handled(frame: &[u8], answered: &HashSet<String>) -> bool {
     !messages.is_empty() && messages.iter().all(is_answered)
 }
 
-/// The members of a message as they are spelled: an id such as `1e9999` is none that a number here could hold.
+/// The members of a message as they are spelled: no number type here could hold an id such as
+/// `1e9999`.
 type Message = BTreeMap<String, Box<RawValue>>;
 
-/// The messages of a frame, if it is JSON; other JSON is one without members.
+/// Returns the messages of a frame, or none if it is not JSON; JSON that is no object is a message
+/// without members.
 fn messages(frame: &[u8]) -> Vec<Message> {
     if let Ok(one) = serde_json::from_slice(frame) {
         return vec![one];

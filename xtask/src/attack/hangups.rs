@@ -1,4 +1,5 @@
-//! Clients over HTTP that ask for costly look-ups and hang up at once: the gateway stops working for them.
+//! HTTP clients that request costly look-ups and hang up at once: the gateway stops working for
+//! them.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,19 +17,19 @@ use super::session::GIVEN_BACK;
 use super::table::{Outcome, has_grown};
 use crate::served::Served;
 
-/// Bytes of the text that is searched: a look-up by the costly patterns takes seconds.
+/// Bytes of the text that is searched: a look-up by one of the costly patterns takes seconds.
 const BYTES: usize = 32 << 20;
 
-/// How long a client waits before it hangs up, so that its request has come.
+/// How long a client waits before it hangs up, so that its request has arrived.
 const MOMENT: Duration = Duration::from_millis(5);
 
-/// The processor is looked at for so long; in it an idle gateway uses less than [`IDLE_TICKS`].
+/// How long processor time is measured; an idle gateway uses less than [`IDLE_TICKS`] of it.
 const WINDOW: Duration = Duration::from_secs(2);
 
-/// Hundredths of a second.
+/// Hundredths of a second of processor time.
 const IDLE_TICKS: u64 = 20;
 
-/// Asks and hangs up, `count` times.
+/// Requests a look-up and hangs up, `count` times.
 pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let handle = room.put(&text(1, BYTES))?;
@@ -38,7 +39,7 @@ pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcom
     command.arg(room.work().join("received"));
     let gateway = Served::start(&mut command, &room.work().join("log"), None)?;
     let ask = |pattern: &str| Request::of(&gateway, &handle, pattern);
-    // The first ones fill pools.
+    // The first look-ups fill pools.
     for pattern in ["words", "number 7", "[a-z]+ 000[0-9]+"] {
         ensure!(ask(pattern)?.answered()?, "`{pattern}` is not found");
     }
@@ -82,7 +83,7 @@ pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcom
     Ok(outcome)
 }
 
-/// A look-up that was asked for. Dropped, its client hangs up.
+/// A look-up that was requested. Dropping it hangs up.
 struct Request(TcpStream);
 
 impl Request {
@@ -98,7 +99,7 @@ impl Request {
         let body = body.to_string();
         let address = gateway.url().trim_start_matches("http://");
         let (address, path) = address.split_once('/').context("the address has a path")?;
-        // By hand, so that it can be left at any moment.
+        // Written by hand, so that the connection can be closed at any moment.
         let request = format!(
             "POST /{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
              accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
@@ -111,7 +112,7 @@ impl Request {
         Ok(Self(stream))
     }
 
-    /// Waits for the answer; whether it is a result without an error.
+    /// Waits for the answer; returns whether it is a result without an error.
     fn answered(mut self) -> Result<bool> {
         self.0.set_read_timeout(Some(LIMIT))?;
         let mut answer = Vec::new();
@@ -128,14 +129,14 @@ impl Request {
     }
 }
 
-/// Hundredths of a second that a process has used the processors.
+/// Returns the processor time of a process, in hundredths of a second.
 fn ticks(process: u32) -> Result<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The name may have spaces, and ends with the last parenthesis.
+    // The name may contain spaces; it ends with the last parenthesis.
     let (_, fields) = stat.rsplit_once(')').context("a name stands in /proc")?;
     let fields: Vec<&str> = fields.split_whitespace().collect();
     let field = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok());
-    // utime and stime, the 14th and 15th of all.
+    // utime and stime, the 14th and 15th of all fields.
     let used = field(11).zip(field(12)).context("times stand in /proc")?;
     Ok(used.0 + used.1)
 }

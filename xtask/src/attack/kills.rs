@@ -1,7 +1,7 @@
 //! `kill -9` at any moment of `put`, `run` and the gateway.
 //!
-//! What was shown is there, what is listed is whole, what is neither goes with the next sweep, and each line of the account
-//! can be read.
+//! Handles that were shown work, listed artifacts are whole, the next sweep removes the rest, and
+//! every line of the ledger can be read.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ use super::table::Outcome;
 /// Bytes of a result: large enough that writing it takes a moment.
 const BYTES: usize = 300_000;
 
-/// Runs for each kill that is wanted: some end before they are killed.
+/// Runs per kill: some runs end before they are killed.
 const RUNS_A_KILL: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +76,7 @@ fn was_killed(ended: &Ended) -> bool {
     ended.status.signal().is_some()
 }
 
-/// How long it takes when nobody kills it.
+/// Returns how long a run takes that is not killed.
 fn how_long(room: &Room, kind: Kind) -> Result<Duration> {
     let mut slowest = Duration::ZERO;
     for _ in 0..3 {
@@ -110,7 +110,7 @@ fn begin(room: &Room, kind: Kind, tag: u64) -> Result<Running> {
     Running::start(command, &stdin)
 }
 
-/// What a client writes that wants one large result.
+/// Returns the input of a client that requests one large result.
 fn calls(tag: u64) -> Vec<u8> {
     let client = json!({"name": "attack", "version": "0"});
     let greeting =
@@ -127,7 +127,7 @@ fn calls(tag: u64) -> Vec<u8> {
         .into_bytes()
 }
 
-/// The bytes of a handle, if they are there, and whether they are whole.
+/// Whether stored bytes are whole, and of this tag if one is given.
 fn is_whole(stored: &[u8], tag: Option<u64>) -> bool {
     let text_of = |value: &Value| {
         value["content"][0]["text"]
@@ -162,7 +162,7 @@ fn look_at_shown(room: &Room, shown: &HashMap<String, u64>, outcome: &mut Outcom
     Ok(())
 }
 
-/// Whatever is listed is whole, shown or not.
+/// Checks that every listed artifact is whole, whether it was shown or not.
 fn look_at_stored(room: &Room, outcome: &mut Outcome) -> Result<()> {
     let listed = room.run(&["ls", "--json"], &[])?;
     listed.judge(outcome, "ls");
@@ -181,11 +181,11 @@ fn look_at_stored(room: &Room, outcome: &mut Outcome) -> Result<()> {
     Ok(())
 }
 
-/// The files that belong to no artifact: a gateway that starts later removes them.
+/// Checks that a gateway that starts later removes the files that belong to no artifact.
 fn look_for_orphans(room: &Room, outcome: &mut Outcome) -> Result<()> {
     let before = orphans(&room.store())?;
     for path in &before {
-        // The sweep leaves alone what was written within the last 60 s: it may be somebody's work.
+        // The sweep spares files written within the last 60 s: a writer may still use them.
         File::options()
             .write(true)
             .open(path)?
@@ -230,7 +230,7 @@ fn orphans(store: &Path) -> Result<Vec<PathBuf>> {
 fn look_at_ledger(store: &Path, outcome: &mut Outcome) -> Result<()> {
     let ledger = fs::read(store.join("ledger.ndjson")).context("there is no account")?;
     let ledger = String::from_utf8_lossy(&ledger);
-    // A writer that is killed may leave the beginning of a line, but with no other entry in it.
+    // A killed writer may leave the beginning of a line, but no other entry may be in that line.
     let is_entry = |line: &&str| {
         let entry = serde_json::from_str::<Value>(line);
         entry.map_or(line.matches("\"at\":").count() <= 1, |entry| {

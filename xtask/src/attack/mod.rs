@@ -1,6 +1,6 @@
-//! `cargo xtask attack`: what an adversary did to a build of the program, again.
+//! `cargo xtask attack`: repeats the attacks that were made on the program.
 //!
-//! Bounded in time and count; it touches loopback and a directory of its own, nothing else.
+//! It is bounded in time and count. It touches loopback and a directory of its own, nothing else.
 
 mod chance;
 mod corruptions;
@@ -37,17 +37,17 @@ use crate::workspace;
 const USAGE: &str = "usage: cargo xtask attack [--seed N] [--only NAME,…] [--quick] [--release] [--no-build]\n\
     NAME: frames, kills, races, regexes, hangups, corruptions, cuts, ssrf";
 
-/// The packages that are attacked.
+/// Builds the program that is attacked.
 const BUILD: &str = "build --locked --package spillgate --bin spillgate";
 
 /// One kind of attack.
 struct Attack {
     name: &'static str,
-    /// What it is called in the report.
+    /// Its name in the report.
     step: &'static str,
-    /// How often it is tried, and how often in a quick run. Of `cuts`, so often under each reader.
+    /// Number of attempts, in a full and in a quick run. For `cuts`: under each reader.
     count: [usize; 2],
-    /// Attempts for each that `count` says.
+    /// Attempts for each one of `count`.
     times: usize,
     run: fn(&Room, usize, &mut Chance) -> Result<Outcome>,
 }
@@ -111,7 +111,7 @@ const ATTACKS: [Attack; 8] = [
     },
 ];
 
-/// What is to be attacked, and with what.
+/// What to attack, and how.
 #[derive(Debug)]
 struct Plan {
     seed: u64,
@@ -165,7 +165,7 @@ impl Plan {
     }
 }
 
-/// Runs what `arguments` ask for. An error unless nothing went wrong.
+/// Runs the attacks that `arguments` select. Fails unless nothing went wrong.
 pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
     let plan = Plan::of(arguments)?;
     if plan.build {

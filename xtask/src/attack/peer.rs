@@ -1,4 +1,4 @@
-//! An MCP server that writes down what it gets, and plays what it is told to: `xtask attack-peer LOG`.
+//! `xtask attack-peer LOG`: an MCP server that logs what it receives and plays files on request.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, Write};
@@ -8,13 +8,14 @@ use serde_json::{Value, json};
 
 use super::room::text;
 
-/// Has it write the file `params.file` to its standard output, byte for byte.
+/// Method that makes it write the file `params.file` to its standard output, byte for byte.
 pub(crate) const PLAY: &str = "attack/play";
 
-/// The member of a result that says that the server gave it, and not the gateway.
+/// Member of a result that proves that this server gave it, not the gateway.
 pub(crate) const OURS: &str = "attackPeer";
 
-/// Serves until the end of its standard input. Every line goes to the file `log` before it is answered.
+/// Serves until the end of its standard input. Every line is written to the file `log` before it is
+/// answered.
 pub(crate) fn serve(log: &str) -> Result<()> {
     let mut log = File::create(log).with_context(|| format!("cannot write {log}"))?;
     let mut input = io::stdin().lock();
@@ -29,7 +30,7 @@ pub(crate) fn serve(log: &str) -> Result<()> {
                 }
             }
             Ok(one) => answer(&one, &mut output)?,
-            // A real server would answer with an error; what it would be is not what is tested.
+            // A real server would answer with an error, but that answer is not under test.
             Err(_) => {}
         }
         output.flush()?;
@@ -56,7 +57,7 @@ fn answer(message: &Value, output: &mut impl Write) -> Result<()> {
             let text = text(number("tag"), bytes.min(1 << 24));
             json!({"content": [{"type": "text", "text": String::from_utf8_lossy(&text)}]})
         }
-        // Its result is what the file says, byte for byte.
+        // The result is the content of the file, byte for byte.
         "tools/call" if params["name"] == "file" => {
             let file = params["arguments"]["file"].as_str().unwrap_or_default();
             let result = fs::read(file).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Eight writers and readers of one store that is always over its quota.
+//! Eight concurrent users of a store that is always over its quota.
 //!
-//! What is read is right or is refused with its reason; what is pinned stays.
+//! Every read is correct or refused with a reason; pinned artifacts stay.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,25 +12,26 @@ use super::chance::Chance;
 use super::room::{LIMIT, Room, Running, handles, tag_of, text};
 use super::table::Outcome;
 
-/// How many at once.
+/// Number of concurrent users.
 const AT_ONCE: usize = 8;
 
-/// Bytes of an artifact, and what the store may hold: some 30 of them. Each is over a hundredth of the quota, so that each `put` sweeps.
+/// Bytes of an artifact, and the quota, which holds some 30 of them. Each is over a hundredth of
+/// the quota, so that each `put` sweeps.
 const BYTES: usize = 60_000;
 const QUOTA: &str = "2 MB";
 
-/// Artifacts that are pinned for all of it.
+/// Artifacts that are pinned throughout.
 const PINNED: usize = 4;
 
-/// What all know of the store.
+/// What all users know about the store.
 #[derive(Debug, Default)]
 struct Known {
-    /// Handles with the tag of their text, the newest last.
+    /// Handles with the tags of their texts, newest last.
     handles: Mutex<Vec<(String, u64)>>,
     begun: AtomicUsize,
 }
 
-/// `count` commands, eight at a time.
+/// Runs `count` commands, eight at a time.
 pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<Outcome> {
     let known = Known::default();
     let mut pinned = Vec::new();
@@ -75,7 +76,7 @@ fn work(room: &Room, known: &Known, count: usize, chance: &mut Chance) -> Result
                 .handles
                 .lock()
                 .map_err(|_| anyhow!("a racer panicked"))?;
-            // Mostly one of the newest, about which there is something to race.
+            // Mostly one of the newest, which others use, too.
             let newest = handles.len().saturating_sub(1 + chance.below(40));
             handles.get(newest).cloned()
         };
@@ -114,7 +115,7 @@ fn put(room: &Room, known: &Known, tag: u64, outcome: &mut Outcome) -> Result<()
     Ok(())
 }
 
-/// Reads, greps, pins, lists or removes one that may be gone.
+/// Reads, greps, pins, lists or removes an artifact that may be gone.
 fn look(
     room: &Room,
     kind: usize,

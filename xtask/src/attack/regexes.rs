@@ -1,4 +1,5 @@
-//! Regular expressions that take time or memory, by way of the gateway: each is refused or answered in time.
+//! Regular expressions that take time or memory, through the gateway: each is refused or answered
+//! in time.
 
 use anyhow::Result;
 use serde_json::json;
@@ -11,7 +12,8 @@ use super::table::Outcome;
 /// Bytes of the text that is searched.
 const BYTES: usize = 330_000;
 
-/// Patterns that grow when they are compiled, or that try much at each place; and some that are none.
+/// Patterns that grow when they are compiled, that backtrack much at each position, or that are
+/// invalid.
 pub(crate) const PATTERNS: [&str; 20] = [
     "(?:a{0,1000}){0,1000}",
     "((a{0,100}){0,100}){0,100}",
@@ -35,7 +37,7 @@ pub(crate) const PATTERNS: [&str; 20] = [
     "a{99999999}",
 ];
 
-/// What each is put into, so that there are enough.
+/// Prefixes and suffixes that multiply the patterns.
 const AROUND: [(&str, &str); 4] = [
     ("", ""),
     ("^(?:", ")$"),
@@ -43,7 +45,7 @@ const AROUND: [(&str, &str); 4] = [
     ("(?:", "|attack){2,9}"),
 ];
 
-/// Asks with all patterns, `count` at most.
+/// Searches with at most `count` patterns.
 pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let handle = room.put(&text(1, BYTES))?;
@@ -52,7 +54,7 @@ pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcom
         .iter()
         .flat_map(|(before, after)| PATTERNS.map(|pattern| format!("{before}{pattern}{after}")));
     let call = |regex: &str| json!({"name": "spillgate_grep", "arguments": {"handle": handle, "pattern": regex}});
-    // The first ones fill pools.
+    // The first searches fill pools.
     for regex in ["words", "number 7", "[a-z]+ 000[0-9]+"] {
         let found = session.ask("tools/call", &call(regex))?;
         let is_found = found
@@ -67,7 +69,7 @@ pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcom
         if session.ask("tools/call", &call(&regex))?.answer.is_none() {
             outcome.hangs += 1;
             outcome.note(format!("no answer to {regex}"));
-            break; // whatever holds it would hold the next
+            break; // whatever blocks it would block the next one
         }
     }
     outcome.memory = Some((start, session.memory_after(start)));

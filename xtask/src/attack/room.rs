@@ -1,4 +1,5 @@
-//! A directory, a store and an environment of an attack's own, and programs run in them within a time.
+//! A directory, a store and an environment for one attack, and programs that run in them with a
+//! time limit.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,13 +16,14 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::table::Outcome;
 
-/// What still runs then hangs. The slowest call has a limit of 10 s of its own, and the machine may be busy.
+/// A program that still runs after this time hangs. The slowest call has a limit of 10 s of its
+/// own, and the machine may be busy.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// How often we look whether a program has ended.
+/// How often to check whether a program has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// Where an attack happens. It is removed at the end.
+/// The place of an attack. It is removed at the end.
 #[derive(Debug)]
 pub(crate) struct Room {
     directory: PathBuf,
@@ -29,13 +31,13 @@ pub(crate) struct Room {
     interrupted: Arc<AtomicBool>,
 }
 
-/// How a program ended, and what it said.
+/// The exit status and the output of a program.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
-    /// It was still running after [`LIMIT`], or its own time.
+    /// Whether it was still running after [`LIMIT`], or after its own limit.
     pub(crate) is_late: bool,
 }
 
@@ -48,7 +50,7 @@ impl Ended {
         has_panicked(&self.stderr, self.status)
     }
 
-    /// Counts a panic or a hang; whether there was none.
+    /// Counts a panic or a hang; returns whether there was none.
     pub(crate) fn judge(&self, outcome: &mut Outcome, what: &str) -> bool {
         if self.is_late {
             outcome.hangs += 1;
@@ -67,13 +69,13 @@ impl Ended {
     }
 }
 
-/// Whether a program panicked, or died of a signal that nobody sent on purpose.
+/// Whether a program panicked, or was killed by a signal that we did not send.
 pub(crate) fn has_panicked(stderr: &str, status: ExitStatus) -> bool {
     stderr.contains("panicked at") || status.signal().is_some() || status.code() == Some(101)
 }
 
 impl Room {
-    /// A new directory for the attack `name` against `program`.
+    /// Creates a directory for the attack `name` against `program`.
     pub(crate) fn new(name: &str, program: &Path, interrupted: &Arc<AtomicBool>) -> Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -89,7 +91,7 @@ impl Room {
         })
     }
 
-    /// Where the attack may write.
+    /// Returns the directory that the attack may write to.
     pub(crate) fn work(&self) -> PathBuf {
         self.directory.join("work")
     }
@@ -98,7 +100,8 @@ impl Room {
         self.directory.join("store")
     }
 
-    /// `spillgate`, with this room's store and none of the user's configuration.
+    /// Returns the command of `spillgate` with this room's store and without the user's
+    /// configuration.
     pub(crate) fn spillgate(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         let home = self.directory.join("home");
@@ -117,7 +120,7 @@ impl Room {
         command
     }
 
-    /// An error once a person pressed Ctrl-C.
+    /// Fails once the user has pressed Ctrl-C.
     pub(crate) fn go_on(&self) -> Result<()> {
         ensure!(!self.interrupted.load(Ordering::Relaxed), "interrupted");
         Ok(())
@@ -129,7 +132,7 @@ impl Room {
         Running::start(self.spillgate(arguments), stdin)?.end(LIMIT)
     }
 
-    /// Stores `bytes` and gives their handle.
+    /// Stores `bytes` and returns the handle.
     pub(crate) fn put(&self, bytes: &[u8]) -> Result<String> {
         let ended = self.run(&["put", "--max-bytes", "100"], bytes)?;
         ensure!(ended.is_done(), "nothing could be stored: {}", ended.stderr);
@@ -137,13 +140,14 @@ impl Room {
         handle.context("what was stored has no handle")
     }
 
-    /// The files of an artifact that there are: by suffix.
+    /// Returns the file of an artifact with this suffix, if it exists.
     pub(crate) fn file(&self, handle: &str, suffix: &str) -> Option<PathBuf> {
         let path = self.store().join(format!("{handle}{suffix}"));
         path.is_file().then_some(path)
     }
 
-    /// The file that holds what came in, byte for byte: apart only where the view differs.
+    /// Returns the file with the bytes that came in; it is a file of its own only where the view
+    /// differs.
     pub(crate) fn raw_file(&self, handle: &str) -> Option<PathBuf> {
         self.file(handle, ".raw").or_else(|| self.file(handle, ""))
     }
@@ -155,7 +159,7 @@ impl Drop for Room {
     }
 }
 
-/// A program under way. Dropped, it is killed with all that it started.
+/// A running program. Dropping it kills it with all its children.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
@@ -163,7 +167,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts it; `stdin` is written from a thread.
+    /// Starts the program; a thread writes `stdin` to it.
     pub(crate) fn start(mut command: Command, stdin: &[u8]) -> Result<Self> {
         let mut child = command
             .stdin(Stdio::piped())
@@ -180,12 +184,12 @@ impl Running {
         Ok(Self { child, readers })
     }
 
-    /// Kills it, as a machine that runs out of memory would.
+    /// Kills it, as a system without memory would.
     pub(crate) fn kill(&self) {
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
     }
 
-    /// Waits for its end, for so long at most.
+    /// Waits for its end, at most for `limit`.
     pub(crate) fn end(mut self, limit: Duration) -> Result<Ended> {
         let begin = Instant::now();
         let mut is_late = false;
@@ -229,17 +233,17 @@ impl Drop for Running {
 fn all_of(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut all = Vec::new();
-        // What came before a kill is what counts.
+        // The output before a kill is what counts.
         let _ = from.read_to_end(&mut all);
         all
     })
 }
 
-/// Letters of a UUID as text.
+/// Characters of a UUID.
 const UUID: usize = 36;
 const SESSION: &str = "session-";
 
-/// All handles in what was said, each once.
+/// Returns all handles in an output, each once.
 pub(crate) fn handles(said: &[u8]) -> Vec<String> {
     let said = String::from_utf8_lossy(said);
     let mut found: Vec<String> = Vec::new();
@@ -261,7 +265,7 @@ pub(crate) fn handles(said: &[u8]) -> Vec<String> {
     found
 }
 
-/// A text of at least `bytes` bytes that is no other tag's.
+/// Returns a text of at least `bytes` bytes that is unique to `tag`.
 pub(crate) fn text(tag: u64, bytes: usize) -> Vec<u8> {
     let mut text = Vec::with_capacity(bytes + 80);
     let mut line = 0_u64;
@@ -276,7 +280,7 @@ pub(crate) fn text(tag: u64, bytes: usize) -> Vec<u8> {
     text
 }
 
-/// The tag of such a text.
+/// Returns the tag of such a text.
 pub(crate) fn tag_of(text: &[u8]) -> Option<u64> {
     let line = text.split(|byte| *byte == b'\n').next()?;
     let line = std::str::from_utf8(line).ok()?;
@@ -287,7 +291,7 @@ pub(crate) fn tag_of(text: &[u8]) -> Option<u64> {
         .ok()
 }
 
-/// MiB that a process has resident.
+/// Returns the resident memory of a process in MiB.
 pub(crate) fn resident(process: u32) -> Option<f64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status

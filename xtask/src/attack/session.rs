@@ -1,4 +1,4 @@
-//! A client of one gateway (or of another MCP server of ours) on standard streams, in raw lines.
+//! A client of one gateway, or of another MCP server of ours, on standard streams and in raw lines.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use super::room::{LIMIT, Room, has_panicked, resident};
 use super::table::{Outcome, has_grown};
 
-/// How long a server may take to end once its input has ended.
+/// How long a server may take to end after its input has ended.
 const END: Duration = Duration::from_secs(10);
 
-/// How long memory may take to come back.
+/// How long a server may take to return memory.
 pub(crate) const GIVEN_BACK: Duration = Duration::from_secs(40);
 
-/// A server under way. Dropped, it is killed.
+/// A running server. Dropping it kills it.
 #[derive(Debug)]
 pub(crate) struct Session {
     child: Child,
@@ -32,16 +32,16 @@ pub(crate) struct Session {
     marks: u64,
 }
 
-/// What came until the answer that was waited for.
+/// The lines that arrived up to the awaited answer.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
-    /// Without line breaks, in order.
+    /// In order, without line breaks.
     pub(crate) lines: Vec<Vec<u8>>,
-    /// The answer; `None` where it did not come in time.
+    /// The answer; `None` if it did not arrive in time.
     pub(crate) answer: Option<Value>,
 }
 
-/// `spillgate mcp` in front of the attack's peer, which writes what it gets to `log`.
+/// Returns the command of `spillgate mcp` in front of the attack's peer, which logs to `log`.
 pub(crate) fn gateway(room: &Room, log: &Path) -> Result<Command> {
     let own = std::env::current_exe().context("cannot tell where this program is")?;
     let mut command = room.spillgate(&["mcp", "--"]);
@@ -96,7 +96,7 @@ impl Session {
         stdin.write_all(bytes).context("the server is gone")
     }
 
-    /// Sends a request; its id.
+    /// Sends a request; returns its id.
     pub(crate) fn begin(&mut self, method: &str, params: &Value) -> Result<String> {
         self.marks += 1;
         let id = format!("attack-mark-{}", self.marks);
@@ -105,13 +105,13 @@ impl Session {
         Ok(id)
     }
 
-    /// Sends a request and takes all that comes up to its answer.
+    /// Sends a request and collects all lines up to its answer.
     pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Result<Heard> {
         let id = self.begin(method, params)?;
         Ok(self.until(&id))
     }
 
-    /// Takes all that comes up to the answer to the request `id`.
+    /// Collects all lines up to the answer to the request `id`.
     pub(crate) fn until(&self, id: &str) -> Heard {
         let begin = Instant::now();
         let mut heard = Heard::default();
@@ -132,12 +132,13 @@ impl Session {
         heard
     }
 
-    /// MiB resident.
+    /// Returns the resident memory in MiB.
     pub(crate) fn memory(&self) -> f64 {
         resident(self.id()).unwrap_or(f64::NAN)
     }
 
-    /// The same at the end of an attack that began at `start` MiB. Free memory is given back every 30 s, so it may take a while.
+    /// Returns the resident memory at the end of an attack that began at `start` MiB. Free memory
+    /// is returned every 30 s, so this may take a while.
     pub(crate) fn memory_after(&self, start: f64) -> f64 {
         let begin = Instant::now();
         loop {
@@ -149,9 +150,9 @@ impl Session {
         }
     }
 
-    /// Ends it and counts how it ended.
+    /// Ends the server and counts how it ended.
     pub(crate) fn end(mut self, outcome: &mut Outcome) -> Result<()> {
-        // One that ended before it was told to is none that we ended.
+        // A server that ended before we asked it to has failed.
         let early = self.child.try_wait()?;
         drop(self.stdin.take());
         let begin = Instant::now();

@@ -1,7 +1,8 @@
-//! `web_fetch` with every spelling of an address on this machine, in the URL and in a redirect: nobody is let in.
+//! `web_fetch` with every spelling of a local address, in the URL and in a redirect: none is
+//! fetched.
 //!
-//! A server on loopback counts who comes. Names that other spellings have are not looked up outside: those that would need a
-//! name server are names that the program itself refuses.
+//! A server on loopback counts connections. No host name is looked up on the network: the program
+//! itself refuses the names that would need a name server.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -18,7 +19,7 @@ use super::chance::Chance;
 use super::room::Room;
 use super::table::Outcome;
 
-/// Hosts that are this machine, or a private one; `PORT` stands for that of the server that counts.
+/// Hosts that are this machine or a private one; `PORT` stands for the port of the counting server.
 const HOSTS: [&str; 34] = [
     "127.0.0.1:PORT",
     "127.1:PORT",
@@ -56,10 +57,10 @@ const HOSTS: [&str; 34] = [
     "user:password@127.0.0.1:PORT",
 ];
 
-/// How long a call may take, in seconds. What is refused is refused at once.
+/// Time limit of a call in seconds. Refusals are immediate.
 const TIMEOUT_S: u64 = 30;
 
-/// All spellings, as the URL and as the target of a redirect from a host that is allowed.
+/// Tries all spellings, as the URL and as the target of a redirect from an allowed host.
 pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let hits = Arc::new(AtomicUsize::new(0));
@@ -67,7 +68,7 @@ pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcom
     let redirecting = redirecting()?;
     let allowed = format!("127.0.0.1:{}", redirecting.port());
     let port = target.port().to_string();
-    // That the counting server counts, and that the redirect works, is seen first.
+    // First checks that the counting server counts and that the redirect works.
     let open = format!("127.0.0.1:{port}");
     let both = [allowed.as_str(), open.as_str()];
     let url = redirect(&allowed, &format!("http://{open}/"));
@@ -96,7 +97,7 @@ fn redirect(from: &str, to: &str) -> String {
     format!("http://{from}/{}", HEXLOWER.encode(to.as_bytes()))
 }
 
-/// Has the tool fetch `url`; what it says.
+/// Lets the tool fetch `url`; returns its output.
 fn fetch(room: &Room, allowed: &[&str], url: &str, outcome: &mut Outcome) -> Result<String> {
     let work = room.work();
     let root = work.to_string_lossy();
@@ -111,7 +112,7 @@ fn fetch(room: &Room, allowed: &[&str], url: &str, outcome: &mut Outcome) -> Res
     Ok(String::from_utf8_lossy(&ended.stdout).into_owned() + &ended.stderr)
 }
 
-/// A server on all loopback addresses, of both kinds where there are both, that counts connections.
+/// Starts a server that counts connections on all loopback addresses, IPv4 and, if available, IPv6.
 fn counting(hits: &Arc<AtomicUsize>) -> Result<SocketAddr> {
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     let address = listener.local_addr()?;
@@ -127,7 +128,7 @@ fn counting(hits: &Arc<AtomicUsize>) -> Result<SocketAddr> {
     Ok(address)
 }
 
-/// A server that redirects to what its path says in hexadecimal.
+/// Starts a server that redirects to the URL that its path encodes in hexadecimal.
 fn redirecting() -> Result<SocketAddr> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
@@ -148,7 +149,7 @@ fn redirecting() -> Result<SocketAddr> {
     Ok(address)
 }
 
-/// Answers each connection on threads that end with us.
+/// Answers connections on a thread that ends with the process.
 fn serve(listener: TcpListener, answer: impl Fn(&str) -> String + Send + Sync + 'static) {
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {

@@ -1,42 +1,43 @@
-//! The table of all attacks, and whether it is good enough.
+//! The outcomes of all attacks as a table, and whether they pass.
 
 use std::fmt::Write;
 
-/// What an attack came to.
+/// The outcome of an attack.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// Attempts that counted.
     pub(crate) tried: usize,
     /// Processes that panicked or were ended by a signal that we did not send.
     pub(crate) panics: usize,
-    /// What did not end, or was not answered, in time.
+    /// Programs that did not end, or requests that were not answered, in time.
     pub(crate) hangs: usize,
-    /// Handles that were shown and lead nowhere.
+    /// Handles that were shown but do not work.
     pub(crate) dead: usize,
-    /// Wrong bytes that were given as right ones, frames that were changed, requests that were let in.
+    /// Wrong bytes that were given as right ones, frames that were changed, requests that were let
+    /// in.
     pub(crate) unnoticed: usize,
-    /// MiB resident of the process that went on during the attack, before and after.
+    /// Resident memory in MiB of the process that ran throughout the attack, before and after.
     pub(crate) memory: Option<(f64, f64)>,
-    /// The first things that went wrong, and figures beside the table's.
+    /// The first problems, and figures that are not in the table.
     pub(crate) notes: Vec<String>,
 }
 
-/// Notes of one attack that are printed.
+/// Most notes that are printed for an attack.
 const MOST_NOTES: usize = 8;
 
-/// Memory may end so much higher than it began: a fifth, and 4 MiB that one more thread's pools take.
+/// How much memory may grow: by a fifth, and by 4 MiB for the pools of one more thread.
 const MEMORY_PART: f64 = 1.2;
 const MEMORY_MIB: f64 = 4.0;
 
 impl Outcome {
-    /// Notes what went wrong, as far as there is room.
+    /// Adds a note, if there is room for it.
     pub(crate) fn note(&mut self, what: String) {
         if self.notes.len() < MOST_NOTES {
             self.notes.push(what);
         }
     }
 
-    /// Adds what another part of the same attack came to.
+    /// Adds the outcome of another part of the same attack.
     pub(crate) fn add(&mut self, other: Self) {
         self.tried += other.tried;
         self.panics += other.panics;
@@ -49,7 +50,7 @@ impl Outcome {
         }
     }
 
-    /// What is not as it should be: `wanted` attempts, and nothing wrong.
+    /// Returns what is wrong: fewer than `wanted` attempts, or any failure.
     pub(crate) fn faults(&self, wanted: usize) -> Vec<String> {
         let mut faults = Vec::new();
         if self.tried < wanted {
@@ -80,7 +81,7 @@ pub(crate) fn has_grown(start: f64, end: f64) -> bool {
     !has_come_back
 }
 
-/// The rows, with the notes of those that have some below.
+/// Formats the rows, followed by their notes.
 pub(crate) fn table(rows: &[(&str, Outcome)]) -> String {
     let mut text = format!(
         "{:<12} {:>8} {:>7} {:>6} {:>13} {:>10} {:>15}\n",

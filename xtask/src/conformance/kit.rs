@@ -1,10 +1,11 @@
-//! `.peers/conformance/`: the official suite, and the SDK's client and server that it is tested with.
+//! Installs the official conformance suite and the SDK's client and server into
+//! `.peers/conformance/`.
 //!
 //! ```text
 //! node/      npm package: the suite
 //! sdk/       from the Python SDK's source package: client.py, mcp_everything_server/
-//! results/   what the last run gave: a folder a run, a folder a scenario, `checks.json`
-//! logs/      what the servers said
+//! results/   of the last run: a folder a run, a folder a scenario, `checks.json`
+//! logs/      output of the servers
 //! stamp      written last; what is installed, and where
 //! ```
 
@@ -23,12 +24,12 @@ const PACKAGE: &str = include_str!("../../conformance/package.json");
 const PACKAGE_LOCK: &str = include_str!("../../conformance/package-lock.json");
 const SDK: &str = include_str!("../../conformance/sdk.txt");
 
-/// The folder of all this.
+/// The folder of the installation.
 pub(crate) fn home() -> PathBuf {
     workspace::peers().join("conformance")
 }
 
-/// A script of ours.
+/// Returns the path of one of our scripts.
 pub(crate) fn script(name: &str) -> PathBuf {
     workspace::root().join("xtask/conformance").join(name)
 }
@@ -38,7 +39,7 @@ pub(crate) fn python() -> PathBuf {
     workspace::peers().join("python/bin/python")
 }
 
-/// What we took from the SDK's source.
+/// The files from the SDK's source.
 pub(crate) fn sdk() -> PathBuf {
     home().join("sdk")
 }
@@ -51,7 +52,7 @@ pub(crate) fn suite() -> Command {
     suite
 }
 
-/// Installs it unless exactly these versions are there. The peers must be installed already.
+/// Installs the suite unless exactly these versions are there. The peers must be installed already.
 pub(crate) fn install() -> Result<()> {
     let stamp_file = home().join("stamp");
     let stamp = [&home().display().to_string(), PACKAGE, PACKAGE_LOCK, SDK].join("\n");
@@ -64,7 +65,7 @@ pub(crate) fn install() -> Result<()> {
     }
     install_suite()?;
     install_sdk()?;
-    // Last, so that an interrupted installation counts as none.
+    // Written last, so that an interrupted installation counts as none.
     fs::write(stamp_file, stamp).context("cannot write the stamp")
 }
 
@@ -78,7 +79,7 @@ fn install_suite() -> Result<()> {
     fetch(npm.args(install.split(' ')).current_dir(&folder))
 }
 
-/// Fetches the source package, its sum checked, and unpacks what we want of it.
+/// Downloads the source package, checks its hash and unpacks the files that we need.
 fn install_sdk() -> Result<()> {
     let folder = home().join("source");
     fs::create_dir_all(&folder)?;
@@ -100,7 +101,8 @@ fn install_sdk() -> Result<()> {
     fs::remove_dir_all(&folder).context("cannot clear .peers/conformance/source")
 }
 
-/// The scenarios that a revision runs against clients, those about a client's own authorization apart.
+/// Returns the scenarios that a revision runs against clients, and separately those about a
+/// client's own authorization.
 pub(crate) fn client_scenarios(revision: &str) -> Result<(Vec<String>, Vec<String>)> {
     let list = output(suite().args(["list", "--requirements", revision]))?;
     let all = clients_in(&list);
@@ -111,7 +113,8 @@ pub(crate) fn client_scenarios(revision: &str) -> Result<(Vec<String>, Vec<Strin
     Ok(all.into_iter().partition(|name| !name.starts_with("auth/")))
 }
 
-/// Those below «Client scenarios», and those marked `[client]` that count for nothing.
+/// Returns the scenarios below “Client scenarios”, and those marked `[client]` that are not
+/// counted.
 fn clients_in(list: &str) -> Vec<String> {
     let mut is_client = false;
     let mut found = Vec::new();

@@ -1,9 +1,10 @@
-//! `cargo xtask conformance`: does a client or a server notice the gateway?
+//! `cargo xtask conformance`: checks that clients and servers do not notice the gateway.
 //!
-//! The official suite is run against two servers directly and through the gateway, in both revisions of the protocol, and
-//! its client scenarios with the SDK's own client alone and behind the gateway. That all checks pass is the
-//! servers' affair; ours is that the same ones do. A scenario that differs is run once more, both ways, on its own:
-//! what only differs while other scenarios run is the machine's.
+//! It runs the official suite against two servers directly and through the gateway, in both
+//! revisions of the protocol, and the suite's client scenarios with the SDK's own client alone and
+//! behind the gateway. Whether all checks pass depends on the servers; what matters here is that
+//! the same ones do. A scenario that differs runs once more, both ways, on its own: a difference
+//! that appears only beside other scenarios comes from the machine.
 
 pub(crate) mod kit;
 mod outcome;
@@ -25,20 +26,20 @@ use crate::fetch::CannotFetch;
 use crate::report::{Report, say};
 use crate::{peers, workspace};
 
-/// Set to `1` it leaves this out of `cargo xtask test`.
+/// Variable that leaves this out of `cargo xtask test` when it is `1`.
 const SKIP: &str = "SPILLGATE_SKIP_CONFORMANCE";
 
-/// Builds what is run. Like the tests' build, or everything would be compiled twice.
+/// Builds what is run, with the tests' features: otherwise everything would be compiled twice.
 pub(crate) const BUILD: &str =
     "build --workspace --bin spillgate --example everything --example load --locked";
 
-/// What has built them already when all tests run.
+/// The build of the whole test run, which includes these programs.
 const BUILT: &str = "test --workspace --locked --no-run";
 
-/// What one scenario may take, in milliseconds: one waits for real time to pass.
+/// Time limit of a scenario in milliseconds: one waits for real time to pass.
 const SCENARIO_LIMIT: &str = "60000";
 
-/// A whole run of the suite that takes longer hangs.
+/// Time limit of a run of the suite; a longer one hangs.
 const RUN_LIMIT: Duration = Duration::from_mins(5);
 
 /// What to run, from the command line.
@@ -50,7 +51,8 @@ struct Plan {
     build: bool,
 }
 
-/// Runs what `arguments` ask for: `--only python|rust|clients`, `--stand-in straight|crooked`, `--save`.
+/// Runs what `arguments` select: `--only python|rust|clients`, `--stand-in straight|crooked`,
+/// `--save`.
 pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
     let plan = Plan::of(arguments)?;
     peers::install(report)?;
@@ -61,7 +63,7 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     compare(report, &plan)
 }
 
-/// As part of everything: says why when the suite cannot be had.
+/// Runs as a part of all tests; says why if the suite cannot be had.
 pub(crate) fn test_if_possible(report: &mut Report) -> Result<()> {
     let skipped = |why: &str| say(&format!("\n==> conformance: skipped, {why}\n"));
     if env::var_os(SKIP).is_some_and(|value| value == "1") {
@@ -78,13 +80,14 @@ pub(crate) fn test_if_possible(report: &mut Report) -> Result<()> {
     if let Some(error) = missing {
         return skipped(&format!("{error:#}"));
     }
-    // As the tests before it did: with other features half of it would be built anew.
+    // The same build as the tests before it: with other features half of it would be rebuilt.
     report.step("build gateway and servers", || run(&mut cargo(BUILT)))?;
     report.step("the comparison sees a difference", sees_a_difference)?;
     compare(report, &Plan::of(&[])?)
 }
 
-/// A proxy that loses progress must be found out, and one that loses nothing must not.
+/// Checks that the comparison finds a proxy that loses progress, and accepts one that loses
+/// nothing.
 fn sees_a_difference() -> Result<()> {
     let server = Upstream::Rust.start()?;
     let scenario = "tools-call-with-progress";
@@ -163,7 +166,7 @@ fn compare(report: &mut Report, plan: &Plan) -> Result<()> {
         Ok(())
     })?;
     report.step("conformance of clients", || {
-        // The stand-in knows HTTP only.
+        // The stand-in proxy knows HTTP only.
         let connector: &[&str] = if plan.front.is_gateway() {
             &["http", "stdio"]
         } else {
@@ -194,7 +197,7 @@ fn compare(report: &mut Report, plan: &Plan) -> Result<()> {
 }
 
 fn compare_server(upstream: Upstream, front: &Front, revision: &str) -> Result<Row> {
-    // A fresh server for each: what one run subscribed to must not reach the next.
+    // A fresh server for each run: subscriptions of one run must not reach the next.
     let server = upstream.start()?;
     let name = |side: &str| format!("{}-{revision}-{side}", upstream.name());
     say(&format!("{} {revision}: directly\n", upstream.name()))?;
@@ -255,12 +258,12 @@ fn server_suite(url: &str, what: &[&str], name: &str) -> Result<Outcome> {
     Outcome::of_server(&folder)
 }
 
-/// The SDK's client alone, and behind the gateway in each of `ways`.
+/// Runs the SDK's client alone, and behind the gateway over each transport.
 fn compare_clients(front: &Front, revision: &str, connector: &[&str]) -> Result<Vec<Row>> {
     let (scenarios, _) = kit::client_scenarios(revision)?;
     let sides: Vec<&str> = ["direct"].iter().chain(connector).copied().collect();
     say(&format!("clients {revision}: {}\n", sides.join(", ")))?;
-    // Side by side: most of the time a client starts, or waits.
+    // In parallel: most of the time a client starts or waits.
     let outcomes: Vec<Result<Outcome>> = thread::scope(|scope| {
         let mut running = Vec::new();
         for side in &sides {
@@ -300,7 +303,7 @@ fn all_clients(front: &Front, way: &str, revision: &str, scenarios: &[String]) -
     Ok(outcome)
 }
 
-/// Runs one client scenario and puts its checks in `outcome`.
+/// Runs one client scenario and adds its checks to `outcome`.
 fn client_suite(
     outcome: &mut Outcome,
     front: &Front,
@@ -338,12 +341,12 @@ fn client_suite(
     outcome.add_client(scenario, &folder, passed)
 }
 
-/// The suite gives the client's command to a shell.
+/// Quotes a word, because the suite gives the client's command to a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// A folder for a run's results; an earlier one's are gone.
+/// Creates the folder for a run's results, and removes earlier results.
 fn results(name: &str) -> Result<PathBuf> {
     let folder = kit::home().join("results").join(name.replace('/', "-"));
     if folder.exists() {
@@ -353,7 +356,8 @@ fn results(name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Runs the suite, its words into a log, and gives its verdict: that checks failed is no error of ours.
+/// Runs the suite with its output in a log; returns its verdict. Failed checks are not an error
+/// here.
 fn quietly(suite: &mut Command, name: &str) -> Result<bool> {
     let logs = kit::home().join("logs");
     fs::create_dir_all(&logs)?;

@@ -1,4 +1,4 @@
-//! What a run of the suite gave, and how two runs differ.
+//! The checks of a run of the suite, and how two runs differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -8,10 +8,10 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// The outcomes that count; the suite's `INFO` is a log of what was sent.
+/// The outcomes that count; the suite's `INFO` only logs what was sent.
 const COUNTED: [&str; 4] = ["SUCCESS", "FAILURE", "WARNING", "SKIPPED"];
 
-/// How often each check of a scenario had each outcome: the same check may be made many times.
+/// How often each check of a scenario had each outcome: a check may be made many times.
 pub(crate) type Checks = BTreeMap<(String, String), usize>;
 
 /// The checks of every scenario that was run.
@@ -31,8 +31,9 @@ impl Outcome {
         Ok(outcome)
     }
 
-    /// Adds what `conformance client --scenario name -o folder` wrote; nothing when it wrote nothing. Whether the suite was
-    /// content is a check, too: a client may fail after all checks have passed. It is in no count.
+    /// Adds what `conformance client --scenario name -o folder` wrote, if it wrote anything. The
+    /// suite's verdict is a check, too, because a client may fail after all checks have passed; it
+    /// is not counted.
     pub(crate) fn add_client(&mut self, scenario: &str, folder: &Path, passed: bool) -> Result<()> {
         let mut checks = match find(folder)? {
             Some(folder) => checks_in(&folder)?,
@@ -44,12 +45,12 @@ impl Outcome {
         Ok(())
     }
 
-    /// How many checks had this outcome.
+    /// Returns how many checks had this outcome.
     pub(crate) fn count(&self, status: &str) -> usize {
         self.0.values().map(|checks| count(checks, status)).sum()
     }
 
-    /// The scenarios whose checks are not the same in both.
+    /// Returns the scenarios whose checks differ.
     pub(crate) fn differing(&self, other: &Self) -> Vec<String> {
         let names: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
         let differ = |name: &&&String| self.0.get(**name) != other.0.get(**name);
@@ -60,7 +61,7 @@ impl Outcome {
             .collect()
     }
 
-    /// In which checks a scenario differs, a line each.
+    /// Formats the checks in which a scenario differs, one a line.
     pub(crate) fn difference(&self, other: &Self, scenario: &str) -> String {
         let none = Checks::new();
         let of = |outcome: &'_ Self| outcome.0.get(scenario).unwrap_or(&none).clone();
@@ -97,7 +98,8 @@ fn count(checks: &Checks, status: &str) -> usize {
     of.map(|(_, times)| times).sum()
 }
 
-/// `server-tools-list-2026-11-22T09-08-39-286Z` is a run of `tools-list`.
+/// Returns the scenario of a folder: `server-tools-list-2026-11-22T09-08-39-286Z` is a run of
+/// `tools-list`.
 fn scenario_of(folder: &str) -> Option<&str> {
     let (name, _) = folder.split_at_checked(
         folder
@@ -107,7 +109,7 @@ fn scenario_of(folder: &str) -> Option<&str> {
     name.strip_prefix("server-")
 }
 
-/// The folder with a `checks.json`, at any depth: a scenario's name may have a slash.
+/// Finds the folder with `checks.json`, at any depth: a scenario's name may contain a slash.
 fn find(folder: &Path) -> Result<Option<std::path::PathBuf>> {
     if folder.join("checks.json").is_file() {
         return Ok(Some(folder.to_path_buf()));

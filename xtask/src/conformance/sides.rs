@@ -1,4 +1,4 @@
-//! Who is talked to: a server, and what stands in front of it.
+//! The servers that are tested, and the proxies in front of them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,15 +9,15 @@ use super::kit;
 use crate::served::{Served, log};
 use crate::workspace;
 
-/// The revisions of the protocol that are compared: the last with sessions, and the first without.
+/// The revisions that are compared: the last with sessions and the first without.
 pub(crate) const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
 /// A server that has all the fixtures that the suite asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Upstream {
-    /// The Python SDK's.
+    /// The Python SDK's server.
     Python,
-    /// Ours on the Rust SDK: `crates/testkit/examples/everything`.
+    /// Our server on the Rust SDK: `crates/testkit/examples/everything`.
     Rust,
 }
 
@@ -45,7 +45,7 @@ impl Upstream {
     }
 }
 
-/// The fixture server that was built into `directory`.
+/// Returns the command of the fixture server that was built into `directory`.
 pub(crate) fn rust_server(directory: &Path) -> Command {
     let mut command = Command::new(directory.join("examples/everything"));
     command.arg("--http");
@@ -62,7 +62,7 @@ pub(crate) enum Front {
 }
 
 impl Front {
-    /// The command line, without the addresses. The gateway's is here and nowhere else.
+    /// Returns the command line without the addresses. The gateway's is defined only here.
     pub(crate) fn command(&self) -> Vec<String> {
         match self {
             Self::Gateway(directory) => {
@@ -82,7 +82,7 @@ impl Front {
         self.start_in(url, settings())
     }
 
-    /// The same, the gateway with this environment.
+    /// Starts it in front of the server at `url`; the gateway gets this environment.
     pub(crate) fn start_in(
         &self,
         url: &str,
@@ -103,16 +103,17 @@ impl Front {
     }
 }
 
-/// The gateway's environment: a store of its own, and none of the user's configuration.
+/// Returns the gateway's environment: a store of its own, without the user's configuration.
 pub(crate) fn settings() -> Vec<(&'static str, PathBuf)> {
     settings_in(&kit::home().join("home"))
 }
 
-/// The same in the directory `home`. Suites and loads open more sessions than a gateway
-/// without authentication takes unless it is told so.
+/// Returns that environment in the directory `home`. Its configuration raises the limits of
+/// sessions, because suites and loads open more than a gateway without authentication allows by
+/// default.
 pub(crate) fn settings_in(home: &Path) -> Vec<(&'static str, PathBuf)> {
     let directory = home.join("config/spillgate");
-    // Without the file the run itself fails, and says why.
+    // If this fails, the run itself fails and says why.
     drop(std::fs::create_dir_all(&directory));
     drop(std::fs::write(
         directory.join("spillgate.toml"),

@@ -1,4 +1,4 @@
-//! What was found, as a person reads it.
+//! The results as a table for readers.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 use super::outcome::Outcome;
 use crate::workspace;
 
-/// Between these the table of the documentation lies.
+/// The marks around the table in the documentation.
 const MARKS: [&str; 2] = ["<!-- table -->\n", "<!-- /table -->\n"];
 
-/// One run of the suite, both ways.
+/// One run of the suite, directly and through the gateway.
 #[derive(Debug)]
 pub(crate) struct Row {
     what: String,
@@ -34,7 +34,7 @@ impl Row {
     }
 }
 
-/// The table, and below it each scenario that differs with its checks.
+/// Formats the table, followed by the checks of each scenario that differs.
 pub(crate) fn text(rows: &[Row]) -> String {
     let mut text = String::from(
         "| suite | revision | scenarios | directly: passed/failed/other | through the gateway | scenarios that differ |\n\

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::inputs::Input;
 use super::sides::{Said, Side};
 
-/// The profiles of results; each is given every input.
+/// The profiles; each gets every input.
 pub(crate) const PROFILES: [&str; 6] = [
     "preview",
     "handle",
@@ -15,7 +15,7 @@ pub(crate) const PROFILES: [&str; 6] = [
     "truncate",
 ];
 
-/// Ways to take an input in. `@` is where its bytes lie as a file.
+/// Ways to store an input. `@` stands for the path of a file with its bytes.
 const TAKEN: [&str; 7] = [
     "put",
     "put --json --max-tokens 300",
@@ -26,7 +26,7 @@ const TAKEN: [&str; 7] = [
     "run --profile truncate --max-lines 10 -- cat @",
 ];
 
-/// Ways to look into what was stored; `H` is its handle.
+/// Look-ups into what was stored; `H` stands for its handle.
 const LOOK_UPS: [&str; 32] = [
     "read H",
     "read H --start 5 --lines 10",
@@ -62,10 +62,10 @@ const LOOK_UPS: [&str; 32] = [
     "pin H",
 ];
 
-/// What is done once all have been asked.
+/// Commands after all look-ups.
 const LAST: [&str; 4] = ["rm H", "rm --force H", "read H", "ls"];
 
-/// What both sides said of one input.
+/// Runs all commands on one input; returns their outputs.
 pub(crate) fn ask(side: &mut Side<'_>, input: &Input) -> Result<Vec<Said>> {
     let file = side.file("input", &input.bytes)?;
     let mut said = Vec::new();
@@ -75,7 +75,7 @@ pub(crate) fn ask(side: &mut Side<'_>, input: &Input) -> Result<Vec<Said>> {
             &input.bytes,
         )?);
     }
-    // A continuation is read on by its identifier.
+    // A continuation continues by its own id.
     let id = said[2]
         .text
         .split('"')
@@ -102,7 +102,7 @@ pub(crate) fn ask(side: &mut Side<'_>, input: &Input) -> Result<Vec<Said>> {
             .collect();
         let mut one = side.run(&words, &[])?;
         if words[0] == "ls" {
-            // What was stored in the same moment comes in the order of its handles.
+            // Artifacts stored in the same moment are listed in the order of their handles.
             let text = side.plain.without_names(&one.text);
             let mut lines: Vec<&str> = text.lines().collect();
             lines.sort_unstable();
@@ -113,7 +113,7 @@ pub(crate) fn ask(side: &mut Side<'_>, input: &Input) -> Result<Vec<Said>> {
     Ok(said)
 }
 
-/// What the program says of itself.
+/// Returns the texts of the program itself: help, errors, settings.
 pub(crate) fn texts(side: &mut Side<'_>) -> Result<Vec<Said>> {
     let mut said = vec![side.run(&["--help"], &[])?];
     let help = said[0].text.clone();
@@ -152,7 +152,7 @@ pub(crate) fn texts(side: &mut Side<'_>) -> Result<Vec<Said>> {
     Ok(said)
 }
 
-/// The words of a line; what stands in single quotes is one.
+/// Splits a line into words; text in single quotes is one word.
 fn words(line: &str) -> Vec<String> {
     let parts = line.split('\'').enumerate();
     let words = parts.flat_map(|(number, part)| match number % 2 {

@@ -1,4 +1,5 @@
-//! The gateway: results of every kind under each profile, look-ups into them, and broken frames both ways.
+//! The gateway: results of every kind under each profile, look-ups into them, and broken frames in
+//! both directions.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use crate::attack::{Chance, PLAY, Session, frame, handles};
 /// Frames between two questions.
 const BATCH: usize = 500;
 
-/// A session of one side in front of the attack's peer.
+/// Starts a session of one build in front of the attack's peer.
 fn session(side: &Side<'_>, words: &[&str]) -> Result<Session> {
     let own = std::env::current_exe().context("cannot tell where this program is")?;
     let log = side.room.work().join("received");
@@ -20,7 +21,7 @@ fn session(side: &Side<'_>, words: &[&str]) -> Result<Session> {
     Session::start(&side.room, command)
 }
 
-/// The results that a server may make of an input.
+/// Returns the results that a server may make of an input.
 fn results(input: &Input) -> Vec<(&'static str, Value)> {
     let text = String::from_utf8_lossy(&input.bytes).into_owned();
     let block = |text: &str| json!({"type": "text", "text": text});
@@ -55,7 +56,7 @@ fn results(input: &Input) -> Vec<(&'static str, Value)> {
     all
 }
 
-/// What the client is told of each result, and what it finds in it.
+/// Returns what the client gets for each result, and what it finds in it.
 pub(crate) fn calls(side: &mut Side<'_>, inputs: &[Input]) -> Result<Vec<Said>> {
     let mut said = Vec::new();
     for profile in PROFILES {
@@ -76,13 +77,13 @@ pub(crate) fn calls(side: &mut Side<'_>, inputs: &[Input]) -> Result<Vec<Said>> 
                 }
             }
         }
-        // Ends with its input; what it did is what counts here.
+        // Ends with its input; only its outputs count here.
         drop(session);
     }
     Ok(said)
 }
 
-/// Every look-up tool, and the resource.
+/// Calls every look-up tool and reads the resource.
 fn look(
     side: &mut Side<'_>,
     session: &mut Session,
@@ -122,7 +123,8 @@ fn told(side: &mut Side<'_>, asked: &str, lines: &[Vec<u8>]) -> Said {
     }
 }
 
-/// `count` broken frames, half of them from the server; what came, in any order, for the gateway answers aside.
+/// Sends `count` broken frames, half of them from the server; returns what arrived, in any order,
+/// because the gateway answers concurrently.
 pub(crate) fn frames(side: &mut Side<'_>, count: usize, chance: &mut Chance) -> Result<Vec<Said>> {
     let mut session = session(side, &[])?;
     let mut came: [Vec<Vec<u8>>; 2] = Default::default();
@@ -146,7 +148,7 @@ pub(crate) fn frames(side: &mut Side<'_>, count: usize, chance: &mut Chance) -> 
         );
         came[usize::from(!is_from_server)].extend(heard.lines);
     }
-    // What is answered late.
+    // Answers that arrive late.
     std::thread::sleep(std::time::Duration::from_secs(2));
     let heard = session.ask("attack/mark", &json!({}))?;
     came[1].extend(heard.lines);

@@ -1,4 +1,4 @@
-//! What both builds are given: outputs of every kind and size.
+//! The inputs of both builds: outputs of every kind and size.
 
 use std::fmt::Write;
 use std::fs;
@@ -19,7 +19,7 @@ fn input(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Input {
     }
 }
 
-/// Text of `count` lines.
+/// Builds a text of `count` lines.
 fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
     let mut text = String::new();
     for number in 0..count {
@@ -29,13 +29,13 @@ fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
     text
 }
 
-/// Bytes that look random and are always the same.
+/// Returns bytes that look random and are always the same.
 fn noise(count: usize) -> Vec<u8> {
     let mut chance = crate::attack::Chance::of(7, "noise");
     (0..count).map(|_| chance.next().to_be_bytes()[0]).collect()
 }
 
-/// A service's log.
+/// A line of a service's log.
 fn log(number: usize) -> String {
     let level = match number % 97 {
         0 => "ERROR",
@@ -70,7 +70,7 @@ fn records(count: usize) -> String {
     (0..count).map(record).collect::<Vec<_>>().join(",")
 }
 
-/// Outputs that are made here.
+/// Outputs that are generated here.
 fn made() -> Vec<Input> {
     [
         programs(),
@@ -83,7 +83,7 @@ fn made() -> Vec<Input> {
     .concat()
 }
 
-/// What programs print.
+/// Outputs of programs.
 fn programs() -> Vec<Input> {
     let log = |count| lines(count, log);
     let build = |n: usize| match n {
@@ -115,7 +115,7 @@ fn programs() -> Vec<Input> {
     ]
 }
 
-/// JSON, whole and not.
+/// JSON, complete and cut off.
 fn documents() -> Vec<Input> {
     vec![
         input(
@@ -154,7 +154,7 @@ fn tables() -> Vec<Input> {
     ]
 }
 
-/// Text in the languages of documents and of changes.
+/// Markup, source code and diffs.
 fn marked_up() -> Vec<Input> {
     let change = |n: usize| match n % 30 {
         0 => format!(
@@ -188,7 +188,7 @@ fn marked_up() -> Vec<Input> {
     ]
 }
 
-/// What terminals and models trip over.
+/// Control characters, hidden characters and forged lines.
 fn odd() -> Vec<Input> {
     let coloured = |n| {
         format!(
@@ -213,7 +213,7 @@ fn odd() -> Vec<Input> {
     ]
 }
 
-/// Text in other encodings, and what is none.
+/// Text in other encodings, and bytes that are no text.
 fn encoded() -> Vec<Input> {
     let log = lines(300, log);
     let utf16: Vec<u8> = log.encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -274,7 +274,7 @@ fn files() -> Vec<Input> {
     paths.iter().filter_map(read).collect()
 }
 
-/// All outputs, or each `every`th.
+/// Returns all outputs, or every `every`th.
 pub(crate) fn all(every: usize) -> Vec<Input> {
     let inputs = made().into_iter().chain(files());
     inputs.step_by(every.max(1)).collect()

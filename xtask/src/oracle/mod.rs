@@ -1,4 +1,4 @@
-//! `cargo xtask oracle OLD NEW`: whether two builds say the same, but for handles and times.
+//! `cargo xtask oracle OLD NEW`: compares the outputs of two builds, apart from handles and times.
 
 mod commands;
 mod gateway;
@@ -28,19 +28,19 @@ use crate::workspace;
 const USAGE: &str = "usage: cargo xtask oracle OLD NEW [--only texts|commands|calls|frames] [--quick]\n\
     OLD and NEW are two builds of spillgate";
 
-/// Broken frames, and how many in a quick run.
+/// Number of broken frames, in a full and in a quick run.
 const FRAMES: [usize; 2] = [10_000, 1_000];
 
-/// In a quick run each so-manieth input.
+/// A quick run takes one input in this many.
 const QUICK: usize = 9;
 
-/// Differences that are told; there may be many of one kind.
+/// Most differences that are printed; there may be many of one kind.
 const TOLD: usize = 20;
 
-/// Characters before a difference that are told.
+/// Characters before a difference that are printed.
 const NEAR: usize = 60;
 
-/// What is compared.
+/// What to compare.
 #[derive(Debug)]
 struct Plan {
     programs: [PathBuf; 2],
@@ -78,7 +78,7 @@ impl Plan {
     }
 }
 
-/// Compares as `arguments` ask. An error where the builds differ.
+/// Compares as `arguments` select. Fails if the builds differ.
 pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
     let plan = Plan::of(arguments)?;
     let interrupted = Arc::new(AtomicBool::new(false));
@@ -109,7 +109,7 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     }
     if plan.has("calls") {
         report.step("results through the gateway", || {
-            // A gateway's answers are texts: what is no text comes as replacement characters.
+            // The gateway answers in text: other bytes arrive as replacement characters.
             inputs
                 .chunks(8)
                 .try_for_each(|some| oracle.compare("calls", &|side| gateway::calls(side, some)))
@@ -126,7 +126,7 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     oracle.conclude()
 }
 
-/// The two builds, and what they differ in.
+/// The two builds and their differences.
 struct Oracle {
     library: PathBuf,
     plain: Plain,
@@ -137,7 +137,7 @@ struct Oracle {
 }
 
 impl Oracle {
-    /// Asks both builds at once; each in a directory of its own.
+    /// Asks both builds at once, each in a directory of its own.
     fn compare(
         &mut self,
         of: &str,
@@ -176,7 +176,7 @@ impl Oracle {
     }
 }
 
-/// What differs, question by question; a question may be asked more than once.
+/// Returns the differences, question by question; a question may be asked more than once.
 fn differences(of: &str, old: &[Said], new: &[Said]) -> Vec<String> {
     let mut left: HashMap<&str, VecDeque<&Said>> = HashMap::new();
     for said in new {
@@ -198,7 +198,7 @@ fn differences(of: &str, old: &[Said], new: &[Said]) -> Vec<String> {
     found
 }
 
-/// The first line in which two answers differ.
+/// Describes the first line in which two answers differ.
 fn difference(of: &str, old: &Said, new: &Said) -> String {
     let lines = |said: &Said| said.text.lines().map(str::to_owned).collect::<Vec<_>>();
     let (was, is) = (lines(old), lines(new));
@@ -224,7 +224,7 @@ fn difference(of: &str, old: &Said, new: &Said) -> String {
     )
 }
 
-/// The library that makes handles cost the same, compiled.
+/// Compiles the library that makes all handles cost the same.
 fn library() -> Result<PathBuf> {
     let library = workspace::built()?.join("liboracle_digits.so");
     let source = workspace::root().join("xtask/oracle/digits.rs");

@@ -1,4 +1,4 @@
-//! What two builds say, without what differs from run to run.
+//! Normalizes outputs: removes what differs from run to run.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use regex::{Captures, Regex};
 
-/// Replaces handles by their number, and times, durations and paths by their names.
+/// Replaces handles by numbers, and times, durations and paths by names.
 #[derive(Debug)]
 pub(crate) struct Plain {
     ids: Regex,
@@ -14,7 +14,7 @@ pub(crate) struct Plain {
     rules: Vec<(Regex, &'static str)>,
 }
 
-/// Patterns of what differs, and what stands in the place of each.
+/// Patterns of what differs, and their replacements.
 const RULES: [(&str, &str); 7] = [
     (
         r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?",
@@ -26,7 +26,7 @@ const RULES: [(&str, &str); 7] = [
         "\"$1\":N",
     ),
     (r"\b[0-9.]+ ?(µs|us|ms|s)\b", "TOOK"),
-    // A manifest holds times and handles, so its checksum differs.
+    // A manifest contains times and handles, so its checksum differs.
     (r#"("?manifest"?: ?)\d+"#, "${1}CRC"),
     (r"spillgate-attack-\d+-[a-z]+-\d+", "ROOM"),
     (r" +(TOOK|TIME)", " $1"),
@@ -46,7 +46,7 @@ impl Plain {
         })
     }
 
-    /// `said` made plain; `names` keeps the numbers of the handles that were met.
+    /// Normalizes `said`; `names` keeps the numbers of the handles seen so far.
     pub(crate) fn of(&self, said: &[u8], own: &Path, names: &mut HashMap<String, usize>) -> String {
         let said = String::from_utf8_lossy(said);
         let said = said.replace(&*own.to_string_lossy(), "PROGRAM");
@@ -62,7 +62,7 @@ impl Plain {
         said
     }
 
-    /// The same without the numbers of handles.
+    /// Also removes the numbers of handles.
     pub(crate) fn without_names(&self, said: &str) -> String {
         self.numbers.replace_all(said, "ID").into_owned()
     }

@@ -1,4 +1,4 @@
-//! One of the two builds: where it runs, and what it says.
+//! One of the two builds: its directory and its outputs.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,11 +18,11 @@ pub(crate) struct Side<'a> {
     pub(crate) plain: &'a Plain,
     program: PathBuf,
     library: &'a Path,
-    /// Numbers of the handles that were met.
+    /// Numbers of the handles seen so far.
     pub(crate) names: HashMap<String, usize>,
 }
 
-/// What a build said to one question, made plain.
+/// The normalized output for one question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Said {
     /// The question.
@@ -46,7 +46,7 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// Writes a file that programs may be given; its path.
+    /// Writes a file for a program's input; returns its path.
     pub(crate) fn file(&self, name: &str, bytes: &[u8]) -> Result<String> {
         let path = self.room.work().join(name);
         fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
@@ -59,7 +59,7 @@ impl<'a> Side<'a> {
         command
     }
 
-    /// Runs the program; exit code, standard output and standard error.
+    /// Runs the program; returns exit code, standard output and standard error.
     pub(crate) fn run(&mut self, words: &[&str], stdin: &[u8]) -> Result<Said> {
         self.room.go_on()?;
         let ended = Running::start(self.command(words), stdin)?.end(LIMIT)?;
@@ -72,7 +72,8 @@ impl<'a> Side<'a> {
         Ok(Said { asked, text })
     }
 
-    /// The handle of `bytes`, stored whatever their size; `None` where nothing can be stored of them.
+    /// Stores `bytes`, whatever their size, and returns the handle; `None` if they cannot be
+    /// stored.
     pub(crate) fn stored(&mut self, bytes: &[u8]) -> Result<Option<String>> {
         let command = self.command(&["put", "--max-bytes", "1"]);
         let ended = Running::start(command, bytes)?.end(LIMIT)?;
@@ -81,7 +82,7 @@ impl<'a> Side<'a> {
         Ok(handle)
     }
 
-    /// `bytes` made plain.
+    /// Normalizes `bytes`.
     pub(crate) fn said(&mut self, bytes: &[u8]) -> String {
         self.plain.of(bytes, &self.program, &mut self.names)
     }

@@ -1,8 +1,8 @@
 //! What becomes of oversized results?
 //!
 //! Each key by itself: command line, frontmatter, `defaults.toolOutput`, then the
-//! section `toolOutput` of the nearest file that has one, which counts whole (seed
-//! 001's rule).
+//! section `toolOutput` of the nearest file that has one, which counts whole (ai-agent's
+//! rule).
 
 use spillgate_extract::ExtractionSettings as Extraction;
 use spillgate_llm::Target;
@@ -97,7 +97,7 @@ impl Run<'_> {
         });
         let models = self.nearest("models", |of| of.models.clone());
         let models = models.map(|set| set.map(|Models(targets)| targets));
-        // None is said where a list is empty, too (decision 20).
+        // An empty list says none, too.
         let models = models.filter(|set| !set.value.is_empty());
         let models = models.unwrap_or_else(|| Set::built_in(session.value.clone()));
         let models = match models.source {

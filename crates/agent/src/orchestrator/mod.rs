@@ -1,4 +1,5 @@
-//! The one place that every tool result passes (decision 18).
+//! The one place that every tool result passes (docs/spec/behaviour.md,
+//! "Results in an agent").
 //!
 //! ```text
 //! call → raw result → sanitize → measure → (the session decides) → show · store · let go
@@ -260,8 +261,8 @@ struct Taking {
     reader: Teeing,
     is_error: bool,
     is_storable: bool,
-    /// Whether it is as large as it is meant to be: what looks into a stored result has
-    /// its own bounds, and would lose its middle a second time (seed 001's bug).
+    /// Whether it looks into a stored result: that is bounded already, and cutting it again
+    /// would take its middle a second time.
     is_retrieval: bool,
     scope: Scope,
 }

@@ -1,7 +1,6 @@
 //! Which tool leads into what is stored, and what does it answer?
 //!
-//! `tool_output` (seeds 000/001) or `get_continuation` (seed 002). What they give is
-//! neither stored nor cached.
+//! `tool_output` or `get_continuation`. What they give is neither stored nor cached.
 
 use serde_json::Value;
 use spillgate_artifact::Interrupt;
@@ -32,7 +31,7 @@ pub enum Retrieval {
         /// their call, and by their handle where another has that id already.
         short_ids: bool,
     },
-    /// Nothing is stored: results over the size cap are cut (decision 25).
+    /// Nothing is stored: results over the size cap are cut.
     Off,
 }
 
@@ -42,7 +41,7 @@ impl Retrieval {
         !matches!(self, Self::Off)
     }
 
-    /// The tool. Its schema is the seed's where all messages are.
+    /// The tool. Its schema is its design's where all messages are.
     pub(super) fn spec(&self, policy: &Policy) -> Option<ToolSpec> {
         let (name, description, schema) = match self {
             Self::ToolOutput(_) => {
@@ -95,7 +94,7 @@ impl Orchestrator {
         }
     }
 
-    /// The next page of a result of this session, or an error in the seed's own JSON.
+    /// The next page of a result of this session, or an error in the tool's own JSON.
     async fn continuation(&self, arguments: &Value) -> Given {
         let id = spelled(arguments, "tool_call_id").or_else(|| spelled(arguments, "id"));
         let (id, offset) = (id.unwrap_or_default(), spelled(arguments, "offset"));

@@ -4,8 +4,8 @@
 //! ask → replied → round of calls → each result: fits · stored · cut · dropped → ask …
 //! ```
 //!
-//! Pure: it asks nobody, calls nothing and stores nothing ([`Effect`]). Seeds
-//! 000/001, decisions 11 and 14–21.
+//! Pure: it asks nobody, calls nothing and stores nothing ([`Effect`]). The rules:
+//! docs/spec/behaviour.md, "The agent".
 
 mod asking;
 mod batches;

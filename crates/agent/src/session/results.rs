@@ -1,7 +1,7 @@
 //! What becomes of a result?
 //!
-//! In this order (seed 001, decisions 11, 18, 19): it fits and is shown; it is
-//! over a limit or would overflow the conversation, and is stored; it may not be
+//! In this order (docs/spec/behaviour.md, "Results in an agent"): it fits and is shown; it
+//! is over a limit or would overflow the conversation, and is stored; it may not be
 //! stored, and its middle is cut out; nothing of it fits, and it is dropped.
 //! What is no larger than a handle's message is never stored for want of room: that
 //! would take more of it.
@@ -36,7 +36,7 @@ impl Session {
             instead,
         } = returned;
         round.came_back(id, is_error);
-        // Decision 19 asks whether the message fits; it cannot where it is the larger.
+        // What counts is whether the message fits; it cannot where it is the larger.
         let stays = whole
             .as_ref()
             .is_some_and(|whole| whole.tokens() <= instead || self.guard.holds(whole.tokens()));

@@ -17,7 +17,7 @@ use crate::stage::{By, Row, calls, done, give, tree};
 
 /// A model that reads chunks: one answer for each.
 fn reader() -> Scripted {
-    let script = |seen: &spillgate_llm::Seen| {
+    let script = |seen: &spillgate_llm::ScriptedRequest| {
         let answer = in_slot(&seen.request.system, "`line 1 of what the tool gives` [L1]");
         Ok(Scripted::says(answer))
     };
@@ -89,7 +89,7 @@ async fn a_trace_has_everything_and_can_be_read_again() {
 
 /// A model that refuses every request.
 fn failing() -> Scripted {
-    let script = |_: &spillgate_llm::Seen| {
+    let script = |_: &spillgate_llm::ScriptedRequest| {
         let target = Target::new("scripted", "model");
         Err(LlmError::new(ErrorKind::Provider, target, "HTTP 400"))
     };

@@ -1,4 +1,4 @@
-//! The seeds' scenarios, with the real pipeline and a scripted model: each row says
+//! Scenarios of the earlier designs, with the real pipeline and a scripted model: each row says
 //! what conversation results.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]

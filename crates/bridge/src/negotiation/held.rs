@@ -9,7 +9,7 @@ use spillgate_transport::{ConnectionError, Sink};
 
 use super::{Negotiation, NextStep, State, failed, probe, probe_key};
 use crate::running_bridge::{RunningBridge, config};
-use crate::{Bridge, Caller, Declare};
+use crate::{Bridge, Caller, DeclaredCapabilities};
 
 impl Negotiation {
     /// Starts what the new state asks for.
@@ -79,7 +79,7 @@ impl Negotiation {
                 };
                 next
             };
-            let heard = running.hear(caller, &next).await;
+            let heard = running.on_client(caller, &next).await;
             if let (Err(error), Some(key)) = (heard, &next.id) {
                 self.to.take(failed(key, error)).await;
             }
@@ -105,7 +105,7 @@ impl Negotiation {
                 (running, caller)
             }
             (_, is_legacy_client) => {
-                let config = config(&self.server, Declare::FirstRequest);
+                let config = config(&self.server, DeclaredCapabilities::FirstRequest);
                 let bridge = match is_legacy_client {
                     true => Bridge::legacy_client_modern_server(config),
                     false => Bridge::modern_client_legacy_server(config),

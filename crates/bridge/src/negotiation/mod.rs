@@ -60,7 +60,7 @@ enum State {
         /// Modern requests that came meanwhile.
         held: VecDeque<Message>,
         /// Before this `initialize`.
-        tried: Option<Tried>,
+        tried: Option<EarlyDiscover>,
     },
     /// The gateway asked by itself which generation the server speaks.
     Probing {
@@ -84,7 +84,7 @@ enum State {
 /// The client's `server/discover`, which it did not wait for before it sent
 /// `initialize`: it speaks both generations, and needs no bridge.
 #[derive(Debug)]
-enum Tried {
+enum EarlyDiscover {
     /// Not answered yet.
     Pending(Message, RequestId),
     /// With success.
@@ -368,7 +368,7 @@ impl Sink for Negotiation {
             return self.to.take(event);
         }
         async move {
-            match self.judge(event) {
+            match self.react(event) {
                 Reaction::Give(event) => self.to.take(event).await,
                 Reaction::Bridge(running, event) => running.take(event).await,
                 Reaction::Then(told, next) => {
@@ -423,7 +423,7 @@ fn greeting(state: &mut State, key: RequestId, message: Message) -> Decision {
             held,
             tried,
         } => match earlier.method.as_deref() {
-            Some("server/discover") => (held, Some(Tried::Pending(earlier, key))),
+            Some("server/discover") => (held, Some(EarlyDiscover::Pending(earlier, key))),
             _ => (held, tried),
         },
         _ => (VecDeque::new(), None),

@@ -8,13 +8,13 @@ use std::sync::atomic::Ordering;
 use spillgate_transport::{Item, Message, ServerEvent};
 
 use super::verdict::{Verdict, verdict};
-use super::{Negotiation, NextStep, Reaction, State, Tried, probe_key};
+use super::{EarlyDiscover, Negotiation, NextStep, Reaction, State, probe_key};
 use crate::bridged_connector::for_request;
 use crate::generations::SpokenGenerations;
 
 impl Negotiation {
     /// What becomes of an event of the server.
-    pub(super) fn judge(&self, event: ServerEvent) -> Reaction {
+    pub(super) fn react(&self, event: ServerEvent) -> Reaction {
         let mut state = self.state.lock();
         match &mut *state {
             State::Watching | State::Releasing { .. } => Reaction::Give(event),
@@ -86,7 +86,7 @@ impl Negotiation {
         let State::Greeting { tried, .. } = state else {
             return false;
         };
-        let Some(Tried::Pending(_, key)) = tried else {
+        let Some(EarlyDiscover::Pending(_, key)) = tried else {
             return false;
         };
         let Some(verdict) = verdict("server/discover", key, event) else {
@@ -97,7 +97,7 @@ impl Negotiation {
             Verdict::Legacy => self.note(None, Some(false)),
             Verdict::Unclear | Verdict::Failed => {}
         }
-        *tried = (verdict == Verdict::Modern).then_some(Tried::Answered);
+        *tried = (verdict == Verdict::Modern).then_some(EarlyDiscover::Answered);
         true
     }
 
@@ -107,13 +107,13 @@ impl Negotiation {
     fn refused_anyway(
         &self,
         state: &mut State,
-        tried: Tried,
+        tried: EarlyDiscover,
         held: VecDeque<Message>,
         refusal: ServerEvent,
     ) -> Reaction {
         match tried {
-            Tried::Answered => self.release(state, vec![refusal], held, true),
-            Tried::Pending(greeting, key) => {
+            EarlyDiscover::Answered => self.release(state, vec![refusal], held, true),
+            EarlyDiscover::Pending(greeting, key) => {
                 *state = State::Greeting {
                     greeting,
                     key,

@@ -35,14 +35,14 @@ pub struct SharedServers {
 /// A server's process or its one connection, while it runs, and how it fared.
 #[derive(Debug, Default)]
 struct Process {
-    running: Option<Running>,
+    running: Option<LiveConnection>,
     /// How it was reached.
     spec: Option<ServerSpec>,
-    rest: RestartBackoff,
+    backoff: RestartBackoff,
 }
 
 #[derive(Debug, Clone)]
-struct Running {
+struct LiveConnection {
     connection: Arc<dyn Connection>,
     switch: Arc<Switch>,
 }
@@ -97,13 +97,13 @@ impl SharedServers {
         &self,
         server: &ServerSpec,
         sink: Arc<dyn Sink>,
-    ) -> Result<Handle, ConnectionError> {
+    ) -> Result<SharedConnection, ConnectionError> {
         let mut processes = self.processes.lock().await;
         let process = processes.entry(server.name.clone()).or_default();
-        let Running { connection, switch } = self.running(process, server, None).await?;
+        let LiveConnection { connection, switch } = self.running(process, server, None).await?;
         let routes = Arc::clone(&switch.routes);
         routes.clients.lock().push(Arc::downgrade(&sink));
-        Ok(Handle {
+        Ok(SharedConnection {
             connection,
             routes,
             sink,
@@ -122,7 +122,7 @@ impl SharedServers {
             Transport::Command(_) => None,
             Transport::Http(_) | Transport::Sse(_) => Some(RunningBridge::for_many(server)),
         };
-        let Running { connection, switch } = self.running(process, server, first).await?;
+        let LiveConnection { connection, switch } = self.running(process, server, first).await?;
         let bridge = switch
             .bridge
             .get_or_init(|| RunningBridge::for_many(server));
@@ -137,16 +137,16 @@ impl SharedServers {
         process: &mut Process,
         server: &ServerSpec,
         bridge: Option<Arc<RunningBridge>>,
-    ) -> Result<Running, ConnectionError> {
+    ) -> Result<LiveConnection, ConnectionError> {
         let running = process.running.as_ref();
         if let Some(how) = running.and_then(|running| running.switch.ended()) {
             process.running = None;
-            process.rest.end(&how, Instant::now());
+            process.backoff.end(&how, Instant::now());
         }
         if let Some(running) = &process.running {
             return Ok(running.clone());
         }
-        process.rest.open(Instant::now())?;
+        process.backoff.open(Instant::now())?;
         let switch = Arc::new(Switch {
             routes: Arc::new(Routes::new(&server.name)),
             bridge: bridge.map(OnceLock::from).unwrap_or_default(),
@@ -154,12 +154,12 @@ impl SharedServers {
         let to = Arc::clone(&switch) as Arc<dyn Sink>;
         let opened = self.connector.open(server, to).await;
         let connection = opened.inspect_err(|error| {
-            process.rest.end(&error.to_string(), Instant::now());
+            process.backoff.end(&error.to_string(), Instant::now());
         })?;
         process.spec = Some(server.clone());
         Ok(process
             .running
-            .insert(Running { connection, switch })
+            .insert(LiveConnection { connection, switch })
             .clone())
     }
 
@@ -214,13 +214,13 @@ impl Connector for SharedServers {
 
 /// One client's share of a process.
 #[derive(Debug)]
-struct Handle {
+struct SharedConnection {
     connection: Arc<dyn Connection>,
     routes: Arc<Routes>,
     sink: Arc<dyn Sink>,
 }
 
-impl Handle {
+impl SharedConnection {
     fn is_ours(&self, route: &Route) -> bool {
         Arc::ptr_eq(&route.sink, &self.sink)
     }
@@ -290,7 +290,7 @@ impl Handle {
     }
 }
 
-impl Connection for Handle {
+impl Connection for SharedConnection {
     fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>> {
         async move {
             if let Some(how) = self.routes.ended() {
@@ -333,7 +333,7 @@ impl Connection for Handle {
     }
 }
 
-impl Drop for Handle {
+impl Drop for SharedConnection {
     fn drop(&mut self) {
         let waiting = &self.routes.waiting;
         waiting

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use spillgate_mcp::{ByteEdits, Envelope, ObjectView, RequestId, error_code, messages};
 use spillgate_transport::{Item, Message, ServerEvent, Spooled};
 
-use super::asks::Question;
-use super::{Own, Request, Server, ToLegacy};
+use super::question_round::Question;
+use super::{OwnRequest, Request, ServerState, ToLegacy};
 use crate::json::{put_code, put_first, put_for, put_id};
 use crate::names::{CACHEABLE, LEVELS, MAY_ASK};
+use crate::refusal;
 use crate::steps::Steps;
-use crate::words;
-use crate::{Step, large};
+use crate::{Step, large_message};
 
 /// A request that the server works on.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl ToLegacy {
     pub(super) fn forward(&mut self, request: Request, now: Instant, steps: &mut Steps) {
         if self.calls.len() >= self.config.limits.calls {
             return request.refuse(
-                &words::too_many("requests", self.config.limits.calls),
+                &refusal::too_many("requests", self.config.limits.calls),
                 steps,
             );
         }
@@ -75,14 +75,14 @@ impl ToLegacy {
     /// Makes the server at least as talkative as a request wants. It is never
     /// made quieter: what nobody wants is not passed on.
     fn raise_level(&mut self, wanted: Option<usize>, steps: &mut Steps) {
-        let logs = matches!(&self.server, Server::Open(facts) if facts.has("logging", None));
+        let logs = matches!(&self.server, ServerState::Open(facts) if facts.has("logging", None));
         let Some(wanted) = wanted.filter(|_| logs) else {
             return;
         };
         if self.level.is_none_or(|level| wanted < level) {
             self.level = Some(wanted);
             let params = format!(r#"{{"level":"{}"}}"#, LEVELS[wanted]);
-            self.ask_server(Own::SetLevel, "logging/setLevel", &params, steps);
+            self.ask_server(OwnRequest::SetLevel, "logging/setLevel", &params, steps);
         }
     }
 
@@ -99,7 +99,7 @@ impl ToLegacy {
             Some(call) if call.asking => {
                 let kept = match frame.len() <= room {
                     true => frame.clone(),
-                    false => words::too_large(frame.len()).frame("0").into(),
+                    false => refusal::too_large(frame.len()).frame("0").into(),
                 };
                 self.held += kept.len();
                 call.finished = Some(kept);
@@ -138,7 +138,7 @@ impl ToLegacy {
             Some(members) => Some(added(&members, &request.method).join(",")),
             None => Some(String::new()),
         };
-        match large::answer(spooled, &request.id, added) {
+        match large_message::answer(spooled, &request.id, added) {
             Ok(frame) => {
                 let event = ServerEvent {
                     of: Some(request.key.clone()),
@@ -148,7 +148,7 @@ impl ToLegacy {
                 let to = request.from;
                 steps.0.push(Step::ToClient { to, event });
             }
-            Err(bytes) => request.refuse(&words::unbridged(&self.config.server, bytes), steps),
+            Err(bytes) => request.refuse(&refusal::unbridged(&self.config.server, bytes), steps),
         }
     }
 }
@@ -183,7 +183,8 @@ fn modern(request: &Request, frame: &Bytes) -> Vec<u8> {
     let mut splice = ByteEdits::default();
     let all = messages(frame);
     let Some(envelope) = all.first() else {
-        return words::no_connection("upstream", "its answer could not be read").frame(&request.id);
+        return refusal::no_connection("upstream", "its answer could not be read")
+            .frame(&request.id);
     };
     put_id(&mut splice, frame, envelope, &request.id);
     match envelope

@@ -4,13 +4,13 @@
 //! clients and exchanges go through it; each has a number of ours towards the
 //! server, by which its answer, its progress and its questions find it again.
 
-mod asks;
 mod calls;
-mod listens;
 mod notes;
 mod opening;
-mod patience;
+mod question_round;
+mod question_timeout;
 mod request;
+mod subscription;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
@@ -20,33 +20,33 @@ use serde_json::json;
 use spillgate_mcp::{Envelope, ProtocolVersion, RequestId, error_code, frame, messages, meta};
 use spillgate_transport::{Item, ServerEvent, Spooled};
 
-use self::asks::{Ask, Question};
 use self::calls::Call;
-use self::listens::Listen;
-use self::opening::Facts;
+use self::opening::ServerFacts;
+use self::question_round::{Question, QuestionRound};
 use self::request::Request;
+use self::subscription::Subscription;
 use crate::json::{cancelled, put_for};
-use crate::large::{self, Large, Unbridged};
+use crate::large_message::{self, LargeMessage, UnbridgedMessage};
+use crate::refusal::{self, RefusalReply};
 use crate::steps::Steps;
-use crate::translation::{Numbers, Translation, request};
-use crate::words::{self, Refuse};
-use crate::{Caller, Config, Heard, Step};
+use crate::translation::{RequestNumbers, Translation, request};
+use crate::{Caller, ClientFrame, Config, Step};
 
 /// The bridge of a legacy server's session.
 #[derive(Debug)]
 pub(crate) struct ToLegacy {
     config: Config,
-    numbers: Numbers,
-    server: Server,
+    numbers: RequestNumbers,
+    server: ServerState,
     /// What clients wait for, by our number.
     calls: BTreeMap<RequestId, Call>,
     /// What we asked the server ourselves, by our number.
-    own: BTreeMap<RequestId, Own>,
+    own: BTreeMap<RequestId, OwnRequest>,
     /// Rounds of questions that clients have not answered, by `requestState`.
-    asks: BTreeMap<String, Ask>,
+    asks: BTreeMap<String, QuestionRound>,
     /// Questions that came when no call could carry them.
     orphans: Vec<(Question, Instant)>,
-    listens: Vec<Listen>,
+    listens: Vec<Subscription>,
     /// How many streams want to hear of a resource.
     subscribed: BTreeMap<String, usize>,
     /// The most talkative level that the server was told.
@@ -58,15 +58,15 @@ pub(crate) struct ToLegacy {
 }
 
 #[derive(Debug)]
-enum Server {
+enum ServerState {
     Closed,
     Opening(VecDeque<Request>),
-    Open(Facts),
+    Open(ServerFacts),
 }
 
 /// A request that no client made.
 #[derive(Debug)]
-enum Own {
+enum OwnRequest {
     Initialize,
     SetLevel,
     Subscribe(String),
@@ -77,8 +77,8 @@ impl ToLegacy {
     pub(crate) fn new(config: Config) -> Self {
         Self {
             config,
-            numbers: Numbers::default(),
-            server: Server::Closed,
+            numbers: RequestNumbers::default(),
+            server: ServerState::Closed,
             calls: BTreeMap::new(),
             own: BTreeMap::new(),
             asks: BTreeMap::new(),
@@ -93,13 +93,13 @@ impl ToLegacy {
 
     fn take(&mut self, request: Request, now: Instant, steps: &mut Steps) {
         match &mut self.server {
-            Server::Open(_) => self.serve(request, now, steps),
-            Server::Closed => self.open(request, steps),
-            Server::Opening(queue) if queue.len() < self.config.limits.calls => {
+            ServerState::Open(_) => self.serve(request, now, steps),
+            ServerState::Closed => self.open(request, steps),
+            ServerState::Opening(queue) if queue.len() < self.config.limits.calls => {
                 queue.push_back(request);
             }
-            Server::Opening(_) => {
-                let why = words::too_many("requests", self.config.limits.calls);
+            ServerState::Opening(_) => {
+                let why = refusal::too_many("requests", self.config.limits.calls);
                 request.refuse(&why, steps);
             }
         }
@@ -122,7 +122,7 @@ impl ToLegacy {
         method: &str,
         envelope: &Envelope<'_>,
         frame: &Bytes,
-        heard: Heard<'_>,
+        received: ClientFrame<'_>,
         steps: &mut Steps,
     ) {
         match method {
@@ -130,7 +130,7 @@ impl ToLegacy {
                 let Some((named, key)) = cancelled(envelope) else {
                     return;
                 };
-                let Some(number) = self.withdraw(heard.from, &key, steps) else {
+                let Some(number) = self.withdraw(received.from, &key, steps) else {
                     return;
                 };
                 let mut splice = spillgate_mcp::ByteEdits::default();
@@ -142,7 +142,7 @@ impl ToLegacy {
             "notifications/initialized"
             | "notifications/roots/list_changed"
             | "notifications/progress" => {}
-            _ if matches!(self.server, Server::Open(_)) => {
+            _ if matches!(self.server, ServerState::Open(_)) => {
                 steps.tell_server(frame.to_vec(), Some(method), &self.headers());
             }
             _ => {}
@@ -152,7 +152,7 @@ impl ToLegacy {
     /// Takes back what a client waits for. The number of its request if the
     /// server has to hear of it.
     fn withdraw(&mut self, by: Caller, key: &RequestId, steps: &mut Steps) -> Option<RequestId> {
-        if let Server::Opening(queue) = &mut self.server {
+        if let ServerState::Opening(queue) = &mut self.server {
             queue.retain(|request| !request.is(by, key));
         }
         if let Some(at) = self.listens.iter().position(|one| one.request.is(by, key)) {
@@ -174,7 +174,13 @@ impl ToLegacy {
     }
 
     /// A request of ours.
-    fn ask_server(&mut self, own: Own, method: &str, params: &str, steps: &mut Steps) -> RequestId {
+    fn ask_server(
+        &mut self,
+        own: OwnRequest,
+        method: &str,
+        params: &str,
+        steps: &mut Steps,
+    ) -> RequestId {
         let key = self.numbers.next();
         steps.server(request(&key, method, params, self.headers()));
         self.own.insert(key.clone(), own);
@@ -182,8 +188,8 @@ impl ToLegacy {
     }
 
     /// What is not brought over: whoever waits for it is told.
-    fn unbridged(&mut self, large: Unbridged, steps: &mut Steps) {
-        let why = words::unbridged(&self.config.server, large.bytes);
+    fn unbridged(&mut self, large: UnbridgedMessage, steps: &mut Steps) {
+        let why = refusal::unbridged(&self.config.server, large.bytes);
         for id in large.asks {
             steps.tell_server(why.frame(&id), None, &self.headers());
         }
@@ -203,7 +209,7 @@ impl ToLegacy {
     /// What HTTP requests to the server carry.
     fn headers(&self) -> Vec<(String, String)> {
         match &self.server {
-            Server::Open(facts) => {
+            ServerState::Open(facts) => {
                 vec![(
                     meta::VERSION_HEADER.to_owned(),
                     facts.version.as_str().to_owned(),
@@ -215,8 +221,8 @@ impl ToLegacy {
 }
 
 impl Translation for ToLegacy {
-    fn hear(&mut self, frame: &Bytes, heard: Heard<'_>, steps: &mut Steps) {
-        self.last = heard.from;
+    fn on_client(&mut self, frame: &Bytes, received: ClientFrame<'_>, steps: &mut Steps) {
+        self.last = received.from;
         let all = messages(frame);
         let Some(envelope) = all.first() else {
             return;
@@ -226,18 +232,24 @@ impl Translation for ToLegacy {
             return;
         };
         let Some(id) = envelope.id else {
-            return self.note(method, envelope, frame, heard, steps);
+            return self.note(method, envelope, frame, received, steps);
         };
         let Some(key) = envelope.key() else {
-            return steps.refuse(heard.from, None, "null", &words::no_id());
+            return steps.refuse(received.from, None, "null", &refusal::no_id());
         };
-        match Request::read(envelope, id.get(), key.clone(), frame, heard) {
-            Ok(request) => self.take(request, heard.now, steps),
-            Err(why) => steps.refuse(heard.from, Some(key), id.get(), &why),
+        match Request::read(envelope, id.get(), key.clone(), frame, received) {
+            Ok(request) => self.take(request, received.now, steps),
+            Err(why) => steps.refuse(received.from, Some(key), id.get(), &why),
         }
     }
 
-    fn heed(&mut self, frame: &Bytes, of: Option<&RequestId>, now: Instant, steps: &mut Steps) {
+    fn on_server(
+        &mut self,
+        frame: &Bytes,
+        of: Option<&RequestId>,
+        now: Instant,
+        steps: &mut Steps,
+    ) {
         let all = messages(frame);
         let Some(envelope) = all.first() else {
             return;
@@ -250,17 +262,17 @@ impl Translation for ToLegacy {
                     method: method.to_owned(),
                     params,
                 };
-                self.asked(question, of, now, steps);
+                self.on_question(question, of, now, steps);
             }
-            (Some(method), None) => self.told(method, envelope, frame, of, steps),
+            (Some(method), None) => self.on_notification(method, envelope, frame, of, steps),
             (None, Some(_)) => {
                 let Some(key) = envelope.key() else { return };
                 match self.own.remove(&key) {
-                    Some(Own::Initialize) => self.opened(envelope, frame, now, steps),
-                    Some(Own::Subscribe(uri)) => {
+                    Some(OwnRequest::Initialize) => self.opened(envelope, frame, now, steps),
+                    Some(OwnRequest::Subscribe(uri)) => {
                         self.subscription(&key, &uri, envelope.result.is_some(), steps);
                     }
-                    Some(Own::SetLevel | Own::Unsubscribe) => {}
+                    Some(OwnRequest::SetLevel | OwnRequest::Unsubscribe) => {}
                     None => self.answered(&key, frame, now, steps),
                 }
             }
@@ -269,35 +281,37 @@ impl Translation for ToLegacy {
     }
 
     fn large(&mut self, spooled: Spooled, of: Option<&RequestId>, steps: &mut Steps) {
-        match Large::of(spooled, of) {
-            Large::Answer(key, spooled) => match self.calls.get(&key) {
+        match LargeMessage::of(spooled, of) {
+            LargeMessage::Answer(key, spooled) => match self.calls.get(&key) {
                 Some(call) if !call.asking => {
                     if let Some(call) = self.calls.remove(&key) {
                         self.deliver_large(&call.request, spooled, steps);
                     }
                 }
-                _ => self.unbridged(Unbridged::of(&spooled, None), steps),
+                _ => self.unbridged(UnbridgedMessage::of(&spooled, None), steps),
             },
-            Large::Notice(spooled) => large::notice(spooled, steps, |one, frame, steps| {
-                let method = one.method.as_deref().unwrap_or_default();
-                self.told(method, one, frame, of, steps);
-            }),
-            Large::Other(what) => self.unbridged(what, steps),
+            LargeMessage::Notice(spooled) => {
+                large_message::notice(spooled, steps, |one, frame, steps| {
+                    let method = one.method.as_deref().unwrap_or_default();
+                    self.on_notification(method, one, frame, of, steps);
+                });
+            }
+            LargeMessage::Other(what) => self.unbridged(what, steps),
         }
     }
 
     fn failed(&mut self, key: RequestId, item: Item, steps: &mut Steps) {
         match self.own.remove(&key) {
-            Some(Own::Initialize) => return self.not_opened(&words::reason(&item), steps),
-            Some(Own::Subscribe(uri)) => return self.subscription(&key, &uri, false, steps),
-            Some(Own::SetLevel | Own::Unsubscribe) => return,
+            Some(OwnRequest::Initialize) => return self.not_opened(&refusal::reason(&item), steps),
+            Some(OwnRequest::Subscribe(uri)) => return self.subscription(&key, &uri, false, steps),
+            Some(OwnRequest::SetLevel | OwnRequest::Unsubscribe) => return,
             None => {}
         }
         let Some(call) = self.calls.get_mut(&key) else {
             return;
         };
         if call.asking {
-            let why = words::no_connection(&self.config.server, &words::reason(&item));
+            let why = refusal::no_connection(&self.config.server, &refusal::reason(&item));
             call.finished = Some(why.frame("0").into());
             return;
         }
@@ -317,8 +331,10 @@ impl Translation for ToLegacy {
 
     /// Whoever waits is told, and the next request opens it again.
     fn gone(&mut self, how: &str, steps: &mut Steps) {
-        let why = words::gone(&self.config.server, how);
-        if let Server::Opening(queue) = std::mem::replace(&mut self.server, Server::Closed) {
+        let why = refusal::gone(&self.config.server, how);
+        if let ServerState::Opening(queue) =
+            std::mem::replace(&mut self.server, ServerState::Closed)
+        {
             for request in queue {
                 request.refuse(&why, steps);
             }
@@ -345,7 +361,7 @@ impl Translation for ToLegacy {
         }
     }
 
-    fn left(&mut self, caller: Caller, steps: &mut Steps) {
+    fn client_disconnected(&mut self, caller: Caller, steps: &mut Steps) {
         let waiting = self
             .calls
             .values()
@@ -357,7 +373,7 @@ impl Translation for ToLegacy {
             .filter(|request| request.from == caller)
             .map(|request| request.key.clone())
             .collect();
-        if let Server::Opening(queue) = &mut self.server {
+        if let ServerState::Opening(queue) = &mut self.server {
             queue.retain(|request| request.from != caller);
         }
         for key in keys {
@@ -377,8 +393,8 @@ impl Translation for ToLegacy {
 }
 
 /// The version of a request is none that we speak.
-fn no_version(requested: &str) -> Refuse {
-    Refuse::new(
+fn no_version(requested: &str) -> RefusalReply {
+    RefusalReply::new(
         error_code::UNSUPPORTED_VERSION,
         "client",
         "Unsupported protocol version",

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use spillgate_mcp::{ByteEdits, Envelope, ObjectView, RequestId};
 
 use super::{Call, ToLegacy};
-use crate::Declare;
+use crate::DeclaredCapabilities;
 use crate::json::{add_meta, put_for};
 use crate::names::level;
 use crate::steps::Steps;
@@ -12,7 +12,7 @@ use spillgate_mcp::meta::SUBSCRIPTION_ID;
 
 impl ToLegacy {
     /// A notification of the server.
-    pub(super) fn told(
+    pub(super) fn on_notification(
         &mut self,
         method: &str,
         envelope: &Envelope<'_>,
@@ -126,7 +126,7 @@ impl ToLegacy {
                 let of = Some(call.request.key.clone());
                 steps.client(call.request.from, of, frame.clone());
             }
-            _ if self.config.declare == Declare::FirstRequest => {
+            _ if self.config.declare == DeclaredCapabilities::FirstRequest => {
                 steps.client(self.last, None, frame.clone());
             }
             _ => {}

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use serde_json::json;
 use spillgate_mcp::{Envelope, ObjectView, ProtocolVersion, frame};
 
-use super::{Own, Request, Server, ToLegacy};
+use super::{OwnRequest, Request, ServerState, ToLegacy};
 use crate::json::{complaint, quoted};
 use crate::steps::Steps;
-use crate::{Declare, Step, words};
+use crate::{DeclaredCapabilities, Step, refusal};
 use spillgate_mcp::meta::SERVER_INFO;
 
 /// All that can be bridged.
@@ -19,14 +19,14 @@ const EVERYTHING: &str =
 
 /// What the server said of itself; values are JSON.
 #[derive(Debug)]
-pub(super) struct Facts {
+pub(super) struct ServerFacts {
     pub(super) version: ProtocolVersion,
     capabilities: String,
     info: Option<String>,
     instructions: Option<String>,
 }
 
-impl Facts {
+impl ServerFacts {
     /// Whether it has `group`, or `group.member` is `true`.
     pub(super) fn has(&self, group: &str, member: Option<&str>) -> bool {
         let all = ObjectView::of_bytes(self.capabilities.as_bytes()).unwrap_or_default();
@@ -39,8 +39,8 @@ impl ToLegacy {
     /// Opens the session for this request, which waits until then.
     pub(super) fn open(&mut self, request: Request, steps: &mut Steps) {
         let capabilities = match self.config.declare {
-            Declare::FirstRequest => request.capabilities.as_str(),
-            Declare::Everything => EVERYTHING,
+            DeclaredCapabilities::FirstRequest => request.capabilities.as_str(),
+            DeclaredCapabilities::Everything => EVERYTHING,
         };
         let (name, version) = &self.config.ourselves;
         let ourselves = json!({"name": name, "version": version}).to_string();
@@ -49,8 +49,8 @@ impl ToLegacy {
             ProtocolVersion::LEGACY,
             request.info.as_ref().unwrap_or(&ourselves),
         );
-        self.server = Server::Opening(VecDeque::from([request]));
-        self.ask_server(Own::Initialize, "initialize", &params, steps);
+        self.server = ServerState::Opening(VecDeque::from([request]));
+        self.ask_server(OwnRequest::Initialize, "initialize", &params, steps);
     }
 
     /// The answer to `initialize`.
@@ -65,7 +65,7 @@ impl ToLegacy {
             Ok(facts) => facts,
             Err(why) => return self.not_opened(&why, steps),
         };
-        let waiting = std::mem::replace(&mut self.server, Server::Open(facts));
+        let waiting = std::mem::replace(&mut self.server, ServerState::Open(facts));
         let initialized = frame::notification("notifications/initialized", None);
         steps.tell_server(
             initialized,
@@ -73,7 +73,7 @@ impl ToLegacy {
             &self.headers(),
         );
         steps.0.push(Step::Listen);
-        if let Server::Opening(queue) = waiting {
+        if let ServerState::Opening(queue) = waiting {
             for request in queue {
                 self.serve(request, now, steps);
             }
@@ -83,8 +83,10 @@ impl ToLegacy {
     /// It did not work: everyone who waits is told why. The next request tries
     /// again.
     pub(super) fn not_opened(&mut self, why: &str, steps: &mut Steps) {
-        let why = words::no_connection(&self.config.server, why);
-        if let Server::Opening(queue) = std::mem::replace(&mut self.server, Server::Closed) {
+        let why = refusal::no_connection(&self.config.server, why);
+        if let ServerState::Opening(queue) =
+            std::mem::replace(&mut self.server, ServerState::Closed)
+        {
             for request in queue {
                 request.refuse(&why, steps);
             }
@@ -93,7 +95,7 @@ impl ToLegacy {
 
     /// Answers `server/discover` with what the server said to `initialize`.
     pub(super) fn discover(&self, request: &Request, steps: &mut Steps) {
-        let Server::Open(facts) = &self.server else {
+        let ServerState::Open(facts) = &self.server else {
             return;
         };
         // Its tasks are not those of the modern generation.
@@ -115,7 +117,7 @@ impl ToLegacy {
 }
 
 /// What the server said of itself, or why it cannot be used.
-fn facts(envelope: &Envelope<'_>, frame: &Bytes) -> Result<Facts, String> {
+fn facts(envelope: &Envelope<'_>, frame: &Bytes) -> Result<ServerFacts, String> {
     let Some(result) = envelope.result.and_then(ObjectView::of) else {
         return Err(format!("it refused `initialize`: {}", complaint(frame)));
     };
@@ -126,7 +128,7 @@ fn facts(envelope: &Envelope<'_>, frame: &Bytes) -> Result<Facts, String> {
             "it chose the protocol version {version:?}, which is not one with `initialize`"
         ));
     };
-    Ok(Facts {
+    Ok(ServerFacts {
         version,
         capabilities: result
             .spelled("capabilities")

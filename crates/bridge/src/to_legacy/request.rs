@@ -8,9 +8,9 @@ use spillgate_mcp::{
 use super::no_version;
 use crate::json::{put_for, put_id};
 use crate::names::{MAY_ASK, MODERN_KEYS, level, named_by};
+use crate::refusal::{self, RefusalReply};
 use crate::steps::Steps;
-use crate::words::{self, Refuse};
-use crate::{Caller, Heard};
+use crate::{Caller, ClientFrame};
 use spillgate_mcp::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION};
 
 /// A request of a modern client.
@@ -43,11 +43,11 @@ impl Request {
         id: &str,
         key: RequestId,
         frame: &Bytes,
-        heard: Heard<'_>,
-    ) -> Result<Self, Refuse> {
+        received: ClientFrame<'_>,
+    ) -> Result<Self, RefusalReply> {
         let method = envelope.method.as_deref().unwrap_or_default();
         let params = match envelope.params {
-            Some(params) => ObjectView::of(params).ok_or_else(words::params_are_a_list)?,
+            Some(params) => ObjectView::of(params).ok_or_else(refusal::params_are_a_list)?,
             None => ObjectView::default(),
         };
         if let Some(why) = not_served(method, &params) {
@@ -64,13 +64,13 @@ impl Request {
         }
         let asks = MAY_ASK.contains(&method);
         Ok(Self {
-            from: heard.from,
+            from: received.from,
             id: id.to_owned(),
             key,
             method: method.to_owned(),
             name: named_by(method).and_then(|name| params.text(name)),
             frame: frame.clone(),
-            headers: heard.headers.to_vec(),
+            headers: received.headers.to_vec(),
             capabilities: meta
                 .get(CLIENT_CAPABILITIES)
                 .map_or("{}", |all| all.get())
@@ -90,7 +90,7 @@ impl Request {
     }
 
     /// Answers it with an error.
-    pub(super) fn refuse(&self, why: &Refuse, steps: &mut Steps) {
+    pub(super) fn refuse(&self, why: &RefusalReply, steps: &mut Steps) {
         steps.refuse(self.from, Some(self.key.clone()), &self.id, why);
     }
 
@@ -143,7 +143,7 @@ impl Request {
 }
 
 /// Why a method is not served at all.
-fn not_served(method: &str, params: &ObjectView<'_>) -> Option<Refuse> {
+fn not_served(method: &str, params: &ObjectView<'_>) -> Option<RefusalReply> {
     let instead = match method {
         "initialize" => {
             let requested = params.text("protocolVersion").unwrap_or_default();
@@ -153,14 +153,14 @@ fn not_served(method: &str, params: &ObjectView<'_>) -> Option<Refuse> {
         "logging/setLevel" => "set `io.modelcontextprotocol/logLevel` in the `_meta` of a request",
         "resources/subscribe" | "resources/unsubscribe" => "use `subscriptions/listen`",
         other => {
-            return other.starts_with("tasks/").then(|| words::tasks(other));
+            return other.starts_with("tasks/").then(|| refusal::tasks(other));
         }
     };
-    Some(words::removed(method, instead))
+    Some(refusal::removed(method, instead))
 }
 
-fn no_envelope() -> Refuse {
-    Refuse::new(
+fn no_envelope() -> RefusalReply {
+    RefusalReply::new(
         error_code::INVALID_PARAMS,
         "client",
         format!("`params._meta` must have `{PROTOCOL_VERSION}` and `{CLIENT_CAPABILITIES}`"),

@@ -11,9 +11,9 @@ use super::rounds::Round;
 use super::{Request, ToModern};
 use crate::json::{add_meta, put_code, put_first, put_id};
 use crate::names::{MAY_ASK, MODERN_KEYS, named_by};
+use crate::refusal::{self, RefusalReply};
 use crate::steps::Steps;
-use crate::words::{self, Refuse};
-use crate::{Step, large};
+use crate::{Step, large_message};
 
 /// A request that the server works on, or that waits for the client's input.
 #[derive(Debug)]
@@ -41,13 +41,13 @@ impl ToModern {
         steps: &mut Steps,
     ) {
         if self.calls.len() >= self.config.limits.calls {
-            let why = words::too_many("requests", self.config.limits.calls);
+            let why = refusal::too_many("requests", self.config.limits.calls);
             return self.refuse(request, &why, steps);
         }
         let params = request.params();
         let asks = MAY_ASK.contains(&request.method);
         if asks && params.object("task").is_some() {
-            let why = words::tasks("params.task");
+            let why = refusal::tasks("params.task");
             return self.refuse(request, &why, steps);
         }
         let call = Call {
@@ -67,12 +67,17 @@ impl ToModern {
 
     /// Sends a call under a number of its own, with `more` members of its
     /// parameters.
-    pub(super) fn send(&mut self, call: Call, more: &str, steps: &mut Steps) -> Result<(), Refuse> {
+    pub(super) fn send(
+        &mut self,
+        call: Call,
+        more: &str,
+        steps: &mut Steps,
+    ) -> Result<(), RefusalReply> {
         let number = self.numbers.next();
         let all = messages(&call.frame);
-        let envelope = all.first().ok_or_else(words::not_json)?;
+        let envelope = all.first().ok_or_else(refusal::not_json)?;
         let splice = add_meta(&call.frame, envelope, &self.meta(), &MODERN_KEYS);
-        let mut splice = splice.ok_or_else(words::params_are_a_list)?;
+        let mut splice = splice.ok_or_else(refusal::params_are_a_list)?;
         put_id(&mut splice, &call.frame, envelope, number.as_json());
         let mut frame = splice.apply(&call.frame);
         if !more.is_empty() {
@@ -144,7 +149,7 @@ impl ToModern {
             true => None,
             false => Some(String::new()),
         };
-        match large::answer(spooled, &call.id, added) {
+        match large_message::answer(spooled, &call.id, added) {
             Ok(frame) => {
                 let event = ServerEvent {
                     of: Some(call.key),
@@ -155,7 +160,7 @@ impl ToModern {
                 steps.0.push(Step::ToClient { to, event });
             }
             Err(bytes) => {
-                let why = words::unbridged(&self.config.server, bytes);
+                let why = refusal::unbridged(&self.config.server, bytes);
                 steps.refuse(self.at, Some(call.key), &call.id, &why);
             }
         }

@@ -5,9 +5,9 @@
 //! to the client) is kept here, for a modern server keeps nothing.
 
 mod calls;
-mod listening;
 mod opening;
 mod rounds;
+mod subscriptions;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -19,25 +19,25 @@ use spillgate_mcp::{
 use spillgate_transport::{Item, ServerEvent, Spooled};
 
 use self::calls::Call;
-use self::listening::Listening;
-use self::opening::{Client, Opening};
+use self::opening::{ClientFacts, PendingInitialize};
+use self::subscriptions::Subscriptions;
 use crate::json::{cancelled, put_for};
-use crate::large::{self, Large, Unbridged};
+use crate::large_message::{self, LargeMessage, UnbridgedMessage};
 use crate::names::level;
+use crate::refusal::{self, RefusalReply};
 use crate::steps::Steps;
-use crate::translation::{Numbers, Translation, request};
-use crate::words::{self, Refuse};
-use crate::{Caller, Config, Heard, Step};
+use crate::translation::{RequestNumbers, Translation, request};
+use crate::{Caller, ClientFrame, Config, Step};
 use spillgate_mcp::meta::PROTOCOL_VERSION;
 
 /// The bridge of a legacy client's session.
 #[derive(Debug)]
 pub(crate) struct ToModern {
     config: Config,
-    numbers: Numbers,
-    client: Client,
+    numbers: RequestNumbers,
+    client: ClientFacts,
     /// `initialize` waits for `server/discover`, by our number.
-    opening: Option<(RequestId, Opening)>,
+    opening: Option<(RequestId, PendingInitialize)>,
     /// What the server can do (JSON), once it said so.
     capabilities: Option<String>,
     /// What `logging/setLevel` said last.
@@ -47,7 +47,7 @@ pub(crate) struct ToModern {
     /// Questions that the client has not answered, by our number towards it:
     /// of which call, and which of its questions.
     asked: BTreeMap<RequestId, (RequestId, String)>,
-    listening: Listening,
+    listening: Subscriptions,
     /// Where the client is.
     at: Caller,
 }
@@ -56,19 +56,19 @@ impl ToModern {
     pub(crate) fn new(config: Config) -> Self {
         Self {
             config,
-            numbers: Numbers::default(),
-            client: Client::default(),
+            numbers: RequestNumbers::default(),
+            client: ClientFacts::default(),
             opening: None,
             capabilities: None,
             level: None,
             calls: BTreeMap::new(),
             asked: BTreeMap::new(),
-            listening: Listening::default(),
+            listening: Subscriptions::default(),
             at: Caller::default(),
         }
     }
 
-    fn request(&mut self, request: &Request<'_>, heard: Heard<'_>, steps: &mut Steps) {
+    fn request(&mut self, request: &Request<'_>, received: ClientFrame<'_>, steps: &mut Steps) {
         self.listen_again(steps);
         match request.method {
             "initialize" => self.initialize(request, steps),
@@ -77,9 +77,9 @@ impl ToModern {
             "resources/subscribe" => self.subscribe(request, steps),
             "resources/unsubscribe" => self.unsubscribe(request, steps),
             method if method.starts_with("tasks/") => {
-                self.refuse(request, &words::tasks(method), steps);
+                self.refuse(request, &refusal::tasks(method), steps);
             }
-            _ => self.forward(request, heard.headers, steps),
+            _ => self.forward(request, received.headers, steps),
         }
     }
 
@@ -88,7 +88,7 @@ impl ToModern {
         steps.client(self.at, Some(request.key.clone()), frame);
     }
 
-    fn refuse(&self, request: &Request<'_>, why: &Refuse, steps: &mut Steps) {
+    fn refuse(&self, request: &Request<'_>, why: &RefusalReply, steps: &mut Steps) {
         steps.refuse(self.at, Some(request.key.clone()), request.id, why);
     }
 
@@ -96,7 +96,7 @@ impl ToModern {
     fn set_level(&mut self, request: &Request<'_>, steps: &mut Steps) {
         let named = request.params().text("level").and_then(|name| level(&name));
         if named.is_none() {
-            let why = Refuse::new(
+            let why = RefusalReply::new(
                 error_code::INVALID_PARAMS,
                 "client",
                 "`level` is none of the log levels",
@@ -168,7 +168,7 @@ impl ToModern {
     }
 
     /// A notification of the server.
-    fn told(
+    fn on_notification(
         &mut self,
         method: &str,
         envelope: &Envelope<'_>,
@@ -197,8 +197,8 @@ impl ToModern {
     }
 
     /// What is not brought over: whoever waits for it is told.
-    fn unbridged(&mut self, large: Unbridged, steps: &mut Steps) {
-        let why = words::unbridged(&self.config.server, large.bytes);
+    fn unbridged(&mut self, large: UnbridgedMessage, steps: &mut Steps) {
+        let why = refusal::unbridged(&self.config.server, large.bytes);
         for id in large.asks {
             steps.tell_server(why.frame(&id), None, &headers());
         }
@@ -223,7 +223,7 @@ impl ToModern {
     fn meta(&self) -> String {
         use crate::names::LEVELS;
         use spillgate_mcp::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL};
-        let Client {
+        let ClientFacts {
             info, capabilities, ..
         } = &self.client;
         let level = self
@@ -245,8 +245,8 @@ impl ToModern {
 }
 
 impl Translation for ToModern {
-    fn hear(&mut self, frame: &Bytes, heard: Heard<'_>, steps: &mut Steps) {
-        self.at = heard.from;
+    fn on_client(&mut self, frame: &Bytes, received: ClientFrame<'_>, steps: &mut Steps) {
+        self.at = received.from;
         let all = messages(frame);
         let Some(envelope) = all.first() else {
             return;
@@ -261,9 +261,9 @@ impl Translation for ToModern {
                         envelope,
                         frame,
                     };
-                    self.request(&request, heard, steps);
+                    self.request(&request, received, steps);
                 }
-                None => steps.refuse(self.at, None, "null", &words::no_id()),
+                None => steps.refuse(self.at, None, "null", &refusal::no_id()),
             },
             (Some(method), None) => self.note(method, envelope, frame, steps),
             (None, Some(_)) => self.replied(envelope, frame, steps),
@@ -271,7 +271,13 @@ impl Translation for ToModern {
         }
     }
 
-    fn heed(&mut self, frame: &Bytes, of: Option<&RequestId>, now: Instant, steps: &mut Steps) {
+    fn on_server(
+        &mut self,
+        frame: &Bytes,
+        of: Option<&RequestId>,
+        now: Instant,
+        steps: &mut Steps,
+    ) {
         let all = messages(frame);
         let Some(envelope) = all.first() else {
             return;
@@ -280,7 +286,7 @@ impl Translation for ToModern {
             (Some(method), Some(id)) => {
                 let message =
                     format!("`{method}`: a server that speaks MCP 2026-07-28 sends no requests");
-                let why = Refuse::new(
+                let why = RefusalReply::new(
                     error_code::METHOD_NOT_FOUND,
                     "upstream",
                     message,
@@ -288,7 +294,7 @@ impl Translation for ToModern {
                 );
                 steps.tell_server(why.frame(id.get()), None, &headers());
             }
-            (Some(method), None) => self.told(method, envelope, frame, of, steps),
+            (Some(method), None) => self.on_notification(method, envelope, frame, of, steps),
             (None, Some(_)) => {
                 let Some(key) = envelope.key() else { return };
                 if self
@@ -306,26 +312,28 @@ impl Translation for ToModern {
     }
 
     fn large(&mut self, spooled: Spooled, of: Option<&RequestId>, steps: &mut Steps) {
-        match Large::of(spooled, of) {
-            Large::Answer(key, spooled) => match self.calls.get(&key) {
+        match LargeMessage::of(spooled, of) {
+            LargeMessage::Answer(key, spooled) => match self.calls.get(&key) {
                 Some(call) if call.round.is_none() => {
                     if let Some(call) = self.calls.remove(&key) {
                         self.deliver_large(call, spooled, steps);
                     }
                 }
-                _ => self.unbridged(Unbridged::of(&spooled, None), steps),
+                _ => self.unbridged(UnbridgedMessage::of(&spooled, None), steps),
             },
-            Large::Notice(spooled) => large::notice(spooled, steps, |one, frame, steps| {
-                let method = one.method.as_deref().unwrap_or_default();
-                self.told(method, one, frame, of, steps);
-            }),
-            Large::Other(what) => self.unbridged(what, steps),
+            LargeMessage::Notice(spooled) => {
+                large_message::notice(spooled, steps, |one, frame, steps| {
+                    let method = one.method.as_deref().unwrap_or_default();
+                    self.on_notification(method, one, frame, of, steps);
+                });
+            }
+            LargeMessage::Other(what) => self.unbridged(what, steps),
         }
     }
 
     fn failed(&mut self, number: RequestId, item: Item, steps: &mut Steps) {
         if self.opening.as_ref().is_some_and(|(key, _)| *key == number) {
-            return self.not_discovered(&words::reason(&item), steps);
+            return self.not_discovered(&refusal::reason(&item), steps);
         }
         if self.listening.lost(&number) {
             return self.listen_refused(None, steps);
@@ -342,7 +350,7 @@ impl Translation for ToModern {
     }
 
     fn gone(&mut self, how: &str, steps: &mut Steps) {
-        let why = words::gone(&self.config.server, how);
+        let why = refusal::gone(&self.config.server, how);
         if let Some((_, opening)) = self.opening.take() {
             steps.refuse(self.at, Some(opening.key), &opening.id, &why);
         }
@@ -362,7 +370,7 @@ impl Translation for ToModern {
     }
 
     /// It was the only one: nobody waits for anything here.
-    fn left(&mut self, _: Caller, steps: &mut Steps) {
+    fn client_disconnected(&mut self, _: Caller, steps: &mut Steps) {
         let opening = self.opening.take().map(|(number, _)| number);
         let calls = std::mem::take(&mut self.calls).into_iter();
         let calls = calls.filter(|(_, call)| call.round.is_none());

@@ -6,20 +6,20 @@ use spillgate_mcp::{Envelope, ObjectView, ProtocolVersion, RequestId, error_code
 
 use super::{Request, ToModern};
 use crate::json::{complaint, quoted};
+use crate::refusal::{self, RefusalReply};
 use crate::steps::Steps;
-use crate::words::{self, Refuse};
 use spillgate_mcp::meta::SERVER_INFO;
 
 /// What the client said of itself; values are JSON.
 #[derive(Debug, Default)]
-pub(super) struct Client {
+pub(super) struct ClientFacts {
     pub(super) info: Option<String>,
     pub(super) capabilities: Option<String>,
 }
 
 /// An `initialize` that waits.
 #[derive(Debug)]
-pub(super) struct Opening {
+pub(super) struct PendingInitialize {
     pub(super) id: String,
     pub(super) key: RequestId,
     version: &'static str,
@@ -29,7 +29,7 @@ impl ToModern {
     /// Asks the server who it is.
     pub(super) fn initialize(&mut self, request: &Request<'_>, steps: &mut Steps) {
         let params = request.params();
-        self.client = Client {
+        self.client = ClientFacts {
             info: params.spelled("clientInfo"),
             capabilities: params.spelled("capabilities"),
         };
@@ -37,13 +37,13 @@ impl ToModern {
         let version = ProtocolVersion::HANDSHAKES
             .into_iter()
             .find(|known| Some(*known) == asked.as_deref());
-        let opening = Opening {
+        let opening = PendingInitialize {
             id: request.id.to_owned(),
             key: request.key.clone(),
             version: version.unwrap_or(ProtocolVersion::LEGACY),
         };
         if let Some((_, earlier)) = self.opening.take() {
-            let why = Refuse::new(
+            let why = RefusalReply::new(
                 error_code::INVALID_REQUEST,
                 "client",
                 "another `initialize` came before this one was answered",
@@ -97,7 +97,7 @@ impl ToModern {
     /// It did not work: the client is told why, and may try again.
     pub(super) fn not_discovered(&mut self, why: &str, steps: &mut Steps) {
         if let Some((_, opening)) = self.opening.take() {
-            let why = words::no_connection(&self.config.server, why);
+            let why = refusal::no_connection(&self.config.server, why);
             steps.refuse(self.at, Some(opening.key), &opening.id, &why);
         }
     }

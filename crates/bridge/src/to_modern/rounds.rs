@@ -15,8 +15,8 @@ use super::{Call, ToModern};
 use crate::json::{complaint, put_first, quoted};
 use crate::names::QUESTIONS;
 use crate::question::missing;
+use crate::refusal::RefusalReply;
 use crate::steps::Steps;
-use crate::words::Refuse;
 
 /// A server that only wants the call again is given this time, doubled with each
 /// round up to the other (as the Python SDK does).
@@ -73,14 +73,14 @@ impl ToModern {
     }
 
     /// Whether all of these may be put to the client.
-    fn may_ask(&self, call: &Call, questions: &ObjectView<'_>) -> Result<(), Refuse> {
+    fn may_ask(&self, call: &Call, questions: &ObjectView<'_>) -> Result<(), RefusalReply> {
         let limits = &self.config.limits;
         if call.rounds > limits.rounds || questions.iter().count() > limits.questions {
             let message = format!(
                 "the server `{}` asked for more than {} inputs or in more than {} rounds",
                 self.config.server, limits.questions, limits.rounds
             );
-            return Err(Refuse::new(
+            return Err(RefusalReply::new(
                 error_code::SERVER_ERROR,
                 "upstream",
                 message,
@@ -96,7 +96,7 @@ impl ToModern {
                     "the server `{}` asks for {method:?}, which no client knows",
                     self.config.server
                 );
-                return Err(Refuse::new(
+                return Err(RefusalReply::new(
                     error_code::SERVER_ERROR,
                     "upstream",
                     message,
@@ -108,7 +108,7 @@ impl ToModern {
                     "the server `{}` wants `{method}` of the client for this, which the client does not declare",
                     self.config.server
                 );
-                let why = Refuse::new(
+                let why = RefusalReply::new(
                     error_code::MISSING_CAPABILITY,
                     "client",
                     message,
@@ -231,10 +231,10 @@ fn with_elicitation_id(method: &str, params: &RawValue, id: &RequestId) -> Strin
 }
 
 /// The client's refusal of a question, for the call that needed the answer.
-fn refused(frame: &Bytes) -> Refuse {
+fn refused(frame: &Bytes) -> RefusalReply {
     let said = complaint(frame);
     let message = format!("the client refused what the server asked of it for this call: {said}");
-    Refuse::new(
+    RefusalReply::new(
         error_code::SERVER_ERROR,
         "client",
         message,

@@ -6,7 +6,9 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
+use spillgate_bridge::{
+    Bridge, Caller, ClientFrame, Config, DeclaredCapabilities, Limits, Step, TokenGenerator,
+};
 use spillgate_mcp::RequestId;
 use spillgate_transport::{Frame, Item, Refusal, ServerEvent};
 
@@ -18,9 +20,9 @@ pub(crate) fn config() -> Config {
     Config {
         server: "files".to_owned(),
         ourselves: ("spillgate".to_owned(), "0".to_owned()),
-        declare: Declare::FirstRequest,
+        declare: DeclaredCapabilities::FirstRequest,
         streams: false,
-        tokens: Tokens::new(move || {
+        tokens: TokenGenerator::new(move || {
             count += 1;
             format!("state-{count}")
         }),
@@ -65,7 +67,7 @@ impl Talk {
     pub(crate) fn client(&mut self, frame: &str) -> &mut Self {
         writeln!(self.said, "C {frame}").unwrap();
         let frame = Bytes::from(frame.replace("META", META));
-        let heard = Heard {
+        let heard = ClientFrame {
             from: self.from,
             frame: &frame,
             headers: &[],
@@ -123,9 +125,9 @@ impl Talk {
     }
 
     /// The client is gone.
-    pub(crate) fn left(&mut self) -> &mut Self {
+    pub(crate) fn client_disconnected(&mut self) -> &mut Self {
         writeln!(self.said, "C leaves").unwrap();
-        let steps = self.bridge.left(self.from);
+        let steps = self.bridge.client_disconnected(self.from);
         self.note(&steps)
     }
 

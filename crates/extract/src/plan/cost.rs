@@ -1,7 +1,7 @@
-//! What does every stretch of a view cost once it is shown?
+//! The token cost of any range of a view, as it would be shown.
 //!
-//! Counted row by row up to [`EXACT_BYTES`]. Beyond, a few kilobytes are counted in
-//! stretches of 64 KB and more, and the rest of a stretch is taken to be like them.
+//! Views up to [`EXACT_BYTES`] are counted row by row. In larger ones, a few kilobytes are counted
+//! in each stretch of 64 KB or more, and the rest of the stretch is assumed to be like them.
 
 use std::io;
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use spillgate_text::{Indexer, TokenCounter, View};
 use super::rows::{Row, Rows, Sort};
 use super::show::show;
 
-/// Larger views are sampled.
+/// Views with more bytes than this, 4 MiB, are sampled.
 pub(crate) const EXACT_BYTES: u64 = 4 << 20;
 /// Bytes of a sample: enough for a few records of JSON.
 const SAMPLE: u64 = 8 << 10;
-/// Samples of a view: some 4 MB are counted at most.
+/// Most samples of a view: some 4 MB are counted at most.
 const MOST_SAMPLES: usize = 512;
-/// Costs are added up in thousandths of a token, so that parts of stretches have one.
+/// Costs are in thousandths of a token, so that parts of stretches have one.
 pub(crate) const FINE: u64 = 1000;
 
 /// What a view costs up to any of its bytes.
 #[derive(Debug)]
 pub(crate) struct Costs {
-    /// Offsets with what is before them, ascending; the first is the view's start.
+    /// Offsets and the cost before them, ascending; the first is the view's start.
     marks: Vec<(u64, u64)>,
     /// Whether every byte was counted.
     pub is_exact: bool,
 }
 
 impl Costs {
-    /// Counts; where every byte is, in pieces of some `grain` tokens.
+    /// Computes the costs. An exact count is in pieces of about `grain` tokens.
     pub(crate) fn of(
         artifact: &Artifact,
         grain: u64,
@@ -41,7 +41,7 @@ impl Costs {
         Self::up_to(artifact, grain, counter, EXACT_BYTES)
     }
 
-    /// The same with another size up to which every byte is counted.
+    /// Computes the costs; views of up to `exact_bytes` are counted exactly.
     pub(crate) fn up_to(
         artifact: &Artifact,
         grain: u64,
@@ -56,7 +56,7 @@ impl Costs {
         Ok(Self { marks, is_exact })
     }
 
-    /// Thousandths of a token before the view's byte `offset`.
+    /// Returns the cost before the view's byte `offset`, in thousandths of a token.
     pub(crate) fn before(&self, offset: u64) -> u64 {
         let after = self.marks.partition_point(|mark| mark.0 <= offset);
         let (start, cost) = self.marks[after.saturating_sub(1)];
@@ -67,7 +67,7 @@ impl Costs {
         cost + u64::try_from(share).unwrap_or(u64::MAX)
     }
 
-    /// Thousandths of a token of the whole.
+    /// Returns the cost of the whole view, in thousandths of a token.
     pub(crate) fn total(&self) -> u64 {
         self.marks.last().map_or(0, |mark| mark.1)
     }
@@ -126,8 +126,8 @@ fn sampled(artifact: &Artifact, counter: &dyn TokenCounter) -> io::Result<Vec<(u
     Ok(marks)
 }
 
-/// Tokens of the rows that lie in `start..end`, and their bytes. `lines` stand
-/// before.
+/// Returns the tokens of the rows in `start..end`, and the bytes of these rows. `lines` is the
+/// number of lines before `start`.
 fn sample(
     artifact: &Artifact,
     start: u64,
@@ -150,7 +150,7 @@ fn sample(
     let mut rows = Rows::new(&view, sort, LineRange { first: 1, last })?;
     let (mut shown, mut bytes) = (String::new(), 0);
     loop {
-        // What the sample's end cuts off is no row of the whole.
+        // A row that the sample's end cuts off is not a row of the view.
         let next = match whole || bytes == 0 {
             true => rows.next_row()?,
             false => rows.next_sure()?,
@@ -165,7 +165,7 @@ fn sample(
     Ok((counter.count(&shown), bytes))
 }
 
-/// The bytes of a row in `text`, which begins at the view's byte `from`.
+/// Returns the bytes of a row in `text`, which begins at the view's byte `from`.
 pub(crate) fn within<'t>(text: &'t [u8], row: &Row, from: u64) -> &'t [u8] {
     let at = |offset: u64| usize::try_from(offset.saturating_sub(from)).unwrap_or(usize::MAX);
     let end = at(row.end).min(text.len());

@@ -1,8 +1,7 @@
-//! After which row does a chunk end?
+//! Decides after which row a chunk ends.
 //!
-//! Chunks are of equal size; each is cut near its aim at the place that harms least.
-//! An element of a JSON array is not cut if it fits a chunk, however far off that
-//! moves the cut.
+//! Chunks have equal sizes; each is cut near its aim at the place that harms least. An element of a
+//! JSON array is not cut if it fits a chunk, however far that moves the cut.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,23 +11,23 @@ use super::rows::{Row, Rows, Shape};
 
 /// Percent of its size by which a chunk may miss its aim for a better cut.
 const TOLERANCE: u64 = 10;
-/// Percent of the most that chunks are planned to have, so that cuts may fall short
-/// of their aims and the chunks planned still do.
+/// Percent of the maximum size that is planned for chunks, so that the planned number still
+/// suffices when cuts fall short of their aims.
 const PLANNED: u64 = 95;
 
-/// Thousandths of tokens.
+/// Thousandths of a token.
 type Cost = u64;
 
-/// How large chunks are.
+/// The sizes of chunks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
-    /// What a chunk costs at most.
+    /// Most that a chunk costs.
     pub most: Cost,
     /// Percent of a chunk that the next one repeats, up to 50.
     pub overlap: u64,
 }
 
-/// What the next chunk is to cost.
+/// What the next chunk should cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Aim {
     low: Cost,
@@ -37,20 +36,20 @@ struct Aim {
 }
 
 impl Sizes {
-    /// After how many more chunks `left` is done with if none costs more than `size`:
-    /// it is one chunk, and of each of these what it does not repeat.
+    /// Returns how many more chunks `left` takes after the next one, if none costs more than
+    /// `size`: each adds only what it does not repeat.
     fn more(self, left: Cost, size: Cost) -> u64 {
         let beyond = left.saturating_sub(size).saturating_mul(100);
         beyond.div_ceil(size.max(1) * (100 - self.overlap))
     }
 
-    /// What the next chunk is to cost where `left` is left, with what it repeats of
-    /// the one before, and `more` chunks follow it: at least one.
+    /// Returns what the next chunk should cost, where `left` remains, including what it repeats of
+    /// the previous one, and `more` chunks follow it, at least one.
     fn aim(self, left: Cost, more: u64) -> Aim {
         let own = 100 - self.overlap;
         let parts = 100 + more.saturating_mul(own);
         let aim = u64::try_from(u128::from(left) * 100 / u128::from(parts)).unwrap_or(u64::MAX);
-        // What the chunks after it can hold is not left to others.
+        // The chunk must take what the chunks after it cannot hold.
         let later = self.most.saturating_mul(100 + (more - 1) * own) / 100;
         let least = left.saturating_sub(later) + aim * self.overlap / 100;
         Aim {
@@ -61,24 +60,24 @@ impl Sizes {
     }
 }
 
-/// A row with what is before its end.
+/// A row with the cost up to its end.
 #[derive(Debug)]
 pub(crate) struct Costed {
     pub row: Row,
     pub until: Cost,
 }
 
-/// Cuts rows into chunks, front to back. Holds those of two chunks.
+/// Cuts rows into chunks, front to back. Holds the rows of at most two chunks.
 #[derive(Debug)]
 pub(crate) struct Cutter<'a> {
     rows: Rows<'a>,
     costs: &'a Costs,
     sizes: Sizes,
-    /// Rows that no chunk has.
+    /// Rows that are in no chunk yet.
     waiting: VecDeque<Costed>,
-    /// What is before them.
+    /// The cost before them.
     from: Cost,
-    /// Chunks that were to follow the last one.
+    /// Chunks that were planned to follow the last one.
     more: Option<u64>,
     looks_ahead: bool,
 }
@@ -96,8 +95,8 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// Gives `take` the rows of the next chunk, which repeats what comes after
-    /// `begin`, so many thousandths of a token into the view. False after the last.
+    /// Calls `take` with the rows of the next chunk. `begin` is where the chunk begins, including
+    /// what it repeats of the previous one, as a cost. Returns false after the last chunk.
     pub(crate) fn next_chunk(
         &mut self,
         begin: Cost,
@@ -132,8 +131,8 @@ impl<'a> Cutter<'a> {
         Ok(count > 0)
     }
 
-    /// How many chunks follow the next one: one fewer than before, unless that has
-    /// become too few.
+    /// Returns how many chunks follow the next one: one fewer than before, unless that has become
+    /// too few.
     fn count(&mut self, left: Cost) -> u64 {
         let most = self.sizes.most;
         let least = self.sizes.more(left, most);
@@ -161,7 +160,7 @@ impl<'a> Cutter<'a> {
         }))
     }
 
-    /// Reads rows until one ends behind `until`.
+    /// Reads rows until one ends after `until`.
     fn fill(&mut self, until: Cost) -> io::Result<()> {
         while self.waiting.back().is_none_or(|last| last.until <= until) {
             match self.read()? {
@@ -173,14 +172,14 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// How many rows the chunk gets: at least one, if there is one. `most` is where it
-/// ends at the latest, `size` what a chunk may cost.
+/// Returns how many rows the chunk gets: at least one, if there is one. It ends at `most` at the
+/// latest; `size` is what a chunk may cost.
 fn cut(rows: &[Costed], from: Cost, aim: Aim, most: Cost, size: Cost) -> usize {
     if rows.last().is_none_or(|last| last.until <= aim.high) {
         return rows.len();
     }
     let splits = splits(rows, from, size);
-    // A cut before row `at` is a cut where the one before it ends.
+    // A cut before row `at` is where the row before it ends.
     let place = |at: usize| rows[at - 1].until;
     let distance = |at: usize| place(at).abs_diff(aim.best);
     let fitting = |high: Cost| (1..rows.len()).take_while(move |&at| place(at) <= high);
@@ -196,7 +195,7 @@ fn cut(rows: &[Costed], from: Cost, aim: Aim, most: Cost, size: Cost) -> usize {
         .unwrap_or(1)
 }
 
-/// Before which rows a cut goes through an element of an array that fits a chunk.
+/// For each row, whether a cut before it would split an array element that fits a chunk.
 fn splits(rows: &[Costed], from: Cost, size: Cost) -> Vec<bool> {
     let mut change = vec![0i64; rows.len() + 1];
     let mut open: Vec<(usize, bool)> = Vec::new();

@@ -1,8 +1,8 @@
-//! Which lines of a laid-out JSON document make a row?
+//! Groups the lines of a laid-out JSON document into rows.
 //!
-//! The largest subtree that fits about a thousand characters once it is printed
-//! compact; small neighbours share a row. The lines that open and close what is
-//! larger stand alone. Found with a look-ahead of one row.
+//! A row is the largest subtree that has at most about a thousand characters when printed
+//! compactly; small neighbours share a row. The lines that open and close a larger container are
+//! rows of their own. This needs a look-ahead of one row.
 
 use std::collections::VecDeque;
 
@@ -10,26 +10,25 @@ use spillgate_artifact::LineRange;
 
 use super::rows::{Line, Opened, Row, Shape, WITHIN_LINE};
 
-/// Bytes of a row, printed compact.
+/// Most bytes of a row, printed compactly.
 const MOST: u64 = 1000;
-/// Bytes of a row that neighbours share: with a number for each, records of 100 bytes
-/// cost 34 % more than minified, elements of `[1,2,3,…]` more than themselves. Here
+/// Most bytes of a row that neighbours share. With one number each, records of 100 bytes would cost
+/// 34 % more than minified, and elements of `[1,2,3,…]` more than twice as much. With shared rows
 /// they cost 3 to 8 % more.
 const SHARED: u64 = 400;
-/// A longer key is not told.
+/// A longer key, in bytes, is left out of paths.
 const LONGEST_KEY: usize = 200;
 
-/// Puts together the lines of a JSON document.
+/// Groups the lines of a JSON document.
 #[derive(Debug)]
 pub(crate) struct JsonRows {
     prelude: u64,
-    /// Lines that are no row yet, and the number of the first of them, counted
-    /// from 0 in the order in which they came.
+    /// Lines that are in no row yet. `begun` is the index of the first of them among all lines.
     pending: VecDeque<Item>,
     begun: u64,
-    /// Which of them open what is open still.
+    /// Indices of those that open a container that is still open.
     open: VecDeque<u64>,
-    /// Levels around the next line.
+    /// Nesting depth at the next line.
     depth: u16,
     /// Compact bytes of all lines so far.
     bytes: u64,
@@ -44,26 +43,26 @@ struct Item {
     before: u64,
     depth: u16,
     continues: bool,
-    /// Another element may follow in the same row.
+    /// Whether another element may follow in the same row.
     goes_on: bool,
     part: Part,
 }
 
 #[derive(Debug)]
 enum Part {
-    /// A value, or a piece of one; whether it begins there.
+    /// A value or a piece of one, and whether it begins there.
     Leaf(bool),
     Opens {
         opened: Opened,
-        /// The line that closes it.
+        /// The index of the line that closes it.
         closed: Option<u64>,
     },
     Closes,
 }
 
-/// What stands first among the pending lines.
+/// The value at the front of the pending lines.
 struct Unit {
-    /// How many lines.
+    /// Number of its lines.
     lines: usize,
     children: u64,
 }
@@ -86,14 +85,14 @@ impl JsonRows {
         let ended = line.text.ends_with(b"\n");
         let part = match (compact.first(), compact.last()) {
             _ if is_note => Part::Leaf(false),
-            // `}, {`, in a layout that is not ours: as deep as before.
+            // `}, {` in a foreign layout: the depth stays the same.
             (Some(b'}' | b']'), Some(b'{' | b'[')) => Part::Leaf(false),
             (_, Some(b'{' | b'[')) if ended => self.opening(line, compact),
             (Some(b'}' | b']'), _) if !line.continues => self.closing(),
             _ => Part::Leaf(!line.continues),
         };
-        // The line that closes a container stands inside of it, and so is a bad
-        // place for a cut; that which opens one stands outside.
+        // The line that closes a container counts as inside it, and so is a bad place for a cut;
+        // the line that opens one counts as outside.
         let depth = match &part {
             Part::Opens { .. } => self.depth.saturating_sub(1),
             Part::Closes => self.depth.saturating_add(1),
@@ -119,7 +118,7 @@ impl JsonRows {
         }
     }
 
-    /// Gives the rows of what is pending: no line follows.
+    /// Emits the remaining rows, when no line follows.
     pub(crate) fn finish(&mut self, ready: &mut VecDeque<Row>) {
         while !self.pending.is_empty() {
             self.give(ready);
@@ -159,8 +158,8 @@ impl JsonRows {
         Part::Closes
     }
 
-    /// Gives the first row. More than [`MOST`] bytes are pending, or no more come:
-    /// what has not closed yet is larger than a row.
+    /// Emits the first row. Either more than [`MOST`] bytes are pending, or no more lines follow;
+    /// so a container that has not closed yet is larger than a row.
     fn give(&mut self, ready: &mut VecDeque<Row>) {
         let Some(first) = self.pending.front() else {
             return;
@@ -186,7 +185,8 @@ impl JsonRows {
             },
             Part::Closes => Shape::Closes,
             Part::Opens { opened, .. } => {
-                // Nothing is open behind it if it has closed: that made it too large.
+                // If it has closed, the newest line closed it and made it too large. Nothing is
+                // open then, so this removes nothing.
                 self.open.pop_front();
                 Shape::Opens(Box::new(opened.clone()))
             }
@@ -195,8 +195,7 @@ impl JsonRows {
         ready.push_back(row);
     }
 
-    /// The value that begins at a pending line; `None` for one whose end is not
-    /// there.
+    /// Returns the value that begins at a pending line; `None` if its end is not pending.
     fn unit(&self, at: usize) -> Option<Unit> {
         match &self.pending.get(at)?.part {
             Part::Leaf(begins) => Some(Unit {
@@ -239,8 +238,8 @@ impl JsonRows {
     }
 }
 
-/// A line of laid-out JSON as it is printed in a row: without the white space
-/// around. What continues a string keeps what it begins with.
+/// Returns a line of laid-out JSON as it is printed in a row: without the white space around it. A
+/// line that continues a string keeps its leading white space.
 pub(crate) fn compact(line: &[u8], continues: bool) -> &[u8] {
     let line = match line.last() {
         Some(b'\n') => line.trim_ascii_end(),

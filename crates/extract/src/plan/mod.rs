@@ -1,4 +1,4 @@
-//! Into which parts is an output cut that a model reads one by one?
+//! Plans the chunks in which a model reads an output.
 //!
 //! ```text
 //! view lines → rows    what stays together (text · json)
@@ -7,10 +7,10 @@
 //!            → path    where in the document is that?
 //! ```
 //!
-//! The view goes by once, or twice where it is small enough to be counted whole;
-//! the rows of two chunks are held. Where everything is counted no chunk goes over,
-//! unless one row alone does. Where samples are, some one in a hundred does: the
-//! caller counts what [`Plan::render`] gives and calls [`Plan::split`].
+//! The view is read once, or twice if it is small enough to be counted whole; memory holds the rows
+//! of two chunks. If everything is counted, no chunk exceeds its size unless it is a single row. If
+//! the view is sampled, about one chunk in a hundred does: the caller counts what [`Plan::render`]
+//! returns and calls [`Plan::split`].
 
 mod cost;
 mod cut;
@@ -38,42 +38,41 @@ use path::{Common, Place};
 use rows::{Row, Rows, Sort};
 use show::show;
 
-/// Percent of a chunk's tokens that are left free where every row is counted: rows
-/// are counted some at a time.
+/// Percent of a chunk's tokens that are left free if every row is counted, because several rows are
+/// counted together.
 const SLACK: u64 = 4;
-/// The same where a view is sampled.
+/// Percent that is left free if a view is sampled.
 const GUESS: u64 = 10;
-/// Pieces of a chunk that are counted at a time.
+/// Pieces of a chunk that are counted separately.
 const PIECES: u64 = 64;
-/// Tokens counted at a time where only the whole is asked for.
+/// Tokens of a piece if only the total is needed.
 const GRAIN: u64 = 1000;
-/// A table's header is repeated if it costs at most this part of a chunk.
+/// A table's header is repeated if it costs at most one in this many parts of a chunk.
 const HEADER_SHARE: u64 = 4;
-/// Percent that chunks may overlap at most.
+/// Most percent that chunks may overlap.
 const MOST_OVERLAP: u64 = 50;
 
-/// What is wanted.
+/// What the caller wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Want {
-    /// Tokens that a chunk may cost, shown.
+    /// Tokens that a chunk may cost when shown.
     pub chunk_tokens: u64,
     /// Percent of a chunk that the next one repeats, up to 50.
     pub overlap_percent: u64,
-    /// Chunks that are read at most. All are planned; [`Plan::is_too_many`] tells.
+    /// Most chunks to read. All are planned; [`Plan::is_too_many`] tells if there are more.
     pub most_chunks: u64,
 }
 
 /// A part of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Chunk {
-    /// Its view lines, with those that the chunk before has, too.
+    /// Its view lines, including those that it shares with the previous chunk.
     pub lines: LineRange,
-    /// The first line that no chunk before has.
+    /// The first line that no earlier chunk has.
     pub own_first: u64,
-    /// Its bytes in the view: first, and the one after the last.
+    /// Its bytes in the view: the first, and the one after the last.
     pub bytes: (u64, u64),
-    /// The jq path of what all its values have in common, such as `.items[120:160]`;
-    /// in JSON only.
+    /// The jq path that all its values share, such as `.items[120:160]`; in JSON only.
     pub path: Option<String>,
     /// The jq path at which it begins, such as `.items[120]`; in JSON only.
     pub begins: Option<String>,
@@ -81,27 +80,27 @@ pub(crate) struct Chunk {
     place: Place,
 }
 
-/// An output, cut.
+/// The chunks of an output.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    /// In the order of the document. Every line is one chunk's own.
+    /// In the order of the document. Every line is the own line of exactly one chunk.
     pub chunks: Vec<Chunk>,
     /// Percent of a chunk that the next one repeats: 0 for JSON and tables.
     pub overlap_percent: u64,
-    /// Tokens of the whole, each line once.
+    /// Tokens of the whole, each line counted once.
     pub estimated_tokens: u64,
     most_chunks: u64,
     sort: Sort,
-    /// The first row of a table, which every later chunk begins with.
+    /// The first row of a table, which is repeated at the start of every later chunk.
     header: Option<Row>,
 }
 
-/// Tokens of the whole as it would be shown; extrapolated where it is large.
+/// Estimates the tokens of the whole as it would be shown; extrapolated if it is large.
 pub(crate) fn estimate(artifact: &Artifact, counter: &dyn TokenCounter) -> io::Result<u64> {
     Ok(Costs::of(artifact, GRAIN, counter)?.total().div_ceil(FINE))
 }
 
-/// Cuts an output into chunks. An empty one has none.
+/// Cuts an output into chunks. An empty output has none.
 pub(crate) fn plan(
     artifact: &Artifact,
     want: &Want,
@@ -111,7 +110,7 @@ pub(crate) fn plan(
     plan_with(artifact, want, &costs)
 }
 
-/// How many chunks of so many tokens an output has: for the bench.
+/// Returns how many chunks of this many tokens an output has: for the benchmark.
 #[doc(hidden)]
 pub fn plan_chunks(
     artifact: &Artifact,
@@ -172,12 +171,12 @@ fn header(artifact: &Artifact, sort: Sort) -> io::Result<Option<Row>> {
 }
 
 impl Plan {
-    /// Whether there are more chunks than are to be read.
+    /// Whether there are more chunks than may be read.
     pub(crate) fn is_too_many(&self) -> bool {
         self.chunks.len() as u64 > self.most_chunks
     }
 
-    /// What a model is shown of a chunk: numbered rows.
+    /// Renders a chunk for a model: numbered rows.
     pub(crate) fn render(&self, artifact: &Artifact, chunk: &Chunk) -> io::Result<String> {
         let mut shown = String::new();
         if let Some(header) = &self.header
@@ -218,14 +217,14 @@ impl Plan {
 struct Start {
     line: u64,
     byte: u64,
-    /// Thousandths of tokens before it.
+    /// The cost before it, in thousandths of a token.
     cost: u64,
-    /// Where what is its own begins, and what is before.
+    /// The cost before its own part.
     own_cost: u64,
     place: Place,
 }
 
-/// A chunk in the making.
+/// A chunk under construction.
 struct Making {
     start: Start,
     sort: Sort,
@@ -233,8 +232,8 @@ struct Making {
     own: Option<(u64, u64)>,
     last: (u64, u64),
     until: u64,
-    /// Those of its own rows that the next one repeats, if it ends here: line, first
-    /// byte, and what is before.
+    /// Its own rows that the next chunk would repeat if this one ended here: line, first byte, and
+    /// cost before it.
     rows: VecDeque<(u64, u64, u64)>,
     common: Common,
 }

@@ -1,4 +1,4 @@
-//! Which chunk is read first?
+//! Orders chunks by how well they answer a question.
 
 use std::io;
 
@@ -9,13 +9,13 @@ use spillgate_text::TokenCounter;
 
 use super::Plan;
 
-/// Tokens of passages that are looked at: more than are ever shown, so that a few
-/// chunks are told from the many.
+/// Tokens of passages that are examined: more than are ever shown, so that a few chunks stand out
+/// from the many.
 const PASSAGES: u64 = 8000;
 
 impl Plan {
-    /// The chunks by the best passage for `question` that they have, the others
-    /// after them in the order of the document.
+    /// Returns the indices of the chunks, ordered by the best passage for `question` in each.
+    /// Chunks without a passage follow in the order of the document.
     pub(crate) fn order(
         &self,
         artifact: &Artifact,
@@ -33,7 +33,7 @@ impl Plan {
         let mut order = Vec::with_capacity(self.chunks.len());
         let mut is_placed = vec![false; self.chunks.len()];
         for passage in &passages {
-            // Passages may lie across a cut: each of their chunks has a part.
+            // A passage may cross a cut; then each of its chunks has a part.
             let from = self
                 .chunks
                 .partition_point(|chunk| chunk.lines.last < passage.lines.first);

@@ -1,20 +1,20 @@
-//! Where in a JSON document is a chunk?
+//! Tracks where in a JSON document a chunk is.
 //!
-//! Followed row by row. Only containers that are larger than a row are ever open,
-//! so that the way is short; below [`DEEPEST`] it is not told.
+//! It follows the document row by row. Only containers larger than a row are ever open, so the path
+//! is short; levels below [`DEEPEST`] are left out.
 
 use spillgate_text::{push_elements, push_key};
 
 use super::rows::{Opened, Row, Shape};
 
-/// Levels of a path that are told.
+/// Most levels of a path.
 const DEEPEST: usize = 40;
 
 /// The open containers at a place in a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     steps: Vec<Step>,
-    /// Levels that are open and not told.
+    /// Open levels beyond the limit.
     deeper: u64,
 }
 
@@ -24,14 +24,14 @@ struct Step {
     key: Option<String>,
     is_element: bool,
     is_array: bool,
-    /// Its place in the container around.
+    /// Its index in the container around it.
     index: u64,
     /// Its children so far.
     children: u64,
 }
 
 impl Place {
-    /// The place behind a row.
+    /// Advances past a row.
     fn pass(&mut self, row: &Row) {
         match &row.shape {
             Shape::Whole { children } => self.count(*children),
@@ -69,10 +69,10 @@ impl Place {
         }
     }
 
-    /// The path of the container at `depth`; shorter where a key is not known.
+    /// Returns the path of the container at `depth`; shorter if a key is unknown.
     fn path(&self, depth: usize) -> Told {
         let mut told = Told::default();
-        // The first container is the document.
+        // The first container is the document itself.
         for step in self.steps.iter().take(depth).skip(1) {
             if !told.step(step) {
                 break;
@@ -81,7 +81,7 @@ impl Place {
         told
     }
 
-    /// The path at which the next row begins.
+    /// Returns the path at which the next row begins.
     pub(crate) fn begins(&self) -> String {
         let mut told = self.path(self.steps.len());
         if let Some(parent) = self
@@ -95,11 +95,11 @@ impl Place {
     }
 }
 
-/// A path in the making.
+/// A path under construction.
 #[derive(Debug, Clone, Default)]
 struct Told {
     path: String,
-    /// The rest is not known.
+    /// Whether the rest is unknown.
     is_cut: bool,
 }
 
@@ -113,7 +113,7 @@ impl Told {
         !self.is_cut
     }
 
-    /// The elements `from..to`.
+    /// Appends the elements `from..to`.
     fn range(&mut self, from: u64, to: u64) {
         if !self.is_cut {
             push_elements(&mut self.path, from, to);
@@ -135,14 +135,14 @@ pub(crate) struct Common {
     shared: Option<Shared>,
 }
 
-/// A container in which all values so far lie.
+/// The innermost container that holds all values so far.
 #[derive(Debug)]
 struct Shared {
     depth: usize,
-    /// Which of its children they are.
+    /// The range of its children that hold these values.
     from: u64,
     to: u64,
-    /// Its path, once it is closed, and where the way then stands.
+    /// Its path, once it is closed, and whether it is an array.
     closed: Option<(Told, bool)>,
     low: Option<(usize, u64)>,
 }
@@ -163,13 +163,13 @@ impl Common {
         }
         self.place.pass(row);
         if let Shape::Whole { children } = row.shape {
-            // What has no child of its own goes on with the last one.
+            // A row without a child of its own continues the last one.
             let to = self.place.steps.last().map_or(0, |parent| parent.children);
             self.value(depth, to.saturating_sub(children.max(1)), to);
         }
     }
 
-    /// A value stands in the container at `depth`.
+    /// Adds a value in the container at `depth`.
     fn value(&mut self, depth: usize, from: u64, to: u64) {
         let Some(shared) = &mut self.shared else {
             self.shared = Some(Shared {
@@ -212,7 +212,7 @@ impl Common {
         shared.low = Some((depth - 1, step.index));
     }
 
-    /// The path of all of it, and the place where it ends.
+    /// Returns the path that all rows share, and the place where they end.
     pub(crate) fn finish(self) -> (String, Place) {
         let Some(shared) = self.shared else {
             let depth = self.place.steps.len();

@@ -1,8 +1,8 @@
-//! Which lines stay together whatever is cut?
+//! Groups lines that must stay together.
 //!
-//! A *row* is what a chunk has whole or not at all: a line of text; a row of a table
-//! with the line breaks in its quoted cells; a record of NDJSON; in JSON a subtree
-//! that is small enough to be printed on one line ([`super::json`]).
+//! A *row* is in a chunk as a whole or not at all: a line of text; a row of a table with the line
+//! breaks in its quoted cells; a record of NDJSON; in JSON a subtree that is small enough to be
+//! printed on one line ([`super::json`]).
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,12 +15,12 @@ use spillgate_text::{Lines, View};
 use super::json::JsonRows;
 use super::text::Ranker;
 
-/// The rank of a place inside a line: nothing is cut there if it can be helped.
+/// The rank of a place inside a line: the last resort for a cut.
 pub(crate) const WITHIN_LINE: u16 = u16::MAX;
 /// The rank of a row of a table and of a record.
 const RECORD: u16 = 0;
-/// Bytes of the longest row of a table. A longer one is none: its quotes were read
-/// wrong, and it is cut like text.
+/// Most bytes of a row of a table. A longer one means that quotes were misread, and it is cut like
+/// text.
 const LONGEST_ROW: u64 = 16 << 10;
 
 /// Lines that stay together.
@@ -32,57 +32,57 @@ pub(crate) struct Row {
     pub start: u64,
     /// The byte after its last one.
     pub end: u64,
-    /// How bad it is to cut before it: 0 is best.
+    /// How bad a cut before it is: 0 is best.
     pub rank: u16,
-    /// It begins inside a line that was broken for its length.
+    /// Whether it begins inside a line that was broken for its length.
     pub continues: bool,
-    /// What it is in a JSON document.
+    /// Its role in a JSON document.
     pub shape: Shape,
 }
 
-/// What a row is in a JSON document.
+/// The role of a row in a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// So many members or elements of what is open.
+    /// Members or elements of the innermost open container.
     Whole {
-        /// 0 where an element only goes on, and outside of JSON.
+        /// Their number; 0 if an element only continues, and outside of JSON.
         children: u64,
     },
-    /// The first line of a container that is no single row.
+    /// The first line of a container that is larger than a row.
     Opens(Box<Opened>),
-    /// The last line of such a one.
+    /// The last line of such a container.
     Closes,
 }
 
 /// A container that opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Opened {
-    /// Its key as written, quotes included; `None` where it is too long.
+    /// Its key as written, quotes included; `None` if it is too long.
     pub key: Option<String>,
-    /// Whether it has no key: an element, or the document.
+    /// Whether it has no key: it is an element, or the document.
     pub is_element: bool,
     /// Whether its own children are elements.
     pub is_array: bool,
 }
 
-/// How lines are put together.
+/// How lines are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sort {
     /// Line by line.
     Text(ContentKind),
-    /// A table; whether a cell in quotes may hold line breaks.
+    /// A table; cells in quotes may contain line breaks.
     Table {
-        /// Only in CSV.
+        /// Whether cells may be quoted: only in CSV.
         quotes: bool,
     },
     /// One JSON document a line.
     Records,
-    /// One JSON document after so many bytes of notes.
+    /// One JSON document after a prelude of notes.
     Json {
-        /// Bytes of lines that are no JSON.
+        /// Bytes of the lines that are not JSON.
         prelude: u64,
-        /// Whether a member or element stands on every line, so that paths can be
-        /// told: the layout is ours.
+        /// Whether the layout is ours, with a member or element on every line, so that paths
+        /// are known.
         is_laid_out: bool,
     },
 }
@@ -95,7 +95,7 @@ impl Sort {
                 prelude: facts.view.prelude,
                 is_laid_out: true,
             },
-            // It came on short lines, in whatever layout.
+            // It arrived with short lines, in any layout.
             (_, ContentKind::Json) => Self::Json {
                 prelude: 0,
                 is_laid_out: false,
@@ -111,7 +111,7 @@ impl Sort {
         matches!(self, Self::Json { .. })
     }
 
-    /// Whether a chunk repeats the end of the one before.
+    /// Whether a chunk repeats the end of the previous one.
     pub(crate) fn overlaps(self) -> bool {
         matches!(self, Self::Text(_))
     }
@@ -123,7 +123,7 @@ pub(crate) struct Line<'a> {
     pub number: u64,
     pub start: u64,
     pub text: &'a [u8],
-    /// It begins inside a line that was broken for its length.
+    /// Whether it begins inside a line that was broken for its length.
     pub continues: bool,
 }
 
@@ -143,12 +143,12 @@ impl Line<'_> {
     }
 }
 
-/// The rows of some lines of a view, front to back, in memory that does not grow.
+/// Reads the rows of some lines of a view, front to back, in bounded memory.
 #[derive(Debug)]
 pub(crate) struct Rows<'a> {
     lines: Lines<'a>,
     layout: Layout,
-    /// The last line that is read.
+    /// The last line to read.
     last: u64,
     /// Whether the next line begins after a newline.
     is_fresh: bool,
@@ -165,8 +165,8 @@ enum Former {
 }
 
 impl<'a> Rows<'a> {
-    /// The rows of `lines`. Where these begin with a row of the whole view, so do
-    /// all that follow.
+    /// Reads the rows of `lines`. If these begin with a row of the whole view, all following rows
+    /// are rows of the view, too.
     pub(crate) fn new(view: &'a View, sort: Sort, lines: LineRange) -> io::Result<Self> {
         let former = match sort {
             Sort::Text(kind) => Former::Text(Ranker::new(kind)),
@@ -192,13 +192,13 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// All rows of a view.
+    /// Reads all rows of a view.
     pub(crate) fn all(view: &'a View, sort: Sort) -> io::Result<Self> {
         let (first, last) = (1, view.lines());
         Self::new(view, sort, LineRange { first, last })
     }
 
-    /// The next row; `None` after the last.
+    /// Returns the next row; `None` after the last.
     pub(crate) fn next_row(&mut self) -> io::Result<Option<Row>> {
         while self.ready.is_empty() && !self.is_done {
             self.feed()?;
@@ -206,7 +206,7 @@ impl<'a> Rows<'a> {
         Ok(self.ready.pop_front())
     }
 
-    /// The same, but not the rows of which more lines might come.
+    /// Returns the next row, but none that more lines might still extend.
     pub(crate) fn next_sure(&mut self) -> io::Result<Option<Row>> {
         while self.ready.is_empty() && !self.is_done {
             self.feed()?;
@@ -228,7 +228,7 @@ impl<'a> Rows<'a> {
             }
             return Ok(());
         };
-        // Between tags nothing was broken that belongs together.
+        // A break before a tag separates nothing that belongs together.
         let is_tag = self.layout == Layout::Markup && text.starts_with(b"<");
         let line = Line {
             number: span.number,
@@ -246,12 +246,12 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Puts together the lines of a record.
+/// Joins the lines of a record.
 #[derive(Debug)]
 struct Joiner {
     quotes: bool,
     is_quoted: bool,
-    /// The record that has not ended.
+    /// The record that has not ended yet.
     open: Option<Row>,
 }
 
@@ -264,7 +264,7 @@ impl Joiner {
         }
     }
 
-    /// Takes a line; gives the record that ends with it.
+    /// Takes a line; returns the record that ends with it.
     fn feed(&mut self, line: Line<'_>) -> Option<Row> {
         if self.quotes {
             self.is_quoted ^= memchr_iter(b'"', line.text).count() % 2 == 1;

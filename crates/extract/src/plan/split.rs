@@ -1,4 +1,4 @@
-//! How is a chunk that proves too large cut in two?
+//! Splits a chunk that turned out too large.
 
 use std::io;
 
@@ -9,12 +9,12 @@ use super::path::{Common, Place};
 use super::rows::{Row, Rows, Sort};
 use super::{Chunk, Plan};
 
-/// Percent of a chunk's bytes around its middle in which the best cut is looked for.
+/// Percent of a chunk's bytes, around its middle, in which the best cut is searched.
 const AROUND: u64 = 20;
 
 impl Plan {
-    /// A chunk as two, at a good place near its middle, without overlap. `None` for
-    /// one line. A row of several lines is cut between these only if it is alone.
+    /// Splits a chunk in two, at a good place near its middle, without overlap. Returns `None` for
+    /// a single line. A row of several lines is split only if it is alone.
     pub(crate) fn split(
         &self,
         artifact: &Artifact,
@@ -69,7 +69,7 @@ impl Plan {
         ])
     }
 
-    /// The path of the lines, and the place where they end.
+    /// Returns the path that the lines share, and the place where they end.
     fn path_of(
         &self,
         artifact: &Artifact,
@@ -90,8 +90,8 @@ impl Plan {
     }
 }
 
-/// The first line and byte of the second half. One with lines of its own before
-/// it is better than one without.
+/// Returns the first line and byte of the second half. A cut after lines of the chunk's own is
+/// better than one without any before it.
 fn best_cut(artifact: &Artifact, chunk: &Chunk, sort: Sort) -> io::Result<Option<(u64, u64)>> {
     let (start, end) = chunk.bytes;
     let (middle, near) = (start.midpoint(end), (end - start) * AROUND / 100 / 2);

@@ -1,21 +1,21 @@
-//! Where is a text cut with the least harm?
+//! Ranks the lines of a text as places for a cut.
 
 use spillgate_artifact::ContentKind;
 
 use super::rows::{Line, WITHIN_LINE};
 
-/// A heading, the first line of a file's diff.
+/// A heading, or the first line of a file's diff.
 const SECTION: u16 = 0;
 /// After an empty line; a hunk of a diff.
 const PARAGRAPH: u16 = 1;
-/// A line with a time of its own, an unindented line of code.
+/// A line with its own timestamp; an unindented line of code.
 const RECORD: u16 = 2;
 /// Any line that is not indented.
 const LINE: u16 = 3;
-/// A line that belongs to those above: indented, or closing something.
+/// A line that belongs to those above: indented, or a closing line.
 const PART: u16 = 4;
 
-/// Ranks lines, front to back: how bad is it to cut before each?
+/// Ranks lines, front to back, by how bad a cut before each is.
 #[derive(Debug)]
 pub(crate) struct Ranker {
     kind: ContentKind,
@@ -73,7 +73,7 @@ fn rank_diff(text: &[u8]) -> u16 {
     }
 }
 
-/// Whether a line ends something, or goes on with a stack trace.
+/// Whether a line closes something, or continues a stack trace.
 fn closes(text: &[u8]) -> bool {
     matches!(text[0], b'}' | b')' | b']')
         || text.starts_with(b"</")
@@ -81,8 +81,8 @@ fn closes(text: &[u8]) -> bool {
         || text.starts_with(b"...")
 }
 
-/// Whether a line begins as records of logs do: with figures that a `-`, `:`, `/`
-/// or `.` parts, or with a bracket before them.
+/// Whether a line begins like a log record: with digits that a `-`, `:`, `/` or `.` follows,
+/// possibly after a bracket.
 fn has_time(text: &[u8]) -> bool {
     let text = text.strip_prefix(b"[").unwrap_or(text);
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();

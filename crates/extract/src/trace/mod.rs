@@ -1,7 +1,7 @@
-//! What was done, in which order, and what did it cost?
+//! Traces of operations: what was done, in which order, at which cost.
 //!
-//! [`Op`] is what is known of an operation and those within it; [`Scope`] is where
-//! operations are written down while they are done.
+//! [`Op`] holds the facts of an operation and those within it; [`Scope`] records operations while
+//! they run.
 
 mod op;
 mod scope;

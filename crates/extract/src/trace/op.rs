@@ -1,7 +1,7 @@
-//! What is known of an operation?
+//! The facts of an operation.
 //!
-//! Requests are kept as counts and bytes, replies as a preview (seed 001, decision
-//! 24): a trace does not grow with what was read.
+//! Requests are kept as counts and bytes, replies as a preview: a trace does not grow with what was
+//! read.
 
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::{Handle, Reason};
@@ -9,92 +9,92 @@ use spillgate_llm::Usage;
 
 use crate::Strategy;
 
-/// Bytes of a reply that a trace keeps (seed 001, decision 24).
+/// Bytes of a reply that a trace keeps (docs/spec/behaviour.md, "Traces").
 pub const PREVIEW_BYTES: usize = 4096;
 
 /// An operation and those within it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Op {
-    /// What sort.
+    /// The kind of operation.
     pub kind: OpKind,
-    /// Which: `map 3/12`, `Read`, `full-chunked`.
+    /// Its name: `map 3/12`, `Read`, `full-chunked`.
     pub name: String,
-    /// Milliseconds from the start of the whole to its own.
+    /// Milliseconds from the start of the whole to its own start.
     pub at_ms: u64,
     /// Milliseconds that it took, or has taken so far.
     pub took_ms: u64,
-    /// Whether it is still under way, or was given up before its end.
+    /// Whether it is still running, or was abandoned before its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
     /// Messages of the request to a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
-    /// Bytes of a request or of a tool's arguments.
+    /// Bytes of a request, or of a tool's arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_bytes: Option<u64>,
-    /// Bytes of what came back.
+    /// Bytes of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_bytes: Option<u64>,
-    /// The first [`PREVIEW_BYTES`] of it.
+    /// The first [`PREVIEW_BYTES`] of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_preview: Option<String>,
-    /// Who answered.
+    /// The model that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// What it used.
+    /// Tokens and cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Who has the tool that was called.
+    /// The server of the tool that was called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// Whether the tool was not called, for what it gave before was kept.
+    /// Whether the result came from the cache, without a call of the tool.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
-    /// What became of what the tool gave.
+    /// What happened to the tool's result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<Decided>,
-    /// Tokens of it, or of what stands in its place, in the conversation.
+    /// Tokens of the result, or of what replaces it, in the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_shown: Option<u64>,
-    /// Whether that was left out of the conversation later, to make room.
+    /// Whether it was removed from the conversation later, to make room.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub left_out: bool,
-    /// How the answer of an extraction was made; none before it is there, and of what is
-    /// no extraction.
+    /// How the answer of an extraction was made; `None` until there is one, and for other
+    /// operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,
-    /// What went wrong.
+    /// The error, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What it consists of, in the order of their starts.
+    /// The operations within it, in the order of their starts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<Op>,
 }
 
-/// A sort of operation.
+/// The kind of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OpKind {
     /// An agent's session.
     Agent,
-    /// A turn of it: one request to its model, and the calls of the reply.
+    /// A turn of an agent: one request to its model, and the calls of the reply.
     Turn,
-    /// An extraction, or a strategy of it.
+    /// An extraction, or one of its strategies.
     Session,
     /// A request to a model.
     Llm,
-    /// A call of a tool by a model.
+    /// A model's call of a tool.
     Tool,
     /// Work without a model.
     Internal,
 }
 
-/// What became of a tool's result in an agent's conversation (seeds 000/001,
-/// decisions 11 and 18).
+/// What happened to a tool's result in an agent's conversation (docs/spec/behaviour.md, "Results in
+/// an agent").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "as")]
 pub enum Decided {
-    /// It is shown as it is.
+    /// It is shown unchanged.
     Shown,
     /// It is stored, and a handle is shown.
     Stored {
@@ -103,7 +103,7 @@ pub enum Decided {
         /// Why it is not shown.
         reason: Reason,
     },
-    /// It was to be stored, and the store failed: its ends are shown.
+    /// It should have been stored, but the store failed: its ends are shown.
     NotStored {
         /// Why it is not shown.
         reason: Reason,
@@ -114,35 +114,34 @@ pub enum Decided {
     Dropped,
     /// The tool failed; its error is shown.
     Failed,
-    /// The call was not made any more.
+    /// The call was not made: the conversation was already over its budget.
     NotMade,
-    /// The call was not made: there is no such tool, it may not be called in that place,
-    /// or there were too many.
+    /// The call was rejected: there is no such tool, it may not be called there, or there were too
+    /// many calls.
     Refused,
 }
 
 /// How the answer of an extraction was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
-    /// By which strategy.
+    /// The strategy.
     pub strategy: Strategy,
-    /// Why it is not the strategy that was to be run, on one line; strangers' words may
-    /// be in it.
+    /// Why this is not the intended strategy, on one line; it may contain untrusted words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fell_back: Option<String>,
 }
 
-/// What requests to models came to.
+/// Totals of requests to models.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sum {
-    /// Requests that came to an end.
+    /// Requests that have finished.
     pub calls: u64,
     /// What they used.
     pub usage: Usage,
 }
 
 impl Op {
-    /// An operation without figures yet.
+    /// Creates an operation without any figures.
     #[must_use]
     pub fn new(kind: OpKind, name: impl Into<String>) -> Self {
         Self {
@@ -168,20 +167,20 @@ impl Op {
         }
     }
 
-    /// The same with what came back.
+    /// Returns the operation with this response.
     #[must_use]
     pub fn with_response(mut self, text: &str) -> Self {
         self.answered(text);
         self
     }
 
-    /// Notes what came back.
+    /// Records a response.
     pub fn answered(&mut self, text: &str) {
         self.response_bytes = Some(text.len() as u64);
         self.response_preview = Some(text[..text.floor_char_boundary(PREVIEW_BYTES)].to_owned());
     }
 
-    /// The requests to models in it, at any depth.
+    /// Sums up the requests to models in it, at any depth.
     #[must_use]
     pub fn sum(&self) -> Sum {
         let mut sum = Sum::default();

@@ -1,8 +1,8 @@
-//! Where is written down what is done, while it is done?
+//! Records operations while they run.
 //!
-//! All operations of a run are in one tree. An operation enters it when it begins,
-//! so that a look at any time ([`Scope::snapshot`]) has those under way, and one
-//! whose future is dropped stays in it as unfinished.
+//! All operations of a run are in one tree. An operation enters it when it begins, so a snapshot at
+//! any time ([`Scope::snapshot`]) has those that are running, and one whose future is dropped stays
+//! in it as unfinished.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,19 +15,19 @@ use tokio::time::Instant;
 
 use super::op::{Op, OpKind};
 
-/// An operation under way, for what is done within it. Cheap to clone.
+/// A running operation, as the parent of operations within it. Cheap to clone.
 #[derive(Clone)]
 pub struct Scope {
     tree: Arc<Mutex<Vec<Node>>>,
     at: usize,
 }
 
-/// An operation under way. Dropped before its end, it stays unfinished.
+/// A running operation. If it is dropped before its end, the operation stays unfinished.
 #[derive(Debug)]
 pub struct Span(Scope);
 
 struct Node {
-    /// Without its times and its children.
+    /// Its facts, without times and children.
     op: Op,
     began: Instant,
     ended: Option<Instant>,
@@ -36,7 +36,7 @@ struct Node {
 }
 
 impl fmt::Debug for Scope {
-    /// Without what is written there: it may be long, and quote anything.
+    /// Leaves out the recorded facts: they may be long, and quote any text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scope")
             .field("at", &self.at)
@@ -83,20 +83,19 @@ impl Scope {
         span
     }
 
-    /// Notes something of this operation. `note` must not begin another.
+    /// Records facts of this operation. `note` must not begin another operation.
     pub fn note(&self, note: impl FnOnce(&mut Op)) {
         note(&mut self.nodes()[self.at].op);
     }
 
-    /// This operation and those within it, as they are now. Times count from its own
-    /// start.
+    /// Returns this operation and those within it as they are now. Times count from its own start.
     #[must_use]
     pub fn snapshot(&self) -> Op {
         let nodes = self.nodes();
         taken(&nodes, self.at, nodes[self.at].began, Instant::now())
     }
 
-    /// How many operations of that sort this is within, itself among them.
+    /// Returns how many operations of this kind enclose it, itself included.
     #[must_use]
     pub fn depth(&self, kind: OpKind) -> usize {
         let nodes = self.nodes();
@@ -104,7 +103,7 @@ impl Scope {
         up.filter(|&at| nodes[at].op.kind == kind).count()
     }
 
-    /// Ends the operation, unless it has ended: as finished or not.
+    /// Ends the operation, finished or not, unless it has ended.
     fn close(&self, is_finished: bool) {
         let mut nodes = self.nodes();
         let node = &mut nodes[self.at];
@@ -114,7 +113,7 @@ impl Scope {
         }
     }
 
-    /// Each change is one call, so a panic elsewhere leaves the tree whole.
+    /// Each change is a single call, so a panic elsewhere leaves the tree consistent.
     fn nodes(&self) -> MutexGuard<'_, Vec<Node>> {
         self.tree.lock()
     }
@@ -128,24 +127,24 @@ impl Span {
         Self(Scope { tree, at: 0 })
     }
 
-    /// For what is done within it, and for what is noted of it later.
+    /// Returns the scope for operations within it, and for facts that are recorded later.
     #[must_use]
     pub fn scope(&self) -> &Scope {
         &self.0
     }
 
-    /// It is done.
+    /// Ends the operation.
     pub fn end(self) {
         self.0.close(true);
     }
 
-    /// It is done, and if there is an error, in vain.
+    /// Ends the operation, as failed if there is an error.
     pub fn end_with(self, error: Option<String>) {
         self.0.note(|op| op.error = error);
         self.end();
     }
 
-    /// A model answered. `wrong` is what its reply lacks.
+    /// Records a model's reply and ends the operation. `wrong` is what the reply lacks.
     pub fn replied(self, reply: &Result<Reply, LlmError>, wrong: Option<String>) {
         self.0.note(|op| match reply {
             Ok(reply) => {
@@ -162,7 +161,7 @@ impl Span {
         self.end();
     }
 
-    /// A tool gave something.
+    /// Records a tool's result and ends the operation.
     pub fn gave(self, text: &str, is_error: bool) {
         self.0.note(|op| {
             op.answered(text);
@@ -191,7 +190,7 @@ fn taken(nodes: &[Node], at: usize, start: Instant, now: Instant) -> Op {
     }
 }
 
-/// What a model said, its calls among it.
+/// Returns the text of a reply, including its calls.
 fn words(reply: &Reply) -> Cow<'_, str> {
     if reply.calls.is_empty() {
         return Cow::Borrowed(&reply.text);
@@ -232,7 +231,7 @@ mod tests {
         let expected = [("done".into(), 0, 10, false), ("turn".into(), 10, 20, true)];
         assert_eq!(turns, expected);
         assert_eq!(whole.children[0].error.as_deref(), Some("in vain"));
-        // Of a part: from its own start.
+        // The times of a part count from its own start.
         let calls: Vec<_> = turn.scope().snapshot().children.iter().map(look).collect();
         let expected = [
             ("given up".into(), 0, 10, true),

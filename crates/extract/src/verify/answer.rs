@@ -1,9 +1,9 @@
-//! What does an answer quote, and which lines does it name?
+//! Finds the quotes in an answer and the lines that it names.
 //!
-//! Quotes: `"…"`, `“…”`, `«…»`, `` `…` ``, `'…'` where it can be no apostrophe, each on
-//! one line; the lines of fenced code blocks; lines that begin with `>`. The outermost
-//! counts. Lines: `[L12]`, `[L12-15]`, `[L12, L40-44]`, and what models make of it:
-//! `(L12)`, `[lines 12–15]`; `[12-15]` only where those lines are.
+//! Quotes: `"…"`, `“…”`, `«…»`, `` `…` ``, `'…'` where it cannot be an apostrophe, each on one
+//! line; the lines of fenced code blocks; lines that begin with `>`. The outermost quote counts.
+//! Lines: `[L12]`, `[L12-15]`, `[L12, L40-44]`, and the variants of models: `(L12)`, `[lines
+//! 12–15]`; `[12-15]` only if those lines exist.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -14,23 +14,23 @@ use regex::Regex;
 use super::bare;
 use super::find::says_something;
 
-/// A value that an answer claims to stand in the output.
+/// A value that an answer claims to be in the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claim {
-    /// Its text.
+    /// Its text in the answer.
     pub text: Range<usize>,
     /// The byte of the answer after which a mark belongs.
     pub end: usize,
-    /// Whether it stands there without quotes.
+    /// Whether the answer does not quote it.
     pub is_bare: bool,
 }
 
 /// Lines that an answer names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
-    /// Where in the answer.
+    /// Their place in the answer.
     pub at: Range<usize>,
-    /// First and last of each range; some may not be there.
+    /// First and last line of each range; some may not exist.
     pub lines: Vec<(u64, u64)>,
 }
 
@@ -55,8 +55,8 @@ static RANGE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("invariant: patterns of ours are well-formed")
 });
 
-/// Reads an answer about an output of so many lines. Values without quotes are claims
-/// too where they are `checked`.
+/// Parses an answer about an output with `lines` lines. Values without quotes are claims, too, if
+/// `is_bare_checked`.
 pub(super) fn parse(answer: &str, lines: u64, is_bare_checked: bool) -> Parsed {
     let named = named(answer, lines);
     let (mut claims, mut spans) = quotes(answer, &named);
@@ -102,7 +102,7 @@ fn named(answer: &str, lines: u64) -> Vec<Named> {
     all
 }
 
-/// Quotes, and the parts of the answer that they take.
+/// Returns quotes, and the parts of the answer that they cover.
 fn quotes(answer: &str, named: &[Named]) -> (Vec<Claim>, Vec<Range<usize>>) {
     let mut found = Found {
         answer,
@@ -141,18 +141,16 @@ struct Found<'a> {
     spans: Vec<Range<usize>>,
 }
 
-/// How a quote opens and closes. An apostrophe and back quotes close in ways of their
-/// own.
+/// Opening and closing marks. Apostrophes and backquotes have rules of their own.
 const PAIRS: [(&str, &str); 5] = [("\"", "\""), ("“", "”"), ("«", "»"), ("„", "“"), ("‘", "’")];
-/// Bytes that a quote over several lines may have.
+/// Most bytes of a quote over several lines.
 const OVER_LINES: usize = 2000;
-/// Longer runs of back quotes open nothing.
+/// Longer runs of backquotes open nothing.
 const MOST_TICKS: usize = 8;
 
 impl Found<'_> {
-    /// Quotes within a line. Where one kind has no end, it is not looked for again on
-    /// the line, so the time is linear. Gives where a double one begins that has no
-    /// end there.
+    /// Finds quotes within a line. A kind without a closing mark is not searched again on the line,
+    /// so the time is linear. Returns where a double quote begins that does not end on the line.
     fn inline(&mut self, line: Range<usize>) -> Option<usize> {
         let mut unclosed: Vec<&str> = Vec::new();
         let mut open_end = None;
@@ -180,8 +178,8 @@ impl Found<'_> {
         open_end
     }
 
-    /// The quote that begins at `open` and ends in a later line of its paragraph, as a
-    /// claim a line; gives where it ends.
+    /// Reads the quote that begins at `open` and ends in a later line of its paragraph, as one
+    /// claim a line; returns where it ends.
     fn over_lines(&mut self, open: usize) -> Option<usize> {
         let mark = mark(&self.answer[open..]);
         let start = open + mark.len();
@@ -198,7 +196,7 @@ impl Found<'_> {
         Some(start + length + closer(mark).len())
     }
 
-    /// A quote of `text` that takes `span`. Lines named at its end are not of it.
+    /// Adds a quote of `text` that covers `span`. Lines named at its end are not part of it.
     fn add(&mut self, text: Range<usize>, span: Range<usize>, is_line: bool) {
         let trimmed = |end: usize| text.start + self.answer[text.start..end].trim_end().len();
         let mut end = trimmed(text.end);
@@ -234,7 +232,7 @@ fn is_opening(c: char) -> bool {
     matches!(c, '"' | '“' | '«' | '„' | '‘' | '`' | '\'')
 }
 
-/// The opening mark that `rest` begins with.
+/// Returns the opening mark that `rest` begins with.
 fn mark(rest: &str) -> &str {
     let ticks = rest.len() - rest.trim_start_matches('`').len();
     let width = rest.chars().next().map_or(0, char::len_utf8);
@@ -252,7 +250,7 @@ fn can_open(before: Option<char>, rest: &str) -> bool {
         && rest[1..].starts_with(|c: char| !c.is_whitespace())
 }
 
-/// Where in `rest` the quote ends that `mark` opened.
+/// Returns where in `rest` the quote ends that `mark` opened.
 fn closing(mark: &str, rest: &str) -> Option<usize> {
     if mark.len() > MOST_TICKS {
         return None;

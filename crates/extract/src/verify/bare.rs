@@ -1,8 +1,8 @@
-//! Which words of an answer are values, though it does not quote them?
+//! Finds values in an answer that it does not quote.
 //!
-//! Addresses, paths, and names or numbers with a digit, an underscore or a capital
-//! inside: what a reader would take over. Numbers that a model counted or added up are
-//! among them; they are nowhere in the output and are marked, which is right.
+//! These are addresses, paths, and names or numbers with a digit, an underscore or a capital
+//! inside: what a reader would copy. Numbers that a model counted or added up are among them; they
+//! are nowhere in the output and are marked, which is right.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -21,7 +21,7 @@ static VALUE: LazyLock<Regex> = LazyLock::new(|| {
         r"|\w+(?:[.\-+/]\w+|[:,][0-9]+)*",
     ))
 });
-/// How prose names a line, beside the forms that are citations.
+/// How prose names a line, besides the forms that are citations.
 static LINE: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r"\bL([0-9]{1,18})(?:\s?[-–—]\s?L?([0-9]{1,18}))?\b|\b(?i:lines?)\s+([0-9]{1,18})(?:\s?(?:-|–|—|to|through)\s?([0-9]{1,18}))?\b",
@@ -41,7 +41,7 @@ pub(super) fn names_a_line(text: &str) -> bool {
     JUST_A_LINE.is_match(text)
 }
 
-/// Values in an answer outside of `spans`, which are ascending.
+/// Returns the values in an answer outside of `spans`, which are ascending.
 pub(super) fn values(answer: &str, spans: &[Range<usize>], lines: u64) -> Vec<Claim> {
     let mut claims = Vec::new();
     let mut from = 0;

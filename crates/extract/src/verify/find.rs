@@ -1,8 +1,8 @@
-//! Where in a view do quotes stand?
+//! Finds quotes in a view.
 //!
-//! In the lines that an answer names first, then anywhere: one pass for all quotes
-//! byte for byte, one more in the normal form for those that it does not find. Windows
-//! of the view, so memory is bounded.
+//! It looks in the lines that an answer names first, then anywhere: one pass for all quotes byte
+//! for byte, and one in the normal form for those that were not found. Passes read windows of the
+//! view, so memory is bounded.
 
 use std::io;
 
@@ -14,17 +14,16 @@ use super::normal::{Normaliser, normal};
 use crate::Match;
 use crate::mask::unmasked;
 
-/// Shorter quotes, in characters that are not white space, say nothing: they stand
-/// everywhere.
+/// Shorter quotes, in characters that are not white space, say nothing: they occur everywhere.
 pub(super) const LEAST_CHARS: usize = 3;
-/// Longer quotes are not looked for, in bytes.
+/// Longer quotes, in bytes, are not searched.
 pub(super) const LONGEST: usize = 8000;
-/// Bytes that are looked at together.
+/// Bytes of a window.
 const WINDOW: u64 = 1 << 20;
-/// A quote that stood inside words so often is given up: somebody wants us to be slow.
+/// A quote that was found inside of words this often is given up: it is there to slow us down.
 const MOST_MISSES: u32 = 200_000;
 
-/// Where a quote stands.
+/// Where a quote was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hit {
     /// First byte in the view.
@@ -35,14 +34,14 @@ pub(super) struct Hit {
     pub matched: Match,
 }
 
-/// A text to be found.
+/// A text to find.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
-    /// What to look for, the likeliest first, and whether that is the quote itself.
+    /// Forms to look for, the likeliest first, and whether each is the quote itself.
     forms: Vec<(Vec<u8>, bool)>,
-    /// Where it stands.
+    /// Where it was found.
     pub hit: Option<Hit>,
-    /// Whether it was given up, or never looked for.
+    /// Whether the search was given up, or never made.
     pub is_unchecked: bool,
 }
 
@@ -65,7 +64,7 @@ impl Wanted {
         let stored = unmasked(quote);
         add(quote, true);
         add(&stored, stored == quote);
-        // Punctuation of the sentence, marks of what was left out.
+        // Punctuation of the sentence, and marks of omission.
         let ends = ['.', ',', ';', ':', '!', '?', '…'];
         add(stored.trim_matches(ends), false);
         Self {
@@ -108,7 +107,7 @@ impl Wanted {
     }
 }
 
-/// Whether there is enough of a text for its place to tell anything.
+/// Whether a text is distinctive enough for its place to mean anything.
 pub(super) fn says_something(text: &str) -> bool {
     let seen = text.chars().filter(|c| !c.is_whitespace());
     seen.take(LEAST_CHARS).count() == LEAST_CHARS && text.contains(char::is_alphanumeric)
@@ -129,8 +128,8 @@ fn first_whole(bytes: &[u8], form: &[u8]) -> Option<usize> {
     found.find(|&at| is_whole(bytes, at, at + form.len()))
 }
 
-/// Whether `start..end` neither begins nor ends inside a word or number: `E42` is not
-/// in `E4217`. Only ASCII knows words by their letters.
+/// Whether `start..end` neither begins nor ends inside a word or number: `E42` is not in `E4217`.
+/// Words are recognized in ASCII only.
 fn is_whole(bytes: &[u8], start: usize, end: usize) -> bool {
     let is_split = |at: usize| {
         let sides = at
@@ -142,7 +141,7 @@ fn is_whole(bytes: &[u8], start: usize, end: usize) -> bool {
     !is_split(start) && !is_split(end)
 }
 
-/// Looks for all that has no hit yet in the whole view.
+/// Searches the whole view for all texts that have no hit yet.
 pub(super) fn find_all(view: &View, wanted: &mut [Wanted]) -> io::Result<()> {
     for is_normal in [false, true] {
         if wanted.iter().any(Wanted::is_open) {
@@ -152,18 +151,18 @@ pub(super) fn find_all(view: &View, wanted: &mut [Wanted]) -> io::Result<()> {
     Ok(())
 }
 
-/// One way through the view.
+/// One pass over the view.
 struct Pass<'v> {
     view: &'v View,
     is_normal: bool,
-    /// The byte of the view up to which it was read.
+    /// The byte of the view up to which it has read.
     at: u64,
-    /// What was read last.
+    /// The bytes that were read last.
     buffer: Vec<u8>,
-    /// Bytes read and not yet part of `text`: the start of a character or an escape.
+    /// Bytes that are read but not yet in `text`: the start of a character or an escape.
     rest: Vec<u8>,
     text: Normaliser,
-    /// Where `text` begins in the view, if it is the view's.
+    /// Where `text` begins in the view, if it is not the normal form.
     base: u64,
 }
 
@@ -172,7 +171,7 @@ struct Needle {
     of: usize,
     bytes: Vec<u8>,
     is_same: bool,
-    /// Times that it stood inside a word.
+    /// How often it was found inside a word.
     misses: u32,
 }
 
@@ -226,7 +225,7 @@ impl<'v> Pass<'v> {
         needles
     }
 
-    /// Reads the next window and keeps the end of the one before; false at the end.
+    /// Reads the next window and keeps the end of the previous one; returns false at the end.
     fn read(&mut self, keep: usize) -> io::Result<bool> {
         if self.at >= self.view.bytes() {
             return Ok(false);
@@ -260,10 +259,10 @@ impl<'v> Pass<'v> {
         for found in search.find_overlapping_iter(bytes) {
             let needle = &mut needles[found.pattern().as_usize()];
             let one = &mut wanted[needle.of];
-            // What goes on after the window is seen whole with the next one.
+            // A match that continues after the window is found whole with the next one.
             let is_cut = found.end() == bytes.len() && !is_last;
             let matched = matched(needle.is_same && !self.is_normal);
-            // Without its last comma a quote is found first, and less of it.
+            // A quote without its last comma would match first, and be shorter.
             let is_better = one
                 .hit
                 .is_none_or(|hit| hit.matched == Match::Normalised && matched == Match::Exact);
@@ -283,7 +282,7 @@ impl<'v> Pass<'v> {
         }
     }
 
-    /// Where in the view a byte of the text is.
+    /// Returns where in the view a byte of the text is.
     fn origin(&self, at: usize) -> u64 {
         match self.is_normal {
             true => self.text.origins[at],

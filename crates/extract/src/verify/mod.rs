@@ -1,18 +1,19 @@
-//! Does what an answer claims stand in the output, and where?
+//! Checks the claims of an answer against the output, and finds their places.
 //!
-//! An answer of a model names lines and quotes values. Each value is looked for in the
-//! stored text: first in the lines named beside it, then everywhere; byte for byte,
-//! then but for white space and JSON escapes ([`normal`]). What is nowhere is marked
-//! where it stands, so nobody takes it over unseen:
+//! A model's answer names lines and quotes values. Each value is searched in the stored text: first
+//! in the lines named beside it, then everywhere; byte for byte, then apart from white space and
+//! JSON escapes ([`normal`]). What is not found is marked in the answer, so that no reader adopts
+//! it unnoticed:
 //!
-//! - ` [unverified]` after a value that is nowhere, quoted or not ([`bare`]). Names and
-//!   numbers need no quotes to be checked; totals that a model computed are marked too,
-//!   for the output does not say them;
-//! - ` [no such line]` after lines that are not there.
+//! - ` [unverified]` after a value that is nowhere, quoted or not ([`bare`]). Names and numbers
+//!   need no quotes to be checked; totals that a model computed are marked, too, because the output
+//!   does not contain them;
+//! - ` [no such line]` after lines that do not exist.
 //!
-//! A value is whole: `E42` is not found in `E4217`. Values of fewer than three
-//! characters are not checked, they stand everywhere. Citations say where a value
-//! really is, also where the answer names other lines.
+//! A quote that is in other lines than the answer names gets ` [found at L…]`. A value is matched
+//! as a whole: `E42` is not found in `E4217`. Values of fewer than three characters are not
+//! checked, because they occur everywhere. Citations say where a value really is, even if the
+//! answer names other lines.
 
 mod answer;
 mod bare;
@@ -36,32 +37,31 @@ use answer::{Claim, Named, Parsed};
 use find::{Wanted, find_all};
 use place::{Place, citations};
 
-/// After a value that is nowhere.
+/// Mark after a value that is nowhere.
 pub(crate) const UNVERIFIED: &str = " [unverified]";
-/// After a quote that stands in other lines than the answer names; the lines and a
-/// bracket follow.
+/// Mark after a quote that is in other lines than the answer names; the lines and a bracket follow.
 pub(crate) const FOUND_AT: &str = " [found at L";
-/// After lines that are not there.
+/// Mark after lines that do not exist.
 pub(crate) const NO_SUCH_LINE: &str = " [no such line]";
-/// Different values that are looked for; further ones count as unverified.
+/// Most different values that are searched; further ones count as unverified.
 const MOST_VALUES: usize = 500;
-/// Places that are told, and values that are listed.
+/// Most places that are reported, and most values that are listed.
 const MOST_TOLD: usize = 200;
-/// Lines named further away belong to something else, in bytes.
+/// Bytes from a value within which named lines belong to it.
 const BESIDE: usize = 400;
-/// Named lines that have more bytes are not looked into by themselves.
+/// Named lines with more bytes, 128 KiB, are not searched separately.
 const LARGEST_NAMED: u64 = 128 << 10;
-/// Models count lines wrong by a few.
+/// Lines around the named ones that are also searched: models miscount by a few.
 const AROUND: u64 = 3;
 
-/// An answer, held against the output.
+/// An answer that was checked against the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Grounded {
     /// The answer with its marks.
     pub text: String,
-    /// Where in the output it stands, in the order of the answer.
+    /// The places that it rests on, in the order of the answer.
     pub citations: Vec<Citation>,
-    /// Values that are nowhere, or that were not looked for, which is said.
+    /// Values that were not found, or not searched, which is noted.
     pub unverified: Vec<String>,
 }
 
@@ -80,13 +80,13 @@ pub(crate) fn ground(artifact: &Artifact, answer: &str) -> io::Result<Grounded> 
     })
 }
 
-/// The values of an answer, each looked for once beside the same lines.
+/// The values of an answer, each searched once for the same named lines.
 #[derive(Default)]
 struct Values {
     wanted: Vec<Wanted>,
-    /// Of each: an example, and the lines named beside it, by their place in the answer.
+    /// For each: an example in the answer, and the indices of the lines named beside it.
     told: Vec<(Range<usize>, [Option<usize>; 2])>,
-    /// Which one each claim is; `None` for what is one too many.
+    /// The value of each claim; `None` beyond [`MOST_VALUES`].
     of_claim: Vec<Option<usize>>,
 }
 
@@ -141,7 +141,7 @@ impl Values {
     }
 }
 
-/// Looks for a value in some lines and a few around.
+/// Searches a value in some lines and in `around` lines before and after.
 fn find_in(view: &View, lines: (u64, u64), around: u64, wanted: &mut Wanted) -> io::Result<()> {
     let first = lines.0.saturating_sub(around).max(1);
     let last = lines.1.saturating_add(around).min(view.lines());
@@ -156,7 +156,7 @@ fn find_in(view: &View, lines: (u64, u64), around: u64, wanted: &mut Wanted) -> 
     Ok(())
 }
 
-/// The line number that a quoted line begins with as models are shown it, and the rest.
+/// Returns the line number that a quoted line begins with, as models are shown it, and the rest.
 fn numbered(quote: &str) -> Option<(u64, &str)> {
     static NUMBERED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^\s*L?([0-9]{1,18})\s?[:|→ \-]").expect("invariant: it is well-formed")
@@ -166,7 +166,7 @@ fn numbered(quote: &str) -> Option<(u64, &str)> {
     Some((found[1].parse().ok()?, rest))
 }
 
-/// The lines that are named beside a value: after it, and before it.
+/// Returns the lines named beside a value: after it, and before it.
 fn beside(answer: &str, text: &Range<usize>, named: &[Named]) -> [Option<usize>; 2] {
     let after = named.partition_point(|one| one.at.start < text.end);
     let is_near = |from: usize, to: usize| {
@@ -181,7 +181,7 @@ fn beside(answer: &str, text: &Range<usize>, named: &[Named]) -> [Option<usize>;
     [next.map(|_| after), before]
 }
 
-/// Where quotes stand whose answer names other lines: a mark after each.
+/// Returns marks for quotes that are in other lines than the answer names.
 fn corrected(
     artifact: &Artifact,
     answer: &str,
@@ -210,7 +210,7 @@ fn corrected(
     Ok(marks)
 }
 
-/// The answer with its marks.
+/// Returns the answer with its marks.
 fn marked(
     answer: &str,
     parsed: &Parsed,
@@ -238,8 +238,8 @@ fn marked(
     text + &answer[from..]
 }
 
-/// Where the answer stands: where its values are, and the lines that it names beside
-/// none, or only beside what is nowhere.
+/// Returns the places that the answer rests on: those of its values, and the lines that it names
+/// beside no value, or only beside values that are nowhere.
 fn places(
     artifact: &Artifact,
     answer: &str,
@@ -249,7 +249,7 @@ fn places(
     let lines = artifact.view().lines();
     let is_alone = parsed.named.is_empty() && parsed.claims.iter().all(|claim| claim.is_bare);
     let mut found: Vec<(usize, Place)> = Vec::new();
-    // Of the lines named: whether a value beside them is somewhere.
+    // For each named range: whether a value beside it was found.
     let mut is_told = vec![false; parsed.named.len()];
     for (claim, at) in parsed.claims.iter().zip(&values.of_claim) {
         let Some(at) = at.filter(|_| found.len() < MOST_TOLD) else {
@@ -301,9 +301,9 @@ fn within(lines: (u64, u64), range: (u64, u64)) -> bool {
     range.0 <= lines.0 && lines.1 <= range.1
 }
 
-/// Values that are nowhere, each once.
+/// Returns the values that were not found, each once.
 fn unverified(answer: &str, parsed: &Parsed, values: &Values) -> Vec<String> {
-    /// Characters of a value that is listed.
+    /// Most characters of a listed value.
     const TOLD_CHARS: usize = 200;
     let mut listed: Vec<String> = Vec::new();
     let mut more = 0;

@@ -1,14 +1,14 @@
-//! When do two texts say the same, but for white space and escapes?
+//! A normal form in which texts are equal apart from white space and escapes.
 //!
-//! A model quotes JSON compact where the view is laid out, decoded where the view has
-//! escapes, and one line where the view has two. Both are brought to one form here:
+//! A model quotes JSON compactly where the view is laid out, decoded where the view has escapes,
+//! and in one line where the view has two. The normal form removes these differences:
 //!
-//! - white space goes; between two letters or digits one space stays, so that `12 34`
-//!   is not `1234`;
-//! - backslashes go, with the `n`, `r` or `t` after them, which are white space;
+//! - white space is removed; between two letters or digits one space stays, so that `12 34` is not
+//!   `1234`;
+//! - backslashes are removed, with a following `n`, `r` or `t`, which are white space;
 //! - `\u00e9` becomes its character.
 //!
-//! It works block by block and knows of each byte of the form where it comes from.
+//! It works block by block and keeps the origin of each byte of the form.
 
 /// Bytes of `uXXXX`.
 const UNIT: usize = 5;
@@ -16,21 +16,21 @@ const UNIT: usize = 5;
 /// Brings a text to its normal form.
 #[derive(Debug, Default)]
 pub(super) struct Normaliser {
-    /// The form, so far.
+    /// The form so far.
     pub bytes: Vec<u8>,
-    /// Where in the text each byte of it comes from.
+    /// The origin of each byte of the form in the text.
     pub origins: Vec<u64>,
-    /// White space came since the last byte.
+    /// Whether white space came since the last byte.
     is_apart: bool,
-    /// The last character was a letter or digit.
+    /// Whether the last character was a letter or digit.
     was_word: bool,
-    /// A backslash came last.
+    /// Whether the last byte was a backslash.
     is_escaped: bool,
-    /// The first half of a pair of surrogates.
+    /// The first half of a surrogate pair.
     high: Option<u16>,
 }
 
-/// The form of a whole text.
+/// Returns the normal form of a whole text.
 pub(super) fn normal(text: &[u8]) -> Normaliser {
     let mut normal = Normaliser::default();
     normal.feed(text, 0, true);
@@ -38,8 +38,8 @@ pub(super) fn normal(text: &[u8]) -> Normaliser {
 }
 
 impl Normaliser {
-    /// Takes `text`, which begins at byte `base`, up to what depends on bytes to come;
-    /// gives how much it took.
+    /// Takes `text`, which begins at byte `base`, except for an end that depends on later bytes;
+    /// returns how many bytes it took.
     pub(super) fn feed(&mut self, text: &[u8], base: u64, at_end: bool) -> usize {
         let mut at = 0;
         while let Some(&byte) = text.get(at) {
@@ -71,7 +71,7 @@ impl Normaliser {
         at
     }
 
-    /// Forgets all but the last `keep` bytes of the form.
+    /// Drops all but the last `keep` bytes of the form.
     pub(super) fn keep(&mut self, keep: usize) {
         let gone = self.bytes.len().saturating_sub(keep);
         self.bytes.drain(..gone);
@@ -84,7 +84,7 @@ impl Normaliser {
         1
     }
 
-    /// A `u` after a backslash: a character if four hex digits follow.
+    /// Handles a `u` after a backslash: an escaped character if four hex digits follow.
     fn unit(&mut self, rest: &[u8], origin: u64) -> usize {
         let digits = rest
             .get(1..UNIT)
@@ -145,12 +145,12 @@ impl Normaliser {
     }
 }
 
-/// Whether white space beside it parts words: not so in scripts that write none.
+/// Whether white space beside the character separates words; some scripts write none.
 fn is_word(c: char) -> bool {
     c < '\u{2e80}' && c.is_alphanumeric()
 }
 
-/// The character that `bytes` begin with.
+/// Returns the character that `bytes` begin with.
 fn character(bytes: &[u8]) -> Option<char> {
     let start = &bytes[..bytes.len().min(4)];
     let valid = match str::from_utf8(start) {

@@ -1,4 +1,4 @@
-//! What is said of a place in the output: lines, raw bytes, path.
+//! Describes places in the output: lines, raw bytes, path.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,12 +15,12 @@ use crate::{Citation, Match};
 pub(super) struct Place {
     /// First and last view line.
     pub lines: (u64, u64),
-    /// The quote that stands there, and whether byte for byte.
+    /// The quote that was found there, and whether byte for byte.
     pub quote: Option<(String, bool)>,
 }
 
 impl Place {
-    /// Where a quote stands.
+    /// Returns the place of a quote.
     pub(super) fn of_hit(artifact: &Artifact, hit: Hit, quote: &str) -> io::Result<Self> {
         let first = artifact.view().line_of_offset(hit.start)?;
         let last = artifact.view().line_of_offset(hit.last)?;
@@ -32,7 +32,7 @@ impl Place {
     }
 }
 
-/// The places as an answer's reader is told of them.
+/// Converts places to citations.
 pub(super) fn citations(artifact: &Artifact, places: Vec<Place>) -> io::Result<Vec<Citation>> {
     let view = artifact.view();
     let starts: Vec<u64> = places

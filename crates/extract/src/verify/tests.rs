@@ -1,4 +1,4 @@
-//! What is found, what is marked?
+//! What is found and what is marked in answers.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use spillgate_testkit::{log, records};
 use super::*;
 use crate::testing::artifact;
 
-/// The marked answer, then a line for each citation and unverified value.
+/// Returns the marked answer, then a line for each citation and for the unverified values.
 fn told(text: &str, answer: &str) -> String {
     let grounded = ground(&artifact(text), answer).unwrap();
     assert_eq!(unmarked(&grounded.text), answer);
@@ -34,7 +34,7 @@ fn unmarked(text: &str) -> String {
     text.replace(UNVERIFIED, "").replace(NO_SUCH_LINE, "")
 }
 
-/// The marked answer alone.
+/// Returns the marked answer alone.
 fn marks(text: &str, answer: &str) -> String {
     ground(&artifact(text), answer).unwrap().text
 }
@@ -256,7 +256,7 @@ proptest! {
         }
     }
 
-    /// Whole words of the output, in any quotes that they do not hold, verify.
+    /// Whole words of the output, in any quotes that they do not contain, are verified.
     #[test]
     fn what_is_there_verifies(from in 0usize..600, words in 1usize..9, is_json: bool) {
         let text = if is_json { records(30) } else { log(60) };

@@ -1,5 +1,5 @@
-//! Decisions 1 to 26 of seed 001, each with a test that names it, or a line in
-//! ADR 8.
+//! Decisions 1 to 26 (docs/spec/sources.md, "Decisions of the extraction design"), each with a test
+//! that names it, or a line in ADR 8.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::{asked, data, offloader, oracle, origin, says, stored};
 
 /// The decisions that this file tests.
 const TESTS: &str = include_str!("decisions.rs");
-/// The ones that an ADR speaks of.
+/// The decisions that the ADR records.
 const RECORD: &str = include_str!("../../../../docs/decisions/0008-extraction.md");
 
 #[test]
@@ -192,8 +192,8 @@ async fn decision_04_a_failure_is_a_truncation_with_a_warning() {
     }
 }
 
-/// "keep truncate as a single mode"; asked for, it carries no warning (wire.md
-/// corrects the shipped system).
+/// "keep truncate as a single mode"; asked for, it carries no warning (a correction of
+/// the shipped system).
 #[tokio::test]
 async fn decision_05_truncate_keeps_top_and_bottom() {
     let offloader = offloader();
@@ -353,7 +353,7 @@ fn targets(op: &Op) -> Vec<String> {
 }
 
 /// "store sanitized output": the view is readable text, the raw bytes are kept
-/// beside it (SPEC 2.1 keeps both).
+/// beside it.
 #[tokio::test]
 async fn decision_22_the_model_sees_sanitized_text() {
     let offloader = offloader();
@@ -445,7 +445,7 @@ fn decision_25_without_it_outputs_are_cut_to_the_cap() {
     assert!(cut.shown.text().len() <= 12_288 && cut.shown.text().contains("[···TRUNCATED "));
 }
 
-/// Bad calls end in the exact envelopes (wire.md).
+/// Wrong calls end in the exact envelopes.
 #[tokio::test]
 async fn calls_that_are_wrong_are_told() {
     let offloader = offloader();

@@ -1,4 +1,4 @@
-//! Outputs that want to be more than data.
+//! Outputs that try to be more than data.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use spillgate_llm::{Message, Scripted};
 
 use super::{asked, data, offloader, says, stored};
 
-/// What hostile outputs carry; the nonces are the ones that the tests' models will
-/// see, as if they had been guessed, and others.
+/// Texts of hostile outputs. Some contain the nonce that the tests' models will see, as if it had
+/// been guessed, others a different one.
 fn planted() -> Vec<(&'static str, String)> {
     let forged = |nonce: &str| {
         format!(
@@ -76,7 +76,7 @@ async fn the_slot_cannot_be_closed_from_inside() {
         )
         .await;
         let shown = data(&model.seen()[0]);
-        // Data that holds a nonce, however it came by it, gets another one.
+        // Data that contains a nonce, however it got there, gets a different nonce.
         let nonce = &shown["<ai-agent-".len()..][..32];
         assert!(!hostile(&text).contains(nonce), "{what}");
         assert_eq!(
@@ -111,14 +111,14 @@ async fn the_slot_cannot_be_closed_from_inside() {
             "{what}: {}",
             found.body
         );
-        // The stored bytes are what came in.
+        // The stored bytes are unchanged.
         let raw = offloader.artifact(handle).unwrap();
         let raw = raw.raw().bytes(0, u64::MAX).unwrap();
         assert_eq!(raw, hostile(&text).as_bytes(), "{what}");
     }
 }
 
-/// A model that obeys what it reads: it calls tools, escapes, invents.
+/// A model that obeys what it reads: it calls tools, breaks out of its slot, invents.
 #[tokio::test]
 async fn a_model_that_obeys_gets_nowhere() {
     let offloader = offloader();
@@ -168,7 +168,7 @@ async fn a_model_that_obeys_gets_nowhere() {
     }
 }
 
-/// What the tool's caller wrote is data, too.
+/// Text from the tool's caller is data, too.
 #[tokio::test]
 async fn names_and_arguments_stay_in_their_line() {
     let offloader = offloader();

@@ -17,7 +17,7 @@ use wiremock::ResponseTemplate;
 use super::provider::{Asked, Dialect, KEY, KEY_START, Keys, Provider, Wire, catalogue, model};
 use super::stored;
 
-/// Everything that was written in a test, by whoever.
+/// Everything that was written in a test, by any part.
 #[derive(Debug, Clone, Default)]
 struct Seen(Arc<Mutex<Vec<u8>>>);
 
@@ -66,7 +66,7 @@ fn echo(asked: &Asked) -> ResponseTemplate {
     }
 }
 
-/// Runs `work`, and writes what this and every other thread of it trace to `seen`.
+/// Runs `work` and collects the traces of this thread and of all others in `seen`.
 fn traced(seen: &Seen, work: impl Future<Output = ()>) {
     let writer = seen.clone();
     let subscriber = tracing_subscriber::fmt()
@@ -77,7 +77,7 @@ fn traced(seen: &Seen, work: impl Future<Output = ()>) {
     let here = tracing::dispatcher::set_default(&dispatch);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // For as long as the thread is there.
+        // For the lifetime of the thread.
         .on_thread_start(move || std::mem::forget(tracing::dispatcher::set_default(&dispatch)))
         .build()
         .unwrap();
@@ -101,7 +101,7 @@ fn offloader(ledger: &Path) -> Offloader {
     )
 }
 
-/// Extracts in each mode until the server has done all that it does.
+/// Extracts in each mode until the server has gone through its behaviours.
 async fn faults(seen: &Seen, dialect: Dialect, base: &Path) {
     let provider = Provider::start(dialect, Wire::Http(Arc::new(echo))).await;
     let catalogue = catalogue(dialect, &[&provider.url, &provider.url], 0);
@@ -164,7 +164,7 @@ fn a_key_is_shown_to_nobody_but_the_provider() {
     assert_eq!(shown, None);
 }
 
-/// A key with a newline in it cannot be sent; that is said without it.
+/// A key with a newline cannot be sent; the error does not contain it.
 struct Broken;
 
 impl Secrets for Broken {
@@ -192,7 +192,7 @@ fn wrong_settings(seen: &Seen) {
     }
 }
 
-/// A recorded extraction is played again without a network, to the same text.
+/// A recorded extraction is replayed without a network, to the same text.
 #[tokio::test]
 async fn a_recorded_extraction_is_played_again() {
     let script = |asked: &Asked| match asked.body.contains("\"tools\"") {
@@ -231,7 +231,7 @@ async fn a_recorded_extraction_is_played_again() {
             (recorded.calls, recorded.usage)
         );
         assert_eq!((replayer.left(), provider.asked()), (0, asked));
-        // What was not recorded is told.
+        // A request that was not recorded is an error.
         let again = ask(replayer).await;
         assert!(again.body.contains("is on the cassette"), "{}", again.body);
     }

@@ -1,4 +1,4 @@
-//! A provider of models on this machine that does what a test tells it to.
+//! A mock provider of models that follows a test's script.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,25 +12,25 @@ use tokio::net::TcpListener;
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
-/// The key of every provider here. Nothing may show it, nor how it begins.
+/// The key of every provider here. Nothing may show it, nor its beginning.
 pub(crate) const KEY: &str = "sk-live-Zq8vK3xW7pLm2RtY5nBd9cHf/+=";
-/// How it begins.
+/// The beginning of the key's random part.
 pub(crate) const KEY_START: &str = "Zq8vK3xW";
 
-/// What a provider speaks.
+/// The API of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     OpenAi,
     Anthropic,
 }
 
-/// A request, and what an answer to it looks like.
+/// A request, with constructors of responses to it.
 pub(crate) struct Asked {
     pub dialect: Dialect,
-    /// How many came before it.
+    /// Number of requests before it.
     pub number: usize,
     pub body: String,
-    /// What it sent as its key.
+    /// The key that it sent.
     pub key: String,
 }
 
@@ -46,17 +46,17 @@ impl Asked {
         }
     }
 
-    /// A reply of `text` as it is.
+    /// Replies with `text` as it is.
     pub(crate) fn says(&self, text: &str) -> ResponseTemplate {
         self.stops(text, "stop", "end_turn")
     }
 
-    /// A reply of `text` in the slot that the request asks for.
+    /// Replies with `text` in the slot that the request asks for.
     pub(crate) fn answers(&self, text: &str) -> ResponseTemplate {
         self.says(&in_slot(&self.body, text))
     }
 
-    /// A reply that stopped for a reason, in OpenAI's word and in Anthropic's.
+    /// Replies with a stop reason, in the terms of OpenAI and of Anthropic.
     pub(crate) fn stops(&self, text: &str, open_ai: &str, anthropic: &str) -> ResponseTemplate {
         ok(&match self.dialect {
             Dialect::OpenAi => json!({
@@ -72,7 +72,7 @@ impl Asked {
         })
     }
 
-    /// A reply that reads in the file that the request names.
+    /// Replies with a call that reads in the file that the request names.
     pub(crate) fn reads(&self, mut arguments: Value) -> ResponseTemplate {
         let file = self.body.split("Handle/filename: ").nth(1).unwrap();
         arguments["file"] = file.split('\\').next().unwrap().into();
@@ -99,21 +99,21 @@ fn ok(body: &Value) -> ResponseTemplate {
     ResponseTemplate::new(200).set_body_json(body)
 }
 
-/// What a provider answers.
+/// Returns the response to a request.
 pub(crate) type Script = Arc<dyn Fn(&Asked) -> ResponseTemplate + Send + Sync>;
 
-/// What a provider does.
+/// The behaviour of a provider.
 #[derive(Clone)]
 pub(crate) enum Wire {
     /// It answers.
     Http(Script),
-    /// It sends these bytes, then nothing for so long, then it closes.
+    /// It sends these bytes, then nothing for this long, then closes the connection.
     Bytes(String, Duration),
-    /// It is not there.
+    /// It does not exist.
     Gone,
 }
 
-/// A provider that is up.
+/// A running provider.
 pub(crate) struct Provider {
     pub url: String,
     asked: Arc<AtomicUsize>,
@@ -152,7 +152,7 @@ impl Provider {
         }
     }
 
-    /// Requests that came.
+    /// Returns the number of requests that it received.
     pub(crate) fn asked(&self) -> usize {
         self.asked.load(Ordering::Relaxed)
     }
@@ -168,7 +168,7 @@ async fn send_to_all(
         asked.fetch_add(1, Ordering::Relaxed);
         let bytes = bytes.clone();
         tokio::spawn(async move {
-            // All of a request has come once nothing more of it does.
+            // A pause means that the request is complete.
             let mut buffer = vec![0; 1 << 16];
             let pause = Duration::from_millis(100);
             while let Ok(Ok(1..)) = tokio::time::timeout(pause, socket.read(&mut buffer)).await {}
@@ -178,7 +178,7 @@ async fn send_to_all(
     }
 }
 
-/// Everybody's key is [`KEY`].
+/// Returns [`KEY`] as the key of every provider.
 pub(crate) struct Keys;
 
 impl Secrets for Keys {
@@ -187,8 +187,7 @@ impl Secrets for Keys {
     }
 }
 
-/// Providers `p0`, `p1` … at these addresses, with short waits, and a model
-/// `reader` of each.
+/// Returns providers `p0`, `p1` … at these URLs, with short timeouts and a model `reader` each.
 pub(crate) fn catalogue(dialect: Dialect, urls: &[&str], retries: u32) -> Catalogue {
     let kind = match dialect {
         Dialect::OpenAi => "openai",
@@ -206,7 +205,7 @@ pub(crate) fn catalogue(dialect: Dialect, urls: &[&str], retries: u32) -> Catalo
     serde_json::from_value(config).unwrap()
 }
 
-/// A model that asks the first model of each of these providers in turn.
+/// Returns a model that tries the first model of each of these providers in turn.
 pub(crate) fn model(catalogue: &Catalogue) -> Arc<dyn ChatModel> {
     let targets: Vec<Target> = catalogue
         .models

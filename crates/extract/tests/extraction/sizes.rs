@@ -8,7 +8,7 @@ use spillgate_testkit::{log, noise, records};
 
 use super::{asked, data, offloader, says, stored, stored_empty};
 
-/// A model that works in every mode: a map says nothing, a child answers at once.
+/// A model that works in every mode: it finds nothing in a map, and a child answers at once.
 fn model() -> Arc<Scripted> {
     Arc::new(Scripted::new(|seen| {
         let answer = match data(&seen.request).contains("id\": 17,")
@@ -39,7 +39,7 @@ async fn in_every_mode(bytes: &[u8], what: &str) -> Vec<Extraction> {
         )
         .await;
         let shown = found.text();
-        // Nothing is cut without a word.
+        // Nothing is cut silently.
         let whole = found.coverage.is_whole();
         let says =
             shown.contains("TRUNCATED") || shown.contains("] of ") || shown.contains("read ");
@@ -91,7 +91,7 @@ async fn a_log_of_twenty_megabytes() {
         ]
     );
     assert!(all[1].coverage.chunks > 10);
-    // More chunks than are read at most: the promising ones are, and it is said.
+    // There are more chunks than may be read: the promising ones are read, and the answer says so.
     assert_eq!(all[1].status, Status::Partial);
     assert!(all[1].body.contains("E4217"), "{}", all[1].body);
 }

@@ -1,4 +1,4 @@
-//! What do the strategies ask, and what do they give?
+//! The requests and answers of the strategies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -186,7 +186,7 @@ async fn where_no_chunk_can_be_read_the_ends_are_shown() {
         (found.status, found.strategy),
         (Status::Failed, Strategy::Truncate)
     );
-    // Asked twice: a reply without a wrapper is asked for again.
+    // Two requests: a reply without a wrapper is requested again.
     assert_eq!(found.calls, 2);
     let head: Vec<&str> = found.body.lines().take(3).collect();
     assert_snapshot!(head.join("\n"));
@@ -255,7 +255,7 @@ async fn a_reduction_that_does_not_fit_is_done_in_rounds() {
         found.coverage.chunks
     );
     assert_eq!(found.status, Status::Found);
-    // Every request keeps to the window.
+    // Every request stays within the window.
     let counter = offloader.counter();
     for request in model.seen() {
         let tokens = counter.count(&request.system) + counter.count(&data(&request));
@@ -263,7 +263,7 @@ async fn a_reduction_that_does_not_fit_is_done_in_rounds() {
     }
 }
 
-/// Several chunks are read at once, no more than `parallel`.
+/// Several chunks are read in parallel, at most `parallel`.
 #[tokio::test(start_paused = true)]
 async fn chunks_are_read_at_once() {
     let offloader = offloader();
@@ -320,7 +320,7 @@ async fn a_single_fact_may_end_the_reading() {
         "{}",
         found.body
     );
-    // A question for everything has no early end.
+    // A question for everything cannot end early.
     let all = asked(
         &offloader,
         handle,
@@ -333,7 +333,7 @@ async fn a_single_fact_may_end_the_reading() {
     assert_eq!(all.calls, all.coverage.chunks);
 }
 
-/// "`max_chunks_hard`: never silently truncated" (SPEC 3).
+/// Nothing is cut silently (docs/spec/behaviour.md, "Chunks").
 #[tokio::test]
 async fn chunks_that_nobody_read_are_told() {
     let offloader = offloader();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use serde_json::json;
 use spillgate_artifact::Interrupt;
-use spillgate_files::{FileError, Files, Opened, Root};
+use spillgate_files::{FileError, Files, OpenedFile, Root};
 use tempfile::TempDir;
 
 use super::{call, root, tools};
@@ -21,7 +21,7 @@ struct Rotated {
 }
 
 impl Files for Rotated {
-    fn open(&self, name: &str, interrupt: &Interrupt) -> Result<Opened, FileError> {
+    fn open(&self, name: &str, interrupt: &Interrupt) -> Result<OpenedFile, FileError> {
         let opened = self.root.open(name, interrupt)?;
         let file = File::options().write(true).open(&self.file).unwrap();
         file.set_len(1000).unwrap();

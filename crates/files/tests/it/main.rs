@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use spillgate_artifact::{Handle, Interrupt, Layout, TokenBudget};
-use spillgate_files::{FileTools, Files, Pinned, Root};
+use spillgate_files::{FileTools, Files, PinnedFile, Root};
 use spillgate_lookup::Artifact;
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{ArtifactStore, MemoryStore, Part};
@@ -29,7 +29,7 @@ fn tools(files: impl Files + 'static, budget: u64) -> FileTools {
 }
 
 /// A stored text by the name `out`, and its handle.
-fn pinned(text: &str) -> (Pinned, Handle) {
+fn pinned(text: &str) -> (PinnedFile, Handle) {
     let store = MemoryStore::default();
     let mut indexer = Indexer::as_is(Layout::AsIs);
     indexer.feed(text.as_bytes());
@@ -41,7 +41,7 @@ fn pinned(text: &str) -> (Pinned, Handle) {
     let receipt = draft.commit(facts, &index.to_bytes()).unwrap();
     let handle = receipt.handle();
     let artifact = Artifact::open(store.open(handle).unwrap()).unwrap();
-    let pinned = Pinned {
+    let pinned = PinnedFile {
         name: "out".into(),
         artifact: Arc::new(artifact),
     };

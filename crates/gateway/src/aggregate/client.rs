@@ -1,28 +1,28 @@
-//! Who a session is for, and what its client said of itself.
+//! The kind of a session, and what its client said about itself.
 
 use std::sync::Arc;
 
 use crate::session::Session;
 
-/// What a session is for.
+/// The kind of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionKind {
-    /// One connection of a client.
+    /// A client's connection.
     Client,
-    /// One stateless request.
+    /// A stateless request.
     Exchange,
-    /// Nobody: it asks several servers for their lists for all stateless requests.
+    /// No client: it asks several servers for their lists on behalf of all stateless requests.
     Scout,
 }
 
-/// What a client said of itself.
+/// What a client said about itself.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    /// It sent `notifications/initialized`.
+    /// It has sent `notifications/initialized`.
     pub(crate) is_initialized: bool,
-    /// The least of the log messages that it wants.
+    /// The lowest level of log messages that it wants.
     pub(crate) level: Option<String>,
-    /// What its requests say of themselves in `_meta` (MCP 2026-07-28), as JSON.
+    /// The `_meta` of its requests (MCP 2026-07-28), as JSON.
     pub(crate) meta: Option<String>,
 }
 
@@ -31,8 +31,8 @@ impl Session {
         self.kind == SessionKind::Scout
     }
 
-    /// Who asks several servers for their lists: the session itself, or one that lasts
-    /// for all stateless requests.
+    /// The session that asks several servers for their lists: this session, or the one that all
+    /// stateless requests share.
     pub(crate) fn asker(self: &Arc<Self>) -> Arc<Self> {
         match self.kind {
             SessionKind::Exchange => self.hub().scout(),

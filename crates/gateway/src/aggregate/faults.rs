@@ -12,7 +12,7 @@ use super::Question;
 use crate::session::Session;
 use crate::upstream::Upstream;
 
-/// The levels of log messages, the least first (RFC 5424).
+/// The log levels, lowest first (RFC 5424).
 const LEVELS: [&str; 8] = [
     "debug",
     "info",
@@ -24,18 +24,18 @@ const LEVELS: [&str; 8] = [
     "emergency",
 ];
 
-/// The level of what is told here.
+/// The level of the messages sent here.
 const WARNING: &str = "warning";
 
-/// Servers that `instructions` names.
+/// Most servers that `instructions` names.
 const MOST_NAMED: usize = 8;
 
-/// Characters of a server's name, and of what is said of it.
+/// Most characters of a server's name, and of the reason.
 const MOST_NAME: usize = 64;
 const MOST_WHY: usize = 160;
 
-/// A text of a stranger, short, on one line and without what could pass for markup
-/// or hide something: letters, digits and plain punctuation stay.
+/// Makes untrusted text short, single-line and free of markup and hidden characters. Keeps letters,
+/// digits and plain punctuation.
 pub(crate) fn plain(text: &str, most: usize) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() && c != '`' && c != '<';
     let shown = |c: char| if is_plain(c) { c } else { ' ' };
@@ -47,7 +47,7 @@ pub(crate) fn plain(text: &str, most: usize) -> String {
     }
 }
 
-/// What is wrong, in words that stay the same while a server rests.
+/// The reason in words that do not change while a server waits for its restart.
 pub(crate) fn why(error: &ConnectionError) -> String {
     match error {
         ConnectionError::Resting { how, .. } => how.clone(),
@@ -55,8 +55,7 @@ pub(crate) fn why(error: &ConnectionError) -> String {
     }
 }
 
-/// What `instructions` say of servers that are missing, by their names; nothing if
-/// there are none.
+/// The text in `instructions` about missing servers; `None` if there are none.
 pub(super) fn notice(missing: &[(String, String)]) -> Option<String> {
     if missing.is_empty() {
         return None;
@@ -65,7 +64,7 @@ pub(super) fn notice(missing: &[(String, String)]) -> Option<String> {
     for (at, (name, why)) in missing.iter().take(MOST_NAMED).enumerate() {
         let comma = if at == 0 { "" } else { "," };
         let (name, why) = (plain(name, MOST_NAME), plain(why, MOST_WHY));
-        // A string takes any text.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{comma} `{name}` ({why})");
     }
     if missing.len() > MOST_NAMED {
@@ -85,8 +84,7 @@ fn message(upstream: &Upstream, why: &str) -> Vec<u8> {
     frame::line(frame::notification("notifications/message", Some(&params)))
 }
 
-/// Whether messages of this level are wanted where the client wants those from
-/// `level` on.
+/// Whether the client wants warnings if it wants messages from `level` on.
 fn is_wanted(level: &str) -> bool {
     let at = |name: &str| LEVELS.iter().position(|level| *level == name);
     at(level).is_none_or(|level| at(WARNING) >= Some(level))
@@ -98,7 +96,7 @@ pub(super) fn is_level(level: &str) -> bool {
 }
 
 impl Session {
-    /// Notes what is wrong with a server, and tells it where it is news.
+    /// Records a server's fault, and tells the client if it is new.
     pub(crate) async fn note_fault(&self, upstream: &Upstream, why: &str) {
         if self.is_closing() {
             return;
@@ -118,7 +116,7 @@ impl Session {
         self.tell_fault(upstream).await;
     }
 
-    /// Nothing is wrong with a server any more.
+    /// Records that a server works again.
     pub(crate) fn note_recovery(&self, upstream: &Upstream) {
         if upstream.notes.standing.recover().is_some() {
             self.hub().metrics().unavailable(upstream.name(), false);
@@ -139,7 +137,7 @@ impl Session {
         }
     }
 
-    /// The client has greeted: from now on it may be told.
+    /// The client has completed the greeting, so from now on it may be sent messages.
     pub(super) async fn is_ready_to_hear(self: &Arc<Self>) {
         self.said.lock().is_initialized = true;
         for upstream in self.upstreams.all().iter() {
@@ -147,8 +145,8 @@ impl Session {
         }
     }
 
-    /// Tells what is missing on the stream of a request that asks for such messages
-    /// (MCP 2026-07-28).
+    /// Reports missing servers on the stream of a request that asks for log messages (MCP
+    /// 2026-07-28).
     pub(super) async fn tell_faults_with(self: &Arc<Self>, question: &Question) {
         let params: Value = serde_json::from_str(&question.params).unwrap_or_default();
         let level = params["_meta"][LOG_LEVEL].as_str();

@@ -1,8 +1,7 @@
-//! Fetches the lists of one of several servers, or gives the last known ones.
+//! Fetches the lists of one of several servers, or returns the last known ones.
 //!
-//! A list is asked for once at a time. Whoever wants it waits for as long as there is
-//! patience with the server, then takes what it listed last. What comes later is told
-//! to the client by `list_changed`.
+//! Each list is requested only once at a time. All who want it wait while the server's patience
+//! lasts, then take the last known list. If the list comes later, `list_changed` tells the client.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -27,28 +26,28 @@ use crate::session::Session;
 use crate::upstream::Upstream;
 use spillgate_upstream::Slot;
 
-/// Pages of one list that are followed at most: a server whose cursors go round
-/// in a circle shall not keep a client waiting for ever.
+/// Most pages of one list. A server whose cursors form a circle must not keep a client waiting
+/// forever.
 const MOST_PAGES: usize = 1000;
 
-/// Bytes that the entries of one list may have: it is held in memory.
+/// Most bytes of the entries of one list, which is held in memory.
 const MOST_BYTES: usize = 64 << 20;
 
-/// How often a list is asked for that changes while it is fetched.
+/// Most requests for a list that keeps changing while it is fetched.
 const MOST_TRIES: u32 = 3;
 
-/// The first and the longest pause between tries to bring a server up.
+/// The first and the longest delay between tries to bring a server up.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// What is said of a server that was waited for long enough.
+/// The reason given for a server that did not answer in time.
 pub(super) const SILENT: &str = "has not answered yet";
 
 /// A list, or why there is none.
 type Fetched = Result<Arc<List>, String>;
 type Fetch = Shared<BoxFuture<'static, Fetched>>;
 
-/// The lists of a server that are under way.
+/// The lists of a server that are being fetched.
 #[derive(Default)]
 pub(crate) struct Fetches {
     under_way: Mutex<HashMap<Kind, Fetch>>,
@@ -63,7 +62,7 @@ impl fmt::Debug for Fetches {
 }
 
 impl Fetches {
-    /// The list has changed: what is under way may be the old one.
+    /// Records that the list has changed: a running fetch may return the old one.
     pub(crate) fn forget(&self, kind: Kind) {
         *self.changes.lock().entry(kind).or_default() += 1;
         self.under_way.lock().remove(&kind);
@@ -74,7 +73,7 @@ impl Fetches {
     }
 }
 
-/// A server's list: as it is now, or else as it was last. An error says why there is
+/// Returns a server's list: the current one, or else the last known. The error says why there is
 /// none.
 pub(super) async fn list(
     session: &Arc<Session>,
@@ -116,7 +115,7 @@ pub(super) async fn list(
         params: params.to_owned(),
     };
     standing.miss(kind, missed);
-    // It may have come in between, and nobody told of it.
+    // The list may have come in between, and nobody was told of it.
     match known() {
         now if now == before => before.ok_or(why),
         now => {
@@ -126,7 +125,7 @@ pub(super) async fn list(
     }
 }
 
-/// Asks for a list, unless that is under way.
+/// Fetches a list, or joins a fetch that is running.
 fn fetch(session: &Arc<Session>, upstream: &Arc<Upstream>, kind: Kind, params: &str) -> Fetch {
     let mut fetches = upstream.notes.fetches.under_way.lock();
     if let Some(fetch) = fetches.get(&kind) {
@@ -137,7 +136,7 @@ fn fetch(session: &Arc<Session>, upstream: &Arc<Upstream>, kind: Kind, params: &
     let fetch = fetch.boxed().shared();
     fetches.insert(kind, fetch.clone());
     drop(fetches);
-    // It goes on where nobody waits any more.
+    // It continues even if nobody waits for it any more.
     let (going_on, of) = (fetch.clone(), Arc::clone(upstream));
     tokio::spawn(async move {
         drop(going_on.clone().await);
@@ -182,8 +181,8 @@ async fn fetched(
     Ok(list)
 }
 
-/// A server's list, asked for again where it changed meanwhile: pages of two states are no
-/// list, and an older one must not replace a newer one.
+/// Fetches a server's list, and again if it changed meanwhile: pages of two states are not a
+/// consistent list, and an older list must not replace a newer one.
 async fn settled(
     session: &Arc<Session>,
     upstream: &Arc<Upstream>,
@@ -201,7 +200,7 @@ async fn settled(
     }
 }
 
-/// All pages of a server's list, and what else its first page says.
+/// Fetches all pages of a server's list, and the other members of its first page.
 async fn pages(
     session: &Arc<Session>,
     upstream: &Arc<Upstream>,
@@ -217,8 +216,8 @@ async fn pages(
         let frame = session.ask(upstream, method, &asked).await?;
         let answers = messages(&frame);
         let Some(result) = answers.first().and_then(|answer| answer.result) else {
-            // A server without such things answers with an error. One that had them, or has
-            // given a page, has failed.
+            // A server without such a list answers with an error. A server that had entries, or has
+            // sent a page, has failed.
             let code = error_code(&frame);
             if code == Some(error_code::METHOD_NOT_FOUND) && first.is_none() {
                 break;
@@ -262,14 +261,13 @@ async fn pages(
     Ok(List { entries, rest })
 }
 
-/// The code of an answer that is an error.
+/// The code of an error response.
 fn error_code(frame: &[u8]) -> Option<i64> {
     let answer: Value = serde_json::from_slice(frame).ok()?;
     answer["error"]["code"].as_i64()
 }
 
-/// Sees to it that a server comes up, and that its lists come that are missed: tries
-/// until it does, with growing pauses.
+/// Keeps trying, with growing delays, until a server is up and its missed lists have arrived.
 pub(super) fn keep(session: &Arc<Session>, upstream: &Arc<Upstream>, after: Duration) {
     if upstream.notes.is_kept.swap(true, Ordering::AcqRel) {
         return;
@@ -289,7 +287,7 @@ pub(super) fn keep(session: &Arc<Session>, upstream: &Arc<Upstream>, after: Dura
     });
 }
 
-/// Whether nothing is left to be done for it.
+/// Tries once. Returns whether nothing is left to do.
 async fn try_it(session: &Weak<Session>, slot: Slot) -> bool {
     let Some(session) = session.upgrade().filter(|one| !one.is_closing()) else {
         return true;
@@ -309,7 +307,7 @@ async fn try_it(session: &Weak<Session>, slot: Slot) -> bool {
             upstream.notes.standing.came(Awaited::Start);
             session.note_recovery(&upstream);
             upstream.notes.is_kept.store(false, Ordering::Release);
-            // What was missed meanwhile found us still at it.
+            // A list that was missed meanwhile saw this task still running, so check again.
             upstream.notes.standing.missed().is_empty()
                 || upstream.notes.is_kept.swap(true, Ordering::AcqRel)
         }

@@ -1,4 +1,4 @@
-//! What several servers say of themselves together, as far as they have answered.
+//! Merges the greetings of several servers, as far as they have answered.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,29 +18,29 @@ use crate::error::{method_not_found, nobody_answered};
 use crate::session::Session;
 use crate::upstream::{Greeted, Upstream};
 
-/// The greeting of the older generation.
+/// The greeting of the legacy generation.
 const INITIALIZE: &str = "initialize";
 /// The greeting of the modern generation.
 const DISCOVER: &str = "server/discover";
 
 type Greeting = Map<String, Value>;
 
-/// What is known of the servers' greetings.
+/// The greetings of all servers.
 #[derive(Default)]
 struct Greetings {
-    /// By the servers' names.
+    /// By server name.
     said: Vec<(String, Greeting)>,
-    /// Why those are missing that have not answered.
+    /// Servers that have not answered, and why.
     missing: Vec<(String, String)>,
 }
 
-/// The greeting of all servers, and of those that have not answered yet what they said
-/// last: what any of them can do, in the oldest protocol version that one of them
-/// speaks.
+/// Merges the greetings of all servers. A server that has not answered yet contributes its last
+/// known greeting. The result has what any server can do, in the oldest protocol version that one
+/// of them speaks.
 pub(super) async fn initialize(session: &Arc<Session>, question: &Question) -> Vec<u8> {
     let all = session.upstreams.all();
     for upstream in all.iter() {
-        upstream.be_greeted(message_of(question));
+        upstream.greet_with(message_of(question));
         keep(session, upstream, Duration::ZERO);
     }
     let asked: Value = serde_json::from_str(&question.params).unwrap_or_default();
@@ -65,8 +65,8 @@ pub(super) async fn initialize(session: &Arc<Session>, question: &Question) -> V
     frame::line(frame::response(&question.id, merged.to_string()))
 }
 
-/// What one server said, and why nothing if it is not there. One of which is known what
-/// it said last is not waited for.
+/// Returns a server's greeting, and a reason if it is missing. Does not wait for a server whose
+/// last greeting is known.
 async fn greeted(
     session: &Session,
     upstream: &Upstream,
@@ -75,7 +75,7 @@ async fn greeted(
     let hub = session.hub();
     let known = hub.known().greeting(upstream.name(), INITIALIZE);
     let known = known.map(|mut known| {
-        // What it said last, it said to a client that asked for another version.
+        // The last greeting may have been for a client that asked for another version.
         known.retain(|member, value| {
             member != "protocolVersion" || value.as_str().is_some_and(|own| own < version)
         });
@@ -106,7 +106,7 @@ fn message_of(question: &Question) -> Message {
     Message::notice(frame.into(), Some(method))
 }
 
-/// The same of the modern generation.
+/// Merges the greetings of the modern generation.
 pub(super) async fn discover(session: &Arc<Session>, question: &Question) -> Vec<u8> {
     let (mut greetings, mut refused) = (Greetings::default(), Vec::new());
     let answers = asked(session, question).await;
@@ -132,7 +132,7 @@ pub(super) async fn discover(session: &Arc<Session>, question: &Question) -> Vec
     }
     let is_silent = greetings.missing.iter().any(|(_, why)| why == SILENT);
     match greetings.said.is_empty() {
-        // As each of them says: clients that speak both generations fall back.
+        // Answer as each legacy server does: clients that speak both generations then fall back.
         true if is_any_legacy => method_not_found(&question.id, &question.method),
         true if !is_silent => {
             let missing = greetings.missing.iter();
@@ -155,16 +155,16 @@ pub(super) async fn discover(session: &Arc<Session>, question: &Question) -> Vec
     }
 }
 
-/// What became of `server/discover` at a server.
+/// The outcome of `server/discover` at a server.
 enum Answer {
     Said(Bytes),
-    /// It has not answered yet: what it said last.
+    /// The last known greeting of a server that has not answered yet.
     Known(Greeting),
     Missing(String),
 }
 
-/// What each server says. If any of them is modern, the gateway is: then those
-/// that do not know `server/discover` are asked again, and bridges answer.
+/// Asks every server. If any of them is modern, so is the gateway. Servers that do not know
+/// `server/discover` are then asked again, and bridges answer for them.
 async fn asked(session: &Arc<Session>, question: &Question) -> Vec<(Arc<Upstream>, Answer)> {
     let all = session.upstreams.all();
     let asked = all.iter().map(|upstream| async {
@@ -213,7 +213,7 @@ async fn ask(session: &Arc<Session>, upstream: &Arc<Upstream>, question: &Questi
         Arc::clone(upstream),
         question.params.clone(),
     );
-    // It is heard, too, when it comes late.
+    // Runs in a task, so that a late answer is recorded, too.
     let asked = tokio::spawn(async move {
         let answer = asks.ask(&of, DISCOVER, &params).await;
         if let Ok(frame) = &answer
@@ -240,7 +240,7 @@ async fn ask(session: &Arc<Session>, upstream: &Arc<Upstream>, question: &Questi
     }
 }
 
-/// The greeting in an answer, if it is none of refusal.
+/// The greeting in a response; `None` if it is an error.
 fn greeting_in(frame: &[u8]) -> Option<Greeting> {
     let answers = messages(frame);
     answers.first()?.result.and_then(object)
@@ -250,7 +250,7 @@ fn is_legacy(session: &Session, upstream: &Upstream) -> bool {
     session.hub().generations.is_legacy_only(upstream.name())
 }
 
-/// All greetings as one. `ours` has what must be in it where no server says it.
+/// Merges all greetings. `ours` has the required members, used if no server sends them.
 fn merged(greetings: Greetings, ours: Value) -> Value {
     let mut whole = Map::new();
     let mut instructions = Vec::new();
@@ -268,7 +268,7 @@ fn merged(greetings: Greetings, ours: Value) -> Value {
                     *version = value;
                 }
                 ("ttlMs", Some(least)) if value.as_u64() < least.as_u64() => *least = value,
-                // What one of them does not want shared, is not.
+                // A value that one server marks as private stays private.
                 ("cacheScope", Some(scope)) if value == "private" => *scope = value,
                 ("capabilities", Some(known)) => join(known, value),
                 ("supportedVersions", Some(Value::Array(known))) => {
@@ -286,7 +286,7 @@ fn merged(greetings: Greetings, ours: Value) -> Value {
         }
     }
     if let Some(Value::Object(capabilities)) = whole.get_mut("capabilities") {
-        // Servers may come later, and another configuration may bring others.
+        // Servers may join later, and a new configuration may add others.
         for kind in ["tools", "prompts", "resources"] {
             let of_kind = capabilities.entry(kind).or_insert_with(|| json!({}));
             if !of_kind.is_object() {
@@ -294,7 +294,7 @@ fn merged(greetings: Greetings, ours: Value) -> Value {
             }
             of_kind["listChanged"] = true.into();
         }
-        // What is missing is told as a log message.
+        // Missing servers are reported as log messages.
         capabilities.entry("logging").or_insert_with(|| json!({}));
     }
     let ourselves = json!({"name": "spillgate", "version": env!("CARGO_PKG_VERSION")});
@@ -310,8 +310,8 @@ fn merged(greetings: Greetings, ours: Value) -> Value {
     whole.into()
 }
 
-/// Whether a member of a greeting has the type that clients demand: one server's mistake
-/// must not make the gateway useless. Capabilities of a wrong type are taken out.
+/// Whether a member of a greeting has the type that clients require: one server's mistake must not
+/// make the gateway unusable. Removes capabilities of a wrong type.
 fn is_sound(member: &str, value: &mut Value) -> bool {
     if member == "capabilities"
         && let Value::Object(all) = value
@@ -327,7 +327,7 @@ fn is_sound(member: &str, value: &mut Value) -> bool {
     }
 }
 
-/// What either of two can do.
+/// Merges the capabilities of two servers into `one`.
 fn join(one: &mut Value, other: Value) {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
@@ -364,7 +364,7 @@ mod tests {
                 "b",
                 json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}, "prompts": {}}, "instructions": "Do not.", "extra": 1.5}),
             ),
-            // What no client could read is left out.
+            // Members that no client could read are left out.
             of(
                 "wrong",
                 json!({"protocolVersion": 7, "capabilities": {"completions": "yes", "y": {}}, "instructions": {}}),

@@ -1,22 +1,22 @@
-//! Whose is a tool, a prompt or a resource?
+//! An index of which server owns each tool, prompt and resource.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::aggregate::{Kind, prefixed};
 use parking_lot::Mutex;
 
-/// By the name that clients use: the server, and its own name for it.
+/// The client's name for an entry, to its server and that server's own name.
 type Owners = HashMap<String, (String, String)>;
 
-/// What the lists of several servers told last. A list is the same for every
-/// client (MCP 2026-07-28), so that all share one.
+/// What the lists of several servers contained last. A list is the same for every client (MCP
+/// 2026-07-28), so all clients share one.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
     kinds: Mutex<BTreeMap<Kind, Owners>>,
 }
 
 impl Catalogue {
-    /// Takes in a whole list; of two with one name the first counts.
+    /// Records a complete list. If two entries have the same name, the first counts.
     pub(crate) fn learn(
         &self,
         kind: Kind,
@@ -29,8 +29,8 @@ impl Catalogue {
         self.kinds.lock().insert(kind, listed);
     }
 
-    /// The names under which something of this name is known now: with the server's
-    /// name in front, or without. In their order, a few at most.
+    /// The current names of entries that `old` may mean, with or without the server's name as a
+    /// prefix. Sorted, and only a few.
     pub(crate) fn similar(&self, kind: Kind, old: &str) -> Vec<String> {
         const MOST: usize = 5;
         let kinds = self.kinds.lock();
@@ -54,7 +54,7 @@ impl Catalogue {
         self.kinds.lock().get(&kind)?.get(shown).cloned()
     }
 
-    /// The name under which clients know what a server calls so.
+    /// The client's name for an entry that a server calls `own`.
     pub(crate) fn shown(&self, kind: Kind, server: &str, own: &str) -> Option<String> {
         let kinds = self.kinds.lock();
         let mut all = kinds.get(&kind)?.iter();
@@ -62,8 +62,7 @@ impl Catalogue {
         Some(of.0.clone())
     }
 
-    /// The server of the template that a URI looks most like: the one with the
-    /// longest beginning in common.
+    /// The server of the template that matches a URI best: the one with the longest common prefix.
     pub(crate) fn find_template(&self, uri: &str) -> Option<(String, String)> {
         let kinds = self.kinds.lock();
         let templates = kinds.get(&Kind::Templates)?;
@@ -75,12 +74,12 @@ impl Catalogue {
         best.map(|(_, owner)| owner.clone())
     }
 
-    /// Forgets a list, or all that a server may have changed.
+    /// Forgets a list that may have changed.
     pub(crate) fn forget(&self, kind: Kind) {
         self.kinds.lock().remove(&kind);
     }
 
-    /// Forgets everything.
+    /// Forgets all lists.
     pub(crate) fn forget_all(&self) {
         self.kinds.lock().clear();
     }

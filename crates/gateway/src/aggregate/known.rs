@@ -1,9 +1,9 @@
-//! What each server said last: its greeting and its lists. Shown in its place while
-//! it is not up, and kept on disk for the next start.
+//! The last known greeting and lists of each server. They are shown while a server is not up, and
+//! kept on disk for the next start.
 //!
-//! A file per server, 0600 in a directory 0700. Its name is a hash of how the server
-//! is reached and of this program's version; values of variables and headers are no
-//! part of it, and what is in the file came from the server alone.
+//! Each server has one file with mode 0600 in a directory with mode 0700. Its name is a hash of how
+//! the server is reached and of this program's version. The values of variables and headers are not
+//! part of the hash, and the content comes from the server alone.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -23,57 +23,56 @@ use spillgate_transport::{ServerSpec, Transport};
 use super::Kind;
 use spillgate_upstream::Server;
 
-/// Bytes of a file. The largest list of a real server that was measured has 82 KB.
+/// Most bytes of a file. The largest list measured with a real server has 82 KB.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// Files in the directory; those that were written the longest ago go first.
+/// Most files in the directory; the oldest are removed first.
 const MOST_FILES: usize = 256;
 
-/// How long a client waits for a server that did not answer the last time: enough for
-/// one that answers at once now.
+/// How long a client waits for a server that did not answer last time: long enough for one that
+/// answers promptly now.
 const MOMENT: Duration = Duration::from_millis(300);
 
-/// One list of a server, whole.
+/// A complete list of one server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct List {
-    /// Each entry as the server has it, verbatim JSON.
+    /// The entries as the server sent them, as verbatim JSON.
     pub(crate) entries: Vec<String>,
-    /// What else its first page says.
+    /// The other members of its first page.
     pub(crate) rest: Map<String, Value>,
 }
 
-/// What one server said, by the method that asked.
+/// What one server said, by request method.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Said {
     #[serde(default)]
     greetings: BTreeMap<String, Map<String, Value>>,
     #[serde(default)]
     lists: BTreeMap<String, Arc<List>>,
-    /// What it was waited for in vain to answer, and has not answered since.
+    /// Methods that it did not answer while a client waited, and has not answered since.
     #[serde(default)]
     unanswered: BTreeSet<String>,
 }
 
 impl Said {
-    /// It answered: whether that is news.
+    /// Records that the server answered. Returns whether that changes anything.
     fn answers(&mut self, method: &str) -> bool {
         self.unanswered.remove(method)
     }
 
-    /// Whether there is little hope for an answer: it did not give it the last time, or
-    /// never gave any.
+    /// Whether an answer is unlikely: the server gave none last time, or never gave any.
     fn is_silent(&self, method: &str) -> bool {
         let is_nothing_known = self.greetings.is_empty() && self.lists.is_empty();
         self.unanswered.contains(method) || is_nothing_known && !self.unanswered.is_empty()
     }
 }
 
-/// What all servers said. Lists are the same for every client, so all share them.
+/// What all servers said. Lists are the same for every client, so all clients share them.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     servers: Mutex<HashMap<String, (ServerSpec, Said)>>,
     directory: Option<PathBuf>,
-    /// Held while a file is written, so that an older state never replaces a newer.
+    /// Held while a file is written, so that an older state never replaces a newer one.
     writing: Mutex<()>,
 }
 
@@ -85,8 +84,8 @@ impl Known {
         }
     }
 
-    /// Takes over the servers of a configuration. What is known of one that is
-    /// reached as before stays known; of a new one the disk may know something.
+    /// Takes over the servers of a configuration. Keeps what is known of a server that is reached
+    /// as before, and reads what the disk has of a new one.
     pub(crate) fn adopt(&self, servers: &[Arc<Server>]) {
         let mut known = self.servers.lock();
         let adopted = servers.iter().map(|server| {
@@ -104,7 +103,7 @@ impl Known {
         known.get(server)?.1.lists.get(kind.list().0).cloned()
     }
 
-    /// Its answer to `method`, which greets.
+    /// The server's last answer to `method`, a greeting.
     pub(crate) fn greeting(&self, server: &str, method: &str) -> Option<Map<String, Value>> {
         let known = self.servers.lock();
         known.get(server)?.1.greetings.get(method).cloned()
@@ -138,8 +137,8 @@ impl Known {
         });
     }
 
-    /// How long a client may wait for a server's answer to `method` that is not known:
-    /// `most`, and a moment where it waited in vain the last time.
+    /// How long a client may wait for an unknown answer to `method`: `most`, but only a moment if
+    /// the last wait was in vain.
     pub(crate) fn patience(&self, server: &str, method: &str, most: Duration) -> Duration {
         let known = self.servers.lock();
         match known
@@ -151,7 +150,7 @@ impl Known {
         }
     }
 
-    /// Notes that a client waited in vain, until the server answers `method` once.
+    /// Records that a client waited in vain. Holds until the server answers `method`.
     pub(crate) fn note_silence(self: &Arc<Self>, server: &str, method: &str) {
         self.learn(server, |said| said.unanswered.insert(method.to_owned()));
     }
@@ -169,8 +168,8 @@ impl Known {
     fn read(&self, spec: &ServerSpec) -> Option<Said> {
         let file = self.directory.as_ref()?.join(file_name(spec));
         let read = || -> io::Result<Option<Said>> {
-            // The gateway made this directory, so it holds no links of other users. Anything
-            // that is not a regular file is not read.
+            // The gateway created this directory, so it holds no links of other users. Only regular
+            // files are read.
             let found = fs::symlink_metadata(&file)?;
             if !found.is_file() || found.len() > MOST_BYTES {
                 return Ok(None);
@@ -191,7 +190,7 @@ impl Known {
         }
     }
 
-    /// Writes what is known of a server. Without it the next start only waits longer.
+    /// Writes what is known of a server. If this fails, the next start only waits longer.
     fn write(&self, server: &str) {
         let _one_at_a_time = self.writing.lock();
         let (spec, said) = match self.servers.lock().get(server) {
@@ -211,7 +210,7 @@ fn write(directory: &Path, name: &str, said: &Said) -> io::Result<()> {
     let file = directory.join(name);
     let text = serde_json::to_vec(said)?;
     if text.len() as u64 > MOST_BYTES {
-        // An old one would be shown as the last.
+        // An old file would be shown as the last state.
         return match fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -224,7 +223,7 @@ fn write(directory: &Path, name: &str, said: &Said) -> io::Result<()> {
     make_room(directory)?;
     let beside = directory.join(format!("{name}.{}", std::process::id()));
     let mut options = OpenOptions::new();
-    // No link is followed: the name must be new.
+    // Do not follow a link: the name must be new.
     options.write(true).create_new(true).mode(0o600);
     let written = options.open(&beside).and_then(|mut to| {
         to.write_all(&text)?;
@@ -236,7 +235,7 @@ fn write(directory: &Path, name: &str, said: &Said) -> io::Result<()> {
     written
 }
 
-/// Removes the oldest files where there are too many.
+/// Removes the oldest files if there are too many.
 fn make_room(directory: &Path) -> io::Result<()> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -253,8 +252,8 @@ fn make_room(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A hash of how it is reached. Arguments and URLs may hold secrets and do not stand
-/// in the clear anywhere; values of variables and headers are no part of it.
+/// Returns a hash of how the server is reached. Arguments and URLs may hold secrets, so they are
+/// stored only as a hash. The values of variables and headers are not part of it.
 fn file_name(spec: &ServerSpec) -> String {
     let way = match &spec.transport {
         Transport::Command(command) => json!([
@@ -323,8 +322,8 @@ mod tests {
             .build()
             .unwrap();
         runtime.block_on(async { known.learn_list("s", Kind::Tools, &Arc::new(list.clone())) });
-        drop(runtime); // waits for what is being written
-        // Another value of a variable is the same server, another program is not.
+        drop(runtime); // waits for pending writes
+        // Another value of a variable is the same server; another program is not.
         let again = kept(&directory, &server("a", "another secret"));
         assert_eq!(again.list("s", Kind::Tools).as_deref(), Some(&list));
         assert_eq!(again.list("s", Kind::Prompts), None);
@@ -341,7 +340,7 @@ mod tests {
                 !told.contains("secret") && !told.contains("hidden"),
                 "{told}"
             );
-            // A damaged one is none.
+            // A damaged file counts as missing.
             fs::write(entry.path(), "{").unwrap();
         }
         assert_eq!(kept(&directory, &first).list("s", Kind::Tools), None);

@@ -1,8 +1,8 @@
-//! URIs of several servers' resources as their client knows them.
+//! Maps the resource URIs of several servers to those that the client knows.
 //!
-//! What two servers call the same stays with the first of them in the configuration;
-//! the other's is `SERVER+URI`, which is a URI as well: `b+memo://insights`. Links in
-//! results, subscriptions and their `updated` notifications are mapped both ways.
+//! If two servers use the same URI, the first one in the configuration keeps it. The other's
+//! becomes `SERVER+URI`, which is a URI as well: `b+memo://insights`. Links in results,
+//! subscriptions and their `updated` notifications are mapped in both directions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use super::{Kind, Question, lists};
 use crate::aggregate::index::Catalogue;
 use crate::session::Session;
 
-/// The URI with its server in front.
+/// The URI with its server as a prefix.
 pub(crate) fn with_server(server: &str, uri: &str) -> String {
     format!("{}+{uri}", scheme_of(server))
 }
 
-/// A server's name as the beginning of a URI's scheme: letters in lower case, digits,
-/// `.` and `-`, a letter first. A name that is changed for that ends with four hex
-/// digits of its hash, so that two never become the same.
+/// Makes a server's name a valid start of a URI scheme: lower-case letters, digits, `.` and `-`,
+/// with a letter first. A name that has to be changed ends with four hex digits of its hash, so
+/// that two names never become equal.
 fn scheme_of(server: &str) -> String {
     let plain = |c: char| match c.to_ascii_lowercase() {
         c if c.is_ascii_alphanumeric() || c == '.' || c == '-' => c,
@@ -42,10 +42,10 @@ fn scheme_of(server: &str) -> String {
     scheme
 }
 
-/// URIs, or templates of them, as a client knows them; of pairs of a server and its
-/// own.
+/// Returns the names by which a client knows these URIs or templates. Each entry is a server and
+/// its own URI.
 pub(super) fn names(entries: &[(&str, &str)]) -> Vec<String> {
-    // By the name that clients use, so that no server takes one that is made of another's.
+    // Keyed by the client's name, so that no server takes a name that was derived from another's.
     let mut owners: HashMap<String, (&str, &str)> = HashMap::new();
     let mut names = Vec::new();
     for &(server, uri) in entries {
@@ -62,8 +62,7 @@ pub(super) fn names(entries: &[(&str, &str)]) -> Vec<String> {
     names
 }
 
-/// The server of a URI that a client uses, and its own form of it, as far as lists
-/// tell.
+/// The server of a URI that a client uses, and that server's own URI, as far as the lists tell.
 pub(super) fn owner(catalogue: &Catalogue, uri: &str) -> Option<(String, String)> {
     let listed = catalogue.find(Kind::Resources, uri);
     let listed = listed.or_else(|| catalogue.find(Kind::Templates, uri));
@@ -76,7 +75,7 @@ pub(super) fn owner(catalogue: &Catalogue, uri: &str) -> Option<(String, String)
     })
 }
 
-/// The same, and by the server in front of a URI that no list has any more.
+/// Like [`owner`], but also accepts a URI with a server prefix that is in no list any more.
 pub(super) fn meant(session: &Session, uri: &str) -> Option<(String, String)> {
     let named = || {
         let (scheme, own) = uri.split_once('+')?;
@@ -87,8 +86,8 @@ pub(super) fn meant(session: &Session, uri: &str) -> Option<(String, String)> {
     owner(&session.hub().catalogue, uri).or_else(named)
 }
 
-/// How the client knows a URI of a server, where it is another. What has no scheme is
-/// no URI, such as the stand-in of a large string.
+/// The URI by which the client knows a server's resource; `None` if it is the same. A text without
+/// a scheme is no URI, such as the stand-in of a large string.
 pub(super) fn shown(catalogue: &Catalogue, server: &str, uri: &str) -> Option<String> {
     uri.find(':')?;
     let (owner, _) = owner(catalogue, uri)?;
@@ -99,8 +98,8 @@ pub(super) fn shown(catalogue: &Catalogue, server: &str, uri: &str) -> Option<St
     Some(listed.unwrap_or_else(|| with_server(server, uri)))
 }
 
-/// Tools, each of a server, with the names by which their client reads the pages that
-/// they name. A server need not list such pages: who names them has them.
+/// Replaces the page URIs in tools by those that the client reads them by. A server need not list
+/// such pages: the server whose tool refers to a page has it.
 pub(super) async fn name_pages(
     session: &Arc<Session>,
     owned: &[(&str, &str)],
@@ -136,8 +135,8 @@ pub(super) async fn name_pages(
     named.collect()
 }
 
-/// The pages (`ui://`, MCP Apps) that a tool names in its `_meta`: by the key of today,
-/// by the one before, and by that of `ChatGPT`'s apps.
+/// The pages (`ui://`, MCP Apps) that a tool refers to in its `_meta`: by the current key, by its
+/// predecessor, and by that of `ChatGPT`'s apps.
 fn pages_of(tool: &str) -> Vec<&RawValue> {
     let meta = ObjectView::of_text(tool).and_then(|tool| tool.get("_meta"));
     let Some(meta) = meta.and_then(ObjectView::of) else {
@@ -152,7 +151,7 @@ fn pages_of(tool: &str) -> Vec<&RawValue> {
     places.into_iter().flatten().collect()
 }
 
-/// What changes in a message of a server that tells of a resource.
+/// The edits to a server's notification about a resource.
 pub(crate) fn told(
     session: &Session,
     server: &str,
@@ -169,12 +168,12 @@ pub(crate) fn told(
     splice
 }
 
-/// Whether there may be URIs of resources in a result.
+/// Whether a result may contain URIs of resources.
 pub(crate) fn may_have_any(frame: &[u8]) -> bool {
     memchr::memmem::find(frame, b"\"uri\"").is_some()
 }
 
-/// The changes to the URIs in the results of a frame.
+/// The edits to the URIs in the results of a frame.
 pub(crate) fn in_results(session: &Session, server: &str, frame: &[u8]) -> ByteEdits {
     let mut splice = ByteEdits::default();
     let catalogue = &session.hub().catalogue;
@@ -207,7 +206,7 @@ fn items(list: Option<&RawValue>) -> Vec<&RawValue> {
     items.unwrap_or_default()
 }
 
-/// A link, an embedded resource, or a resource itself.
+/// Edits a link, an embedded resource, or a resource itself.
 fn in_block(
     catalogue: &Catalogue,
     server: &str,
@@ -238,7 +237,7 @@ fn replace(
     }
 }
 
-/// A request of the client with the URI that its server has.
+/// Replaces the URI in a client's request by the one that its server uses.
 pub(super) fn readdressed(frame: &Bytes, own: &str) -> Bytes {
     let mut splice = ByteEdits::default();
     let all = messages(frame);
@@ -255,8 +254,8 @@ pub(super) fn readdressed(frame: &Bytes, own: &str) -> Bytes {
     splice.apply(frame).into()
 }
 
-/// Learns whose resources are whose, before a link is given to a client that has not
-/// asked for the lists.
+/// Learns which server owns each resource, before a link is given to a client that has not asked
+/// for the lists.
 pub(crate) async fn learn(session: &Arc<Session>) {
     let meta = session.said.lock().meta.clone();
     let question = meta.map(|meta| Question::of_ours(&format!("{{\"_meta\":{meta}}}")));
@@ -293,7 +292,7 @@ mod tests {
         b+memo://x
         memo://y
         ");
-        // A name that is no scheme is changed, and its hash keeps it apart.
+        // A name that is no valid scheme is changed, and its hash keeps it distinct.
         assert!(
             names[4].starts_with("web-hub-") && names[4].ends_with("+memo://x"),
             "{names:?}"
@@ -302,7 +301,7 @@ mod tests {
             names[5].starts_with("s7-") && names[5].ends_with("+memo://y"),
             "{names:?}"
         );
-        // No server takes a name that was made of another's.
+        // No server takes a name that was derived from another's.
         assert_eq!(names[6..], ["c+b+memo://x", "b+memo://x"]);
         assert_ne!(with_server("Web Hub", ""), with_server("web-hub", ""));
     }

@@ -1,8 +1,8 @@
-//! A client that listens for changes (MCP 2026-07-28), and several servers.
+//! Subscriptions of a client (MCP 2026-07-28) to changes of several servers.
 //!
-//! Its one stream becomes one at each server that has something of what it wants
-//! to hear. They are acknowledged together, and end together: when the last of
-//! them does, or when the client closes its own.
+//! The client's stream becomes one stream at each server that offers something it wants. The
+//! streams are acknowledged together and end together: when the last of them ends, or when the
+//! client closes its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, frame, object, span_in};
 use spillgate_transport::{Message, ServerEvent};
-use spillgate_upstream::Answered;
+use spillgate_upstream::RequestResult;
 use tokio::time::sleep;
 
 use super::{Kind, Question, links, lists, with_id};
@@ -25,36 +25,35 @@ use crate::upstream::Upstream;
 
 /// The method that opens such a stream.
 pub(super) const LISTEN: &str = "subscriptions/listen";
-/// By which a notification says which stream it belongs to.
 /// How long a client waits for servers that do not acknowledge.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The streams of a client.
+/// The subscription streams of a client.
 #[derive(Debug, Default)]
 pub(crate) struct Listening(Mutex<Vec<Stream>>);
 
-/// A stream of the client.
+/// A subscription stream of the client.
 #[derive(Debug)]
 struct Stream {
     key: RequestId,
-    /// Its id as it is spelled.
+    /// The id as it is spelled.
     id: String,
-    /// What it is at each server, by our id: the server's name.
+    /// Its parts: our request id at each server, and the server's name.
     parts: BTreeMap<RequestId, String>,
-    /// Those that are not acknowledged yet.
+    /// The parts that are not acknowledged yet.
     waiting: BTreeSet<RequestId>,
-    /// What servers said that they will tell.
+    /// What the servers have agreed to report.
     honoured: Map<String, Value>,
     is_acknowledged: bool,
 }
 
-/// What a notification of a server means to who listens.
+/// What a server's notification means for the listeners.
 pub(crate) enum Heard {
-    /// Nothing.
+    /// It is not for a listener.
     Other,
-    /// It goes on the stream of this request, with these changes.
+    /// It goes on the stream of this request, with these edits.
     Of(RequestId, ByteEdits),
-    /// It was for the gateway; the client gets this, if anything.
+    /// It was for the gateway. The client gets this event, if any.
     Ours(Option<ServerEvent>),
 }
 
@@ -66,7 +65,7 @@ struct Params<'a> {
     notifications: Map<String, Value>,
 }
 
-/// Opens a stream of the client at all servers that have to do with it.
+/// Opens a client's stream at all servers that it concerns.
 pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
     session.hub().listens(session);
     let (mut parts, mut asked) = (BTreeMap::new(), Vec::new());
@@ -85,15 +84,15 @@ pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
         honoured: changes_wanted(question),
         is_acknowledged: false,
     };
-    // Where no server has any of it, there is nothing to wait for.
+    // If no server offers any of it, there is nothing to wait for.
     let told = stream.acknowledgement();
     session.listening.0.lock().push(stream);
     if let Some(event) = told {
         session.to.take(event).await;
     }
     for (upstream, key, message, answer) in asked {
-        // Each by itself, for one may still be starting. The session does not wait for
-        // it when it closes.
+        // Each in a task of its own, because a server may still be starting. The session does not
+        // wait for it when it closes.
         let session = Arc::downgrade(session);
         tokio::spawn(async move {
             let sent = match session.upgrade() {
@@ -114,8 +113,8 @@ pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
     tokio::spawn(wait_no_longer(session, question.key.clone()));
 }
 
-/// The changes of lists that the client wants to hear of: the gateway itself tells
-/// them when a server joins.
+/// The list changes that the client wants to hear of. The gateway reports these itself when a
+/// server joins.
 fn changes_wanted(question: &Question) -> Map<String, Value> {
     let params: Value = serde_json::from_str(&question.params).unwrap_or_default();
     let filter = params["notifications"].as_object().cloned();
@@ -125,8 +124,8 @@ fn changes_wanted(question: &Question) -> Map<String, Value> {
         .collect()
 }
 
-/// Tells of a changed list on the streams whose clients want to hear of it. Whether
-/// the client has any stream.
+/// Reports a changed list on the streams whose clients want it. Returns whether the client has any
+/// stream.
 pub(super) async fn tell(session: &Session, kind: Kind) -> bool {
     let Some(method) = kind.changed() else {
         return true;
@@ -154,7 +153,7 @@ pub(super) async fn tell(session: &Session, kind: Kind) -> bool {
     is_any
 }
 
-/// Acknowledges a stream without those that have not, when that takes too long.
+/// Acknowledges a stream without the servers that take too long.
 async fn wait_no_longer(session: Weak<Session>, key: RequestId) {
     sleep(PATIENCE).await;
     let Some(session) = session.upgrade() else {
@@ -174,13 +173,14 @@ async fn wait_no_longer(session: Weak<Session>, key: RequestId) {
 }
 
 impl Stream {
-    /// Takes in what a server will tell.
+    /// Adds what a server has agreed to report.
     fn honours(&mut self, filter: Map<String, Value>) {
         for (kind, told) in filter {
             match (self.honoured.get_mut(&kind), told) {
                 (Some(Value::Array(known)), Value::Array(uris)) => {
                     known.extend(uris);
-                    // Each once, and the same whoever was first.
+                    // Keep each entry once, in an order that does not depend on which server was
+                    // first.
                     known.sort_by_key(Value::to_string);
                     known.dedup();
                 }
@@ -190,7 +190,7 @@ impl Stream {
         }
     }
 
-    /// What all servers will tell together, once that is known.
+    /// The acknowledgement of what all servers report together, once that is known.
     fn acknowledgement(&mut self) -> Option<ServerEvent> {
         if self.is_acknowledged || !self.waiting.is_empty() {
             return None;
@@ -206,7 +206,7 @@ impl Stream {
     }
 }
 
-/// What a notification of a server means to who listens.
+/// Determines what a server's notification means for the listeners.
 pub(crate) fn heard(session: &Session, frame: &[u8], envelope: &Envelope<'_>) -> Heard {
     let mut streams = session.listening.0.lock();
     if streams.is_empty() || envelope.id.is_some() {
@@ -242,7 +242,7 @@ pub(crate) fn heard(session: &Session, frame: &[u8], envelope: &Envelope<'_>) ->
     Heard::Of(stream.key.clone(), splice)
 }
 
-/// What a server will tell, with the URIs by which the client knows its resources.
+/// The filter of a server, with the URIs by which the client knows its resources.
 fn as_shown(session: &Session, server: &str, mut filter: Map<String, Value>) -> Map<String, Value> {
     let catalogue = &session.hub().catalogue;
     let uris = filter.get_mut("resourceSubscriptions");
@@ -257,8 +257,8 @@ fn as_shown(session: &Session, server: &str, mut filter: Map<String, Value>) -> 
     filter
 }
 
-/// A server ended its part of a stream. With the last part the stream ends.
-async fn ended(session: &Arc<Session>, part: &RequestId, how: Answered) {
+/// Ends a server's part of a stream. The stream ends with its last part.
+async fn ended(session: &Arc<Session>, part: &RequestId, how: RequestResult) {
     let told = {
         let mut streams = session.listening.0.lock();
         let at = streams
@@ -286,7 +286,7 @@ async fn ended(session: &Arc<Session>, part: &RequestId, how: Answered) {
     }
 }
 
-/// Ends a stream that the client closed. Whether there was one.
+/// Ends a stream that the client closed. Returns whether there was one.
 pub(crate) async fn withdraw(session: &Arc<Session>, key: &RequestId) -> bool {
     let stream = {
         let mut streams = session.listening.0.lock();
@@ -303,7 +303,7 @@ pub(crate) async fn withdraw(session: &Arc<Session>, key: &RequestId) -> bool {
         connection.abandon(&part).await;
         let reason = Some("nobody listens any more");
         let told = frame::line(frame::cancelled(part.as_json(), reason));
-        // One that is gone needs not be told.
+        // A server that is gone need not be told.
         drop(
             connection
                 .send(Message::notice(
@@ -316,8 +316,8 @@ pub(crate) async fn withdraw(session: &Arc<Session>, key: &RequestId) -> bool {
     true
 }
 
-/// What each server is asked to tell: lists all of them, a resource only the one
-/// that has it, if that is known.
+/// What each server is asked to report: every server its lists, and a resource only the server that
+/// owns it, if known.
 async fn wanted(session: &Arc<Session>, question: &Question) -> Vec<(Arc<Upstream>, String)> {
     let all: Map<String, Value> = serde_json::from_str(&question.params).unwrap_or_default();
     let filter = all.get("notifications").and_then(Value::as_object).cloned();

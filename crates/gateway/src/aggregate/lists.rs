@@ -1,4 +1,4 @@
-//! Lists of several servers as one, and whose each thing is.
+//! Merges the lists of several servers, and records which server owns each entry.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use super::{Question, fetch, links, names};
 use crate::session::Session;
 use crate::upstream::Upstream;
 
-/// What is listed.
+/// The kind of a list's entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Kind {
     Tools,
     Prompts,
     Resources,
     Templates,
-    /// Pages of MCP Apps that tools name, listed or not.
+    /// Pages of MCP Apps that tools refer to, listed or not.
     Pages,
     Tasks,
 }
@@ -38,10 +38,10 @@ impl Kind {
         })
     }
 
-    /// The method that lists them, and the member with the list.
+    /// The method that lists them, and the member of the result that holds the list.
     pub(super) fn list(self) -> (&'static str, &'static str) {
         match self {
-            // Tools name the pages.
+            // Tools refer to the pages.
             Self::Tools | Self::Pages => ("tools/list", "tools"),
             Self::Prompts => ("prompts/list", "prompts"),
             Self::Resources => ("resources/list", "resources"),
@@ -50,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// The member by which it is asked for.
+    /// The member that identifies an entry.
     fn name(self) -> &'static str {
         match self {
             Self::Tools | Self::Prompts => "name",
@@ -69,7 +69,7 @@ impl Kind {
         }
     }
 
-    /// The notice that such a list has changed, if there is one.
+    /// The notification that such a list has changed, if there is one.
     pub(super) fn changed(self) -> Option<&'static str> {
         Some(match self {
             Self::Tools => "notifications/tools/list_changed",
@@ -80,10 +80,10 @@ impl Kind {
     }
 }
 
-/// One thing of a list.
+/// One entry of a list.
 struct Entry {
     server: String,
-    /// As the server has it, verbatim, but for what is noted in it.
+    /// The server's JSON, verbatim but for our annotations.
     json: String,
     name: String,
 }
@@ -110,9 +110,9 @@ fn entry(session: &Session, upstream: &Upstream, kind: Kind, json: &str) -> Opti
     })
 }
 
-/// All that is listed, in the servers' order, each under the name by which the
-/// client can ask for it; and what the first server says of the list besides. A
-/// server that gives none is left out, and the client was told so.
+/// Returns all entries in the servers' order, each under the name that the client uses for it, and
+/// the other members of the first server's list. A server that gives no list is left out; the
+/// client has been told so.
 async fn listed(
     session: &Arc<Session>,
     kind: Kind,
@@ -127,7 +127,7 @@ async fn listed(
     let (mut entries, mut said) = (Vec::new(), None);
     for (upstream, answer) in all.iter().zip(answers) {
         let Ok(list) = answer else { continue };
-        // Schemas are noted where calls of this client look for them.
+        // Record schemas in the upstream where calls of this client look for them.
         let own = session.upstreams.named(upstream.name());
         let own = own.as_ref().unwrap_or(upstream);
         let of_server = list.entries.iter();
@@ -145,7 +145,7 @@ async fn listed(
     let names = match kind {
         Kind::Tools | Kind::Prompts => names::names(session.hub().gateway().several.prefix, &owned),
         Kind::Resources | Kind::Templates | Kind::Pages => links::names(&owned),
-        // Named by chance.
+        // Task ids are random, so they do not clash.
         Kind::Tasks => owned.iter().map(|(_, name)| (*name).to_owned()).collect(),
     };
     let shown = entries.iter().zip(&names);
@@ -160,8 +160,8 @@ async fn listed(
     (shown, said.unwrap_or_default())
 }
 
-/// What two servers say of how long their lists keep: the shorter, and private
-/// where one of them says so.
+/// Merges what two servers say about caching their lists: the shorter lifetime, and private if one
+/// of them says so.
 fn join(said: &mut Map<String, Value>, other: &Map<String, Value>) {
     if let (Some(least), Some(ttl)) = (said.get_mut("ttlMs"), other.get("ttlMs"))
         && ttl.as_u64() < least.as_u64()
@@ -190,7 +190,7 @@ fn renamed(entry: &Entry, kind: Kind, shown: &str) -> String {
     String::from_utf8_lossy(&splice.apply(entry.json.as_bytes())).into_owned()
 }
 
-/// The list of all servers, as an answer to the client's question.
+/// The merged list of all servers, as a response to the client's request.
 pub(super) async fn gather(session: &Arc<Session>, kind: Kind, question: &Question) -> Vec<u8> {
     let (shown, mut said) = listed(session, kind, question).await;
     let params: Option<&RawValue> = serde_json::from_str(&question.params).ok();
@@ -204,9 +204,9 @@ pub(super) async fn gather(session: &Arc<Session>, kind: Kind, question: &Questi
     frame::line(frame::response(&question.id, &result))
 }
 
-/// Asks for a list to learn whose each thing is.
+/// Fetches a list to learn which server owns each entry.
 pub(super) async fn learn(session: &Arc<Session>, kind: Kind, question: &Question) {
-    // Of the parameters only what every request has.
+    // Keep only the parameter that every request has.
     #[derive(Deserialize)]
     struct Meta<'a> {
         #[serde(borrow, default, rename = "_meta")]
@@ -221,7 +221,7 @@ pub(super) async fn learn(session: &Arc<Session>, kind: Kind, question: &Questio
     listed(session, kind, &question).await;
 }
 
-/// The request with the name that its server has for the prompt in `ref`.
+/// Replaces the name of the prompt in `ref` by the name that its server uses.
 pub(super) async fn named_by_its_server(
     session: &Arc<Session>,
     question: &Question,
@@ -261,8 +261,8 @@ pub(super) async fn named_by_its_server(
     }
 }
 
-/// The server that a request is about, as far as lists tell; and where it is about a
-/// resource, the URI as the client has it and as the server has it.
+/// The server that a request is about, as far as the lists tell. If it is about a resource, also
+/// the URI as the client has it and as the server has it.
 pub(super) async fn owner(
     session: &Arc<Session>,
     question: &Question,

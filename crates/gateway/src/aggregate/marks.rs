@@ -1,8 +1,7 @@
-//! Requests of several servers, told apart.
+//! Marks the requests of several servers, so that they stay distinct.
 //!
-//! Two servers may give their requests the same id, and their progress the same
-//! token. Towards the client each is a string: the server's place, a colon, and
-//! the id as it was. Nothing has to be remembered.
+//! Two servers may use the same request id, or the same progress token. The client sees each as a
+//! string: the server's slot, a colon, and the original id. No state is needed to map it back.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -28,8 +27,7 @@ struct Meta<'a> {
     token: Option<&'a RawValue>,
 }
 
-/// The changes that mark a request of the server at `slot`, or its word that it
-/// wants no answer any more.
+/// The edits that mark a request of the server at `slot`, or its cancellation.
 pub(crate) fn mark_request(slot: Slot, frame: &[u8], envelope: &Envelope<'_>) -> ByteEdits {
     let mut splice = ByteEdits::default();
     let mut mark = |id: Option<&RawValue>| {
@@ -53,13 +51,12 @@ pub(crate) fn mark_request(slot: Slot, frame: &[u8], envelope: &Envelope<'_>) ->
     splice
 }
 
-/// Which server an answer of the client is for, and the frame with the id that
-/// the server gave.
+/// The server that a client's response is for, and the frame with the server's own id.
 pub(crate) fn unmarked_answer(envelope: &Envelope<'_>, frame: &[u8]) -> Option<(Slot, Bytes)> {
     unmarked(envelope.id?, frame)
 }
 
-/// The same for progress that the client reports of a server's request.
+/// Like [`unmarked_answer`], for progress that the client reports on a server's request.
 pub(crate) fn progress_of_client(envelope: &Envelope<'_>, frame: &[u8]) -> Option<(Slot, Bytes)> {
     if envelope.method.as_deref() != Some("notifications/progress") {
         return None;
@@ -70,7 +67,7 @@ pub(crate) fn progress_of_client(envelope: &Envelope<'_>, frame: &[u8]) -> Optio
 fn unmarked(id: &RawValue, frame: &[u8]) -> Option<(Slot, Bytes)> {
     let marked: String = serde_json::from_str(id.get()).ok()?;
     let (slot, original) = marked.split_once(':')?;
-    // Only JSON may be put back.
+    // Only valid JSON may be put back.
     let original: &RawValue = serde_json::from_str(original).ok()?;
     let mut splice = ByteEdits::default();
     splice.replace(span_in(frame, id.get()), original.get());

@@ -1,10 +1,9 @@
-//! Several servers that look like one to a client.
+//! Makes several servers look like one to a client.
 //!
-//! Tools, prompts and resources keep their names; what two servers call the
-//! same gets its server's name in front. Lists are gathered whole: a client
-//! sees one server. Requests of servers are told apart by their ids, which get
-//! the server's place in front. A server that is slow or does not answer holds up
-//! nobody but who asks it.
+//! Tools, prompts and resources keep their names. A name that two servers use gets its server's
+//! name as a prefix. The client gets one complete list of everything. Requests from servers get the
+//! server's slot in front of their id, so that they stay distinct. A server that is slow or does
+//! not answer delays only those who ask it.
 
 pub(crate) mod index;
 
@@ -51,8 +50,7 @@ pub(crate) use names::prefixed;
 pub(crate) use outbox::{Lane, Outbox};
 pub(crate) use standing::Standing;
 
-/// A request of the client that more than one server may have to answer, taken
-/// out of its frame.
+/// A client's request that more than one server may have to answer, copied out of its frame.
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
     pub(crate) key: RequestId,
@@ -64,7 +62,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// A question of the gateway's own, of which only the parameters count.
+    /// A request of the gateway's own. Only its parameters matter.
     fn of_ours(params: &str) -> Self {
         Self {
             key: RequestId::number(0),
@@ -84,12 +82,12 @@ impl Question {
     }
 }
 
-/// The error for what is no message: nobody knows for which server it is.
+/// The error for input that is not a message. No server can be chosen for it.
 pub(crate) fn refuse() -> Vec<u8> {
     no_message()
 }
 
-/// Brings a message to the servers that it is for.
+/// Sends a message to the servers that it is for.
 pub(crate) async fn route(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: &Incoming) {
     if envelope.is_response() {
         return pass_answer(session, envelope, incoming);
@@ -122,8 +120,7 @@ pub(crate) async fn route(session: &Arc<Session>, envelope: &Envelope<'_>, incom
     });
 }
 
-/// Notes what requests of the modern generation say of themselves: the gateway's own
-/// questions need it, too.
+/// Remembers the `_meta` of modern requests, because the gateway's own requests need it, too.
 fn note_meta(session: &Session, envelope: &Envelope<'_>) {
     if session.said.lock().meta.is_none() && Generation::of(envelope.params) == Generation::Modern {
         let meta = envelope.params.and_then(ObjectView::of);
@@ -134,7 +131,7 @@ fn note_meta(session: &Session, envelope: &Envelope<'_>) {
     }
 }
 
-/// A server's list has changed: what is known of it does not hold any more.
+/// Invalidates what is known of a server's list that has changed.
 pub(crate) fn note_change(session: &Session, upstream: &Upstream, envelope: &Envelope<'_>) {
     let changed = match envelope.method.as_deref() {
         Some("notifications/tools/list_changed") => &[Kind::Tools][..],
@@ -148,7 +145,7 @@ pub(crate) fn note_change(session: &Session, upstream: &Upstream, envelope: &Env
     }
 }
 
-/// Answers what more than one server is asked for.
+/// Answers a request that concerns more than one server.
 async fn answer(session: &Arc<Session>, question: &Question, incoming: &Incoming) {
     let frame = match &*question.method {
         "initialize" => greeting::initialize(session, question).await,
@@ -178,7 +175,7 @@ async fn answer(session: &Arc<Session>, question: &Question, incoming: &Incoming
     session.answered(&first, event, due).await;
 }
 
-/// A call of something by its name.
+/// Forwards a call of a tool or prompt by its name.
 async fn call(
     session: &Arc<Session>,
     kind: lists::Kind,
@@ -228,8 +225,8 @@ async fn call(
     }
 }
 
-/// What is said of a name that no server has: the names that it may have got
-/// meanwhile, and the servers that may still bring it.
+/// The error text for an unknown name. It gives similar names, because the name may have changed
+/// meanwhile, and servers that are unavailable now and may still bring it.
 fn unknown(session: &Arc<Session>, kind: lists::Kind, shown: &str) -> String {
     let noun = kind.noun();
     let name = faults::plain(shown, 128);
@@ -255,7 +252,7 @@ fn unknown(session: &Arc<Session>, kind: lists::Kind, shown: &str) -> String {
     what
 }
 
-/// The headers but the one that names what is called: the link makes it of the
+/// The headers without `mcp-name`, which names what is called: the connection derives it from the
 /// body.
 fn without_name(incoming: &Incoming) -> Vec<(String, String)> {
     let headers = incoming
@@ -281,10 +278,10 @@ async fn pass_notice(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: 
     }
 }
 
-/// The client's answer to a request of a server.
+/// Forwards the client's response to a server's request.
 fn pass_answer(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: &Incoming) {
     let Some((slot, frame)) = marks::unmarked_answer(envelope, &incoming.frame) else {
-        // It may have been asked when there was only one.
+        // The server may have asked when it was the only one.
         if let Some(first) = session.began_with() {
             session.post(&first, Lane::Answers, incoming);
         }
@@ -296,8 +293,7 @@ fn pass_answer(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: &Incom
     }
 }
 
-/// Notes which log messages the client wants, and tells the servers that, those that
-/// are still starting when they are up.
+/// Remembers the client's log level and tells all servers, including those that are still starting.
 fn set_level(session: &Arc<Session>, question: &Question) -> Vec<u8> {
     let params: serde_json::Value = serde_json::from_str(&question.params).unwrap_or_default();
     let level = params["level"]
@@ -310,7 +306,7 @@ fn set_level(session: &Arc<Session>, question: &Question) -> Vec<u8> {
     for upstream in session.upstreams.all().iter() {
         let (asks, of, told) = (Arc::clone(session), Arc::clone(upstream), question.clone());
         let mut told = async move {
-            // One without logs refuses it, which is as good.
+            // A server without logging refuses it, which is fine.
             drop(asks.ask(&of, &told.method, &told.params).await);
         }
         .boxed();
@@ -321,9 +317,8 @@ fn set_level(session: &Arc<Session>, question: &Question) -> Vec<u8> {
     frame::line(frame::response(&question.id, "{}"))
 }
 
-/// Asks one server after the other until one has an answer; the first error is
-/// given otherwise. What it is about tells who comes first. Servers that cannot be
-/// expected to answer are not asked on the off chance.
+/// Asks one server after the other until one succeeds; otherwise returns the first error. The
+/// server that the request is about comes first. Servers that are unlikely to answer are not asked.
 async fn try_each(session: &Arc<Session>, question: &Question, incoming: &Incoming) {
     let mut incoming = Incoming {
         frame: lists::named_by_its_server(session, question, &incoming.frame).await,
@@ -331,7 +326,7 @@ async fn try_each(session: &Arc<Session>, question: &Question, incoming: &Incomi
     };
     let (first, own) = lists::owner(session, question).await.unzip();
     let is_first = |upstream: &Arc<Upstream>| first.as_deref() == Some(upstream.name());
-    // Who is named in the URI is meant alone.
+    // A URI with a server prefix is meant for that server alone.
     let is_named = own.flatten().is_some_and(|(shown, own)| {
         incoming.frame = links::readdressed(&incoming.frame, &own);
         shown != own
@@ -355,7 +350,7 @@ async fn try_each(session: &Arc<Session>, question: &Question, incoming: &Incomi
     Arc::clone(session).attempt(attempts).await;
 }
 
-/// An answer to a question of ours as an answer to the client's.
+/// Replaces the id of a response to our own request by the id of the client's request.
 fn with_id(frame: &[u8], id: &str) -> Vec<u8> {
     let mut splice = ByteEdits::default();
     if let [answer] = &*messages(frame)

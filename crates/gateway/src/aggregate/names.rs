@@ -1,4 +1,4 @@
-//! The names under which a client sees the tools and prompts of several servers.
+//! The names by which a client knows the tools and prompts of several servers.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use sha2::{Digest, Sha256};
 
 use crate::gateway::Prefix;
 
-/// Characters of a name with its server in front. Models' interfaces take letters,
-/// digits, `_` and `-`, 64 in all, of which clients need some for a prefix of their
-/// own: `mcp__spillgate__` has 16.
+/// Most characters of a name with its server as a prefix. Models' interfaces accept letters,
+/// digits, `_` and `-`, 64 in all. Clients need some of these for a prefix of their own:
+/// `mcp__spillgate__` has 16.
 const MOST: usize = 48;
 
-/// Characters of the server's name in it, at least.
+/// Characters of the server's name that always remain in it.
 const LEAST_SERVER: usize = 8;
 
-/// Names as a client knows them, of pairs of a server and its own name for something.
+/// Returns the client's names. Each entry is a server and its own name for something.
 pub(super) fn names(prefix: Prefix, entries: &[(&str, &str)]) -> Vec<String> {
     let mut owners: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (server, name) in entries {
@@ -31,7 +31,7 @@ pub(super) fn names(prefix: Prefix, entries: &[(&str, &str)]) -> Vec<String> {
             false => (*name).to_owned(),
             true => prefixed(server, name),
         };
-        // With all renamed nobody has a name of his own any more.
+        // If all names are prefixed, no entry keeps its own name, so nothing can clash with one.
         let is_anothers = |shown: &str| prefix == Prefix::Clash && owners.contains_key(shown);
         while is_renamed && (taken.contains(&shown) || is_anothers(&shown)) {
             shown.push('_');
@@ -41,8 +41,8 @@ pub(super) fn names(prefix: Prefix, entries: &[(&str, &str)]) -> Vec<String> {
     taken
 }
 
-/// The name with its server's in front. A server's name that is too long is cut, and
-/// a hash of the whole keeps it apart from others that begin so.
+/// The name with its server as a prefix. A server's name that is too long is cut, and a hash of the
+/// whole name keeps it distinct from others with the same start.
 pub(crate) fn prefixed(server: &str, name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let plain: String = server

@@ -1,5 +1,5 @@
-//! What waits to be sent to each of several servers: one that does not read, or is
-//! still starting, holds up its own messages only.
+//! Queues of messages to several servers. A server that does not read, or is still starting, delays
+//! only its own messages.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -18,22 +18,22 @@ use crate::session::incoming::Incoming;
 use crate::upstream::Upstream;
 use spillgate_mcp::{Envelope, messages};
 use spillgate_transport::ConnectionError;
-use spillgate_upstream::{Slot, Unanswered};
+use spillgate_upstream::{RequestFailure, Slot};
 
-/// Messages that may wait for one server.
+/// Most messages that may wait for one server.
 const MOST_MESSAGES: usize = 1000;
 
-/// Bytes of them.
+/// Most bytes of the waiting messages.
 const MOST_BYTES: usize = 64 << 20;
 
-/// How long the last messages of a client that is gone may take to be sent.
+/// How long sending the last messages of a client that is gone may take.
 const LAST: Duration = Duration::from_secs(2);
 
-/// A message's way to its server.
+/// The delivery of a message to its server.
 type Job = BoxFuture<'static, ()>;
 
-/// Answers of the client have a lane of their own: a server may wait for one before
-/// it takes anything else.
+/// A queue of messages. The client's responses have a lane of their own, because a server may wait
+/// for one before it reads anything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Lane {
     Messages,
@@ -46,10 +46,10 @@ struct Queue {
     bytes: usize,
 }
 
-/// The messages that wait.
+/// The waiting messages.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    /// Those of which one is on its way.
+    /// The queues with a message being sent; these messages wait behind it.
     queues: Mutex<HashMap<(Slot, Lane), Queue>>,
     senders: Mutex<JoinSet<()>>,
 }
@@ -61,7 +61,7 @@ impl fmt::Debug for Outbox {
 }
 
 impl Session {
-    /// Passes a message on to one of several servers, in its turn.
+    /// Sends a message to one of several servers, in order.
     pub(crate) fn post(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -86,7 +86,7 @@ impl Session {
             let Some(mut waiting) = self.in_flight.take(&key) else {
                 continue;
             };
-            let why = Unanswered::NotSent(silent.clone());
+            let why = RequestFailure::NotSent(silent.clone());
             waiting.end(why.outcome());
             let (session, told) = (Arc::clone(self), why.frame(&waiting.id, upstream.name()));
             self.work(async move { session.to_client(told).await });
@@ -95,7 +95,7 @@ impl Session {
 }
 
 impl Queue {
-    /// Appends a job if there is room.
+    /// Appends a job if there is room; returns whether there was.
     fn push(&mut self, job: Job, bytes: usize) -> bool {
         let has_room = self.jobs.len() < MOST_MESSAGES && self.bytes + bytes <= MOST_BYTES;
         if has_room {
@@ -107,15 +107,15 @@ impl Queue {
 }
 
 impl Outbox {
-    /// Does it at once where nothing waits, else in its turn; whether there was room.
+    /// Runs a job at once if the queue is idle, else appends it. Returns whether there was room.
     fn queue(self: &Arc<Self>, to: (Slot, Lane), mut job: Job, bytes: usize) -> bool {
         match self.queues.lock().entry(to) {
             Entry::Occupied(mut queue) => return queue.get_mut().push(job, bytes),
-            // What comes meanwhile waits here: two that are both begun could wait for each
+            // Later messages wait here. If two deliveries ran at once, they could wait for each
             // other.
             Entry::Vacant(free) => drop(free.insert(Queue::default())),
         }
-        // Mostly there is nothing to wait for, and no task is needed.
+        // Usually there is nothing to wait for, so no task is needed.
         let next = match (&mut job).now_or_never() {
             Some(()) => self.next(to),
             None => Some(job),
@@ -150,8 +150,8 @@ impl Outbox {
         Some(job)
     }
 
-    /// The client is gone: what it said last is still sent, unless `hurried` or a
-    /// server does not take it.
+    /// Sends the last messages of a client that is gone, unless `hurried` or a server does not take
+    /// them.
     pub(crate) async fn close(&self, hurried: bool) {
         let mut senders = std::mem::take(&mut *self.senders.lock());
         if !hurried {
@@ -186,7 +186,7 @@ mod tests {
         assert!(outbox.queue(to, first.boxed(), 1));
         outbox.close(false).await;
         assert_eq!(*order.lock(), ["first", "second"]);
-        // And at once where the first is done when the second is told.
+        // A message runs at once if the first one is done before the second arrives.
         assert!(outbox.queue(to, std::future::ready(()).boxed(), 1));
         assert!(outbox.queues.lock().is_empty());
     }

@@ -1,5 +1,5 @@
-//! How one of several servers stands with a client: since when it is waited for, what
-//! is missing because of it, and what the client was told.
+//! The state of one of several servers towards a client: since when it is waited for, which lists
+//! are missing because of it, and what the client was told.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::Kind;
 use super::known::List;
 
-/// What a server is waited for to do.
+/// What a server is expected to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Awaited {
     /// To start and answer the greeting.
@@ -20,12 +20,12 @@ pub(crate) enum Awaited {
     List(Kind),
 }
 
-/// A list that the client got without the server's present answer.
+/// A list that the client got without the server's current answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Missed {
-    /// What it got in its place.
+    /// The list that the client got instead.
     pub(crate) shown: Option<Arc<List>>,
-    /// The parameters that the list was asked for with.
+    /// The parameters of the request for the list.
     pub(crate) params: String,
 }
 
@@ -41,8 +41,8 @@ struct State {
 }
 
 impl Standing {
-    /// How long it may still be waited for: `most` in all since the first wait that
-    /// nothing came of, so that no client waits for the same twice.
+    /// The time left to wait for the server: `most`, counted from the first wait that is still
+    /// unsuccessful, so that no client waits for the same thing twice.
     pub(crate) fn patience(&self, what: Awaited, most: Duration) -> Duration {
         let now = Instant::now();
         let mut state = self.0.lock();
@@ -50,7 +50,7 @@ impl Standing {
         (since + most).saturating_duration_since(now)
     }
 
-    /// It did what it was waited for to do.
+    /// Records that the server did what it was waited for.
     pub(crate) fn came(&self, what: Awaited) {
         self.0.lock().since.remove(&what);
     }
@@ -59,7 +59,7 @@ impl Standing {
         self.0.lock().missed.insert(kind, missed);
     }
 
-    /// The list is missed no more: what the client has instead, if it was missed.
+    /// Removes a missed list; returns what the client got instead, if the list was missed.
     pub(crate) fn take_missed(&self, kind: Kind) -> Option<Missed> {
         self.0.lock().missed.remove(&kind)
     }
@@ -68,7 +68,7 @@ impl Standing {
         self.0.lock().missed.clone()
     }
 
-    /// Notes what is wrong with it: what was noted before.
+    /// Records a fault; returns the previous one.
     pub(crate) fn fail(&self, why: &str) -> Option<String> {
         let mut state = self.0.lock();
         if state.fault.as_deref() != Some(why) {
@@ -77,7 +77,7 @@ impl Standing {
         state.fault.replace(why.to_owned())
     }
 
-    /// Nothing is wrong with it any more; what was.
+    /// Clears the fault; returns it.
     pub(crate) fn recover(&self) -> Option<String> {
         let mut state = self.0.lock();
         state.is_told = false;
@@ -88,7 +88,7 @@ impl Standing {
         self.0.lock().fault.clone()
     }
 
-    /// What the client is still to be told, once.
+    /// The fault that the client has not been told yet; returned once.
     pub(crate) fn take_untold(&self) -> Option<String> {
         let mut state = self.0.lock();
         if std::mem::replace(&mut state.is_told, true) {

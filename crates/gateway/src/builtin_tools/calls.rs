@@ -1,5 +1,5 @@
-//! The client's requests that look into what is stored, and who still waits for them:
-//! calls of our tools, reads of our resources, calls with arguments by reference.
+//! The client's requests that look into stored results, with their limits and cancellation: calls
+//! of built-in tools, reads of our resources, calls with arguments by reference.
 
 use std::collections::HashMap;
 use std::mem;
@@ -18,38 +18,37 @@ use spillgate_mcp::RequestId;
 use crate::aggregate::SessionKind;
 use spillgate_retrieval::{QUERY, TOOL_OUTPUT};
 
-/// jq filters that run at once; each may take 2 GiB and a processor for ten
-/// seconds.
+/// jq filters that run at the same time. Each may take 2 GiB and a processor for ten seconds.
 const FILTERS_AT_ONCE: usize = 2;
 
-/// Extractions that run at once; each asks a model several times at once.
+/// Extractions that run at the same time. Each sends several requests to a model at once.
 const EXTRACTIONS_AT_ONCE: usize = 4;
 
-/// Calls that look into files at once, of all clients: each uses a processor or two, and
-/// some ten megabytes.
+/// Look-ups of all clients that run at the same time. Each uses a processor or two, and about ten
+/// megabytes.
 const LOOKUPS_AT_ONCE: usize = 8;
 
-/// Calls of one client that look into files at once.
+/// Look-ups of one client that run at the same time.
 const LOOKUPS_OF_ONE: usize = 2;
 
-/// Calls of all stateless requests that look into files at once: whose they are is not
-/// known, and clients with sessions keep the rest.
+/// Look-ups of all stateless requests that run at the same time. Their clients are unknown, and the
+/// rest is reserved for clients with sessions.
 const LOOKUPS_OF_EXCHANGES: usize = 4;
 
-/// How long calls may go on after the client has closed.
+/// How long calls may continue after the client has closed.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// The calls of one client that are worked on, by the key of their id.
+/// The calls of one client that are running, by request id.
 #[derive(Debug)]
 pub(crate) struct BuiltinCalls {
     under_way: Mutex<HashMap<RequestId, UnderWay>>,
     work: Mutex<JoinSet<()>>,
-    /// Whose turn it is among this client's calls.
+    /// This client's own limits.
     own: Share,
     turns: Arc<Turns>,
 }
 
-/// A call that is worked on. Dropped, its work ends.
+/// A running call. Dropping it ends its work.
 #[derive(Debug)]
 struct UnderWay {
     cancelled: CancellationToken,
@@ -70,20 +69,20 @@ impl Drop for UnderWay {
     }
 }
 
-/// A call's turn, while it is held.
+/// The permission to run a call, while it is held.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     #[expect(dead_code, reason = "they count while they are held")]
     permits: [Option<SemaphorePermit<'a>>; 2],
 }
 
-/// Whose turn it is, of all clients.
+/// The limits over all clients.
 #[derive(Debug)]
 pub(crate) struct Turns {
     filters: Semaphore,
     extractions: Semaphore,
     lookups: Semaphore,
-    /// Of stateless requests, each of which is a client of its own to us.
+    /// The share of stateless requests, each of which is a client of its own to us.
     exchanges: Share,
 }
 
@@ -98,8 +97,8 @@ impl Default for Turns {
     }
 }
 
-/// How many calls of one client run or wait for a turn among all. Filters are counted apart:
-/// those that wait for others' filters keep no look-up waiting.
+/// Limits the calls of one client that run or wait for the limits over all. Filters count
+/// separately, so that waiting filters delay no look-up.
 #[derive(Debug, Clone)]
 struct Share {
     lookups: Arc<Semaphore>,
@@ -129,8 +128,8 @@ impl BuiltinCalls {
         }
     }
 
-    /// Notes a call; gives what ends with the wait for its answer, for those who wait
-    /// themselves and for those who work.
+    /// Records a call. Returns two signals that fire when nobody waits for its response any more:
+    /// one for async waits, one for threads that compute.
     pub(crate) fn begin(&self, key: &RequestId) -> (CancellationToken, Interrupt) {
         let cancelled = CancellationToken::new();
         let interrupt = Interrupt::default();
@@ -142,26 +141,26 @@ impl BuiltinCalls {
         (cancelled, interrupt)
     }
 
-    /// Ends the work on a call whose answer nobody would read. The call still gets an answer,
-    /// so that no waiter hangs.
+    /// Ends the work on a call whose response nobody would read. The call still gets a response, so
+    /// that no waiter hangs.
     pub(crate) fn interrupt(&self, key: &RequestId) {
         if let Some(call) = self.under_way.lock().get(key) {
             call.interrupt();
         }
     }
 
-    /// Ends a call, answered or cancelled; true if it was under way.
+    /// Removes a call that was answered or cancelled; returns whether it was running.
     pub(crate) fn end(&self, key: &RequestId) -> bool {
         self.under_way.lock().remove(key).is_some()
     }
 
-    /// Whether somebody waits for the answer.
+    /// Whether anybody waits for the response.
     pub(crate) fn is_awaited(&self, key: &RequestId) -> bool {
         self.under_way.lock().contains_key(key)
     }
 
-    /// Waits until a call of `tool` may use the machine: first among the calls of this
-    /// client, so that many of them keep no other client waiting.
+    /// Waits until a call of `tool` may run. The client's own limit comes first, so that many calls
+    /// of one client delay no other client.
     pub(crate) async fn turn(&self, tool: &str) -> Turn<'_> {
         let permits = if tool == TOOL_OUTPUT {
             [self.turns.extractions.acquire().await.ok(), None]
@@ -175,7 +174,7 @@ impl BuiltinCalls {
         Turn { permits }
     }
 
-    /// The same, unless it comes to pass first that nobody waits for the answer.
+    /// Like [`BuiltinCalls::turn`]; `None` if the call is cancelled first.
     pub(crate) async fn turn_while(
         &self,
         tool: &str,
@@ -187,24 +186,24 @@ impl BuiltinCalls {
         }
     }
 
-    /// Works on a call aside from the relaying.
+    /// Runs a task for a call without blocking the relay.
     pub(crate) fn work(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut work = self.work.lock();
         while work.try_join_next().is_some() {}
         work.spawn(task);
     }
 
-    /// Waits until all calls are answered, but no longer than [`GRACE`]: nobody may
-    /// be there any more, and a model costs money for each further question.
+    /// Waits until all calls are answered, but at most [`GRACE`]: the client may be gone, and each
+    /// further question to a model costs money.
     pub(crate) async fn finish(&self) {
         let mut work = mem::take(&mut *self.work.lock());
         let answered = async { while work.join_next().await.is_some() {} };
-        // Dropped, the rest is cancelled.
+        // Dropping the set cancels the rest.
         drop(timeout(GRACE, answered).await);
         self.interrupt_all();
     }
 
-    /// Ends all work: nobody is there any more.
+    /// Ends all work: the client is gone.
     pub(crate) fn interrupt_all(&self) {
         for call in self.under_way.lock().values() {
             call.interrupt();
@@ -246,7 +245,7 @@ mod tests {
             }
             assert!(client.turn(GREP).now_or_never().is_none());
         }
-        // All turns are taken, each client has its share.
+        // All turns are taken; each client has its share.
         assert!(last.turn(GREP).now_or_never().is_none());
         held.pop();
         assert!(last.turn(GREP).now_or_never().is_some());

@@ -1,4 +1,4 @@
-//! Which tools has the gateway itself, and does the client see them?
+//! The gateway's built-in tools, and when the client sees them.
 
 pub(crate) mod calls;
 pub(crate) mod progress;
@@ -13,21 +13,21 @@ use spillgate_offload::{Offloader, Policy, Profile};
 
 use spillgate_retrieval::{CONTINUE, Extraction, PREFIX, TOOL_OUTPUT, definitions, listed};
 
-/// When the gateway lists its own tools (SPEC 4.1).
+/// When the gateway lists its own tools (docs/gateway.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ListTools {
     /// From the start: the list never changes, so prompt caches stay warm.
     #[default]
     Always,
-    /// Once this gateway has stored something (the seed's rule). They answer
-    /// before that, too: a handle may be from an earlier session.
+    /// Once this gateway has stored something (ai-agent's rule). Calls are answered before that,
+    /// too: a handle may be from an earlier session.
     WhenStored,
-    /// Never: another entry of the client offers them. Calls are still answered.
+    /// Never: another entry of the client's configuration offers them. Calls are still answered.
     Never,
 }
 
-/// The notice that a client fetches the list again upon.
+/// The notification that makes a client fetch the list again.
 pub(crate) fn list_changed() -> Vec<u8> {
     frame::line(frame::notification(
         "notifications/tools/list_changed",
@@ -35,17 +35,17 @@ pub(crate) fn list_changed() -> Vec<u8> {
     ))
 }
 
-/// The gateway's own tools.
+/// The gateway's built-in tools.
 #[derive(Debug)]
 pub(crate) struct BuiltinTools {
     /// Whether any rule uses the profile that needs `get_continuation`.
     continuation: bool,
-    /// Whether there is `tool_output`.
+    /// Whether there is a `tool_output` tool.
     extraction: bool,
-    /// How it is listed, if it is.
+    /// How it is listed; `None` if it is not.
     extraction_listed: Option<Extraction>,
     list: ListTools,
-    /// The server has tools of our names: it is a Spillgate itself.
+    /// The server has tools with our names, so it is a Spillgate itself.
     server_is_one: AtomicBool,
     /// The server has a tool called `get_continuation`.
     server_continues: AtomicBool,
@@ -53,7 +53,7 @@ pub(crate) struct BuiltinTools {
     server_extracts: AtomicBool,
     /// Something was stored.
     stored: AtomicBool,
-    /// The client is still to be told that the list has changed.
+    /// The client has yet to be told that the list has changed.
     unannounced: AtomicBool,
 }
 
@@ -77,12 +77,12 @@ impl BuiltinTools {
         }
     }
 
-    /// Whether calls of a tool of that name are answered here, unless the
-    /// server has it as well.
+    /// Whether calls of this tool are answered here. Does not hold if the server has the tool as
+    /// well.
     pub(crate) fn has(&self, name: &str) -> bool {
         match name {
             CONTINUE => self.continuation && !self.server_continues.load(Ordering::Relaxed),
-            // Of two Spillgates the one that has the handle answers.
+            // If there are two Spillgates, the one that has the handle answers.
             TOOL_OUTPUT => {
                 let is_theirs = self.server_extracts.load(Ordering::Relaxed);
                 self.extraction && (!is_theirs || self.server_is_one())
@@ -96,8 +96,8 @@ impl BuiltinTools {
         self.server_is_one.load(Ordering::Relaxed)
     }
 
-    /// Notes the name of one of the server's tools: a name must mean one tool,
-    /// so ours of that name goes.
+    /// Records the name of one of the server's tools. A name must mean one tool, so ours of that
+    /// name is dropped.
     pub(crate) fn note_servers(&self, name: &str) {
         let flag = match name {
             CONTINUE => &self.server_continues,
@@ -108,7 +108,7 @@ impl BuiltinTools {
         flag.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that something was stored.
+    /// Records that something was stored.
     pub(crate) fn note_stored(&self) {
         if !self.stored.swap(true, Ordering::Relaxed) {
             self.unannounced
@@ -116,8 +116,7 @@ impl BuiltinTools {
         }
     }
 
-    /// Whether the client is to be told now that the list has changed; true
-    /// once.
+    /// Whether the client must be told now that the list has changed. True only once.
     pub(crate) fn take_announcement(&self) -> bool {
         self.unannounced.swap(false, Ordering::Relaxed)
     }
@@ -127,8 +126,7 @@ impl BuiltinTools {
         self.list == ListTools::WhenStored
     }
 
-    /// The definitions that the client's list ends with, as JSON; empty while
-    /// there are none.
+    /// The definitions appended to the client's list, as JSON; empty while there are none.
     pub(crate) fn listed(&self) -> String {
         let is_due = !self.is_announced() || self.stored.load(Ordering::Relaxed);
         if self.list == ListTools::Never || !is_due || self.server_is_one() {
@@ -142,8 +140,8 @@ impl BuiltinTools {
     }
 }
 
-/// The tools that a gateway with these rules and this extractor lists, unless
-/// the server has tools of these names: what previews may name.
+/// The tools that a gateway with these rules and this extractor lists, unless the server has tools
+/// with these names. Previews may name them.
 #[must_use]
 pub fn own_tools(policy: &Policy, extractor: Option<&Extractor>) -> Vec<&'static str> {
     listed(
@@ -152,10 +150,9 @@ pub fn own_tools(policy: &Policy, extractor: Option<&Extractor>) -> Vec<&'static
     )
 }
 
-/// How `tool_output` is listed: where messages name it, or there is a model.
-/// Without either it does what `spillgate_search` does for fewer tokens. For the
-/// model's sake alone it does not stand beside `get_continuation`, for which
-/// other tools would have to go.
+/// How `tool_output` is listed. It is listed if messages name it or there is a model; without
+/// either, `spillgate_search` does the same for fewer tokens. A model alone does not list it beside
+/// `get_continuation`, because other tools would have to go for it.
 fn extraction_listed(policy: &Policy, extractor: Option<&Extractor>) -> Option<Extraction> {
     let extractor = extractor?;
     let is_named = policy.uses(&Profile::Handle);

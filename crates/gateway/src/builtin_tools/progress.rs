@@ -1,4 +1,4 @@
-//! How does a client hear how far an extraction has come?
+//! Progress notifications of an extraction.
 
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use spillgate_mcp::{frame, object};
 
-/// The token by which the client asked to be told, if it did.
+/// The progress token of a request, if it has one.
 pub(crate) fn token(meta: Option<&RawValue>) -> Option<Value> {
     #[derive(Deserialize)]
     struct Meta {
@@ -32,18 +32,18 @@ pub(crate) fn token_of(params: Option<&RawValue>) -> Option<String> {
         #[serde(borrow, default, rename = "progressToken")]
         token: Option<&'a RawValue>,
     }
-    // Most requests have none, and their parameters may be large.
+    // Most requests have no token, and their parameters may be large.
     let params = params.filter(|params| params.get().contains("progressToken"))?;
     let meta = object::<Params<'_>>(params)?.meta?;
     Some(object::<Meta<'_>>(meta)?.token?.get().to_owned())
 }
 
-/// Sends each step as a notification. Chunks are split and replies are reduced
-/// in rounds, so no total is known before the end: none is told.
+/// Sends each step as a notification. Chunks are split and replies are reduced in rounds, so the
+/// total is unknown before the end and is not sent.
 #[derive(Debug)]
 pub(crate) struct Progress {
     token: Option<Value>,
-    /// Steps that were told; the protocol wants a number that only grows.
+    /// Number of steps sent. The protocol requires a number that only grows.
     told: Mutex<u64>,
     frames: UnboundedSender<Vec<u8>>,
 }
@@ -71,7 +71,7 @@ impl Watch for Progress {
             "message": format!("{stage} {done} of {total}"),
         });
         let frame = frame::notification("notifications/progress", Some(&params.to_string()));
-        // A gateway that ends no longer listens.
+        // A gateway that is ending no longer listens.
         drop(self.frames.send(frame::line(frame)));
     }
 }

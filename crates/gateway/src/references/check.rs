@@ -1,8 +1,8 @@
-//! Does what is put in fit the tool's schema?
+//! Checks inserted values against the tool's schema and converts them where possible.
 //!
-//! A text where the schema wants something else becomes the JSON that it is, if
-//! it is any; JSON where it wants a string becomes its text. What does not fit
-//! then is an error that names the place.
+//! Where the schema does not accept a text, the text becomes the JSON that it contains, if any.
+//! Where the schema wants a string, JSON becomes its text. If the arguments still do not fit, the
+//! error names the place.
 
 use std::ops::Range;
 
@@ -12,23 +12,23 @@ use spillgate_mcp::ByteEdits;
 use spillgate_text::clip;
 use spillgate_untrusted::line;
 
-/// Characters of a message about a schema, which a stranger wrote.
+/// Most characters of a message about a schema, which is untrusted.
 const LONGEST: usize = 200;
 
-/// Problems that an error tells.
+/// Most problems that an error reports.
 const MOST_TOLD: usize = 3;
 
 /// A value for a place in the arguments.
 #[derive(Debug)]
 pub(super) struct Given {
     pub(super) span: Range<usize>,
-    /// As a JSON pointer.
+    /// Its place, as a JSON pointer.
     pub(super) path: String,
-    /// JSON.
+    /// The value, as JSON.
     pub(super) value: String,
 }
 
-/// The arguments with the values in their places, as the schema wants them.
+/// Returns the arguments with the values inserted, in the form that the schema accepts.
 pub(super) fn fitted(
     arguments: &str,
     mut given: Vec<Given>,
@@ -56,14 +56,14 @@ pub(super) fn fitted(
         }
     }
     let other = spliced(&given);
-    // What is told is what is wrong with the plain value.
+    // Report the problems of the unconverted values.
     match self::problems(&validator, &other).is_empty() {
         true => Ok(other),
         false => Err(wrong(&problems)),
     }
 }
 
-/// The same value in the other form.
+/// Converts a value to the other form: a text to the JSON that it contains, or JSON to its text.
 fn otherwise(value: &str) -> Option<String> {
     match serde_json::from_str(value).ok()? {
         Value::String(text) => {
@@ -75,8 +75,8 @@ fn otherwise(value: &str) -> Option<String> {
     }
 }
 
-/// What is compiled from a stranger's schema: nothing is fetched, and patterns
-/// run in linear time. `None` for one that is no schema; the server will judge.
+/// Compiles an untrusted schema: nothing is fetched, and patterns run in linear time. `None` if it
+/// is not a valid schema; the server then judges the arguments.
 fn validator(schema: &str) -> Option<Validator> {
     let schema: Value = serde_json::from_str(schema).ok()?;
     let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
@@ -88,7 +88,7 @@ fn validator(schema: &str) -> Option<Validator> {
     built.ok()
 }
 
-/// The place of each problem and what it is, without the value itself.
+/// Returns the place and description of each problem, without the value itself.
 fn problems(validator: &Validator, arguments: &[u8]) -> Vec<(String, String)> {
     let Ok(arguments) = serde_json::from_slice::<Value>(arguments) else {
         return vec![(String::new(), "it is nested too deeply".to_owned())];

@@ -1,4 +1,4 @@
-//! Where in a call's arguments are references, and what do they ask for?
+//! Finds the references in a call's arguments and parses them.
 
 use std::ops::Range;
 
@@ -11,44 +11,43 @@ use spillgate_offload::whole_number;
 /// The member that makes an object a reference.
 pub(super) const KEY: &str = "$spill";
 
-/// Levels of the arguments that are looked into.
+/// Depth down to which the arguments are searched.
 const DEEPEST: usize = 64;
 
-/// References in one call; each may cost a child process.
+/// Most references in one call; each may cost a child process.
 const MOST: usize = 16;
 
-/// A reference and where it stands.
+/// A reference and its place.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// In the text of the arguments.
+    /// Range in the text of the arguments.
     pub(super) span: Range<usize>,
-    /// As a JSON pointer.
+    /// Its place, as a JSON pointer.
     pub(super) path: String,
     pub(super) reference: Reference,
 }
 
-/// What stands in the place of an argument.
+/// A reference that stands in place of a value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reference {
     pub(super) handle: Handle,
     pub(super) part: Part,
 }
 
-/// Which part of what is stored.
+/// The part of a stored result that a reference selects.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// The text as it came.
     All,
-    /// View lines, the first and the last, from 1; `None` is the last there is.
+    /// The first and last line of the view, counted from 1; `None` means the last line there is.
     Lines(u64, Option<u64>),
-    /// Bytes of the view.
+    /// A byte range of the view.
     Bytes(ByteRange),
     /// The results of a jq filter.
     Query(String),
 }
 
-/// The references in `arguments`, in their order; an error says what is wrong
-/// with one.
+/// Returns the references in `arguments`, in order. The error says what is wrong with one.
 pub(super) fn places(arguments: &RawValue) -> Result<Vec<Place>, String> {
     let mut found = Vec::new();
     let whole = arguments.get().as_bytes();
@@ -83,7 +82,7 @@ fn look(
     let length = path.len();
     if let Some(members) = ObjectView::of(value) {
         for (name, inner) in members.iter() {
-            // As RFC 6901 spells it.
+            // Escaped as in RFC 6901.
             path.push('/');
             path.push_str(&name.replace('~', "~0").replace('/', "~1"));
             look(whole, inner, path, depth + 1, found)?;
@@ -100,9 +99,9 @@ fn look(
     Ok(())
 }
 
-/// The reference that a value is: an object with the key and no members but
-/// those that belong to it, or the same as a string, which is what a model
-/// writes that has to give one. Anything else is data.
+/// Parses a value as a reference: an object with the key and only members that belong to it, or the
+/// same object as a string, which a model writes if the schema demands a string. Anything else is
+/// data.
 fn reference(value: &RawValue) -> Result<Option<Reference>, String> {
     if value.get().starts_with('"') {
         let text: String = serde_json::from_str(value.get()).unwrap_or_default();
@@ -141,7 +140,7 @@ fn of_object(value: &RawValue) -> Result<Option<Reference>, String> {
 }
 
 fn part(name: &str, members: &ObjectView<'_>) -> Result<Part, String> {
-    // Models write numbers as texts and the other way round.
+    // Models write numbers as texts, and texts as numbers.
     let given = members.text(name).or_else(|| {
         let number = members.get(name).map(|raw| raw.get().to_owned());
         number.filter(|number| whole_number(number).is_some())

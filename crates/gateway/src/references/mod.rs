@@ -1,9 +1,9 @@
-//! What becomes of an argument that is given by reference?
+//! Resolves arguments that refer to stored results.
 //!
-//! Where the user allows it for a tool, any value in the arguments of a call may
-//! be `{"$spill": HANDLE, "lines"|"bytes"|"query": …}`, or that as a string; the
-//! gateway puts in its place what is stored (ADR 10). Only these places of the
-//! frame change. What is put in is data: a reference in it stays as it is.
+//! If the user allows it for a tool, any value in the arguments of a call may be `{"$spill":
+//! HANDLE, "lines"|"bytes"|"query": …}`, or that object as a string. The gateway replaces it by
+//! what is stored (ADR 10). Nothing else in the frame changes. The inserted content is data: a
+//! reference inside it is not resolved.
 
 mod check;
 mod find;
@@ -23,23 +23,22 @@ use check::{Given, fitted};
 use find::{KEY, Place, places};
 use spillgate_retrieval::result_of;
 
-/// What a tool's description ends with where references are allowed: at most 40
-/// tokens.
+/// Appended to a tool's description if references are allowed. At most 40 tokens.
 pub(crate) const HINT: &str = "Any value may be {\"$spill\":HANDLE} for a stored output, \
     with \"lines\":\"A-B\", \"bytes\":\"A..B\" or \"query\":JQ for a part.";
 
-/// Schemas that are kept at most; a server has some dozens of tools.
+/// Most schemas that are kept; a server has some dozens of tools.
 const MOST_SCHEMAS: usize = 2000;
 
-/// The upstream schemas by which arguments are checked, by server and tool.
+/// The servers' schemas that arguments are checked against, by server and tool.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas(Mutex<HashMap<Named, Arc<str>>>);
 
-/// A tool: its server's name and its own.
+/// A tool: its server's name and its own name.
 type Named = (Option<String>, String);
 
 impl Schemas {
-    /// Notes what `tools/list` says of a tool, as the server spells it.
+    /// Records a tool's schema from `tools/list`, as the server spells it.
     pub(crate) fn note(&self, server: Option<&str>, tool: &str, schema: &str) {
         let mut schemas = self.0.lock();
         let key = (server.map(str::to_owned), tool.to_owned());
@@ -54,24 +53,24 @@ impl Schemas {
     }
 }
 
-/// What a call with references becomes.
+/// The outcome of resolving a call.
 #[derive(Debug)]
 pub(crate) enum Resolved {
-    /// There is none in it, or the tool does not take any.
+    /// The call has no references, or the tool accepts none.
     AsIs,
-    /// The frame that the server gets.
+    /// The frame for the server.
     Frame(Vec<u8>),
-    /// The result that the client gets instead, as JSON: a reference was wrong.
+    /// A reference was wrong. The client gets this result instead, as JSON.
     Refused(String),
 }
 
-/// Whether a call may have references in it: a look that costs nothing.
+/// Whether a call may contain references. A cheap check.
 pub(crate) fn may_have(offloader: &Offloader, origin: &Origin, arguments: &RawValue) -> bool {
     offloader.policy().by_reference(origin).is_some() && arguments.get().contains(KEY)
 }
 
-/// Puts what is stored in the place of every reference in the `arguments` of the
-/// call `frame`. Reads files and may run a filter: not for an async thread.
+/// Replaces every reference in the `arguments` of the call `frame` by what is stored. Reads files
+/// and may run a filter, so it must not run on an async thread.
 pub(crate) fn resolve(
     offloader: &Offloader,
     engine: &Engine,
@@ -97,7 +96,7 @@ pub(crate) fn resolve(
     }
 }
 
-/// The arguments with what is stored put in; `None` without a reference.
+/// Returns the arguments with the references resolved; `None` if there are none.
 fn put_in(
     offloader: &Offloader,
     engine: &Engine,

@@ -1,4 +1,4 @@
-//! What does a reference stand for?
+//! Reads the value that a reference stands for.
 
 use serde_json::json;
 use spillgate_artifact::{ByteRange, TokenBudget};
@@ -7,16 +7,16 @@ use spillgate_offload::{Offloader, RetrieveError};
 use spillgate_query::{Engine, Query, query};
 
 use super::find::{Part, Reference};
-use spillgate_retrieval::told;
+use spillgate_retrieval::error_text;
 
-/// What is put in the place of a reference, as JSON.
+/// Returns the value of a reference, as JSON.
 pub(super) fn value(
     offloader: &Offloader,
     engine: &Engine,
     reference: &Reference,
     most_bytes: u64,
 ) -> Result<String, String> {
-    let artifact = offloader.artifact(reference.handle).map_err(told)?;
+    let artifact = offloader.artifact(reference.handle).map_err(error_text)?;
     let most = Most(most_bytes);
     match &reference.part {
         Part::All => all(&artifact, most),
@@ -29,7 +29,7 @@ pub(super) fn value(
     }
 }
 
-/// How many bytes an argument may have.
+/// The most bytes that an argument may have.
 #[derive(Debug, Clone, Copy)]
 struct Most(u64);
 
@@ -46,12 +46,12 @@ impl Most {
     }
 }
 
-/// The text as it came, not as it was laid out for reading: what is written to a
-/// file, say, is what was stored.
+/// Returns the text as it came, not the view. If a tool writes it to a file, for example, the file
+/// holds what was stored.
 fn all(artifact: &Artifact, most: Most) -> Result<String, String> {
     most.admit(artifact.manifest().facts.stats.bytes)?;
     let text = artifact.text().and_then(|text| text.bytes(0, u64::MAX));
-    let text = text.map_err(|error| told(LookupError::from(error).into()))?;
+    let text = text.map_err(|error| error_text(LookupError::from(error).into()))?;
     Ok(json!(String::from_utf8_lossy(&text)).to_string())
 }
 
@@ -71,10 +71,10 @@ fn lines(
     }
     let offset = |line| artifact.view().offset_of_line(line);
     let range = offset(first).and_then(|start| Ok((start, offset(last + 1)?)));
-    let (start, end) = range.map_err(|error| told(LookupError::from(error).into()))?;
+    let (start, end) = range.map_err(|error| error_text(LookupError::from(error).into()))?;
     let end = Some(end);
     let text = text(offloader, artifact, ByteRange { start, end }, most)?;
-    // One line is a value, such as a name, and no text with an end of line.
+    // A single line is a value, such as a name, so its line end is removed.
     let text = match first == last {
         true => text.trim_end_matches(['\r', '\n']),
         false => &text,
@@ -82,7 +82,7 @@ fn lines(
     Ok(json!(text).to_string())
 }
 
-/// Bytes of the view.
+/// Returns a byte range of the view.
 fn text(
     offloader: &Offloader,
     artifact: &Artifact,
@@ -93,14 +93,14 @@ fn text(
     most.admit(end.saturating_sub(range.start))?;
     let asked = ReadQuery {
         span: Span::Bytes(range),
-        // A token is at least a byte, so nothing is cut.
+        // A token has at least one byte, so nothing is cut.
         budget: TokenBudget::new(most.0),
     };
     let page = read(artifact, asked, &**offloader.counter());
-    Ok(page.map_err(|error| told(error.into()))?.text)
+    Ok(page.map_err(|error| error_text(error.into()))?.text)
 }
 
-/// One result as it is, several as an array.
+/// Returns a single result as it is, and several as an array.
 fn results(
     offloader: &Offloader,
     engine: &Engine,
@@ -111,13 +111,13 @@ fn results(
     let asked = Query::new(filter, TokenBudget::new(most.0));
     let page = query(artifact, &asked, engine, &**offloader.counter()).map_err(|error| {
         let hint = error.hint();
-        format!("{}; {hint}", told(RetrieveError::Query(error)))
+        format!("{}; {hint}", error_text(RetrieveError::Query(error)))
     })?;
     if let Some(missing) = &page.missing {
         return Err(format!("the filter gives nothing: {missing}"));
     }
-    // What has as many bytes has no more tokens, but what has as many tokens
-    // may have more bytes.
+    // Text within the byte limit is also within the same number of tokens, but text within that
+    // number of tokens may exceed the byte limit.
     if page.next.is_some() || page.text.len() as u64 > most.0 {
         let Most(most) = most;
         return Err(format!(

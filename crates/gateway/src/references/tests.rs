@@ -1,4 +1,4 @@
-//! By-reference arguments, from the call to the frame.
+//! Tests of arguments by reference, from the call to the frame.
 
 use insta::assert_snapshot;
 use serde_json::value::RawValue;
@@ -28,7 +28,7 @@ const SCHEMA: &str = r#"{
     }
 }"#;
 
-/// An offloader whose tools `write_*` take references of so many bytes.
+/// An offloader whose tools `write_*` accept references of at most `most_bytes` bytes.
 fn allowing(most_bytes: u64) -> Offloader {
     let tools = ["write_*".to_owned()];
     offloader_by(|policy| {
@@ -36,8 +36,7 @@ fn allowing(most_bytes: u64) -> Offloader {
     })
 }
 
-/// What becomes of a call with these arguments: the arguments as they are sent,
-/// or the error.
+/// The outcome of a call with these arguments: the arguments as they are sent, or the error.
 fn sent(offloader: &Offloader, tool: &str, arguments: &str) -> String {
     let schemas = Schemas::default();
     schemas.note(None, "write_file", SCHEMA);
@@ -68,7 +67,7 @@ fn sent(offloader: &Offloader, tool: &str, arguments: &str) -> String {
             result["content"][0]["text"].as_str().unwrap().to_owned()
         }
         Resolved::Frame(after) => {
-            // Everything around the arguments is as it was.
+            // Everything around the arguments is unchanged.
             let span = span_in(frame.as_bytes(), given.get());
             let after = String::from_utf8(after).unwrap();
             let rest = &frame[span.end..];
@@ -92,7 +91,7 @@ fn references_are_put_in() {
         r#"{"path":"a","content":{"$spill":"HANDLE","bytes":"0..4"}}"#,
         r#"{"path":"a","content":"{\"$spill\":\"HANDLE\",\"bytes\":\"..4\"}"}"#,
         r#"{"path":{"$spill":"HANDLE","bytes":"0..4"},"z/~":[7,{"b":{"$spill":"HANDLE","bytes":"4-5"}}]}"#,
-        // An integer, where the text is one.
+        // An integer, if the text is one.
         r#"{"path":"a","n":{"$spill":"HANDLE","bytes":"0..4"},"content":{"$spill":"HANDLE","bytes":"0..4"}}"#,
     ];
     let all = cases.map(|one| sent(&offloader, "write_file", &one.replace("HANDLE", &handle)));
@@ -242,7 +241,7 @@ fn values_take_the_form_that_the_schema_wants() {
     the arguments with the references put in do not fit the tool's inputSchema: `/items`: value is not of type "array"
     {"path":"a","other":{"a":1.0}}
     "#);
-    // Schemas that nobody can check against are the server's affair.
+    // Schemas that cannot be checked against are left to the server.
     for schema in [
         "17",
         r#"{"type":"nothing"}"#,
@@ -259,7 +258,7 @@ fn values_take_the_form_that_the_schema_wants() {
 #[test]
 fn the_text_of_a_results_parts_is_put_in_as_it_came() {
     let offloader = allowing(100_000);
-    // Laid out for reading it would have more lines.
+    // As a view it would have more lines.
     let json = json!({"a": [1, 2, 3], "b": "x".repeat(20_000)}).to_string();
     let result = json!({"content": [{"type": "text", "text": json}]}).to_string();
     let raw: &RawValue = serde_json::from_str(&result).unwrap();

@@ -1,9 +1,9 @@
-//! Which resources does the gateway itself serve?
+//! The resources that the gateway itself serves.
 //!
-//! What it made links of: `resources/read` of a [`Uri`] gives the bytes as the
-//! server sent them. They are not listed, for only who was given a link has a
-//! use for it. A server without resources gets empty lists, so that a client
-//! which looks for them finds no error.
+//! These are the blocks that it has replaced by links: `resources/read` of a [`Uri`] returns the
+//! bytes as the server sent them. They are not listed, because only a client that was given a link
+//! has a use for them. For a server without resources the gateway returns empty lists, so that a
+//! client that asks for them gets no error.
 
 pub(crate) mod uri;
 
@@ -25,16 +25,16 @@ use crate::results::place::Place;
 use crate::rewrite::capabilities::Greeting;
 use spillgate_retrieval::{READ, RETRIEVAL_MARK};
 
-/// Bytes of a stored result from which a block is served: all of them are in
-/// memory meanwhile.
+/// Most bytes of a stored result from which a block is served: the whole result is in memory
+/// meanwhile.
 const MOST_SERVED: u64 = 64 << 20;
 
-/// Bytes of a block without base64 that are served: more is text, of which our
-/// tools give pages.
+/// Most bytes of a non-binary block that are served: a larger one is text, which our tools serve in
+/// pages.
 const MOST_TEXT: usize = 10_000;
 
-/// What is known of a server's resources and of what its client can read: from
-/// the answer to `initialize` or `server/discover`.
+/// What the response to `initialize` or `server/discover` says about a server's resources and about
+/// what its client can read.
 #[derive(Debug)]
 pub(crate) struct Known {
     lists: AtomicBool,
@@ -52,7 +52,7 @@ impl Default for Known {
 }
 
 impl Known {
-    /// Notes what a greeting says.
+    /// Records what a greeting says.
     pub(crate) fn note(&self, greeting: &Greeting) {
         self.lists.store(greeting.lists, Ordering::Relaxed);
         self.links.store(greeting.links, Ordering::Relaxed);
@@ -63,7 +63,7 @@ impl Known {
         self.links.load(Ordering::Relaxed)
     }
 
-    /// The answer to a list of resources that the server does not have.
+    /// The response to a list of resources that the server does not have.
     pub(crate) fn listed(&self, method: &str, params: Option<&RawValue>) -> Option<String> {
         let answers = self.lists.load(Ordering::Relaxed);
         answers.then(|| empty_list(method, || Generation::of(params)))?
@@ -75,29 +75,27 @@ struct ReadParams {
     uri: String,
 }
 
-/// The name of the resource that `resources/read` asks for.
+/// The URI that `resources/read` asks for.
 pub(crate) fn asked(params: Option<&RawValue>) -> Option<String> {
     let params: ReadParams = params.and_then(object)?;
     Some(params.uri)
 }
 
-/// Whether what it asks for is never stored: the pages of MCP Apps, which a
-/// client's program shows and no model reads, and what another Spillgate behind
-/// this one has stored.
+/// Whether the requested resource is never stored: pages of MCP Apps, which a client program shows
+/// and no model reads, and what another Spillgate behind this one has stored.
 pub(crate) fn passes_whole(params: Option<&RawValue>) -> bool {
     let whole = ["ui://", SCHEME];
     asked(params).is_some_and(|uri| whole.iter().any(|scheme| uri.starts_with(scheme)))
 }
 
-/// Whether the gateway answers for that resource. `server_is_one`: the server is
-/// a Spillgate, too, and of two the one that has the result answers.
+/// Whether the gateway serves this resource. `server_is_one`: the server is a Spillgate, too. Of
+/// two Spillgates, the one that has the result answers.
 pub(crate) fn is_ours(offloader: &Offloader, uri: &str, server_is_one: bool) -> bool {
     let has = || Uri::parse(uri).is_some_and(|uri| offloader.store().manifest(uri.handle).is_ok());
     uri.starts_with(SCHEME) && (!server_is_one || has())
 }
 
-/// The empty list that a server without resources would give; `None` for any
-/// other method.
+/// The empty list that a server without resources would return; `None` for any other method.
 fn empty_list(method: &str, generation: impl FnOnce() -> Generation) -> Option<String> {
     let name = match method {
         "resources/list" => "resources",
@@ -107,8 +105,8 @@ fn empty_list(method: &str, generation: impl FnOnce() -> Generation) -> Option<S
     Some(generation().cached(json!({name: []}), 0).to_string())
 }
 
-/// The answer to `resources/read` of one of our names, as the members of a
-/// JSON-RPC response after its id: `"result":…` or `"error":…`.
+/// The response to `resources/read` of one of our URIs, as the members of a JSON-RPC response after
+/// its id: `"result":…` or `"error":…`.
 pub(crate) fn read(
     offloader: &Offloader,
     page: TokenBudget,
@@ -130,7 +128,7 @@ pub(crate) fn read(
     };
     match contents {
         Ok(contents) => {
-            // What is stored never changes, but it may go.
+            // Stored content never changes, but it may be removed.
             const FRESH_MS: u64 = 60_000;
             let rest = generation.cached(json!({"_meta": {RETRIEVAL_MARK: true}}), FRESH_MS);
             let rest = rest.to_string();
@@ -140,9 +138,9 @@ pub(crate) fn read(
     }
 }
 
-/// Why there is nothing to serve.
+/// Why a resource is not served.
 enum Refused {
-    /// There is no such resource (any more).
+    /// It does not exist, or does not exist any more.
     Unknown(String),
     /// It could not be read.
     Failed(String),
@@ -187,7 +185,7 @@ impl Refused {
     }
 }
 
-/// The first page of the text.
+/// Returns the first page of the text.
 fn text(
     offloader: &Offloader,
     page: TokenBudget,
@@ -210,7 +208,7 @@ fn text(
     Ok(json!({"uri": uri, "mimeType": "text/plain", "text": shown.text()}).to_string())
 }
 
-/// One block, as it was sent.
+/// Returns one block, as it was sent.
 fn block(
     offloader: &Offloader,
     uri: &str,
@@ -248,8 +246,8 @@ fn whole(artifact: &Artifact) -> Result<Vec<u8>, Refused> {
     read.map_err(|error| Refused::Failed(error.to_string()))
 }
 
-/// The block as an element of `contents`: base64 and MIME type are the JSON
-/// strings that the server sent.
+/// Returns the block as an element of `contents`. Base64 data and MIME type are the JSON strings
+/// that the server sent.
 fn contents(uri: &str, handle: Handle, block: &Block<'_>) -> String {
     let uri = json!(uri);
     match &block.kind {
@@ -305,7 +303,7 @@ mod tests {
     #[test]
     fn what_was_linked_is_served_as_it_was() {
         let offloader = offloader();
-        // As PHP spells it, not even base64, and without a type.
+        // Base64 as PHP spells it, data that is not base64, and one block without a type.
         let blobs = [
             format!("\"{}\"", "iVBO\\/w0=".repeat(1000)),
             format!("\"{}\"", "no base64 at all! ".repeat(1000)),
@@ -327,7 +325,7 @@ mod tests {
             assert_eq!(link["type"], "resource_link");
             let uri = link["uri"].as_str().unwrap();
             let served = read(&offloader, TokenBudget::new(300), uri, Generation::Legacy);
-            // The very bytes of the JSON strings.
+            // The exact bytes of the JSON strings.
             assert!(served.contains(&format!("\"blob\":{blob}}}")), "{at}");
             let says = mime.is_none_or(|mime| served.contains(&format!("\"mimeType\":{mime},")));
             assert!(says, "{at}");

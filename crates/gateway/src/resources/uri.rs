@@ -1,4 +1,4 @@
-//! How is a stored result, or a block of it, named as a resource?
+//! The URI of a stored result, or of a block of it.
 
 use std::fmt;
 
@@ -6,23 +6,22 @@ use spillgate_artifact::Handle;
 
 use crate::results::content_block::Form;
 
-/// How the names of our resources begin.
+/// The scheme of our URIs.
 pub(crate) const SCHEME: &str = "spillgate://";
 
 const ARTIFACT: &str = "spillgate://artifact/";
 
-/// `spillgate://artifact/<handle>`, and `/content/2` after it for the third
-/// block of a tool's result (`/messages/…` of a prompt, `/contents/…` of a
-/// resource).
+/// A URI `spillgate://artifact/<handle>`. A suffix `/content/2` names the third block of a tool's
+/// result (`/messages/…` of a prompt, `/contents/…` of a resource).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Uri {
     pub(crate) handle: Handle,
-    /// Which block; `None` is the text.
+    /// The block; `None` for the text.
     pub(crate) block: Option<(Form, usize)>,
 }
 
 impl Uri {
-    /// The name in its one spelling; `None` for anything else.
+    /// Parses a URI in its canonical spelling; `None` for anything else.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.strip_prefix(ARTIFACT)?.split('/');
         let (session, file) = (parts.next()?, parts.next()?);
@@ -37,7 +36,7 @@ impl Uri {
             (Some(_), None) => return None,
         };
         let uri = Self { handle, block };
-        // Signs, leading zeros, quotes around a handle, what follows: not ours.
+        // Reject signs, leading zeros, quotes around the handle, and trailing text.
         (uri.to_string() == text).then_some(uri)
     }
 }

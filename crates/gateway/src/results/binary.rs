@@ -1,7 +1,7 @@
-//! Which images, sounds and other bytes become links, and what do these say?
+//! Decides which binary blocks become links, and writes these links.
 //!
-//! A link names the block by its place in the stored result, so that the
-//! gateway can serve it as it was (`resources`).
+//! A link names the block by its index in the stored result, so that the gateway can serve it
+//! unchanged (`resources`).
 
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -14,18 +14,18 @@ use crate::resources::uri::Uri;
 use crate::results::content_block::{Binary, Block, Form};
 use spillgate_mcp::ObjectView;
 
-/// All images of a result may have so many times the bytes that one may have.
+/// All images of a result together may have this many times the bytes of a single one.
 const IMAGES_TOGETHER: u64 = 4;
 
-/// Images of a result that a model is shown. Anthropic's API takes images of full
-/// size up to this number in one request, and smaller ones beyond.
+/// Most images of a result that stay. Anthropic's API accepts up to this number of full-size images
+/// in a request, and only smaller ones beyond.
 const MOST_IMAGES: usize = 20;
 
-/// Characters of a name or a MIME type that a link repeats.
+/// Most characters of a name or MIME type that a link repeats.
 const LONGEST_NAME: usize = 80;
 
-/// The places of the binary blocks that are over their limit, by themselves or
-/// together with those before them.
+/// Returns the indexes of the binary blocks that are over their limit, alone or together with
+/// earlier ones.
 pub(crate) fn bulky(blocks: &[Block<'_>], limits: &Limits) -> Vec<usize> {
     let (mut images, mut image_bytes, mut other_bytes) = (0, 0, 0);
     let is_over = |binary: &Binary<'_>| {
@@ -57,23 +57,23 @@ pub(crate) fn bulky(blocks: &[Block<'_>], limits: &Limits) -> Vec<usize> {
         .collect()
 }
 
-/// A binary block that does not stay.
+/// A binary block that is replaced.
 #[derive(Debug)]
 pub(crate) struct Moved<'a> {
     pub(crate) form: Form,
     pub(crate) tool: &'a str,
-    /// Its place in the list, from 0.
+    /// Its index in the list, from 0.
     pub(crate) at: usize,
     pub(crate) block: &'a Block<'a>,
     pub(crate) binary: &'a Binary<'a>,
-    /// Where the result is stored; `None` if it could not be.
+    /// The handle of the stored result; `None` if it could not be stored.
     pub(crate) handle: Option<Handle>,
-    /// Whether the client knows links.
+    /// Whether the client knows `resource_link` blocks.
     pub(crate) links: bool,
 }
 
 impl Moved<'_> {
-    /// What stands in the place of the block (of its inner part, in a message).
+    /// Returns the replacement of the block (in a message, of its inner part).
     pub(crate) fn replacement(&self) -> String {
         match (self.form, self.handle) {
             (Form::Read, _) => self.contents(),
@@ -82,7 +82,7 @@ impl Moved<'_> {
         }
     }
 
-    /// A link in the block's place, which keeps its other members.
+    /// Returns a link that keeps the block's other members.
     fn link(&self, handle: Handle) -> String {
         let members = ObjectView::of(self.block.inner);
         let members = members.expect("invariant: only an object is a binary block");
@@ -104,7 +104,7 @@ impl Moved<'_> {
         members.written(&["data", "resource"], &more)
     }
 
-    /// What is read from a resource has no links in it: its text says where the
+    /// Returns a resource's contents, which cannot have links, with a text that says where the
     /// bytes are.
     fn contents(&self) -> String {
         let members = ObjectView::of(self.block.inner);
@@ -116,7 +116,7 @@ impl Moved<'_> {
         members.written(&["blob"], &more)
     }
 
-    /// The same in words.
+    /// Describes the block in words.
     fn told(&self) -> String {
         let (mime, size) = (self.mime(), self.binary.bytes);
         match self.handle {
@@ -135,7 +135,7 @@ impl Moved<'_> {
         }
     }
 
-    /// By its old name if it had one.
+    /// The block's old URI if it had one, else a new name.
     fn name(&self) -> String {
         self.was().unwrap_or_else(|| {
             let what = if self.binary.is_image {

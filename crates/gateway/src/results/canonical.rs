@@ -1,15 +1,13 @@
-//! One spelling of a JSON text: a hash that is the same however its tokens are
-//! laid out and its strings escaped.
+//! A canonical hash of JSON: it does not depend on layout or on the escapes in strings.
 
 use memchr::{memchr, memchr2};
 use sha2::{Digest, Sha256};
 use spillgate_text::JsonStringDecoder;
 
-/// Stands for the quotes of a string: no UTF-8 has this byte.
+/// Replaces the quotes of a string; this byte does not occur in UTF-8.
 const QUOTE: u8 = 0xff;
 
-/// JSON that is hashed, in whatever blocks it comes. What is no JSON gets a hash,
-/// too.
+/// Hashes JSON that comes in blocks of any size. Text that is not JSON gets a hash, too.
 #[derive(Debug, Default)]
 pub(crate) struct Canonical {
     hash: Sha256,
@@ -17,10 +15,10 @@ pub(crate) struct Canonical {
     string: Option<JsonStringDecoder>,
     /// The last byte was a backslash.
     is_escaped: bool,
-    /// White space came after the byte `last`.
+    /// White space followed the byte `last`.
     is_gap: bool,
     last: u8,
-    /// To be hashed next.
+    /// Bytes to be hashed next.
     made: Vec<u8>,
 }
 
@@ -38,12 +36,12 @@ impl Canonical {
         }
     }
 
-    /// What it comes to.
+    /// Returns the hash.
     pub(crate) fn finish(self) -> Vec<u8> {
         self.hash.finalize().to_vec()
     }
 
-    /// Tokens up to the next string.
+    /// Hashes the tokens up to the next string.
     fn between(&mut self, block: &[u8]) -> usize {
         let quote = memchr(b'"', block);
         for &byte in &block[..quote.unwrap_or(block.len())] {
@@ -51,7 +49,7 @@ impl Canonical {
                 self.is_gap = true;
                 continue;
             }
-            // Between two words white space means something.
+            // Between two words white space is significant.
             if self.is_gap && !is_mark(self.last) && !is_mark(byte) {
                 self.made.push(b' ');
             }
@@ -67,7 +65,7 @@ impl Canonical {
         quote + 1
     }
 
-    /// The inside of a string up to its end.
+    /// Hashes the inside of a string up to its end.
     fn in_string(&mut self, mut decoder: JsonStringDecoder, block: &[u8]) -> usize {
         let mut at = 0;
         while at < block.len() {
@@ -94,7 +92,7 @@ impl Canonical {
     }
 }
 
-/// A list that is hashed element by element.
+/// Hashes a list element by element.
 #[derive(Debug, Default)]
 pub(crate) struct List {
     canonical: Canonical,
@@ -102,7 +100,7 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// Adds an element, which `feed` brings.
+    /// Adds an element, whose JSON `feed` supplies.
     pub(crate) fn element<R>(&mut self, feed: impl FnOnce(&mut Canonical) -> R) -> R {
         let before: &[u8] = if self.has_any { b"," } else { b"[" };
         self.canonical.feed(before);
@@ -110,7 +108,7 @@ impl List {
         feed(&mut self.canonical)
     }
 
-    /// What it comes to.
+    /// Returns the hash.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         let end: &[u8] = if self.has_any { b"]" } else { b"[]" };
         self.canonical.feed(end);

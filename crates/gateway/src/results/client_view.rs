@@ -5,19 +5,19 @@ use std::sync::OnceLock;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, ObjectView, meta};
 
-/// What a client shows of a result that has both text and `structuredContent`
+/// The part that a client shows of a result with both text and `structuredContent`
 /// (docs/clients-measured.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ShownPart {
     /// `structuredContent`.
     Structured,
-    /// Nobody knows: whichever is larger counts.
+    /// Unknown, so the larger part counts.
     #[default]
     Either,
 }
 
 impl ShownPart {
-    /// What the client of that name (`clientInfo.name`) was seen to show.
+    /// The part that the client named `name` (`clientInfo.name`) was seen to show.
     fn of_client(name: &str) -> Self {
         match name {
             "claude-code" | "codex-mcp-client" => Self::Structured,
@@ -26,18 +26,18 @@ impl ShownPart {
     }
 }
 
-/// The client of a session, once it has said who it is.
+/// The client of a session, once it has named itself.
 #[derive(Debug, Default)]
 pub(crate) struct Client(OnceLock<ShownPart>);
 
 impl Client {
-    /// What it shows.
+    /// The part that it shows.
     pub(crate) fn shown_part(&self) -> ShownPart {
         self.0.get().copied().unwrap_or_default()
     }
 
-    /// Looks for its name in a request: in `initialize`, and since 2026-07-28 in
-    /// the `_meta` of each; `meta` is that, where it was read already.
+    /// Looks for the client's name in a request: in `initialize`, and since 2026-07-28 in the
+    /// `_meta` of every request. `meta` is that member, if it was parsed already.
     pub(crate) fn note(&self, envelope: &Envelope<'_>, meta: Option<&RawValue>) {
         if self.0.get().is_some() {
             return;
@@ -55,7 +55,7 @@ impl Client {
             .and_then(ObjectView::of)
             .and_then(|info| info.text("name"))
         {
-            // Whoever was first is still there.
+            // If another request has set it, it was the same client.
             let _ = self.0.set(ShownPart::of_client(&name));
         }
     }

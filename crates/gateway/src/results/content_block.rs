@@ -1,8 +1,8 @@
-//! What is a block of a result, and what of it does a model see?
+//! The blocks of a result, classified by what a model sees of them.
 //!
-//! A tool's result has blocks in `content`, a prompt one in each of its
-//! `messages`, and what is read from a resource lies in `contents`, which are
-//! shaped like the inside of an embedded resource.
+//! A tool's result has blocks in `content`, and a prompt one in each of its `messages`. A
+//! resource's content lies in `contents`, whose elements are shaped like the inside of an embedded
+//! resource.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use spillgate_text::decode_json_string;
 
 use spillgate_mcp::ObjectView;
 
-/// Which result it is, and so where its blocks are.
+/// The kind of a result, which determines where its blocks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Of `tools/call`, or of a task that is one.
+    /// Of `tools/call`, or of a task that is a call.
     Call,
     /// Of `prompts/get`.
     Prompt,
@@ -38,8 +38,7 @@ impl Form {
 pub(crate) struct Block<'a> {
     /// The whole element.
     pub(crate) raw: &'a RawValue,
-    /// What stands in the place of a block in it: the element itself, or the
-    /// `content` of a message.
+    /// The block in it: the element itself, or the `content` of a message.
     pub(crate) inner: &'a RawValue,
     pub(crate) kind: Kind<'a>,
 }
@@ -49,26 +48,26 @@ pub(crate) struct Block<'a> {
 pub(crate) enum Kind<'a> {
     /// Text, as a JSON string.
     Text(&'a RawValue),
-    /// The text of a resource, which has a name of its own.
+    /// The text of a resource, which has a URI of its own.
     Document(&'a RawValue),
-    /// An image, a sound or other bytes.
+    /// An image, audio or other bytes.
     Binary(Binary<'a>),
-    /// A link, or what nobody knows.
+    /// A link, or an unknown block.
     Other,
 }
 
-/// Bytes in a block.
+/// The bytes in a block.
 #[derive(Debug)]
 pub(crate) struct Binary<'a> {
     /// Their base64, as a JSON string.
     pub(crate) data: &'a RawValue,
-    /// How many they are.
+    /// Their number.
     pub(crate) bytes: u64,
     pub(crate) mime: Option<Cow<'a, RawValue>>,
-    /// The name of the resource that they are.
+    /// The URI of the resource that they are.
     pub(crate) uri: Option<Cow<'a, RawValue>>,
     pub(crate) is_image: bool,
-    /// Whether its MIME type tells if it is one: that of a resource does.
+    /// Whether the MIME type decides if it is an image, as for a resource.
     pub(crate) is_told_by_mime: bool,
 }
 
@@ -81,7 +80,7 @@ impl<'a> Block<'a> {
         let inner = inner.unwrap_or(raw);
         let members = ObjectView::of(inner);
         let kind = members.and_then(|members| match form {
-            // It was asked for by name, as an image is sent to be seen.
+            // It was requested by URI, so it is meant to be seen, as an image is.
             Form::Read => resource(&members, true),
             Form::Call | Form::Prompt => block(&members),
         });
@@ -92,7 +91,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The JSON string that is its text, if it has one.
+    /// The JSON string that is its text; `None` if it has none.
     pub(crate) fn text(&self) -> Option<&'a RawValue> {
         match self.kind {
             Kind::Text(text) | Kind::Document(text) => Some(text),
@@ -138,7 +137,7 @@ fn resource<'a>(members: &ObjectView<'a>, wanted: bool) -> Option<Kind<'a>> {
     }))
 }
 
-/// Whether a MIME type, as a JSON string, is an image's.
+/// Whether a MIME type, as a JSON string, is that of an image.
 pub(crate) fn is_image(mime: &RawValue) -> bool {
     let mime = decode_json_string(mime.get().as_bytes());
     mime.is_some_and(|mime| mime.to_ascii_lowercase().starts_with("image/"))
@@ -151,17 +150,17 @@ fn decoded_bytes(data: &RawValue) -> u64 {
     base64.bytes()
 }
 
-/// Base64 that is counted, in whatever blocks it comes.
+/// Counts base64 that comes in blocks of any size.
 #[derive(Debug, Default)]
 pub struct Base64 {
     digits: u64,
-    /// Of these the last ones, which may be padding.
+    /// How many of the last digits may be padding.
     padding: u64,
 }
 
 impl Base64 {
-    /// Counts the inside of a JSON string: an escape counts as what it stands
-    /// for, and what is no base64 as if it were.
+    /// Counts the inside of a JSON string. An escape counts as the character it stands for, and
+    /// invalid base64 as if it were valid.
     pub fn feed(&mut self, inside: &[u8]) {
         let escapes = memchr::memchr_iter(b'\\', inside).count();
         let padding = inside.iter().rev().take_while(|&&byte| byte == b'=');
@@ -173,7 +172,7 @@ impl Base64 {
         self.digits += (inside.len() - escapes) as u64;
     }
 
-    /// The bytes that so much base64 stands for.
+    /// The number of bytes that the base64 decodes to.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         (self.digits - self.padding) * 3 / 4
@@ -202,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Blocks of every type, well formed and not.
+    /// Blocks of every type, valid and invalid.
     fn every_kind() -> [(Form, &'static str); 20] {
         use Form::{Call, Prompt, Read};
         [

@@ -1,6 +1,6 @@
 //! Finds out whether the `structuredContent` of a result only repeats its text.
 //!
-//! Both are read side by side and never as a whole: they may be in a draft of the store.
+//! It reads both side by side and never as a whole, because they may lie in a draft of the store.
 
 use std::fmt;
 use std::io::{self, BufReader};
@@ -21,27 +21,27 @@ use crate::results::canonical::{Canonical, List};
 /// Bytes compared at a time.
 const BLOCK: u64 = 256 << 10;
 
-/// Places at which a text is looked for that begins like it. More would cost
-/// more than the text counted twice.
+/// Most places examined for a text by its beginning. Searching on would cost more than counting the
+/// text twice.
 const MOST_PLACES: usize = 64;
 
-/// Bytes of a list of blocks that is read block by block: one of them may be all of
-/// it, and is in memory meanwhile.
+/// Most bytes of a list of blocks that is read block by block. A single block may be all of it, and
+/// is in memory meanwhile.
 const MOST_CROWD: u64 = 64 << 20;
 
-/// Whether `structuredContent` says what the text says.
+/// Whether `structuredContent` repeats the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Twin {
-    /// It says something else.
+    /// It differs from the text.
     No,
-    /// It says the same.
+    /// It repeats the text.
     Text,
-    /// The texts are the elements of the list that lies there, one each.
+    /// The texts are the elements of the list at this range, one each.
     List(Range<u64>),
 }
 
-/// Whether the JSON at `structured` repeats the texts. `strings` are those of the
-/// blocks, with their quotes; an error is one of reading.
+/// Whether the JSON at `structured` repeats the texts. `strings` are the strings of the blocks,
+/// with their quotes. Fails if a read fails.
 pub fn is_twin(
     source: &Arc<dyn ByteSource>,
     structured: &Range<u64>,
@@ -51,10 +51,10 @@ pub fn is_twin(
     twin(source, structured, strings, texts).map(|twin| twin != Twin::No)
 }
 
-/// How it repeats them: as a string in it (server-filesystem), because the text is
-/// the same JSON (as the SDKs do) or that of its one member (`FastMCP`), or because
-/// the texts are the elements of the list that is its one member (Python SDK
-/// 1.30). Blocks too many to be known are one text that is no string.
+/// How `structuredContent` repeats the texts: it contains them as strings (server-filesystem); the
+/// text is the same JSON (the SDKs) or that of its only member (`FastMCP`); or the texts are the
+/// elements of the list that is its only member (Python SDK 1.30). Blocks that are too many to be
+/// parsed count as one text that is not a string.
 pub(crate) fn twin(
     source: &Arc<dyn ByteSource>,
     structured: &Range<u64>,
@@ -99,7 +99,7 @@ pub(crate) fn twin(
     })
 }
 
-/// Where the values of the object's members lie.
+/// The ranges of the values of the object's members.
 fn members(source: &dyn ByteSource, object: &Range<u64>) -> io::Result<Vec<Range<u64>>> {
     let Some(skeleton) = Skeleton::of(source, object.clone())? else {
         return Ok(Vec::new());
@@ -113,7 +113,7 @@ fn members(source: &dyn ByteSource, object: &Range<u64>) -> io::Result<Vec<Range
     Ok(members.values().map(span).collect())
 }
 
-/// Whether a member of the object is the string, and most of the object.
+/// Whether a member of the object is the string, and makes up most of the object.
 fn is_member(
     source: &dyn ByteSource,
     members: &[Range<u64>],
@@ -135,7 +135,7 @@ fn length(span: &Range<u64>) -> u64 {
     span.end - span.start
 }
 
-/// Whether the bytes from `at` on are those of `span`.
+/// Whether the bytes from `at` on equal those of `span`.
 fn is_same(source: &dyn ByteSource, at: u64, span: &Range<u64>) -> io::Result<bool> {
     let mut done = 0;
     while done < length(span) {
@@ -149,7 +149,7 @@ fn is_same(source: &dyn ByteSource, at: u64, span: &Range<u64>) -> io::Result<bo
     Ok(true)
 }
 
-/// Whether each string stands in `whole`, one behind the other.
+/// Whether all strings occur in `whole`, in order.
 fn all_in_order(
     source: &dyn ByteSource,
     whole: &Range<u64>,
@@ -165,13 +165,13 @@ fn all_in_order(
     Ok(true)
 }
 
-/// Where in `range` the bytes of `string` stand again first.
+/// Where in `range` the bytes of `string` occur first.
 fn find(
     source: &dyn ByteSource,
     range: Range<u64>,
     string: &Range<u64>,
 ) -> io::Result<Option<u64>> {
-    /// So much of the string is looked for before all of it is compared.
+    /// Bytes of the string that are searched for before all of it is compared.
     const START: u64 = 256;
     let start = source.bytes(string.start, string.end.min(string.start + START))?;
     let finder = memmem::Finder::new(&start);
@@ -199,13 +199,14 @@ fn find(
     Ok(None)
 }
 
-/// Whether the text is the JSON that lies at `json`, but for the spelling.
+/// Whether the text is the JSON at `json`, except for spelling.
 fn is_same_json(
     source: &Arc<dyn ByteSource>,
     json: &Range<u64>,
     text: &TextPart,
 ) -> io::Result<bool> {
-    // Each escape makes the text shorter; more than that can only differ.
+    // Decoding shortens escapes, but hardly by more than this factor; a longer text counts as
+    // different.
     if (text.end - text.start) > length(json) * 16 {
         return Ok(false);
     }
@@ -220,9 +221,9 @@ fn is_same_json(
     Ok(canonical_text.finish() == canonical(&**source, json.clone())?)
 }
 
-/// Whether the text begins like a JSON object or list: a look that decodes nothing.
+/// Whether the text begins like a JSON object or list. A check that decodes nothing.
 fn may_be_json(source: &dyn ByteSource, text: &TextPart) -> io::Result<bool> {
-    /// More white space than that stands before no JSON.
+    /// No JSON is expected after more white space than this.
     const LOOK: u64 = 4096;
     let start = source.bytes(text.start, text.end.min(text.start + LOOK))?;
     let mut rest = &*start;
@@ -230,14 +231,14 @@ fn may_be_json(source: &dyn ByteSource, text: &TextPart) -> io::Result<bool> {
         rest = match rest {
             [b'\\', b'n' | b'r' | b't', rest @ ..] if text.is_string => rest,
             [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] => rest,
-            // A character in another spelling may be any.
+            // An escaped character may be any.
             [b'{' | b'[', ..] | [b'\\', b'u', ..] => return Ok(true),
             _ => return Ok(false),
         };
     }
 }
 
-/// The hash of the JSON there.
+/// The canonical hash of the JSON at `range`.
 fn canonical(source: &dyn ByteSource, range: Range<u64>) -> io::Result<Vec<u8>> {
     let mut canonical = Canonical::default();
     let (mut at, mut buffer) = (range.start, Vec::new());
@@ -252,7 +253,7 @@ fn canonical(source: &dyn ByteSource, range: Range<u64>) -> io::Result<Vec<u8>> 
     Ok(canonical.finish())
 }
 
-/// The hash of the list of the texts.
+/// The canonical hash of the list of the texts.
 fn elements(source: &Arc<dyn ByteSource>, texts: &[TextPart]) -> io::Result<Vec<u8>> {
     let mut list = List::default();
     for text in texts {
@@ -262,7 +263,8 @@ fn elements(source: &Arc<dyn ByteSource>, texts: &[TextPart]) -> io::Result<Vec<
     Ok(list.finish())
 }
 
-/// The same of a list of blocks that was not read; `None` if they are not all texts.
+/// Like [`elements`], for a list of blocks that was not parsed; `None` if not all of them are
+/// texts.
 fn elements_of(source: &dyn ByteSource, blocks: &TextPart) -> Option<Vec<u8>> {
     #[derive(Deserialize)]
     struct TextBlock {

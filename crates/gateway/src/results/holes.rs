@@ -1,4 +1,4 @@
-//! Learns of the binary blocks of a large result what is not in its skeleton.
+//! Reads the facts about binary blocks that the skeleton of a large result lacks.
 
 use std::borrow::Cow;
 use std::io;
@@ -19,8 +19,8 @@ use crate::results::{Found, MOST_OTHERS};
 /// Bytes read at a time.
 const BLOCK: u64 = 256 << 10;
 
-/// Reads how large binary blocks are and what they say of themselves, where the skeleton has
-/// only placeholders for it.
+/// Reads the sizes, MIME types and URIs of binary blocks for which the skeleton has only
+/// placeholders.
 pub(crate) fn complete(
     found: &mut Found<'_>,
     source: Option<&Arc<dyn ByteSource>>,
@@ -62,7 +62,7 @@ fn complete_one(
     Ok(())
 }
 
-/// The bytes that base64 in the source stands for.
+/// The number of bytes that base64 in the source decodes to.
 fn decoded_bytes(source: &dyn ByteSource, range: Range<u64>) -> io::Result<u64> {
     let (mut base64, mut at) = (Base64::default(), range.start);
     while at < range.end {
@@ -76,10 +76,10 @@ fn decoded_bytes(source: &dyn ByteSource, range: Range<u64>) -> io::Result<u64> 
     Ok(base64.bytes())
 }
 
-/// A JSON string that is far too long for what it is; of the longest only so much
-/// that it does not fit in any place either.
+/// Reads a JSON string that is unusually long for a MIME type or URI. Truncates it at a length that
+/// is still too long to be kept anywhere.
 fn long_word(source: &Arc<dyn ByteSource>, span: Range<u64>) -> io::Result<Box<RawValue>> {
-    /// Each character takes up to 12 bytes, escaped.
+    /// Each character takes up to 12 bytes when escaped.
     const LONGEST: u64 = 12 * 2 * MOST_OTHERS;
     if span.end - span.start <= LONGEST {
         let json = String::from_utf8(source.bytes(span.start, span.end)?);

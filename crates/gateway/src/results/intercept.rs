@@ -1,10 +1,9 @@
-//! What happens to a result on its way back.
+//! Replaces an oversized result on its way to the client.
 //!
-//! A result that fits passes as it is. An oversized one is stored whole, as the
-//! bytes that the server sent; its text becomes a preview in `content` and, for
-//! clients that show the model `structuredContent` instead (Claude Code and
-//! Codex do), there too. Bytes over their limit become links; every other block
-//! stays where it is.
+//! A result that fits passes unchanged. An oversized one is stored whole, as the bytes that the
+//! server sent. Its text becomes a preview in `content`, and also in `structuredContent` for
+//! clients that show the model that instead (Claude Code and Codex do). Binary blocks over their
+//! limits become links. Every other block stays where it is.
 
 use std::io;
 use std::sync::Arc;
@@ -25,32 +24,32 @@ use crate::results::place::Place;
 use crate::results::replacement::{self, Stored};
 use crate::rewrite::output_schema;
 
-/// The member of our `structuredContent` that holds the preview; `output_schema`
-/// widens each `outputSchema` by an object with just this member.
+/// The member of our `structuredContent` that holds the preview. `output_schema` widens each
+/// `outputSchema` by an object with only this member.
 pub(crate) const ENVELOPE_KEY: &str = "spillgate";
 
-/// A marked retrieval of another Spillgate behind this one is passed on up to
-/// this size; beyond, the mark is not believed.
+/// Most bytes of a retrieval that another Spillgate behind this one has marked and that passes
+/// unchanged. A larger one is treated like any result, despite its mark.
 const MOST_RETRIEVED: u64 = 64 << 10;
 
-/// What a result is, and for whom.
+/// The kind of a result, its client and its limits.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
-    /// Which result.
+    /// The kind of result.
     pub(crate) form: Form,
-    /// Whether the client knows `resource_link` blocks (MCP 2025-06-18 on).
+    /// Whether the client knows `resource_link` blocks (MCP 2025-06-18 and later).
     pub(crate) links: bool,
-    /// What of it the client shows its model.
+    /// The part of it that the client shows its model.
     pub(crate) shown_part: ShownPart,
-    /// What it was that was asked.
+    /// The call or request that produced it.
     pub(crate) origin: Origin,
-    /// The limits for it.
+    /// Its limits.
     pub(crate) limits: Limits,
 }
 
 impl Case {
-    /// What of the result its client shows. Whether clients show of a failed one
-    /// what they show of others nobody has seen.
+    /// The part of the result that its client shows. Nobody has observed whether clients treat a
+    /// failed result as they do others, so either part may be shown.
     pub(crate) fn shown_part_of(&self, found: &Found<'_>) -> ShownPart {
         match found.is_error() {
             true => ShownPart::Either,
@@ -61,20 +60,20 @@ impl Case {
 
 /// A result in a frame.
 pub(crate) struct Incoming<'a> {
-    /// The frame, or the one in small.
+    /// The frame, or the reduced frame.
     pub(crate) frame: &'a [u8],
     /// The result in it.
     pub(crate) json: &'a str,
-    /// What is not in memory of it.
+    /// The large value, if it is not in memory.
     pub(crate) large: Option<(&'a StandIn, SpooledBytes)>,
 }
 
 /// What became of the large parts of a result.
 #[derive(Debug)]
 pub(crate) enum Left {
-    /// Nothing was done with them, if there are any.
+    /// Unchanged, if there are any.
     Untouched(Option<SpooledBytes>),
-    /// They fit.
+    /// They fit, and are still in the draft.
     Draft(Box<dyn Draft>),
     /// The result is stored.
     Stored(Handle),
@@ -88,8 +87,8 @@ impl Left {
     }
 }
 
-/// The changes to a frame that replace an oversized result in it, none if it fits. An
-/// error is one of reading its large parts.
+/// Returns the edits that replace an oversized result in a frame; none if it fits. Fails if its
+/// large parts cannot be read.
 pub(crate) fn intercept(
     offloader: &Offloader,
     case: Case,
@@ -149,7 +148,7 @@ pub(crate) fn intercept(
     Ok((splice, handle.map_or(Left::Lost, Left::Stored)))
 }
 
-/// Gives a result to the pipeline, with what decides about it.
+/// Submits a result to the pipeline, with what decides about it.
 fn submit(
     offloader: &Offloader,
     origin: Origin,
@@ -167,8 +166,8 @@ fn submit(
     Ok((pending.shown_within(room), Choice::Limits { is_over }))
 }
 
-/// Whether one of the texts that a client may show is over the limits; `None` where there
-/// is only one.
+/// Whether one of the texts that a client may show is over the limits; `None` if there is only one
+/// text or the bytes are lost.
 fn is_over(
     offloader: &Offloader,
     limits: &Limits,
@@ -185,7 +184,7 @@ fn is_over(
     Ok(texts.map(|_| false))
 }
 
-/// What stands in the place of a result of which nothing is known but that it is an object.
+/// Returns the replacement of a result of which only its being an object is known.
 fn instead(frame: &[u8], json: &str, found: &Found<'_>, shown: &Stored<'_>) -> ByteEdits {
     let mut splice = ByteEdits::default();
     let (list, blocks) = (found.form.list(), replacement::blocks(found, shown));
@@ -196,7 +195,7 @@ fn instead(frame: &[u8], json: &str, found: &Found<'_>, shown: &Stored<'_>) -> B
     splice
 }
 
-/// What could not be read again.
+/// The error for a draft that could not be read back.
 pub(crate) fn damaged(error: &io::Error) -> StoreError {
     StoreError::Damaged {
         path: "the draft".into(),
@@ -204,7 +203,7 @@ pub(crate) fn damaged(error: &io::Error) -> StoreError {
     }
 }
 
-/// The seed's words, for whoever reads its logs.
+/// Logs in the wording of ai-agent, for readers of its logs.
 fn log(stored: &Result<Receipt, StoreError>) {
     let receipt = match stored {
         Ok(receipt) => receipt,
@@ -221,7 +220,7 @@ fn log(stored: &Result<Receipt, StoreError>) {
     tracing::info!(%handle, "Tool '{tool}' output stored for tool_output ({reason}, {bytes} bytes).");
 }
 
-/// The list of blocks, `structuredContent` and, for a result that is refused,
+/// Returns the edits to the list of blocks, to `structuredContent` and, for a refused result, to
 /// `isError`.
 fn changes(
     frame: &[u8],
@@ -235,7 +234,7 @@ fn changes(
     let blocks = replacement::blocks(found, stored);
     match found.list {
         Some(list) => splice.replace(span_in(frame, list.get()), blocks),
-        // No content at all: clients that show nothing else get some.
+        // There is no `content`: add one for clients that show nothing else.
         None => members.push_str(&format!("\"{}\":{blocks},", found.form.list())),
     }
     if let (Some(structured), Some(preview)) = (found.structured, stored.preview) {
@@ -244,7 +243,7 @@ fn changes(
     }
     let is_refused = limits.profile.is_refusal() && stored.preview.is_some();
     if is_refused && found.form == Form::Call && !found.is_error() {
-        // An error is what seed 004 returns.
+        // A refusal is an error: no part of the result may pass for the whole.
         match found.is_error {
             Some(flag) => splice.replace(span_in(frame, flag.get()), "true"),
             None => members.push_str("\"isError\":true,"),
@@ -254,7 +253,7 @@ fn changes(
     splice
 }
 
-/// Puts members, each followed by a comma, at the front of an object.
+/// Inserts members, each followed by a comma, at the front of an object.
 pub(crate) fn insert_members(
     splice: &mut ByteEdits,
     frame: &[u8],
@@ -289,7 +288,7 @@ mod tests {
     use crate::fixture::{offloader, offloader_with, replaced, without_handles, without_previews};
     use spillgate_mcp::messages;
 
-    /// The frame as it leaves, and the artifact that it names.
+    /// The frame as the client gets it, and the artifact that it names.
     fn passed_on(frame: &str) -> (String, Option<String>) {
         let offloader = offloader();
         let mut splice = ByteEdits::default();
@@ -318,8 +317,8 @@ mod tests {
         )
     }
 
-    /// What becomes of a result, its previews masked. The result is stored as it
-    /// came, or not touched at all.
+    /// What a result becomes, with its previews masked. Checks that it is stored as it came, or not
+    /// touched at all.
     fn becomes(result: &str) -> String {
         let frame = format!(r#"{{"id":1,"result":{result},"x":1.0}}"#);
         let (left, raw) = passed_on(&frame);
@@ -513,7 +512,7 @@ mod tests {
                     frame.as_bytes(),
                     &frame[17..frame.len() - 1],
                 );
-                // Of 100 rows 4.3 KB, not 8.6.
+                // 4.3 KB for 100 rows, not 8.6.
                 let told = format!("dump returned {} bytes", value.len());
                 let shown = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
                 assert!(is_stored && shown.contains(&told), "{shown}");
@@ -534,7 +533,7 @@ mod tests {
 
     #[test]
     fn the_limit_counts_what_the_client_shows() {
-        // Of 2,500 tokens the one has some 1,700, the other some 4,000.
+        // The limit is 2,500 tokens; one text has about 1,700, the other about 4,000.
         let (some, many) = (log(100), log(250));
         let shown = |shown_part, text: &str, value: &str, is_error: bool| {
             let frame = format!(

@@ -1,4 +1,4 @@
-//! What is in a result, and where in its bytes.
+//! The parts of a result, and their positions in its bytes.
 
 pub(crate) mod binary;
 pub(crate) mod canonical;
@@ -26,27 +26,27 @@ use crate::results::content_block::{Block, Form, Kind};
 use crate::results::duplicate_text::{Twin, twin};
 use crate::results::place::Place;
 
-/// Bytes of links and of blocks that nobody knows that stay beside a preview;
-/// more of them count as text. Some thirty links.
+/// Bytes of links and unknown blocks that stay beside a preview; beyond it they count as text.
+/// About thirty links.
 pub(crate) const MOST_OTHERS: u64 = 4000;
 
-/// A result, its parts still as they were sent.
+/// A result, with its parts as they were sent.
 #[derive(Debug)]
 pub(crate) struct Found<'a> {
     pub(crate) form: Form,
-    /// What its parts are slices of.
+    /// The bytes that its parts are slices of.
     pub(crate) place: Place<'a>,
-    /// `Some` even for `null`: whatever is there is in the place of a list.
+    /// `Some` even for `null`: the value of the list member, whatever it is.
     pub(crate) list: Option<&'a RawValue>,
     pub(crate) blocks: Vec<Block<'a>>,
     pub(crate) structured: Option<&'a RawValue>,
-    // As it came, for a sloppy flag must not let a large result pass.
+    // As it came: a malformed flag must not let a large result pass.
     pub(crate) is_error: Option<&'a RawValue>,
     pub(crate) meta: Option<&'a RawValue>,
     /// Since 2026-07-28.
     result_type: Option<&'a RawValue>,
-    /// Blocks, or other members, so many that not even a skeleton has them: they
-    /// are text as they stand.
+    /// A list of blocks, or a whole result, with so many members that the skeleton lacks it, too.
+    /// It counts as text, as it stands.
     crowd: Option<&'a str>,
 }
 
@@ -56,13 +56,13 @@ pub(crate) struct Parts {
     /// The texts of its blocks.
     texts: Vec<TextPart>,
     structured: Option<TextPart>,
-    /// Links and unknown blocks, where they count.
+    /// Links and unknown blocks, if they count as text.
     others: Vec<TextPart>,
     twin: Twin,
 }
 
 impl Parts {
-    /// What is stored as the text of the result: each value once.
+    /// The parts stored as the text of the result, each value once.
     pub(crate) fn stored(&self) -> Vec<TextPart> {
         let mut parts = match &self.twin {
             Twin::List(list) => vec![as_it_stands(list)],
@@ -73,7 +73,7 @@ impl Parts {
         parts
     }
 
-    /// The texts of which a client shows one; `None` if there is only one.
+    /// The alternative texts of which a client shows one; `None` if there is only one.
     pub(crate) fn shown(&self, shown_part: ShownPart) -> Option<Vec<Vec<TextPart>>> {
         let structured = vec![self.structured.filter(|_| !self.texts.is_empty())?];
         Some(match shown_part {
@@ -92,7 +92,7 @@ fn as_it_stands(span: &Range<u64>) -> TextPart {
 }
 
 impl<'a> Found<'a> {
-    /// What is in a result whose parts lie in `place`.
+    /// Parses a result whose parts lie in `place`; `None` if it is not an object.
     pub(crate) fn parse(form: Form, json: &'a str, place: Place<'a>) -> Option<Self> {
         let members = ObjectView::of_text(json)?;
         let list = members.get(form.list());
@@ -124,19 +124,19 @@ impl<'a> Found<'a> {
         self.is_error.is_some_and(|flag| flag.get() == "true")
     }
 
-    /// Whether it asks the client for more: nobody may touch that.
+    /// Whether the result asks the client for more input. Such a result must not be changed.
     pub(crate) fn asks(&self) -> bool {
         self.result_type
             .is_some_and(|kind| kind.get() == "\"input_required\"")
     }
 
-    /// The places in the list of the binary blocks that do not fit.
+    /// The indexes of the binary blocks that are over their limits.
     pub(crate) fn bulky(&self, limits: &Limits) -> Vec<usize> {
         binary::bulky(&self.blocks, limits)
     }
 
-    /// No text that a client shows is longer than so many bytes: what is on the
-    /// wire is never shorter than what it decodes to.
+    /// An upper bound, in bytes, of the texts that a client shows: encoded text is never shorter
+    /// than decoded text.
     pub(crate) fn wire_bytes(&self, shown_part: ShownPart) -> u64 {
         let texts = self.texts().map(|(json, _)| json);
         let content: u64 = texts
@@ -152,8 +152,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The texts of blocks, each as JSON, and whether that is a string. Of
-    /// documents the names count, too, where they are many or long.
+    /// The texts of blocks, as JSON, and whether each is a string. If the names of documents are
+    /// many or long, the documents count as a whole.
     fn texts(&self) -> impl Iterator<Item = (&'a str, bool)> {
         let named = |block: &&Block<'a>| matches!(block.kind, Kind::Document(_));
         let around = |block: &Block<'a>| {
@@ -171,7 +171,7 @@ impl<'a> Found<'a> {
         texts.chain(self.crowd.map(|crowd| (crowd, false)))
     }
 
-    /// Links and unknown blocks, where they are so many that they count.
+    /// Links and unknown blocks, if there are enough of them to count as text.
     fn counted_others(&self) -> impl Iterator<Item = &'a str> {
         let others = || {
             let of_kind = |block: &&Block<'a>| matches!(block.kind, Kind::Other);
@@ -182,7 +182,7 @@ impl<'a> Found<'a> {
         others().filter(move |_| bytes > MOST_OTHERS)
     }
 
-    /// Where in the result its text lies. `source` are its bytes, unless they are lost.
+    /// Locates the text in the result. `source` has its bytes; `None` if they are lost.
     pub(crate) fn parts(&self, source: Option<&Arc<dyn ByteSource>>) -> io::Result<Parts> {
         let part = |(json, is_string): (&str, bool)| {
             let Range { start, end } = self.place.span(json);
@@ -207,7 +207,7 @@ impl<'a> Found<'a> {
             parts.structured = Some(as_it_stands(&span));
             parts.twin = match source {
                 Some(source) => twin(source, &span, &strings, &parts.texts)?,
-                None => Twin::Text, // whose ends would not be known
+                None => Twin::Text, // whose ends are unknown
             };
         }
         Ok(parts)

@@ -1,24 +1,24 @@
-//! Where the parts of a result lie, and how long they are: in the bytes of its frame or, of
-//! a result that is too large for the memory, where the placeholders of its skeleton stand for.
+//! Positions and lengths of the parts of a result. They refer to the bytes of its frame or, for a
+//! result too large for memory, to the values that its skeleton's placeholders stand for.
 
 use std::ops::Range;
 
 use spillgate_mcp::span_in;
 use spillgate_transport::{Filled, StandIn};
 
-/// What the parts of a result are slices of.
+/// The bytes that the parts of a result are slices of.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
-    /// The result, or the message in small of which it is the large value.
+    /// The result; for a large one, the reduced message that contains its skeleton.
     bytes: &'a [u8],
-    /// The message in small.
+    /// The reduced message, if the result is large.
     large: Option<&'a StandIn>,
-    /// What is not in it is lost.
+    /// Whether everything that is not in memory is lost.
     is_lost: bool,
 }
 
 impl<'a> Place<'a> {
-    /// A result that is in memory.
+    /// A result in memory.
     #[must_use]
     pub fn memory(result: &'a [u8]) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The same, but what is not in memory is lost.
+    /// Returns a copy in which everything that is not in memory is lost.
     pub(crate) fn lost(self) -> Self {
         Self {
             is_lost: true,
@@ -51,7 +51,7 @@ impl<'a> Place<'a> {
         self.large.map_or("", |stand_in| &stand_in.first)
     }
 
-    /// Where in the result, as it was sent, a part of it lies.
+    /// The range of a part in the result, as it was sent.
     #[must_use]
     pub fn span(&self, part: &str) -> Range<u64> {
         let span = span_in(self.bytes, part);
@@ -64,7 +64,7 @@ impl<'a> Place<'a> {
         skeleton.raw_span(span.start - of.start..span.end - of.start)
     }
 
-    /// Bytes that `made`, which was made of parts, will have.
+    /// The length that `made`, which was built from parts, has once its placeholders are filled.
     #[must_use]
     pub fn bytes(&self, made: &str) -> u64 {
         let Some(stand_in) = self.large else {
@@ -88,7 +88,7 @@ impl<'a> Place<'a> {
         parts.iter().any(|part| matches!(part, Filled::Raw(_)))
     }
 
-    /// Whether only a placeholder of `part` is there.
+    /// Whether `part` is only a placeholder.
     #[must_use]
     pub fn is_hole(&self, part: &str) -> bool {
         self.large.is_some_and(|large| large.skeleton.is_hole(part))

@@ -1,7 +1,7 @@
-//! What does a client get in the place of an oversized result?
+//! Builds the replacement of an oversized result.
 //!
-//! All that a model may see of it, whichever part its client hands over, stays
-//! below [`MOST_SHOWN`] bytes.
+//! Everything that a model may see of it stays below [`MOST_SHOWN`] bytes, whichever part its
+//! client passes on.
 
 use serde_json::json;
 use spillgate_artifact::Handle;
@@ -14,41 +14,41 @@ use crate::results::content_block::{Block, Form, Kind};
 use crate::results::place::Place;
 use crate::results::{Found, MOST_OTHERS};
 
-/// Codex cuts the middle of results beyond this (deps.md).
+/// Bytes that every client passes on whole (docs/spec/limits.md, "What clients take").
 const MOST_SHOWN: u64 = 10_000;
 
-/// Of that, for names and braces around what is shown.
+/// Bytes of it reserved for names and braces around the content.
 const FRAME: u64 = 600;
 
-/// Stands for a text that is neither shown nor stored.
+/// Replaces a text that is neither shown nor stored.
 const LOST: &str = "[spillgate] left out: it could not be stored";
 
-/// What is known of a result once it is stored, or could not be.
+/// What is known of a result after storing it, or after failing to.
 #[derive(Debug)]
 pub(crate) struct Stored<'a> {
     pub(crate) tool: &'a str,
-    /// `None` if it could not be.
+    /// `None` if it could not be stored.
     pub(crate) handle: Option<Handle>,
-    /// The preview of its text; `None` if that fits.
+    /// The preview of its text; `None` if the text fits.
     pub(crate) preview: Option<&'a Presentation>,
-    /// The places of the binary blocks that do not stay.
+    /// The indexes of the binary blocks to replace.
     pub(crate) bulky: &'a [usize],
-    /// Whether the client knows links.
+    /// Whether the client knows `resource_link` blocks.
     pub(crate) links: bool,
 }
 
-/// The list of blocks, rewritten.
+/// The list of blocks while it is rewritten.
 struct Rewritten<'a> {
     place: Place<'a>,
-    /// What stands in it now.
+    /// The new elements.
     elements: Vec<String>,
-    /// Bytes that links and others may still take.
+    /// Bytes left for links and other blocks.
     room: u64,
-    /// Blocks that found no room.
+    /// Blocks that did not fit.
     dropped: usize,
 }
 
-/// The blocks as the client gets them.
+/// Returns the list of blocks for the client.
 pub(crate) fn blocks(found: &Found<'_>, stored: &Stored<'_>) -> String {
     let mut list = Rewritten {
         place: found.place,
@@ -95,7 +95,7 @@ pub(crate) fn blocks(found: &Found<'_>, stored: &Stored<'_>) -> String {
 impl Rewritten<'_> {
     /// Adds an element if there is room.
     fn add(&mut self, element: String) {
-        // With its comma.
+        // The comma counts, too.
         match self.room.checked_sub(self.place.bytes(&element) + 1) {
             Some(room) => {
                 self.room = room;
@@ -105,8 +105,8 @@ impl Rewritten<'_> {
         }
     }
 
-    /// A text that the preview is of, too. A tool's is gone; what has a name or
-    /// is a message stays, with its text if there is room.
+    /// Handles a text that the preview covers as well. A tool's text is dropped; a document or a
+    /// message stays, with its text if there is room.
     fn other_text(&mut self, form: Form, block: &Block<'_>) {
         const ELSEWHERE: &str = "[spillgate] stored with the rest";
         match (form, &block.kind) {
@@ -139,8 +139,8 @@ impl Rewritten<'_> {
     }
 }
 
-/// Which block the preview stands in: a tool's first text; of messages and
-/// contents the largest, for the others may stay.
+/// The index of the block that holds the preview: the first text of a tool's result; the largest of
+/// messages and contents, because the others may stay.
 fn preview_place(found: &Found<'_>) -> Option<usize> {
     let texts = found.blocks.iter().enumerate();
     let mut texts =
@@ -154,7 +154,7 @@ fn preview_place(found: &Found<'_>) -> Option<usize> {
     .map(|(at, _)| at)
 }
 
-/// The element with another text; its other members, such as annotations, stay.
+/// Returns the element with another text. Its other members, such as annotations, stay.
 fn with_text(block: &Block<'_>, text: &str) -> String {
     let raw = block.raw.get();
     let mut edit = ByteEdits::default();
@@ -165,7 +165,7 @@ fn with_text(block: &Block<'_>, text: &str) -> String {
     String::from_utf8_lossy(&edit.apply(raw.as_bytes())).into_owned()
 }
 
-/// The element with another inner part.
+/// Returns the element with another inner part.
 fn in_place(block: &Block<'_>, inner: &str) -> String {
     let raw = block.raw.get();
     let mut edit = ByteEdits::default();
@@ -173,8 +173,8 @@ fn in_place(block: &Block<'_>, inner: &str) -> String {
     String::from_utf8_lossy(&edit.apply(raw.as_bytes())).into_owned()
 }
 
-/// An element of our own. What is read from a resource needs a name, which there
-/// is only for what is stored.
+/// Returns a new text element. In a resource's contents it needs a URI, so it is `None` there
+/// unless the result is stored.
 fn new_text(form: Form, stored: &Stored<'_>, text: &str) -> Option<String> {
     let block = json!({"type": "text", "text": text});
     Some(match form {
@@ -188,8 +188,8 @@ fn new_text(form: Form, stored: &Stored<'_>, text: &str) -> Option<String> {
     })
 }
 
-/// Bytes that the preview may have as a JSON string: it stands in `content` and again in
-/// `structuredContent`, and clients hand on only so much.
+/// Bytes that the preview may have as a JSON string. It appears in `content` and again in
+/// `structuredContent`, and clients pass on only a limited size.
 pub(crate) fn preview_room(found: &Found<'_>) -> u64 {
     let copies = if found.structured.is_some() { 2 } else { 1 };
     (MOST_SHOWN - MOST_OTHERS - FRAME) / copies

@@ -1,8 +1,7 @@
-//! Frames that are too large for the memory, with oversized results replaced.
+//! Replaces oversized results in frames that are too large for memory.
 //!
-//! What happens to a result is the same as to any other ([`intercept`]): its skeleton is looked
-//! at instead of its bytes; its text and its large parts stay in a draft of the store and are
-//! read from there.
+//! A result is handled like any other ([`intercept`]), but by its skeleton instead of its bytes.
+//! Its text and its large parts stay in a draft of the store and are read from there.
 
 use bytes::Bytes;
 use spillgate_mcp::{ByteEdits, Envelope, messages, span_in};
@@ -12,10 +11,9 @@ use spillgate_transport::{Filled, Pieces, Spooled, StandIn};
 
 use crate::results::intercept::{Case, Incoming, Left, intercept};
 
-/// The frame as the client gets it, and whether one of its results was stored.
-/// `case` says what result an envelope brings, for those that may be replaced;
-/// `links` what changes in the small parts of the frame after that. An error means
-/// that the frame can only be said to be lost.
+/// Returns the frame for the client, and whether one of its results was stored. `case` returns the
+/// case of an envelope whose result may be replaced. `links` returns the edits to apply to the
+/// small parts of the frame afterwards. An error means that the frame is lost.
 pub(crate) fn intercept_spooled(
     offloader: &Offloader,
     spooled: Spooled,
@@ -58,8 +56,8 @@ pub(crate) fn intercept_spooled(
     })
 }
 
-/// The changes with the members that a bridge puts before those of the value,
-/// unless it is no longer there, or all of it is a placeholder.
+/// Adds the members that a bridge puts before those of the value, unless the value is gone or is a
+/// single placeholder.
 fn with_first(stand_in: &StandIn, splice: ByteEdits) -> ByteEdits {
     let span = &stand_in.span;
     let is_gone = splice.covers(span);
@@ -73,13 +71,13 @@ fn with_first(stand_in: &StandIn, splice: ByteEdits) -> ByteEdits {
     whole
 }
 
-/// Whether nothing is known of the value.
+/// Whether the whole value is a placeholder, so that nothing is known of it.
 fn is_whole_hole(stand_in: &StandIn) -> bool {
     let json = std::str::from_utf8(stand_in.skeleton.json());
     json.is_ok_and(|json| stand_in.skeleton.is_hole(json))
 }
 
-/// The frame with the large parts that are still in it.
+/// Returns the frame with the large parts that are still in it.
 fn fill(
     offloader: &Offloader,
     left: Left,
@@ -107,7 +105,7 @@ fn fill(
             }
             (Filled::Bytes(range), _) => pieces.push(made.slice(range)),
             (Filled::Raw(range), Some(source)) => pieces.push_source(source, range),
-            // No block is left that has one; another member may.
+            // No block with a placeholder is left; another member may have one.
             (Filled::Raw(_), None) => pieces.push(Bytes::from_static(b"null")),
         }
     }

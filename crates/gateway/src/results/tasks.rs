@@ -1,7 +1,7 @@
-//! Whose result is a task's?
+//! Remembers which call became which task.
 //!
-//! A call may be answered with a task, and its result comes later, by
-//! `tasks/result` or within `tasks/get`. It is treated as the call's.
+//! A call may be answered with a task. Its result then comes later, in `tasks/result` or within
+//! `tasks/get`, and is treated as the call's result.
 
 use std::collections::VecDeque;
 
@@ -11,8 +11,8 @@ use spillgate_artifact::Origin;
 
 use spillgate_mcp::ObjectView;
 
-/// Tasks that are remembered, the last ones: of an older one only the task is
-/// known, not the call.
+/// Most tasks remembered, the latest ones. The result of an older task is attributed to the task
+/// itself, not to its call.
 const MOST: usize = 1000;
 
 /// The calls that became tasks.
@@ -20,7 +20,7 @@ const MOST: usize = 1000;
 pub(crate) struct Tasks(Mutex<VecDeque<(String, Origin)>>);
 
 impl Tasks {
-    /// Notes the task that a call was answered with, if it was.
+    /// Records the task that a call was answered with, if any.
     pub(crate) fn note(&self, result: &str, origin: &Origin) {
         let Some(id) = created(result) else {
             return;
@@ -41,7 +41,7 @@ impl Tasks {
     }
 }
 
-/// The id of a new task: in `task` until 2025-11-25, in the result itself since.
+/// The id of a new task. It is in `task` up to 2025-11-25, in the result itself since.
 fn created(result: &str) -> Option<String> {
     if result.len() > LARGEST {
         return None;
@@ -54,10 +54,10 @@ fn created(result: &str) -> Option<String> {
     }
 }
 
-/// Only a small frame is an answer that creates a task.
+/// Most bytes of a frame that may create a task: such responses are small.
 const LARGEST: usize = 16 << 10;
 
-/// Whether a frame may be about a task: a look that costs little.
+/// Whether a frame may concern a task. A cheap check.
 pub(crate) fn may_be(frame: &[u8]) -> bool {
     frame.len() <= LARGEST && memchr::memmem::find(frame, b"taskId").is_some()
 }
@@ -67,7 +67,7 @@ pub(crate) fn asked(params: Option<&RawValue>) -> Option<String> {
     ObjectView::of(params?)?.text("taskId")
 }
 
-/// The call's result in the answer to `tasks/get`, once it is there.
+/// The call's result in the response to `tasks/get`; `None` if it is not there yet.
 pub(crate) fn finished(result: &str) -> Option<&RawValue> {
     let inner = ObjectView::of_text(result)?.get("result")?;
     inner.get().starts_with('{').then_some(inner)

@@ -1,9 +1,8 @@
-//! What does the server say that it can do?
+//! Edits the capabilities in a server's greeting.
 //!
-//! Where our tools are listed only once something is stored, the list changes,
-//! and a client listens for that only if `capabilities.tools.listChanged` says
-//! so; and it reads what our links name only if there is
-//! `capabilities.resources`: in the answer to `initialize`, or to
+//! If our tools are listed only once something is stored, the list changes, and a client watches
+//! for that only if `capabilities.tools.listChanged` says so. A client reads what our links name
+//! only if there is `capabilities.resources`. The greeting is the response to `initialize`, or to
 //! `server/discover` since 2026-07-28.
 
 use serde_json::value::RawValue;
@@ -11,19 +10,19 @@ use serde_json::value::RawValue;
 use crate::results::intercept::insert_members;
 use spillgate_mcp::{ByteEdits, ObjectView, ProtocolVersion, span_in};
 
-/// What a greeting says, and the changes to it.
+/// What a greeting says, and the edits to it.
 #[derive(Debug)]
 pub(crate) struct Greeting {
-    /// The changes.
+    /// The edits.
     pub(crate) splice: ByteEdits,
-    /// Whether lists of resources are answered in the server's place: it has
-    /// none, and the client was told that there are.
+    /// Whether the gateway answers lists of resources in the server's place: the server has none,
+    /// and the client was told that there are.
     pub(crate) lists: bool,
     /// Whether the client knows `resource_link` blocks.
     pub(crate) links: bool,
 }
 
-/// What there is to be said in a greeting.
+/// What a greeting has to announce.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Announced {
     /// Binary blocks may become links, which are read as resources.
@@ -32,8 +31,8 @@ pub(crate) struct Announced {
     pub(crate) list_changes: bool,
 }
 
-/// The changes to the greeting `result` in `frame`. None for a server without
-/// tools and prompts: it has no results that could be stored.
+/// Returns the edits to the greeting `result` in `frame`. Announces no resources for a server
+/// without tools and prompts: it has no results that could be stored.
 pub(crate) fn announce(frame: &[u8], result: &RawValue, announced: Announced) -> Greeting {
     let mut splice = ByteEdits::default();
     let greeting = ObjectView::of(result);

@@ -1,5 +1,4 @@
-//! What changes in the answers of a server, and which calls change on their way
-//! to it?
+//! Rewrites the responses of a server, and finds calls that change on their way to it.
 
 pub(crate) mod capabilities;
 pub(crate) mod output_schema;
@@ -30,7 +29,7 @@ use spillgate_store::StoreError;
 use spillgate_transport::{Frame, Spooled};
 use spillgate_upstream::ToolFilter;
 
-/// What was learnt from a server's answers.
+/// What was learnt from a server's responses.
 #[derive(Debug, Default)]
 pub(crate) struct Learnt {
     pub(crate) known: Known,
@@ -38,14 +37,14 @@ pub(crate) struct Learnt {
     pub(crate) schemas: Schemas,
 }
 
-/// What answers are changed by: one server's, for one client.
+/// What determines the edits to one server's responses for one client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rewriting<'a> {
     pub(crate) offloader: &'a Offloader,
     /// The server's name.
     pub(crate) server: &'a str,
-    /// Which of its tools are listed; `None` where that is settled already, and
-    /// what else is to be said of each: in a list of several servers.
+    /// Which of its tools are listed. `None` if that was decided earlier, as for a merged list of
+    /// several servers, whose tools are annotated there, too.
     pub(crate) filter: Option<&'a ToolFilter>,
     pub(crate) builtin_tools: &'a BuiltinTools,
     pub(crate) learnt: &'a Learnt,
@@ -60,8 +59,7 @@ struct Definition<'a> {
 }
 
 impl Rewriting<'_> {
-    /// Whether the answer in a frame may have to be changed: a look that costs
-    /// little.
+    /// Whether the response in a frame may need edits. A cheap check.
     pub(crate) fn may_change(&self, waiting: &mut InFlightRequest, frame: &[u8]) -> bool {
         // No rule looks at arguments, which may be large.
         let origin = match &waiting.details.kind {
@@ -80,7 +78,7 @@ impl Rewriting<'_> {
         may_change
     }
 
-    /// What the answer to a request is, if it may be oversized.
+    /// What the response to a request is, if it may be oversized.
     pub(crate) fn case(&self, waiting: &InFlightRequest) -> Option<Case> {
         let (form, origin) = match &waiting.details.kind {
             RequestKind::ToolsCall { tool, arguments } => {
@@ -127,7 +125,7 @@ impl Rewriting<'_> {
         }
     }
 
-    /// The frame as the client gets it, unless that is how it came.
+    /// Returns the frame for the client; `None` if it is unchanged.
     pub(crate) fn rewrite(&self, frame: &[u8], answers: &Due) -> Option<Vec<u8>> {
         let mut whole = ByteEdits::default();
         if let Some((waiting, case, result)) = self.only_result(frame, answers) {
@@ -159,8 +157,8 @@ impl Rewriting<'_> {
         (!whole.is_empty()).then(|| whole.apply(frame))
     }
 
-    /// The frame of which one value is too large for the memory, as the client gets it. `links`
-    /// says what changes in its small parts after that.
+    /// Returns the frame for the client, given one with a value too large for memory. `links`
+    /// returns the edits to apply to its small parts afterwards.
     pub(crate) fn rewrite_large(
         &self,
         spooled: Spooled,
@@ -174,15 +172,15 @@ impl Rewriting<'_> {
         if stored {
             self.builtin_tools.note_stored();
         }
-        // In memory where it is small, as a preview is.
+        // A small frame, such as a preview, is moved to memory.
         Ok(match pieces.in_memory() {
             Ok(bytes) => Frame::Memory(bytes),
             Err(pieces) => Frame::Pieces(pieces),
         })
     }
 
-    /// The one result in a frame, where that is known already: a large frame is
-    /// not read again to find it.
+    /// Returns the only result in a frame, if its place is already known, so that a large frame is
+    /// not parsed again.
     fn only_result<'f, 'd>(
         &self,
         frame: &'f [u8],
@@ -196,7 +194,7 @@ impl Rewriting<'_> {
         Some((waiting, self.case(waiting)?, result))
     }
 
-    /// The changes to an oversized result.
+    /// Returns the edits to an oversized result.
     fn replaced(&self, frame: &[u8], result: &str, case: Case, asked: &RequestKind) -> ByteEdits {
         let result = match asked {
             RequestKind::TasksGet { .. } => tasks::finished(result).map(RawValue::get),
@@ -222,14 +220,14 @@ impl Rewriting<'_> {
                 splice
             }
             Err(error) => {
-                // Of what is in memory nothing has to be read.
+                // A result in memory needs no reading, so this does not happen.
                 tracing::error!(%error, "a result could not be looked at, and is passed on");
                 ByteEdits::default()
             }
         }
     }
 
-    /// The changes to a list of tools, whose cost is entered.
+    /// Returns the edits to a list of tools, and records its cost.
     fn list(&self, frame: &[u8], result: &RawValue) -> ByteEdits {
         let noted = |name: &str, tool: &RawValue| match self.filter {
             Some(_) => self.noted(frame, name, tool),
@@ -244,8 +242,8 @@ impl Rewriting<'_> {
         splice
     }
 
-    /// The changes to the definition of a server's tool, whose schema is noted
-    /// where arguments are checked by it.
+    /// Returns the edits to the definition of a server's tool. Records its schema if arguments are
+    /// checked against it.
     pub(crate) fn noted(&self, frame: &[u8], name: &str, tool: &RawValue) -> ByteEdits {
         let (offloader, origin) = (self.offloader, self.named(name, None));
         let mut splice = tool_annotations::size_mark(frame, tool, &offloader.limits(&origin));
@@ -261,8 +259,8 @@ impl Rewriting<'_> {
         splice
     }
 
-    /// The call that a frame is, if references may be in it: its id twice, who
-    /// is called, and where its arguments are.
+    /// Checks whether a frame is a call that may contain references. Returns its id, the id as it
+    /// is spelled, the tool that is called, and the range of its arguments.
     pub(crate) fn may_refer(
         &self,
         frame: &[u8],
@@ -300,7 +298,7 @@ mod tests {
     use crate::references::HINT;
     use crate::session::in_flight::asked;
 
-    /// The answers to requests as the client gets them, one after the other.
+    /// The responses to a series of requests as the client gets them.
     fn answers(offloader: &Offloader, all: &[(&str, Value, String)]) -> Vec<String> {
         let builtin_tools = BuiltinTools::new(offloader, None, ListTools::WhenStored);
         let learnt = Learnt::default();
@@ -435,7 +433,7 @@ mod tests {
         let left = answers(&offloader, &[("tools/list", json!({}), list.to_owned())]);
         let hint = json!(HINT).to_string();
         assert_snapshot!(left[0].replace(&hint[1..hint.len() - 1], "HINT"), @r#"{"id":1,"result":{"tools":[{"name":"write_file","description":"Writes.\nHINT"},{"name":"read_file"}]}}"#);
-        // Without a limit Claude Code is to show what passes.
+        // Without a limit, Claude Code must show what passes.
         let rule = Rule {
             max_tokens: Some(0),
             ..Rule::default()

@@ -1,7 +1,7 @@
-//! Output schemas that also allow what stands in for an oversized result.
+//! Widens output schemas so that they also allow the replacement of an oversized result.
 //!
-//! `{"spillgate": <preview>}`, and for `FastMCP`'s wrapped results
-//! `{"result": {"spillgate": <preview>}}` (ADR 4, 9 and 19).
+//! The replacement is `{"spillgate": <preview>}`, or `{"result": {"spillgate": <preview>}}` for
+//! `FastMCP`'s wrapped results (ADR 4, 9 and 19).
 
 use std::borrow::Cow;
 
@@ -11,12 +11,12 @@ use spillgate_mcp::{ObjectView, object_in};
 
 use crate::results::intercept::ENVELOPE_KEY;
 
-/// The mark of `FastMCP` that the value is the member `result` of the object. Its
-/// client then hands over only that member.
+/// `FastMCP`'s mark that the value is the member `result` of the object. Its client then returns
+/// only that member.
 const WRAPS: &str = "x-fastmcp-wrap-result";
 
-/// What a root may say that the envelope would break. All else stays where it
-/// is: annotations, definitions, members that nobody knows.
+/// Keywords at the root that the envelope would violate. All other members stay: annotations,
+/// definitions, unknown members.
 const RESTRICTING: [&str; 18] = [
     "required",
     "anyOf",
@@ -38,25 +38,25 @@ const RESTRICTING: [&str; 18] = [
     "unevaluatedProperties",
 ];
 
-/// These may speak of any property, and look at their neighbours to know of which.
+/// Keywords that may apply to any property, and depend on their neighbours to know which.
 const LOOKING_AROUND: [&str; 2] = ["patternProperties", "unevaluatedProperties"];
 
-/// A schema that allows what `schema` allows, and our envelope.
+/// Returns a schema that allows what `schema` allows, and our envelope.
 pub(crate) fn widened(tool: &str, schema: &str) -> String {
     let original: Value = serde_json::from_str(schema).unwrap_or_default();
     in_place(schema, &original).unwrap_or_else(|| beside_the_envelope(tool, schema, &original))
 }
 
-/// The schema with one more property. Clients that make types of schemas
-/// (`FastMCP` does) find the server's properties where they expect them: every
-/// schema with `properties` at its root is widened so, if it can be.
+/// Adds a property to the schema. Clients that generate types from schemas (`FastMCP` does) then
+/// find the server's properties where they expect them. Every schema with `properties` at its root
+/// is widened this way, if possible.
 fn in_place(schema: &str, original: &Value) -> Option<String> {
     let members: ObjectView<'_> = object_in(schema)?;
     let properties = ObjectView::of(members.get("properties")?)?;
     let is_moved = |name: &str| moves(name, &members);
     let wraps = members.get(WRAPS).is_some_and(|flag| flag.get() == "true");
     let is_within = |path: &str| is_within_a_choice(path, wraps);
-    // A key that is no proper text could not be written again.
+    // A key that is not valid text could not be written again.
     let mut names = members.names().chain(properties.names());
     if names.any(|name| name.is_empty()) {
         return None;
@@ -78,7 +78,7 @@ fn in_place(schema: &str, original: &Value) -> Option<String> {
         }
         strict.push(member);
         if !written {
-            root.push(String::new()); // here stands the choice
+            root.push(String::new()); // the choice goes here
             written = true;
         }
     }
@@ -104,13 +104,13 @@ fn in_place(schema: &str, original: &Value) -> Option<String> {
     Some(format!("{{{}}}", root.join(",")))
 }
 
-/// Whether a member of the root stands beside the envelope, not over it.
+/// Whether a member of the root moves into the choice beside the envelope.
 fn moves(name: &str, root: &ObjectView<'_>) -> bool {
     let looks_around = || LOOKING_AROUND.iter().any(|name| root.get(name).is_some());
     RESTRICTING.contains(&name) || (name == "additionalProperties" && looks_around())
 }
 
-/// The server's properties and ours. A property of that name may be either.
+/// The server's properties and ours. If the server has a property with our name, it may be either.
 fn widened_properties(properties: &ObjectView<'_>, wraps: bool) -> String {
     const OURS: &str = r#"{"type":"string"}"#;
     let mut all: Vec<String> = Vec::new();
@@ -139,7 +139,7 @@ fn envelope() -> Value {
     })
 }
 
-/// Whether an object may be of the root's `type`.
+/// Whether the root's `type` allows objects.
 fn allows_objects(root: &Value) -> bool {
     match root.get("type") {
         None => true,
@@ -149,7 +149,7 @@ fn allows_objects(root: &Value) -> bool {
     }
 }
 
-/// Whether a path leads below a property that becomes a choice, where it would find nothing.
+/// Whether a path leads into a property that becomes a choice, where it would no longer resolve.
 fn is_within_a_choice(path: &str, wraps: bool) -> bool {
     let below = path
         .strip_prefix("properties/")
@@ -157,7 +157,7 @@ fn is_within_a_choice(path: &str, wraps: bool) -> bool {
     below.is_some_and(|(name, _)| name == ENVELOPE_KEY || (wraps && name == "result"))
 }
 
-/// Whether the root is another schema's, or a reference leads to what is moved.
+/// Whether the root refers to another schema, or a reference leads to a member that is moved.
 fn refers_into(
     root: &Value,
     is_moved: &dyn Fn(&str) -> bool,
@@ -171,14 +171,14 @@ fn refers_into(
     OF_ROOT.iter().any(|key| root.get(key).is_some()) || references(root).iter().any(leads_into)
 }
 
-/// Any other schema, as one of two.
+/// Makes a choice between the schema and the envelope, for any other schema.
 fn beside_the_envelope(tool: &str, schema: &str, original: &Value) -> String {
     let envelope = envelope();
-    // The dialect is said at the root: under the newest, an older schema with
-    // tuples, say, is no schema at all.
+    // Repeat the dialect at the root: under the newest dialect an older schema, for example one
+    // with tuples, is invalid.
     let dialect = original.get("$schema");
     let dialect = dialect.map_or_else(String::new, |uri| format!("\"$schema\":{uri},"));
-    // Clients older than 2026-07-28 demand an object at the root.
+    // Clients older than 2026-07-28 require an object at the root.
     let is_object = original.get("type").is_some_and(|kind| kind == "object");
     let kind = if is_object {
         "\"type\":\"object\","
@@ -189,9 +189,9 @@ fn beside_the_envelope(tool: &str, schema: &str, original: &Value) -> String {
     format!("{{{dialect}{kind}\"anyOf\":[{schema},{envelope}]{shared}}}")
 }
 
-/// References such as `#/$defs/x` start from the root, which is another one
-/// now: definitions are repeated there; a schema that refers to itself in other
-/// ways becomes a root of its own.
+/// Keeps references such as `#/$defs/x` valid. They start from the root, which is a new one now, so
+/// the definitions are repeated there. A schema that refers to itself in another way becomes a root
+/// of its own.
 fn rooted<'s>(tool: &str, schema: &'s str, original: &Value) -> (Cow<'s, str>, String) {
     let refers = schema.contains("\"$ref\"");
     if !refers {
@@ -231,7 +231,7 @@ fn references(schema: &Value) -> Vec<&str> {
     }
 }
 
-/// Whether a result says of itself that its value is the member `result`.
+/// Whether a result declares that its value is the member `result`.
 pub(crate) fn is_wrapped(meta: Option<&RawValue>) -> bool {
     let ours = meta
         .and_then(ObjectView::of)
@@ -242,7 +242,7 @@ pub(crate) fn is_wrapped(meta: Option<&RawValue>) -> bool {
     flag.is_some_and(|flag| flag.get() == "true")
 }
 
-/// What stands in the place of `structuredContent`.
+/// Returns the replacement of `structuredContent`.
 pub(crate) fn instead(preview: &str, meta: Option<&RawValue>) -> String {
     let envelope = json!({ENVELOPE_KEY: preview});
     match is_wrapped(meta) {
@@ -271,7 +271,7 @@ mod tests {
             r##"{"type":"object","properties":{"a":{"$ref":"#"}}}"##,
             r##"{"$id":"urn:x","anyOf":[{"$ref":"#/properties/a"}],"properties":{"a":true}}"##,
             "true",
-            // Members that nobody knows, and every other rule for an object.
+            // Unknown members, and every other constraint on objects.
             r#"{"type":"object","properties":{"a":true},"required":["a"],"x-a":{"b":1},"examples":[{}]}"#,
             r#"{"properties":{"result":{"type":"string"}},"required":["result"],"type":"object","x-fastmcp-wrap-result":true}"#,
             r#"{"type":["object","null"],"properties":{"a":true},"minProperties":2,"oneOf":[{"required":["a"]},{"required":["b"]}]}"#,
@@ -279,7 +279,7 @@ mod tests {
             r#"{"properties":{"spillgate":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["spillgate"]}]}"#,
             r##"{"properties":{"a":{"$ref":"#/allOf/0"}},"allOf":[{"type":"object"}]}"##,
             r#"{"type":"array","properties":{"a":true}}"#,
-            // A reference below a property that becomes a choice would find nothing.
+            // A reference into a property that becomes a choice would not resolve.
             r##"{"type":"object","properties":{"result":{"items":{"x":1}},"a":{"$ref":"#/properties/result/items"}},"x-fastmcp-wrap-result":true}"##,
         ];
         let all: Vec<String> = schemas.map(|schema| widened("get it", schema)).into();

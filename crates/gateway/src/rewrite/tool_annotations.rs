@@ -1,8 +1,8 @@
-//! What does the definition of a server's tool gain in `tools/list`?
+//! Additions to the definition of a server's tool in `tools/list`.
 //!
-//! A sentence in its description where its arguments may be given by reference;
-//! and, where the user lets results through that Claude Code would put into a
-//! file, the mark that makes it show them.
+//! A tool whose arguments may be given by reference gets a sentence in its description. If the user
+//! lets results pass that Claude Code would write to a file, the tool gets the mark that makes
+//! Claude Code show them.
 
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -12,20 +12,21 @@ use spillgate_offload::Limits;
 use crate::references::HINT;
 use crate::results::intercept::insert_members;
 
-/// Claude Code shows larger results only of tools that say how large theirs may
-/// be, in characters (measured; docs/gateway.md).
+/// Claude Code shows larger results only of tools that declare their size, in characters (measured;
+/// docs/gateway.md).
 const SIZE_MARK: &str = "anthropic/maxResultSizeChars";
 
-/// Bytes of a result that Claude Code shows unasked (measured, deps.md).
+/// Bytes of a result that Claude Code shows without the mark
+/// (docs/spec/limits.md, "What clients take").
 const SHOWN_UNASKED: u64 = 48 << 10;
 
-/// The most that Claude Code takes for [`SIZE_MARK`], by its documentation.
+/// The highest value of [`SIZE_MARK`] that Claude Code accepts, by its documentation.
 const MOST_ASKED: u64 = 500_000;
 
 /// Bytes of a token of ordinary text.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// The sentence on references, at the end of the tool's description.
+/// Appends the sentence about references to the tool's description.
 pub(crate) fn reference_hint(frame: &[u8], tool: &RawValue) -> ByteEdits {
     let mut splice = ByteEdits::default();
     let description = ObjectView::of(tool).and_then(|tool| tool.get("description"));
@@ -46,8 +47,8 @@ pub(crate) fn reference_hint(frame: &[u8], tool: &RawValue) -> ByteEdits {
     splice
 }
 
-/// The mark for a tool with these limits; none where what passes is shown
-/// anyway, and none over the server's own.
+/// Adds the mark for a tool with these limits, unless everything that passes is shown anyway or the
+/// server has set its own mark.
 pub(crate) fn size_mark(frame: &[u8], tool: &RawValue, limits: &Limits) -> ByteEdits {
     let mut splice = ByteEdits::default();
     let of_tokens = limits

@@ -1,10 +1,9 @@
-//! What does `tools/list` gain?
+//! Edits `tools/list`.
 //!
-//! The gateway's own tools, after the server's and always in the same order
-//! (prompt caches stay warm); and, for each tool with an `outputSchema`, the
-//! small object that stands in for an oversized result, so that clients which
-//! validate accept it (ADR 4). What else a tool gains is the caller's to say
-//! (`tool_annotations`).
+//! The gateway's own tools go after the server's, always in the same order, so that prompt caches
+//! stay warm. The `outputSchema` of each tool is widened to allow the small object that replaces an
+//! oversized result, so that clients that validate accept it (ADR 4). The caller supplies all other
+//! edits to a tool (`tool_annotations`).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -33,10 +32,9 @@ struct Tool<'a> {
     output_schema: Option<&'a RawValue>,
 }
 
-/// The changes to `frame` for the tools list `result` in it, and our
-/// definitions if they are among them. A server that has tools of our names is a
-/// Spillgate itself: ours are then left out, here and on later pages. `noted`
-/// gives the changes to each of the server's tools, by its name.
+/// Returns the edits to the tools list `result` in `frame`, and our definitions if they were added.
+/// A server that has tools with our names is a Spillgate itself; ours are then left out, on this
+/// page and on later ones. `noted` returns the edits to each of the server's tools, given its name.
 pub(crate) fn extend(
     frame: &[u8],
     result: &RawValue,
@@ -68,7 +66,7 @@ pub(crate) fn extend(
             );
         }
     }
-    // Ours come last, so after the last page.
+    // Our tools come last, so they go after the last page.
     let is_last = list.next_cursor.is_none_or(|cursor| cursor.get() == "null");
     let ours = builtin_tools.listed();
     if !is_last || ours.is_empty() {
@@ -89,8 +87,7 @@ pub(crate) fn extend(
     (splice, Some(ours))
 }
 
-/// The bytes to leave out for an element to go, with the comma that goes with
-/// it.
+/// The bytes to remove for an element, including its comma.
 fn without(frame: &[u8], all: &[&RawValue], at: usize, is_any_before: bool) -> Range<usize> {
     let span = |at: usize| Some(span_in(frame, all.get(at)?.get()));
     let element = span(at).unwrap_or_default();
@@ -101,7 +98,7 @@ fn without(frame: &[u8], all: &[&RawValue], at: usize, is_any_before: bool) -> R
     }
 }
 
-/// Where the first element of an empty `tools` array would stand.
+/// Where the first element of an empty `tools` array goes.
 fn end_of_empty_tools(frame: &[u8], result: &RawValue) -> Option<usize> {
     #[derive(Deserialize)]
     struct Tools<'a> {
@@ -129,7 +126,7 @@ mod tests {
         BuiltinTools::new(&offloader(), None, ListTools::Always)
     }
 
-    /// A list as the client gets it, our tools cut down to their names.
+    /// A list as the client gets it, with our tools reduced to their names.
     fn extended(result: &str, builtin_tools: &BuiltinTools) -> String {
         let frame = format!(r#"{{"id":1,"result":{result}}}"#);
         let envelope = &messages(frame.as_bytes())[0];
@@ -247,7 +244,7 @@ mod tests {
         let builtin_tools =
             || BuiltinTools::new(&offloader_with(rule.clone()), None, ListTools::Always);
         let ours = extended(r#"{"tools":[]}"#, &builtin_tools());
-        // A server's own tool of that name keeps it.
+        // A server's own tool of that name takes precedence.
         let theirs = extended(
             r#"{"tools":[{"name":"get_continuation"}]}"#,
             &builtin_tools(),

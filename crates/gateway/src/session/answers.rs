@@ -1,4 +1,4 @@
-//! The way of what comes from a server to the client.
+//! The path of a server's messages to the client.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
 use spillgate_store::StoreError;
 use spillgate_transport::{Frame, Item, Refusal, ServerEvent, Spooled};
-use spillgate_upstream::{RequestOutcome, Unanswered};
+use spillgate_upstream::{RequestFailure, RequestOutcome, TOO_MUCH, refused_answer};
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::Instant;
 
@@ -21,14 +21,13 @@ use crate::gateway::Gateway;
 use crate::rewrite::Rewriting;
 use crate::session::Session;
 use crate::session::in_flight::{InFlightRequest, RequestKind};
-use crate::session::questions::TOO_MUCH;
 use crate::upstream::Upstream;
 
-/// The requests that a frame answers and whose answers may change.
+/// The requests that a frame answers and whose responses may need edits.
 pub(crate) type Due = HashMap<RequestId, InFlightRequest>;
 
 impl Session {
-    /// Takes what a server sent.
+    /// Takes an event from a server.
     pub(crate) async fn from_server(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -36,7 +35,7 @@ impl Session {
     ) {
         let ServerEvent { of, event, item } = match self.is_solo() {
             true => event,
-            // The ids of events are one server's.
+            // Event ids are unique only within one server.
             false => ServerEvent {
                 event: None,
                 ..event
@@ -51,17 +50,17 @@ impl Session {
                 let event = ServerEvent { of, event, item };
                 self.unreadable(upstream, event).await;
             }
-            // A large notification, which nobody asked for; marks and ends of streams.
+            // A large notification, which no request waits for, or a mark or end of a stream.
             item => self.to.take(ServerEvent { of, event, item }).await,
         }
     }
 
-    /// Tells whoever waits that no answer will come.
+    /// Reports that a request will get no response.
     pub(crate) async fn not_answered(
         &self,
         upstream: &Upstream,
         mut waiting: InFlightRequest,
-        why: Unanswered,
+        why: RequestFailure,
     ) {
         waiting.end(why.outcome());
         if self.tries_another(&mut waiting, None) {
@@ -71,11 +70,11 @@ impl Session {
             let error = why.frame(&waiting.id, upstream.name());
             return self.to_client(error).await;
         };
-        // Whoever asked may have given up.
-        drop(for_us.send(Err(why.how())));
+        // The caller may have stopped waiting.
+        drop(for_us.send(Err(why.reason())));
     }
 
-    /// Tells whoever waits that a server refused a request on the level of HTTP.
+    /// Reports that a server refused a request at the HTTP level.
     pub(crate) async fn tell_refusal(
         &self,
         upstream: &Upstream,
@@ -90,15 +89,8 @@ impl Session {
             }
         }
         if let Some(for_us) = waiting.and_then(|waiting| waiting.for_us) {
-            // The body may be the protocol's own error.
-            let how = format!("refused it with HTTP status {}", refusal.status);
-            let is_answer = messages(&refusal.body)
-                .first()
-                .is_some_and(Envelope::is_response);
-            drop(for_us.send(match is_answer {
-                true => Ok(Frame::Memory(refusal.body)),
-                false => Err(how),
-            }));
+            // The caller may have stopped waiting.
+            drop(for_us.send(refused_answer(refusal)));
             return;
         }
         tracing::debug!(server = upstream.name(), status = refusal.status, "refused");
@@ -159,9 +151,8 @@ impl Session {
         .await;
     }
 
-    /// Takes note of an answer: the request of the client's that it belongs to. A
-    /// break means that the client does not get this frame. `is_only`: nothing
-    /// else is in it.
+    /// Records a response and returns the client's request that it belongs to. A break means that
+    /// the client must not get this frame. `is_only`: the frame contains nothing else.
     fn noted(
         &self,
         upstream: &Upstream,
@@ -184,7 +175,7 @@ impl Session {
             span.answered(envelope, frame.len() as u64);
         }
         if let Some(for_us) = waiting.for_us {
-            // Whoever asked may have given up.
+            // The caller may have stopped waiting.
             drop(for_us.send(Ok(Frame::Memory(frame.clone()))));
             return ControlFlow::Break(());
         }
@@ -203,8 +194,7 @@ impl Session {
         ControlFlow::Continue(Some(key))
     }
 
-    /// The changes to a message that answers nothing; `None` if it was for the
-    /// gateway.
+    /// Returns the edits to a message that is no response; `None` if it was for the gateway.
     async fn notified(
         &self,
         upstream: &Upstream,
@@ -250,7 +240,7 @@ impl Session {
             .progressed(reported.token.get(), Instant::now())
     }
 
-    /// Passes on a message of which one value is too large for the memory.
+    /// Passes on a message with a value that is too large for memory.
     async fn large(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -283,7 +273,7 @@ impl Session {
         }
     }
 
-    /// Gives the client what a server sent, changed as the answers in it demand.
+    /// Sends the client what a server sent, with the edits that its responses need.
     pub(crate) async fn answered(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -317,7 +307,7 @@ impl Session {
             }
             match (rewritten, original) {
                 (Ok(Ok(frame)), _) => session.to.take(to_client(frame)).await,
-                // The client gets what the server sent.
+                // Fall back to what the server sent.
                 (_, Some(original)) => session.to.take(to_client(Frame::Memory(original))).await,
                 (lost, None) => session.is_lost(ids, lost).await,
             }
@@ -326,7 +316,7 @@ impl Session {
         self.work(work);
     }
 
-    /// Tells the client that there are no answers to these requests.
+    /// Tells the client that these requests get no response.
     async fn is_lost(&self, ids: Vec<String>, how: Result<Result<Frame, StoreError>, JoinError>) {
         if let Ok(Err(error)) = how {
             tracing::warn!(%error, "a large message could not be kept and is lost");
@@ -336,8 +326,7 @@ impl Session {
         }
     }
 
-    /// The answer to a request of the client that is about to be given, if it may
-    /// change.
+    /// The entry for a response that is about to be sent, if it may need edits.
     pub(crate) fn due(
         &self,
         upstream: &Upstream,
@@ -349,7 +338,7 @@ impl Session {
     }
 
     fn may_change(&self, upstream: &Upstream, waiting: &mut InFlightRequest, frame: &[u8]) -> bool {
-        // Of one of several servers URIs may have to be mapped.
+        // With several servers, URIs may have to be mapped.
         let has_links =
             waiting.details.kind != RequestKind::Other && aggregate::may_have_any(frame);
         if has_links && !self.is_solo() {
@@ -360,7 +349,7 @@ impl Session {
             .may_change(waiting, frame)
     }
 
-    /// The frame as the client gets it; an error is one of reading its large value.
+    /// Returns the frame for the client. Fails if its large value cannot be read.
     fn rewrite(
         &self,
         upstream: &Upstream,
@@ -388,7 +377,7 @@ impl Session {
         })
     }
 
-    /// What a server's answers are changed by.
+    /// What determines the edits to a server's responses.
     pub(crate) fn rewriting<'a>(
         &'a self,
         gateway: &'a Gateway,

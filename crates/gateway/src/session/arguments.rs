@@ -1,5 +1,5 @@
-//! The way of a call to its server: by way of what its arguments refer to; and
-//! what the gateway answers in a server's place.
+//! The path of a call to its server, including the references in its arguments, and requests that
+//! the gateway answers in a server's place.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::upstream::Upstream;
 use spillgate_retrieval::{QUERY, READ};
 
 impl Session {
-    /// Passes a request on to its server.
+    /// Forwards a request to its server.
     pub(crate) async fn forward(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -37,7 +37,7 @@ impl Session {
         if rewriting.may_refer(&incoming.frame).is_none() {
             return self.carry(upstream, incoming, Some(envelope)).await;
         }
-        // Aside: the client may take it back while it is looked up.
+        // In the background, because the client may cancel it during the look-up.
         let (session, upstream) = (Arc::clone(self), Arc::clone(upstream));
         let incoming = incoming.clone();
         let mut carried = async move {
@@ -45,14 +45,14 @@ impl Session {
             session.carry(&upstream, &incoming, envelopes.first()).await;
         }
         .boxed();
-        // At once as far as it goes, so that what is said of it next finds it.
+        // Run it as far as possible now, so that later messages about it find it.
         if (&mut carried).now_or_never().is_none() {
             self.work(carried);
         }
     }
 
-    /// Passes a message on to its server, a call with what its arguments refer to. Who
-    /// waits for its answer is noted already.
+    /// Sends a message to its server; in a call, references in the arguments are resolved first.
+    /// The request is already registered as in flight.
     pub(crate) async fn carry(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -73,15 +73,15 @@ impl Session {
         let Some(frame) = resolved else { return };
         let mut headers = incoming.headers.clone();
         if frame != incoming.frame {
-            // They say what the arguments were; the link says what they are.
+            // These headers describe the old arguments; the connection derives new ones.
             headers.retain(|(name, _)| !name.starts_with("mcp-") || name == meta::VERSION_HEADER);
         }
         let incoming = Incoming { frame, headers };
         self.pass(upstream, &incoming, Some(envelope)).await;
     }
 
-    /// The frame with the references in a call's arguments resolved; `None` if
-    /// one was wrong, which the client has been told.
+    /// Returns the frame with the references in a call's arguments resolved; `None` if a reference
+    /// was wrong, which the client has been told, or if the client cancelled the call.
     async fn resolved(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -94,7 +94,7 @@ impl Session {
             return Some(frame.clone());
         };
         if !self.in_flight.has(&key) {
-            return None; // taken back before it was its turn
+            return None; // cancelled before its turn
         }
         let (cancelled, interrupt) = self.builtin_calls.begin(&key);
         let (original, learnt) = (frame.clone(), Arc::clone(&upstream.notes.learnt));
@@ -114,7 +114,7 @@ impl Session {
         let resolved = spawn_blocking(work).await;
         drop(turn);
         if !self.builtin_calls.end(&key) {
-            // The client took it back meanwhile.
+            // The client cancelled it meanwhile.
             drop(self.in_flight.take(&key));
             return None;
         }
@@ -137,7 +137,7 @@ impl Session {
         None
     }
 
-    /// Whether a message of a batch is more than passed on by this gateway.
+    /// Whether the gateway does more with a message of a batch than pass it on.
     pub(crate) fn has_to_do_with(&self, upstream: &Upstream, frame: &Bytes) -> bool {
         let envelopes = messages(frame);
         let [one] = &*envelopes else { return false };
@@ -160,8 +160,8 @@ impl Session {
         }
     }
 
-    /// Whether a request is answered here: for a resource of ours, or a list of
-    /// resources that no server has.
+    /// Answers a request for one of our resources, or for a list of resources that no server has.
+    /// Returns whether it did.
     pub(crate) fn answers_itself(self: &Arc<Self>, envelope: &Envelope<'_>) -> bool {
         let (Some(method), Some(id)) = (envelope.method.as_deref(), envelope.id) else {
             return false;
@@ -188,7 +188,7 @@ impl Session {
         true
     }
 
-    /// Answers a request to read a resource of ours: a look-up as those of our tools.
+    /// Answers a request to read one of our resources; a look-up like those of our tools.
     fn read_own(self: &Arc<Self>, envelope: &Envelope<'_>, id: &str, uri: String) {
         let Some(key) = envelope.key() else { return };
         let (generation, id) = (Generation::of(envelope.params), id.to_owned());
@@ -197,7 +197,7 @@ impl Session {
         self.builtin_calls.work(async move {
             let turn = session.builtin_calls.turn_while(READ, &cancelled).await;
             if !session.builtin_calls.is_awaited(&key) {
-                return; // cancelled while it waited for its turn
+                return; // cancelled while waiting for its turn
             }
             let gateway = session.hub().gateway();
             let read = move || {

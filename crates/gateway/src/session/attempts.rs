@@ -1,8 +1,7 @@
-//! One server after the other: what is asked of several until one has it.
+//! Sends a request to one server after the other until one succeeds.
 //!
-//! The request keeps the client's id, so that its progress, its cancellation and
-//! an answer of any size are those of every other request. Only when a server
-//! refuses it, the next one is asked.
+//! The request keeps the client's id, so its progress, its cancellation and a response of any size
+//! work as for every other request. The next server is asked only when one refuses.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,19 +17,19 @@ use crate::session::Session;
 use crate::session::in_flight::InFlightRequest;
 use crate::session::incoming::Incoming;
 
-/// What is still to be tried for a request.
+/// The remaining attempts of a request.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     /// The request.
     pub(crate) incoming: Incoming,
     /// The servers that were not asked yet.
     pub(crate) left: VecDeque<Slot>,
-    /// What the first said that refused it.
+    /// The first refusal.
     pub(crate) refused: Option<Bytes>,
 }
 
 impl Session {
-    /// Asks the next server; without one, the client gets the first refusal.
+    /// Asks the next server. If there is none, the client gets the first refusal.
     pub(crate) fn attempt(self: Arc<Self>, mut attempts: Attempts) -> BoxFuture<'static, ()> {
         async move {
             let frame = attempts.incoming.frame.clone();
@@ -67,8 +66,8 @@ impl Session {
         self.to_client(frame).await;
     }
 
-    /// Whether another server is asked for a request that one did not answer, or
-    /// refused with `refused`.
+    /// Asks another server after one did not answer or refused with `refused`. Returns whether
+    /// there was another.
     pub(crate) fn tries_another(
         &self,
         waiting: &mut InFlightRequest,
@@ -86,7 +85,7 @@ impl Session {
             attempts.refused = refused;
         }
         if attempts.left.is_empty() && attempts.refused.is_none() {
-            return false; // how this one failed is all that can be said
+            return false; // this server's failure is all that can be reported
         }
         let attempt = self.arc().attempt(*attempts);
         self.work(attempt);

@@ -1,4 +1,4 @@
-//! A call of one of our own tools: answered aside from the relaying.
+//! Answers calls of built-in tools in the background.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use crate::error::internal;
 use crate::session::Session;
 use crate::session::in_flight::CallParams;
 use spillgate_mcp::{Generation, RequestId, frame};
-use spillgate_retrieval::{self as retrieval, TOOL_OUTPUT, Tools};
+use spillgate_retrieval::{self as retrieval, RetrievalTools, TOOL_OUTPUT};
 use spillgate_upstream::call_span;
 
 impl Session {
-    /// Whether a call is for a tool of ours.
+    /// Whether a call is for a built-in tool of this gateway.
     pub(crate) fn is_builtin_call(&self, call: &CallParams<'_>) -> bool {
         self.builtin_tools.has(&call.name) && !self.is_upstreams(call.arguments)
     }
 
-    /// Whether a call of our tool is for another Spillgate behind this one.
+    /// Whether a call of our tool is meant for another Spillgate behind this one.
     fn is_upstreams(&self, arguments: Option<&RawValue>) -> bool {
         let gateway = self.hub().gateway();
         let store = gateway.offloader.store();
@@ -33,7 +33,7 @@ impl Session {
             && retrieval::handle_of(arguments).is_none_or(|handle| store.manifest(handle).is_err())
     }
 
-    /// Answers a call of one of our tools.
+    /// Answers a call of a built-in tool.
     pub(crate) fn call_own(
         self: &Arc<Self>,
         key: RequestId,
@@ -60,7 +60,7 @@ impl Session {
         let work = async move {
             let turn = session.builtin_calls.turn_while(&tool, &cancelled).await;
             if !session.builtin_calls.is_awaited(&key) {
-                return; // cancelled while it waited for its turn
+                return; // cancelled while waiting for its turn
             }
             let tools = session.hub().gateway().tools();
             let result = match &*tool {
@@ -87,7 +87,7 @@ impl Session {
         self.builtin_calls.work(work.instrument(span));
     }
 
-    /// Sends the answer to a call of ours, unless the client cancelled the call meanwhile.
+    /// Sends the response to a call, unless the client cancelled the call meanwhile.
     pub(super) async fn answer_unless_cancelled(&self, key: RequestId, frame: Vec<u8>) {
         if self.builtin_calls.end(&key) {
             let answer = ServerEvent::message(frame).of(Some(key));
@@ -95,12 +95,11 @@ impl Session {
         }
     }
 
-    /// The result of `tool_output`. It looks into files as well as waiting for a
-    /// model, so it has a thread of its own; cancelled, it is dropped at the next
-    /// place where it waits.
+    /// Returns the result of `tool_output`. It reads files and also waits for a model, so it has a
+    /// thread of its own. When cancelled, it is dropped at the next await.
     async fn extract(
         &self,
-        tools: Tools,
+        tools: RetrievalTools,
         arguments: Option<Box<RawValue>>,
         (token, key): (Option<Value>, RequestId),
         cancelled: CancellationToken,
@@ -118,7 +117,7 @@ impl Session {
             };
             runtime.block_on(extraction.instrument(span))
         });
-        // Ends with the call, which holds the other end: before its answer.
+        // Ends before the response: the call holds the sender until it is done.
         while let Some(frame) = told.recv().await {
             let event = ServerEvent::message(frame).of(Some(key.clone()));
             self.to.take(event).await;

@@ -1,4 +1,4 @@
-//! What a session keeps about a request that waits for an answer.
+//! What a session keeps about a request in flight.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::resources;
 use crate::results::tasks;
 use crate::session::attempts::Attempts;
 
-/// What a request asked for, as far as its answer may have to be changed.
+/// The kind of a request, as far as its response may need edits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RequestKind {
     /// `initialize` or `server/discover`.
@@ -30,44 +30,44 @@ pub(crate) enum RequestKind {
         /// Its parameters, verbatim JSON.
         params: Option<String>,
     },
-    /// `resources/read` of what is never replaced.
+    /// `resources/read` of a resource that is never replaced.
     Whole,
     /// `prompts/get`.
     PromptsGet {
         /// Its parameters, verbatim JSON.
         params: Option<String>,
     },
-    /// `tasks/result`: the answer is the call's result.
+    /// `tasks/result`: the response is the call's result.
     TasksResult {
-        /// The task.
+        /// The task's id.
         task: String,
     },
-    /// `tasks/get`: the answer may have the call's result in it.
+    /// `tasks/get`: the response may contain the call's result.
     TasksGet {
-        /// The task.
+        /// The task's id.
         task: String,
     },
-    /// Anything else: its answer passes as it is.
+    /// Anything else: its response passes unchanged.
     Other,
 }
 
-/// A request on its way.
+/// A request in flight.
 pub(crate) type InFlightRequest = spillgate_upstream::InFlightRequest<RequestDetails>;
 
 /// What a session keeps about a request.
 #[derive(Debug)]
 pub struct RequestDetails {
     pub(crate) kind: RequestKind,
-    /// Which servers are asked if this one refuses; `None` where one is meant.
+    /// The servers to ask if this one refuses; `None` if only this one is meant.
     pub(crate) attempts: Option<Box<Attempts>>,
-    /// The limits for its answer, once somebody asked for them.
+    /// The limits for its response, once they were resolved.
     pub(crate) limits: Option<Limits>,
-    /// Where in the frame that answers it the result stands, once it is there.
+    /// The range of the result in the response frame, once it has arrived.
     pub(crate) result: Option<Range<usize>>,
 }
 
 impl RequestKind {
-    /// The tool that is called.
+    /// The name of the tool that is called.
     pub(crate) fn tool(&self) -> Option<&str> {
         match self {
             Self::ToolsCall { tool, .. } => Some(tool),
@@ -75,7 +75,7 @@ impl RequestKind {
         }
     }
 
-    /// Whether an answer may have a result of a tool, a resource or a prompt.
+    /// Whether its response may contain the result of a tool, resource or prompt.
     pub(crate) fn has_result(&self) -> bool {
         !matches!(
             self,
@@ -106,7 +106,7 @@ pub(crate) struct CallParams<'a> {
 }
 
 impl<'a> CallParams<'a> {
-    /// Those of a message that calls a tool. To be read once: arguments may be
+    /// Parses the parameters of a message that calls a tool. Parse only once: arguments may be
     /// large.
     pub(crate) fn of(envelope: &Envelope<'a>) -> Option<Self> {
         let is_call = envelope.method.as_deref() == Some("tools/call");
@@ -114,7 +114,7 @@ impl<'a> CallParams<'a> {
     }
 }
 
-/// What a request with these parameters asks for; `call` are those of a call.
+/// The kind of a request. `call` are the parameters if it calls a tool.
 pub(crate) fn asked(
     method: &str,
     params: Option<&RawValue>,

@@ -1,4 +1,4 @@
-//! What does a frame of the client want?
+//! A frame from a client, with its HTTP headers.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use bytes::Bytes;
 use spillgate_mcp::Envelope;
 use spillgate_transport::Message;
 
-/// A frame from a client. Printed without its bytes.
+/// A frame from a client. `Debug` does not print its bytes.
 #[derive(Clone)]
 pub struct Incoming {
-    /// Its bytes.
+    /// The bytes.
     pub frame: Bytes,
-    /// Headers that came with it, names in lower case: `mcp-*` but for the
-    /// session's id, `traceparent`, `tracestate`, `baggage`.
+    /// Headers that came with it, names in lower case: `mcp-*` except the session id,
+    /// `traceparent`, `tracestate`, `baggage`.
     pub headers: Vec<(String, String)>,
 }
 
@@ -36,7 +36,7 @@ impl Incoming {
         }
     }
 
-    /// The same for a server; `envelope` is that of the frame unless it is a batch.
+    /// The frame as a message for a server. `envelope` is the frame's, or `None` for a batch.
     pub(crate) fn message(&self, envelope: Option<&Envelope<'_>>) -> Message {
         Message::new(self.frame.clone(), self.headers.clone(), envelope)
     }

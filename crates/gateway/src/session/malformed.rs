@@ -1,25 +1,23 @@
-//! Takes messages that cannot be read: cut off, not UTF-8, no JSON.
+//! Handles messages that cannot be read: cut off, not UTF-8, not JSON.
 //!
-//! If it can still be known which request it was to answer, that request is
-//! answered with an error that names the server. Otherwise the message passes as
-//! it came where nothing stands in between, and the request waits until the
-//! watchdog gives it up.
+//! If the request that the message answers can still be determined, that request is answered with
+//! an error that names the server. Otherwise the message passes unchanged if there is only one
+//! server, and the request waits until the watchdog gives it up.
 
 use std::sync::Arc;
 
 use spillgate_transport::{ConnectionError, Frame, Item, ServerEvent};
-use spillgate_upstream::Unanswered;
+use spillgate_upstream::RequestFailure;
 
 use crate::aggregate::plain;
 use crate::session::Session;
 use crate::upstream::Upstream;
 
-/// Characters of what is no message that the log shows, where several servers are
-/// behind the gateway.
+/// Most characters of such a message that the log shows, if there are several servers.
 const MOST_SHOWN: usize = 200;
 
 impl Session {
-    /// Takes a message that is none.
+    /// Handles an unreadable message.
     pub(crate) async fn unreadable(self: &Arc<Self>, upstream: &Upstream, event: ServerEvent) {
         let Item::Message(frame) = &event.item else {
             return;
@@ -35,26 +33,26 @@ impl Session {
             return self.noise(upstream, frame);
         }
         if matches!(frame, Frame::Spooled(spooled) if spooled.is_opaque()) {
-            // It may well be whole, and the client can read it.
+            // The message may be complete, and the client can read it.
             drop(answered.as_ref().and_then(|key| self.in_flight.take(key)));
             let of = event.of.or(answered);
             return self.to.take(ServerEvent { of, ..event }).await;
         }
         let waiting = answered.and_then(|key| self.in_flight.take(&key));
         self.hub().metrics().unreadable(upstream.name());
-        upstream.log_noise(frame, waiting.is_some());
+        upstream.log_stray_output(frame, waiting.is_some());
         match waiting {
             Some(waiting) => {
                 let error = ConnectionError::unreadable(frame.len());
-                let why = Unanswered::Failed(error);
+                let why = RequestFailure::Failed(error);
                 self.not_answered(upstream, waiting, why).await;
             }
             None => self.to.take(event).await,
         }
     }
 
-    /// Takes what one of several servers wrote that is no message: it ends here, for a
-    /// client of five servers should not stumble over what one of them writes.
+    /// Drops what one of several servers wrote that is no message: a client of five servers must
+    /// not fail because of one of them.
     pub(crate) fn noise(&self, upstream: &Upstream, frame: &Frame) {
         self.hub().metrics().unreadable(upstream.name());
         let (server, bytes) = (upstream.name(), frame.len());
@@ -63,7 +61,7 @@ impl Session {
             _ => &[],
         };
         let text = plain(&String::from_utf8_lossy(start), MOST_SHOWN);
-        if upstream.is_first_noise() {
+        if upstream.is_first_stray_output() {
             tracing::warn!(
                 server,
                 bytes,

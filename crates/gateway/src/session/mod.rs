@@ -1,4 +1,4 @@
-//! A client, as the gateway sees it: the way of a frame from it to a server.
+//! A client's session: the path of a frame from the client to a server.
 
 pub(crate) mod answers;
 pub(crate) mod arguments;
@@ -40,31 +40,31 @@ use crate::{GatewayError, aggregate};
 #[derive(Debug)]
 pub struct Session {
     hub: Arc<Hub>,
-    /// What opens the ways to the servers.
+    /// Opens connections to the servers.
     pub(crate) connector: Arc<dyn Connector>,
     pub(crate) to: Arc<dyn Sink>,
     pub(crate) builtin_tools: Arc<BuiltinTools>,
     pub(crate) builtin_calls: BuiltinCalls,
     pub(crate) in_flight: InFlight<RequestDetails>,
     pub(crate) upstreams: UpstreamSet,
-    /// Who the client is.
+    /// What is known about the client program.
     pub(crate) client: Client,
-    /// There has been one server only: nothing is renamed, merged or mapped.
+    /// Whether there has only ever been one server, so that nothing is renamed, merged or mapped.
     is_solo: AtomicBool,
-    /// It was so at the beginning: what the server asked then has no mark.
+    /// Whether there was one server at the beginning; its requests from that time carry no mark.
     began_solo: bool,
-    /// The client's streams of changes, where there are several servers.
+    /// The client's subscription streams, if there are several servers.
     pub(crate) listening: Listening,
-    /// The client is gone, so that servers are to end.
+    /// The client is gone, so servers are expected to end.
     closing: AtomicBool,
-    /// Work aside from the relaying.
+    /// Background work.
     work: Mutex<JoinSet<()>>,
-    /// Numbers the gateway's own requests.
+    /// Counter for the ids of the gateway's own requests.
     pub(crate) questions: AtomicU64,
     pub(crate) kind: SessionKind,
-    /// What waits to be sent to each of several servers.
+    /// Messages waiting to be sent to each of several servers.
     pub(crate) outbox: Arc<Outbox>,
-    /// What the client said of itself, where there are several servers.
+    /// What the client said about itself, if there are several servers.
     pub(crate) said: Mutex<Told>,
     me: Weak<Session>,
 }
@@ -117,31 +117,30 @@ impl Session {
         &self.hub
     }
 
-    /// This session, for work aside.
+    /// This session, for background work.
     pub(crate) fn arc(&self) -> Arc<Self> {
         self.me
             .upgrade()
             .expect("invariant: a session lives in an `Arc`")
     }
 
-    /// Whether there is only one server: nothing is renamed, merged or mapped
-    /// then.
+    /// Whether there is only one server, so that nothing is renamed, merged or mapped.
     pub(crate) fn is_solo(&self) -> bool {
         self.is_solo.load(Ordering::Acquire)
     }
 
-    /// The server, where there is only one.
+    /// The server, if there is only one.
     pub(crate) fn only(&self) -> Option<Arc<Upstream>> {
         self.is_solo().then(|| self.upstreams.first())?
     }
 
-    /// The server that was the only one, if it is still there.
+    /// The server that was the only one at the beginning, if it is still there.
     pub(crate) fn began_with(&self) -> Option<Arc<Upstream>> {
         self.upstreams.get(0).filter(|_| self.began_solo)
     }
 
-    /// Opens all servers that are processes, so that they start while the client
-    /// is still greeting. An error is that of the only server.
+    /// Starts all servers that are processes, so that they start up during the client's greeting.
+    /// Fails only if the only server cannot be opened.
     pub async fn start(self: &Arc<Self>) -> Result<(), GatewayError> {
         let all = self.upstreams.all();
         let opened = all.iter().map(|upstream| upstream.open(self, false));
@@ -156,8 +155,8 @@ impl Session {
         Ok(())
     }
 
-    /// Takes one frame from the client: a request, a notification, a response or
-    /// a batch. What comes back goes to the session's sink.
+    /// Takes one frame from the client: a request, a notification, a response or a batch. Responses
+    /// go to the session's sink.
     pub async fn take(self: &Arc<Self>, incoming: Incoming) {
         let envelopes = messages(&incoming.frame);
         let only = self.only();
@@ -187,7 +186,7 @@ impl Session {
         }
     }
 
-    /// Takes the messages of a batch one by one: their answers come one by one.
+    /// Takes the messages of a batch one by one; their responses come one by one, too.
     async fn each(self: &Arc<Self>, parts: Vec<Bytes>, incoming: &Incoming) {
         for frame in parts {
             if let [one] = &*messages(&frame) {
@@ -204,13 +203,13 @@ impl Session {
         self.client.note(envelope, meta);
         match &call {
             Some(call) if self.is_builtin_call(call) => {
-                // A call without an id wants no answer.
+                // A call without an id wants no response.
                 if let (Some(key), Some(id)) = (envelope.key(), envelope.id) {
                     self.call_own(key, id.get(), call, &incoming.headers);
                 }
                 return;
             }
-            // With an id it is a request of that name, and gets the server's answer.
+            // With an id it is a request with that method name, and the server answers it.
             None if envelope.method.as_deref() == Some("notifications/cancelled")
                 && envelope.id.is_none() =>
             {
@@ -229,15 +228,14 @@ impl Session {
         }
     }
 
-    /// Works on something aside from the relaying.
+    /// Runs a task in the background, without blocking the relay.
     pub(crate) fn work(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut work = self.work.lock();
         while work.try_join_next().is_some() {}
         work.spawn(task);
     }
 
-    /// Passes a frame on as it is; the requests in it are answered with an error
-    /// should that fail.
+    /// Passes a frame on unchanged. If that fails, its requests are answered with an error.
     pub(crate) async fn pass(
         self: &Arc<Self>,
         upstream: &Upstream,
@@ -259,7 +257,7 @@ impl Session {
         {
             return;
         }
-        // Nobody waits for its answer, and mostly none comes.
+        // Nobody waits for the response, and usually none comes.
         let asked = key.and_then(|key| self.in_flight.take(&key));
         let upstream = match (self.only(), asked) {
             (Some(only), _) => Some(only),
@@ -274,10 +272,10 @@ impl Session {
         }
     }
 
-    /// Opens the stream for what belongs to no request, or takes up a broken one
-    /// after the event `after`.
+    /// Opens the stream for messages that belong to no request, or resumes a broken stream after
+    /// the event `after`.
     pub async fn listen(self: &Arc<Self>, after: Option<String>) {
-        // Links to several servers look after their streams themselves.
+        // Connections to several servers manage their streams themselves.
         if let Some(upstream) = self.only()
             && let Some(connection) = upstream.connection()
             && let Err(error) = connection.listen(after.clone()).await
@@ -286,8 +284,8 @@ impl Session {
         }
     }
 
-    /// The client closed the response stream of a request: in MCP 2026-07-28, a
-    /// cancellation.
+    /// Handles that the client closed the response stream of a request, which is a cancellation in
+    /// MCP 2026-07-28.
     pub async fn abandon(self: &Arc<Self>, of: &RequestId) {
         if self.builtin_calls.end(of) || listening::withdraw(self, of).await {
             return;
@@ -302,14 +300,15 @@ impl Session {
         }
     }
 
-    /// Nobody reads the response stream of a request any more, and its answer could not be
-    /// fetched later. That cancels no server's work (MCP 2025-11-25), but ours is in vain.
+    /// Handles that nobody reads the response stream of a request any more and its response cannot
+    /// be fetched later. That does not cancel a server's work (MCP 2025-11-25), but our own work
+    /// would be wasted.
     pub fn unread(&self, of: &RequestId) {
         self.builtin_calls.interrupt(of);
     }
 
-    /// The client is gone. What is under way may still be answered, unless
-    /// `hurried`; then what is still unanswered is answered with an error.
+    /// Handles that the client is gone. Requests in flight may still be answered, unless `hurried`;
+    /// those that remain are then answered with an error.
     pub async fn close(self: &Arc<Self>, hurried: bool) {
         self.outbox.close(hurried).await;
         self.closing.store(true, Ordering::Relaxed);
@@ -332,8 +331,8 @@ impl Session {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Whether all servers have ended and were not opened again: of several one
-    /// that is down leaves the others.
+    /// Whether all servers have ended and were not reopened. If one of several is down, the others
+    /// still serve.
     #[must_use]
     pub fn has_lost_its_servers(&self) -> bool {
         let all = self.upstreams.all();
@@ -341,14 +340,14 @@ impl Session {
         all.all(|upstream| upstream.how_it_ended().is_some())
     }
 
-    /// Waits until the only server has ended, and tells how; `None` if there are several.
+    /// Waits until the only server has ended, and returns how; `None` if there are several.
     pub async fn ended(&self) -> Option<String> {
         Some(self.only()?.ended().await)
     }
 
-    /// Takes over the servers of a new configuration. A client of a single server
-    /// gets several then, and is told that the lists have changed. It never goes
-    /// back: what was renamed stays so.
+    /// Takes over the servers of a new configuration. The client of a single server may get
+    /// several, and is told that the lists have changed. It never returns to single-server mode:
+    /// what was renamed stays renamed.
     pub(crate) async fn adopt(self: &Arc<Self>, servers: &[Arc<Server>]) {
         if servers.len() != 1 {
             self.is_solo.store(false, Ordering::Release);
@@ -368,8 +367,7 @@ impl Session {
         }
     }
 
-    /// Gives the client a frame of our own; one that answers a request goes on
-    /// its stream.
+    /// Sends the client a frame of our own. A response goes on the stream of its request.
     pub(crate) async fn to_client(&self, frame: Vec<u8>) {
         let of = match &*messages(&frame) {
             [one] if one.is_response() => one.key(),
@@ -385,7 +383,7 @@ impl Drop for Session {
             self.hub.metrics().session_closed();
         }
         for upstream in self.upstreams.all().iter() {
-            self.note_recovery(upstream); // nobody is served without it any more
+            self.note_recovery(upstream); // no client is served without it any more
         }
     }
 }

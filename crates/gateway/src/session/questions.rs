@@ -1,4 +1,4 @@
-//! Requests that wait: the client's, and the gateway's own.
+//! Registers requests in flight: the client's, and the gateway's own.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, frame, messages};
 use spillgate_transport::{ConnectionError, Frame, Message};
-use spillgate_upstream::{Answered, RequestSpan};
+use spillgate_upstream::{RequestResult, RequestSpan, TOO_MUCH};
 use tokio::sync::oneshot;
 
 use crate::builtin_tools::progress;
@@ -16,13 +16,9 @@ use crate::session::in_flight::{CallParams, InFlightRequest, RequestKind, asked}
 use crate::session::incoming::Incoming;
 use crate::upstream::Upstream;
 
-/// What is said of an answer to a question of ours that is too large for the memory: lists and
-/// greetings never are.
-pub(crate) const TOO_MUCH: &str = "answered with too much";
-
 impl Session {
-    /// Notes a request that is about to go to `upstream`; `call` are its
-    /// parameters where it calls a tool.
+    /// Registers a request that is about to go to `upstream`. `call` are its parameters if it calls
+    /// a tool.
     pub(crate) fn expect(
         &self,
         upstream: &Upstream,
@@ -43,8 +39,7 @@ impl Session {
         }
     }
 
-    /// Asks a server something for the gateway's own sake; gives the frame with
-    /// its answer.
+    /// Sends a server a request of the gateway's own and returns the response frame.
     pub(crate) async fn ask(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -65,14 +60,14 @@ impl Session {
         }
     }
 
-    /// A request of the gateway itself: the message to send, and where its answer
-    /// comes. The id is `id`.
+    /// Makes a request of the gateway's own. Returns the message to send, and the receiver of its
+    /// response.
     pub(crate) fn question(
         &self,
         upstream: &Upstream,
         method: &str,
         params: &str,
-    ) -> (Message, oneshot::Receiver<Answered>) {
+    ) -> (Message, oneshot::Receiver<RequestResult>) {
         let number = self.questions.fetch_add(1, Ordering::Relaxed);
         let id = format!("\"spillgate:{number}\"");
         let frame = frame::line(frame::request(&id, method, Some(params)));
@@ -93,12 +88,12 @@ impl Session {
         (message, answer)
     }
 
-    /// The same with the parameters of an earlier request.
+    /// Makes a request with the method and parameters of an earlier one.
     pub(crate) fn question_again(
         &self,
         upstream: &Upstream,
         earlier: &Message,
-    ) -> (Message, oneshot::Receiver<Answered>) {
+    ) -> (Message, oneshot::Receiver<RequestResult>) {
         let params = match &*messages(&earlier.frame) {
             [envelope] => envelope.params.map_or("{}", RawValue::get).to_owned(),
             _ => "{}".to_owned(),

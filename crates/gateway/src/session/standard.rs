@@ -1,4 +1,4 @@
-//! A gateway between the process's standard streams and its servers.
+//! Runs a gateway between the process's standard streams and its servers.
 
 use std::io;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use tokio::sync::Mutex;
 use crate::error::{refused, too_large};
 use crate::{GatewayError, Hub, Incoming, Session};
 
-/// Bytes that a message of the client may have: it is held in memory.
+/// Most bytes of a client's message, which is held in memory.
 const MOST_FROM_CLIENT: usize = 64 << 20;
 
-/// Relays between the process's standard streams and the servers until the
-/// client closes; gives the exit code for the process: 0, or 1 when no server is
-/// left because each has ended by itself, 128 + n on signal n.
+/// Relays between the process's standard streams and the servers until the client closes. Returns
+/// the exit code of the process: 0, 1 if all servers have ended on their own, or 128 + n after
+/// signal n.
 pub async fn run(hub: Arc<Hub>) -> Result<u8, GatewayError> {
-    // Before the servers: once they run, a signal has to end them as well.
+    // Before the servers start: once they run, a signal has to end them as well.
     let mut signals = Signals::new().map_err(GatewayError::Stdio)?;
     let mut from_client = Frames::new(input().map_err(GatewayError::Stdio)?);
     let to = Arc::new(Client {
@@ -55,8 +55,7 @@ pub async fn run(hub: Arc<Hub>) -> Result<u8, GatewayError> {
     Ok(code)
 }
 
-/// After the client has closed: what is under way may still be answered, unless
-/// a signal comes.
+/// Lets requests in flight be answered after the client has closed, unless a signal comes.
 async fn finish(session: &Arc<Session>, signals: &mut Signals) {
     tokio::select! {
         () = session.close(false) => {}
@@ -73,7 +72,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Catches them from now on.
+    /// Starts catching the signals.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -82,7 +81,7 @@ impl Signals {
         })
     }
 
-    /// The exit code for the next signal.
+    /// Waits for the next signal and returns its exit code.
     pub async fn next(&mut self) -> u8 {
         tokio::select! {
             _ = self.terminate.recv() => 128 + 15,
@@ -104,7 +103,7 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// Writes a message that is too large for the memory.
+    /// Writes a message that is too large for memory.
     async fn large(&self, frame: Frame) {
         let mut pieces = match frame.into_pieces() {
             Ok(pieces) => pieces.one_line(),
@@ -120,7 +119,7 @@ impl Client {
                 Ok(Some(_)) => return,
                 Ok(None) => break,
                 Err(error) => {
-                    // Amid a line: it cannot be taken back, only ended.
+                    // The line has been started and cannot be taken back, only ended.
                     tracing::warn!(%error, "a stored message could not be read");
                     drop(output.write_all(b"\n").await);
                     break;
@@ -141,7 +140,7 @@ impl Sink for Client {
                     Some(of) => refused(&of, &refusal).into(),
                     None => return,
                 },
-                // One stream cannot break and be taken up again.
+                // Standard output is a single stream, which cannot break and be resumed.
                 Item::Mark { .. } | Item::Ended | Item::Failed(_) | Item::Gone(_) => return,
             };
             let mut output = self.output.lock().await;

@@ -1,6 +1,6 @@
-//! Whether a client may call a tool, where only one server is behind the gateway.
+//! Checks whether a client may call a tool, if only one server is behind the gateway.
 //!
-//! Whatever cannot be read cannot be allowed: a server may read it otherwise.
+//! A message that cannot be parsed is not allowed: the server may parse it differently.
 
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -10,8 +10,7 @@ use crate::error::invalid_request;
 use crate::session::in_flight::CallParams;
 use crate::upstream::Upstream;
 
-/// Why a message is not sent, if it is a call of a tool that the configuration
-/// does not allow.
+/// The reason to refuse a message, if it calls a tool that the configuration does not allow.
 pub(crate) fn of_one(upstream: &Upstream, envelope: &Envelope<'_>) -> Option<String> {
     let filter = &upstream.server.tools;
     let is_call = envelope.method.as_deref() == Some("tools/call");
@@ -25,8 +24,8 @@ pub(crate) fn of_one(upstream: &Upstream, envelope: &Envelope<'_>) -> Option<Str
     filter.refusal(&call.name)
 }
 
-/// The answers to a frame that is not one message and has something in it that
-/// is not allowed, or that cannot be read.
+/// The error responses to a frame that is not a single message and contains something that is not
+/// allowed or cannot be parsed.
 pub(crate) fn of_many(
     upstream: &Upstream,
     frame: &[u8],
@@ -51,7 +50,7 @@ pub(crate) fn of_many(
 fn is_allowed(upstream: &Upstream, frame: &[u8], envelopes: &[Envelope<'_>]) -> bool {
     let text = frame.trim_ascii();
     if !text.starts_with(b"[") {
-        // One that can be read is looked at where it is known what it is.
+        // A single message that can be parsed is checked later, when its kind is known.
         return text.is_empty() || envelopes.len() == 1;
     }
     let all: Option<Vec<IgnoredAny>> = serde_json::from_slice(text).ok();

@@ -1,8 +1,8 @@
-//! What the gateway counts for those who watch it from outside.
+//! The gateway's metrics for monitoring.
 //!
-//! Labels are servers of the configuration and words of fixed lists, so that no
-//! client can make the list of series grow. The handles of a server are made
-//! once; a request costs a look-up of its server and some atomic additions.
+//! Labels are servers of the configuration and words of fixed lists, so that no client can make the
+//! number of series grow. The handles of a server are created once. A request costs a look-up of
+//! its server and a few atomic additions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -20,18 +20,18 @@ use spillgate_bridge::BridgeObserver;
 
 use crate::telemetry::server_metrics::Meter;
 
-/// How extractions are made; the first stands for those without an answer.
+/// Extraction strategies; the first stands for extractions without an answer.
 pub(crate) const STRATEGIES: [&str; 5] =
     ["none", "full-chunked", "read-grep", "truncate", "search"];
 
-/// What became of a reference in a call's arguments.
+/// The outcome of a reference in a call's arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reference {
     Resolved,
     Refused,
 }
 
-/// How a result left, beside those that passed.
+/// How a result left the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Offloaded,
@@ -80,10 +80,10 @@ struct OfOutcome {
     outcome: &'static str,
 }
 
-/// A histogram of seconds by labels.
+/// A histogram of seconds, by labels.
 pub(crate) type Times<L> = Family<L, Histogram, fn() -> Histogram>;
 
-/// The families of which each server has its own series.
+/// The families in which each server has its own series.
 #[derive(Debug, Clone)]
 pub(crate) struct Families {
     pub(crate) requests: Family<OfRequest, Counter>,
@@ -125,17 +125,17 @@ impl Default for Families {
     }
 }
 
-/// From 1 ms to over a minute.
+/// Buckets from 1 ms to over a minute.
 fn upstream_times() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 4.0, 9))
 }
 
-/// From 10 µs to over two seconds.
+/// Buckets from 10 µs to over two seconds.
 fn added_times() -> Histogram {
     Histogram::new(exponential_buckets(0.000_01, 4.0, 10))
 }
 
-/// The figures of a gateway.
+/// The metrics of a gateway.
 pub struct Metrics {
     registry: Registry,
     families: Families,
@@ -182,23 +182,23 @@ impl BridgeObserver for Metrics {
 }
 
 impl Metrics {
-    /// All figures, in the text format of OpenMetrics 1.0.
+    /// Returns all metrics in the text format of OpenMetrics 1.0.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
         if encode(&mut text, &self.registry).is_err() {
-            text.clear(); // cannot be: a string takes any text
+            text.clear(); // cannot happen: writing to a string does not fail
         }
         text
     }
 
-    /// Counts a message of `server` that is no JSON.
+    /// Counts a message of `server` that is not JSON.
     pub(crate) fn unreadable(&self, server: &str) {
         let server = server.to_owned();
         self.unreadable.get_or_create(&OfServer { server }).inc();
     }
 
-    /// Counts a client that is served without `server`, or is so no more.
+    /// Counts a client that is served without `server`, or no longer is.
     pub(crate) fn unavailable(&self, server: &str, is_so: bool) {
         let server = server.to_owned();
         let clients = self.unavailable.get_or_create(&OfServer { server });
@@ -225,7 +225,7 @@ impl Metrics {
         self.sessions.dec();
     }
 
-    /// Counts a call of one of our own tools.
+    /// Counts a call of a built-in tool.
     pub(crate) fn own_call(&self, tool: &str, known: &[&'static str]) {
         let found = known.iter().find(|one| **one == tool);
         let tool = found.copied().unwrap_or("other");
@@ -355,21 +355,20 @@ impl Metrics {
             .register_with_unit(name, help, Unit::Seconds, metric);
     }
 
-    /// Which servers are up, by their names.
+    /// The states of these servers, by name.
     pub(crate) fn states(&self, servers: &[String]) -> BTreeMap<String, ServerState> {
         let state = |name: &String| (name.clone(), self.server(name).state());
         servers.iter().map(state).collect()
     }
 }
 
-/// How a server is.
+/// The state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerState {
-    /// It is open for somebody.
+    /// It is open for at least one client.
     Up,
-    /// The next request opens it.
+    /// It is not open; the next request opens it.
     Idle,
-    /// It ended, or could not be opened, several times in a row and is left alone
-    /// for a while.
+    /// It ended or could not be opened several times in a row, and is not restarted for a while.
     Resting,
 }

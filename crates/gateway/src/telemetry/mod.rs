@@ -1,4 +1,4 @@
-//! What the gateway counts and traces.
+//! Metrics of the gateway and its servers.
 
 pub(crate) mod metrics;
 pub(crate) mod server_metrics;

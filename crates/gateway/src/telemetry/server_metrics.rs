@@ -1,4 +1,4 @@
-//! What is counted of one server.
+//! The metrics of one server.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub(crate) struct Meter {
 }
 
 impl RequestMeter for Meter {
-    fn begun(&self) {
+    fn started(&self) {
         self.in_flight.inc();
     }
 
@@ -49,13 +49,19 @@ impl RequestMeter for Meter {
         let histogram = self.upstream[method.index()].get_or_init(|| {
             self.families.upstream.get_or_create_owned(&OfMethod {
                 server: self.server.clone(),
-                method: method.word(),
+                method: method.as_str(),
             })
         });
         histogram.observe(took.as_secs_f64());
     }
 
-    fn over(&self, method: Method, outcome: RequestOutcome, bytes: u64, added: Option<Duration>) {
+    fn finished(
+        &self,
+        method: Method,
+        outcome: RequestOutcome,
+        bytes: u64,
+        added: Option<Duration>,
+    ) {
         self.in_flight.dec();
         self.request_bytes.inc_by(bytes);
         if let Some(added) = added {
@@ -64,8 +70,8 @@ impl RequestMeter for Meter {
         let counter = self.requests[method.index()][outcome as usize].get_or_init(|| {
             self.families.requests.get_or_create_owned(&OfRequest {
                 server: self.server.clone(),
-                method: method.word(),
-                outcome: outcome.word(),
+                method: method.as_str(),
+                outcome: outcome.as_str(),
             })
         });
         counter.inc();
@@ -116,7 +122,7 @@ impl Meter {
         counter.inc();
     }
 
-    /// Counts an extraction by the strategy that made its answer.
+    /// Counts an extraction by the strategy that produced its answer.
     pub(crate) fn extraction(&self, strategy: &str, fell_back: bool) {
         let known = STRATEGIES.iter().find(|known| **known == strategy);
         let of = OfExtraction {
@@ -136,9 +142,9 @@ impl Meter {
         self.tokens_given_back.inc_by(given_back);
     }
 
-    /// Notes that it is about to be opened.
+    /// Records that the server is about to be opened.
     pub(crate) fn opening(&self) {
-        // Whether it may be is decided elsewhere.
+        // Whether it may be opened is decided elsewhere.
         drop(self.rest.lock().open(Instant::now()));
     }
 

@@ -1,4 +1,4 @@
-//! Servers and the account, with what they do counted on the way.
+//! Wrappers that count what connections and the ledger do.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use spillgate_transport::{
 use crate::telemetry::metrics::{self, Metrics};
 use crate::telemetry::server_metrics::Meter;
 
-/// Opens ways, and counts them.
+/// A connector that counts the connections it opens.
 #[derive(Debug)]
 pub(crate) struct WatchedConnector {
     pub(crate) connector: Arc<dyn Connector>,
@@ -23,14 +23,14 @@ pub(crate) struct WatchedConnector {
     pub(crate) processes: Arc<Processes>,
 }
 
-/// The processes of servers that run, of all clients together.
+/// The running server processes of all clients together.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
     running: AtomicUsize,
     most: OnceLock<usize>,
 }
 
-/// One of them, until it is dropped.
+/// One running process, until it is dropped.
 #[derive(Debug)]
 struct Process(Arc<Processes>);
 
@@ -41,13 +41,13 @@ impl Drop for Process {
 }
 
 impl Processes {
-    /// So many at most from now on.
+    /// Limits the number of processes from now on.
     pub(crate) fn bound(&self, most: usize) {
-        // It is said once, at the start.
+        // Called once, at the start.
         let _ = self.most.set(most);
     }
 
-    /// Room for the process of a server that is one.
+    /// Reserves room for a server process; `None` if the server is not a process.
     fn begin(self: &Arc<Self>, transport: &Transport) -> Result<Option<Process>, ConnectionError> {
         if !matches!(transport, Transport::Command(_)) {
             return Ok(None);
@@ -80,7 +80,7 @@ impl Connector for WatchedConnector {
         async move {
             let process = self.processes.begin(&server.transport)?;
             up.meter.opening();
-            // Before it is open, for it may end while it is being opened.
+            // Before it is open, because it may end while it is being opened.
             up.begin();
             match self.connector.open(server, inbox).await {
                 Ok(connection) => Ok(Arc::new(WatchedConnection {
@@ -99,7 +99,7 @@ impl Connector for WatchedConnector {
     }
 }
 
-/// A way that is open until it ends or is let go, whatever comes first.
+/// A connection that counts as open until it ends or is closed, whichever comes first.
 #[derive(Debug)]
 struct Up {
     meter: Arc<Meter>,
@@ -112,7 +112,7 @@ impl Up {
         self.meter.opened();
     }
 
-    /// Whether it was open until now.
+    /// Marks it as closed. Returns whether it was open until now.
     fn end(&self) -> bool {
         let was_open = self.is_open.swap(false, Ordering::Relaxed);
         if was_open {
@@ -160,7 +160,7 @@ impl Connection for WatchedConnection {
     }
 
     fn close(&self, hurried: bool) -> BoxFuture<'_, ()> {
-        // What ends now was told to.
+        // A server that ends from now on was told to.
         self.up.end();
         async move {
             self.connection.close(hurried).await;
@@ -176,7 +176,7 @@ impl Drop for WatchedConnection {
     }
 }
 
-/// Enters results into the account, and counts them.
+/// A ledger that also counts the results it records.
 #[derive(Debug)]
 pub(crate) struct WatchedLedger {
     pub(crate) ledger: Arc<dyn Ledger>,

@@ -1,4 +1,4 @@
-//! The servers of a session: what it keeps about each, and what it is told of them.
+//! The servers of a session: what the session keeps about each, and how it reacts to their events.
 
 pub(crate) mod instrumented;
 pub(crate) mod upstream_set;
@@ -10,7 +10,9 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use spillgate_mcp::{RequestId, messages};
 use spillgate_transport::{ConnectionError, Connector, Message, Refusal, ServerEvent};
-use spillgate_upstream::{Answered, DEFAULT_TIMEOUT, InFlight, Owner, Slot, Traces, Unanswered};
+use spillgate_upstream::{
+    DEFAULT_TIMEOUT, InFlight, Owner, RequestFailure, RequestResult, Slot, TracePropagator,
+};
 use tokio::sync::{oneshot, watch};
 
 use crate::aggregate::{Fetches, Standing, why};
@@ -24,27 +26,27 @@ pub(crate) type Upstream = spillgate_upstream::Upstream<Session>;
 /// What a session keeps about a server.
 #[derive(Debug)]
 pub struct ServerNotes {
-    /// What its answers told.
+    /// What its responses have taught us.
     pub(crate) learnt: Arc<Learnt>,
-    /// What became of the client's greeting, where there are several servers.
+    /// The outcome of the client's greeting, if there are several servers.
     greeted: watch::Sender<Greeted>,
-    /// How it stands with the client, where there are several servers.
+    /// Its state towards the client, if there are several servers.
     pub(crate) standing: Standing,
-    /// Its lists that are under way.
+    /// Its lists that are being fetched.
     pub(crate) fetches: Fetches,
-    /// Somebody sees to it that it comes up.
+    /// Whether a task is trying to bring it up.
     pub(crate) is_kept: AtomicBool,
 }
 
-/// What became of the client's greeting.
+/// The outcome of the client's greeting at a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Greeted {
-    /// Nothing yet.
+    /// Not known yet.
     #[default]
     Waits,
-    /// It answered; nothing is in it if it refused.
+    /// The server's greeting; empty if it refused.
     Up(Arc<Map<String, Value>>),
-    /// It could not be said.
+    /// The greeting could not be sent.
     Failed(String),
 }
 
@@ -59,7 +61,7 @@ impl ServerNotes {
         }
     }
 
-    /// What becomes of the client's greeting, once that is known.
+    /// Waits for the outcome of the client's greeting.
     pub(crate) async fn greeted(&self) -> Greeted {
         let mut greeted = self.greeted.subscribe();
         let known = greeted.wait_for(|greeted| !matches!(greeted, Greeted::Waits));
@@ -69,7 +71,7 @@ impl ServerNotes {
     }
 }
 
-/// Whether a server cannot be expected to answer soon.
+/// Whether a server is unlikely to answer soon.
 pub(crate) fn is_out(upstream: &Upstream) -> bool {
     upstream.is_resting() || upstream.notes.standing.fault().is_some()
 }
@@ -98,7 +100,7 @@ impl Owner for Session {
         Self::is_closing(self)
     }
 
-    fn traces(&self) -> Option<&dyn Traces> {
+    fn traces(&self) -> Option<&dyn TracePropagator> {
         self.hub().traces()
     }
 
@@ -106,12 +108,12 @@ impl Owner for Session {
         &self,
         upstream: &Upstream,
         initialize: &Message,
-    ) -> (Message, oneshot::Receiver<Answered>) {
+    ) -> (Message, oneshot::Receiver<RequestResult>) {
         self.question_again(upstream, initialize)
     }
 
     fn greeting_limit(&self, upstream: &Upstream) -> Duration {
-        // Of several servers each may be starting for as long as a request may take.
+        // If there are several servers, each may take as long to start as a request may take.
         match self.is_solo() {
             true => spillgate_upstream::GREETING,
             false => upstream.server.timeout.unwrap_or(DEFAULT_TIMEOUT),
@@ -121,7 +123,7 @@ impl Owner for Session {
     fn greeted(&self, upstream: &Upstream, initialize: &Message, greeting: Map<String, Value>) {
         if !greeting.is_empty() {
             let mut known = greeting.clone();
-            // A version that it took over from this client is no limit of its own.
+            // A version that the server took over from this client is no limit of its own.
             if known.get("protocolVersion").and_then(Value::as_str)
                 == asked_version(initialize).as_deref()
             {
@@ -153,7 +155,7 @@ impl Owner for Session {
         self.tell_refusal(upstream, of, waiting, refusal).await;
     }
 
-    async fn unanswered(&self, upstream: &Upstream, waiting: InFlightRequest, why: Unanswered) {
+    async fn unanswered(&self, upstream: &Upstream, waiting: InFlightRequest, why: RequestFailure) {
         self.not_answered(upstream, waiting, why).await;
     }
 }

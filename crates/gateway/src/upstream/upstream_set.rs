@@ -1,4 +1,4 @@
-//! The servers of a session as they are configured now.
+//! The current servers of a session.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ pub(crate) struct UpstreamSet {
     memory: Memory,
 }
 
-/// Where what is learnt from a server is kept: each session learns for itself,
-/// stateless requests learn together.
+/// What was learnt from servers, by name. Each session learns for itself; stateless requests share
+/// what they learn.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory(Arc<Mutex<HashMap<String, Arc<Learnt>>>>);
 
@@ -31,17 +31,17 @@ impl Memory {
 #[derive(Debug)]
 struct Members {
     all: Arc<[Arc<Upstream>]>,
-    /// Slots are never given twice: an answer to a server that is gone shall not
-    /// reach another.
+    /// The next slot. Slots are never reused, so that a response to a server that is gone cannot
+    /// reach another one.
     next: Slot,
 }
 
 /// What a new configuration changes.
 #[derive(Debug, Default)]
 pub(crate) struct Change {
-    /// Servers that are no longer there, or are reached in another way.
+    /// Servers that were removed, or are reached in another way now.
     pub(crate) gone: Vec<Arc<Upstream>>,
-    /// Whether others have come.
+    /// Whether servers were added.
     pub(crate) has_new: bool,
 }
 
@@ -74,7 +74,7 @@ impl UpstreamSet {
 
     pub(crate) fn get(&self, slot: Slot) -> Option<Arc<Upstream>> {
         let members = self.members.lock();
-        // The slots of a configuration that never changed are its places.
+        // As long as the configuration has not changed, a server's slot is its index.
         let fits = |upstream: &&Arc<Upstream>| upstream.slot == slot;
         let at_its_place = members.all.get(slot).filter(fits);
         at_its_place
@@ -88,8 +88,8 @@ impl UpstreamSet {
         all.find(|upstream| upstream.name() == name).cloned()
     }
 
-    /// Takes over a new configuration. Servers that stay as they are keep their
-    /// links; new ones are told what the client told the others.
+    /// Applies a new configuration. Unchanged servers keep their connections. New servers are
+    /// greeted as the client greeted the others.
     pub(crate) fn adopt(&self, servers: &[Arc<Server>]) -> Change {
         let mut members = self.members.lock();
         let mut change = Change::default();
@@ -104,7 +104,7 @@ impl UpstreamSet {
                 let notes = ServerNotes::new(self.memory.of(server));
                 let new = Upstream::new(slot, Arc::clone(server), notes);
                 if let Some(greeted) = members.all.first() {
-                    new.greet_like(greeted);
+                    new.copy_greeting_from(greeted);
                 }
                 Arc::new(new)
             }));

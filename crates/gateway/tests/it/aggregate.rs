@@ -1,4 +1,4 @@
-//! Several servers behind one client.
+//! Tests of several servers behind one client.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -7,8 +7,7 @@ use spillgate_upstream::{Server, ToolFilter};
 
 use crate::fake::{Client, Servers, the_end};
 
-/// A server with these tools, one a page, that answers a call with its own name
-/// and the tool's.
+/// A server with these tools, one per page, that answers a call with its own name and the tool's.
 fn tools(server: &'static str, names: &'static [&'static str]) -> impl Fn(&Value) -> Vec<Value> {
     move |frame| {
         let answer =
@@ -259,7 +258,7 @@ async fn a_server_that_is_down_keeps_its_tools() {
     client.ask(2, "die", &json!({})).await;
     stillborn.store(1, std::sync::atomic::Ordering::Relaxed);
     let list = client.ask(3, "tools/list", &json!({})).await;
-    // What it listed last is listed while it is down.
+    // The last known list is shown while the server is down.
     assert!(names(&list).contains(&"log"), "{list}");
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     let answer = client.ask(4, "tools/call", &json!({"name": "log"})).await;

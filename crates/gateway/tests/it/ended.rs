@@ -1,5 +1,5 @@
-//! Requests that look into what is stored, and end before their time: calls of our
-//! tools, reads of our resources, arguments by reference.
+//! Tests of look-ups that end early: calls of built-in tools, reads of our resources, arguments by
+//! reference.
 
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::runtime::Builder;
 
 use crate::fake::{Client, Servers};
 
-/// A server whose result is stored, and which takes arguments by reference.
+/// A server with a result that is stored, and with a tool that accepts arguments by reference.
 fn server(frame: &Value) -> Vec<Value> {
     let text = match frame["params"]["name"].as_str() {
         Some("large") => log(2000),
@@ -23,7 +23,7 @@ fn server(frame: &Value) -> Vec<Value> {
     vec![json!({"jsonrpc": "2.0", "id": frame["id"], "result": result})]
 }
 
-/// A client, and the handle of what is stored; a look-up may take so long.
+/// A client, and the handle of a stored result. `limit` is the time limit of a look-up.
 async fn client(limit: Duration) -> (Client, String) {
     let tools = ["take".to_owned()];
     let policy = Policy::default().with_references(ByReference::new(Some(&tools), None).unwrap());
@@ -35,7 +35,7 @@ async fn client(limit: Duration) -> (Client, String) {
     (client.limited_to(limit), handle)
 }
 
-/// The requests, with what they are.
+/// The requests, with a description of each.
 fn requests(handle: &str) -> [(&'static str, &'static str, Value); 4] {
     let call = |name: &str, arguments: Value| json!({"name": name, "arguments": arguments});
     let given = |reference: Value| call("take", json!({"text": reference}));
@@ -80,11 +80,11 @@ async fn each_ends_when_it_takes_too_long() {
     assert_eq!(client.in_order(), "");
 }
 
-/// Let alone or taken back it gets no answer and nothing goes to the server; unread it
-/// gets one at once.
+/// A request that is abandoned or cancelled gets no response, and nothing goes to the server. One
+/// whose response nobody reads gets one at once.
 #[test]
 fn each_ends_when_nobody_waits_for_it() {
-    // The one thread for look-ups is busy until all is said.
+    // The only thread for look-ups is busy until everything has been sent.
     let runtime = Builder::new_current_thread()
         .max_blocking_threads(1)
         .enable_all()
@@ -107,7 +107,7 @@ fn each_ends_when_nobody_waits_for_it() {
             let answer = client.next().await;
             assert_eq!(answer["id"], 4, "{what}: {answer}");
             assert!(answer.to_string().contains("cancelled"), "{what}: {answer}");
-            // Nothing but this goes to the server.
+            // Only the ping goes to the server.
             let ping = client.ask(7, "ping", &json!({})).await;
             assert_eq!(ping["id"], 7, "{what}: {ping}");
             let sent = client.in_order();

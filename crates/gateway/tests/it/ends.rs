@@ -1,4 +1,4 @@
-//! Servers that end, rest, start again, or say nothing.
+//! Tests of servers that end, wait, restart, or say nothing.
 
 use std::time::Duration;
 
@@ -9,8 +9,7 @@ use tokio::time::sleep;
 
 use crate::fake::{Client, Servers, the_end};
 
-/// Answers everything, but ends when told to die and is silent when told to
-/// hang.
+/// Answers everything, but ends on `die` and is silent on `hang`.
 fn mortal(frame: &Value) -> Vec<Value> {
     match frame["method"].as_str() {
         Some("die") => vec![the_end()],
@@ -106,7 +105,7 @@ async fn silence_is_cut_off_and_the_server_told() {
     frail: {"id":"a","jsonrpc":"2.0","method":"hang","params":{"_meta":{"progressToken":7}}}
     frail: {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"no answer in time","requestId":"a"}}
     "#);
-    // What comes late is the server's affair; the next request is answered.
+    // A late response is the server's own problem; the next request is answered.
     assert_eq!(client.ask(2, "x", &json!({})).await["result"], json!({}));
 }
 

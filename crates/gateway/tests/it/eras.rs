@@ -1,4 +1,4 @@
-//! Clients of one generation of MCP, servers of the other.
+//! Tests of clients of one generation of MCP with servers of the other.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,8 +11,8 @@ use spillgate_upstream::Server;
 
 use crate::fake::{Client, Servers, the_end};
 
-/// A server of 2025-11-25, which refuses what comes before `initialize`. Its tool
-/// `ask` asks the client for a name first.
+/// A server of 2025-11-25, which refuses everything before `initialize`. Its tool `ask` first asks
+/// the client for a name.
 fn legacy(name: &'static str) -> impl Fn(&Value) -> Vec<Value> + Clone {
     let asked: Arc<Mutex<BTreeMap<String, Value>>> = Arc::default();
     let is_open = Arc::new(Mutex::new(false));
@@ -62,7 +62,7 @@ fn legacy(name: &'static str) -> impl Fn(&Value) -> Vec<Value> + Clone {
     }
 }
 
-/// A server of 2026-07-28 that knows nothing older, and how it says so.
+/// A server of 2026-07-28 that knows no older version, and refuses with `refusal`.
 fn modern(name: &'static str, refusal: Value) -> impl Fn(&Value) -> Vec<Value> + Clone {
     move |frame| {
         let id = &frame["id"];
@@ -127,7 +127,7 @@ async fn initialized(client: &Client) {
     client.send(&note).await;
 }
 
-/// A call of the server's tool.
+/// The text of a call's result.
 async fn called(client: &mut Client, id: u64, params: &Value) -> String {
     let answer = client.ask(id, "tools/call", params).await;
     assert_eq!(answer["id"], id, "{answer}");
@@ -265,7 +265,7 @@ async fn a_modern_client_may_begin_with_a_call() {
     s: {"id":3,"jsonrpc":"2.0","method":"tools/call","params":{"_meta":{},"arguments":{"n":3},"name":"x"}}
     s: {"jsonrpc":"2.0","method":"notifications/initialized"}
     "#);
-    // The same before a modern server, which is asked once.
+    // The same with a modern server, which is asked once.
     let servers = Servers::default().with("s", modern("s", refused()));
     let mut client = Client::of(servers, as_is);
     let call = of_today(json!({"name": "x", "arguments": {}}));
@@ -291,7 +291,7 @@ async fn a_client_that_asks_for_both_at_once_hears_that_one_is_refused() {
     for discover_first in [true, false] {
         let served = modern("s", refused());
         let waiting: Arc<Mutex<Option<Value>>> = Arc::default();
-        // Both are answered when both are there.
+        // Both are answered when both have arrived.
         let server = move |frame: &Value| match frame["method"].as_str() {
             Some("server/discover") => {
                 *waiting.lock().unwrap() = Some(frame.clone());
@@ -439,7 +439,7 @@ async fn several_legacy_servers_are_a_legacy_one() {
     assert_eq!(greeted["result"]["protocolVersion"], "2025-11-25");
 }
 
-/// Reached by HTTP.
+/// The server, reached over HTTP.
 fn by_http(server: Server) -> Server {
     let http = HttpServer {
         url: "http://127.0.0.1:1/".to_owned(),
@@ -485,7 +485,7 @@ async fn a_bridged_server_that_ends_fails_what_waits_and_is_bridged_again() {
                 .send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call}))
                 .await;
         }
-        // The question came before the end: it answers one of them.
+        // The question came before the end, so it answers one of them.
         let told = [client.next().await, client.next().await];
         let failed: Vec<&Value> = told.iter().filter_map(|frame| frame.get("error")).collect();
         let message = failed.first().and_then(|error| error["message"].as_str());
@@ -510,7 +510,7 @@ async fn a_server_that_ignores_what_it_does_not_know_is_a_legacy_one() {
     let call = of_today(json!({"name": "x", "arguments": {}}));
     let mut client = Client::of(servers(), as_is);
     assert_eq!(called(&mut client, 1, &call).await, "s did {}");
-    // What is taken back meanwhile never reaches the server.
+    // A request that is cancelled meanwhile never reaches the server.
     let mut client = Client::of(servers(), as_is);
     for id in [1, 2] {
         client

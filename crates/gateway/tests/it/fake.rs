@@ -27,42 +27,43 @@ use spillgate_upstream::Server;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 
-/// What a server says to a message: frames, or its end.
+/// A server's reaction to a message: frames, or its end.
 pub(crate) type Answer = Arc<dyn Fn(&Value) -> Vec<Value> + Send + Sync>;
 
-/// A frame of so many bytes is not held in memory, where a test or the run of the suite says so. The
-/// suite runs with a small size, too: any result has to become the same, wherever its bytes are.
+/// The size above which a frame is not held in memory, if a test or this run of the suite sets one.
+/// The suite also runs with a small size, because any result must become the same wherever its
+/// bytes are.
 fn spool_at(of_test: Option<usize>) -> Option<usize> {
     let of_run = std::env::var(crate::SPOOL_AT).ok();
     of_test.or_else(|| Some(of_run?.parse().expect("a number of bytes")))
 }
 
-/// A frame of these bytes, which need not be JSON.
+/// A frame with this text, which need not be JSON.
 pub(crate) fn raw(frame: &str) -> Value {
     json!({"raw": frame})
 }
 
-/// A server's last word: it ends.
+/// The server ends.
 pub(crate) fn the_end() -> Value {
     json!("the end")
 }
 
-/// A word that is too large for the memory.
+/// A frame that is too large for memory.
 pub(crate) fn large(frame: &Value) -> Value {
     json!({"large": frame})
 }
 
-/// It does not know the session any more, in which this request was sent.
+/// The server no longer knows the session in which this request was sent.
 pub(crate) fn no_session(of: &Value) -> Value {
     json!({"no session": of})
 }
 
-/// It reads nothing more.
+/// The server stops reading.
 pub(crate) fn stuck() -> Value {
     json!("stuck")
 }
 
-/// What it says later than the rest.
+/// A frame that is sent later than the others.
 pub(crate) fn after(seconds: u64, frame: &Value) -> Value {
     json!({"after": seconds, "say": frame})
 }
@@ -103,17 +104,17 @@ async fn event_of(frame_reader: &FrameReader, said: Value) -> ServerEvent {
     }
 }
 
-/// Servers by their names.
+/// Servers by name.
 #[derive(Default)]
 pub(crate) struct Servers {
     answers: BTreeMap<String, Answer>,
-    /// How many of the next ones end while they are opened.
+    /// How many of the next servers end while they are opened.
     pub(crate) stillborn: Arc<AtomicUsize>,
-    /// Where their large messages are, and what the gateway keeps.
+    /// The store of their large messages, and of what the gateway keeps.
     store: Arc<MemoryStore>,
-    /// What each was sent, and when it was opened.
+    /// What each server was sent, and when it was opened.
     pub(crate) log: Arc<Mutex<Vec<String>>>,
-    /// Larger frames are not held in memory.
+    /// Frames above this size are not held in memory.
     spool_at: Option<usize>,
 }
 
@@ -124,7 +125,7 @@ impl fmt::Debug for Servers {
 }
 
 impl Servers {
-    /// The same, whose frames of so many bytes are not held in memory.
+    /// Returns the servers with a size above which frames are not held in memory.
     pub(crate) fn spooling_at(self, bytes: usize) -> Self {
         Self {
             spool_at: Some(bytes),
@@ -174,7 +175,7 @@ impl Connector for Servers {
     }
 }
 
-/// What the frame reader makes of a frame.
+/// The event that the frame reader makes of a frame.
 async fn taken_in(frame_reader: &FrameReader, frame: &str) -> ServerEvent {
     let mut taking = frame_reader.begin();
     for block in frame.as_bytes().chunks(10_000) {
@@ -222,7 +223,7 @@ impl Connection for FakeLink {
             return std::future::pending().boxed();
         }
         let (sink, frame_reader) = (Arc::clone(&self.sink), self.frame_reader.clone());
-        // Aside, and in its order, as a link does.
+        // In a task and in order, as a connection does.
         tokio::spawn(async move {
             for mut said in all {
                 if let Some(seconds) = said.get("after").and_then(Value::as_u64) {
@@ -249,7 +250,7 @@ impl Connection for FakeLink {
     }
 }
 
-/// Collects what a client gets.
+/// A sink that collects what a client gets.
 #[derive(Debug)]
 struct Collected(UnboundedSender<Value>);
 
@@ -278,7 +279,7 @@ impl Sink for Collected {
     }
 }
 
-/// A client of a gateway to servers that are functions.
+/// A client of a gateway whose servers are functions.
 pub(crate) struct Client {
     hub: Arc<Hub>,
     gateway: Gateway,
@@ -292,12 +293,12 @@ impl Client {
         Self::by(Policy::default(), servers, change)
     }
 
-    /// The same by other rules.
+    /// A client of a gateway with this policy.
     pub(crate) fn by(policy: Policy, servers: Servers, change: impl Fn(Server) -> Server) -> Self {
         Self::made(policy, servers, change, Several::default())
     }
 
-    /// The same whose servers look like one in this way.
+    /// A client of a gateway with these settings for several servers.
     pub(crate) fn several(servers: Servers, several: Several) -> Self {
         Self::made(Policy::default(), servers, |server| server, several)
     }
@@ -346,7 +347,7 @@ impl Client {
         Self::served(gateway, all.gateway, all.log)
     }
 
-    /// A client of `served`, which may become a part of `gateway`.
+    /// A client of `served`, which may be reconfigured to a part of `gateway`.
     fn served(served: Gateway, gateway: Gateway, log: Arc<Mutex<Vec<String>>>) -> Self {
         let hub = Hub::new(served);
         let (to, got) = unbounded_channel();
@@ -360,7 +361,7 @@ impl Client {
         }
     }
 
-    /// The same whose look-ups may take so long.
+    /// A client whose look-ups have this time limit.
     pub(crate) fn limited_to(&self, limit: Duration) -> Self {
         let mut gateway = self.gateway.clone();
         gateway.offloader = gateway.offloader.with_lookup_timeout(limit);
@@ -396,7 +397,7 @@ impl Client {
         }
     }
 
-    /// Another configuration, with these of the servers.
+    /// Reconfigures the gateway to these servers.
     pub(crate) async fn keep(&self, names: &[&str]) {
         let mut gateway = self.gateway.clone();
         gateway
@@ -412,7 +413,7 @@ impl Client {
         handles.collect()
     }
 
-    /// The results that are stored, as the servers sent them.
+    /// The stored results, as the servers sent them.
     pub(crate) fn stored(&self) -> Vec<String> {
         let offloader = &self.gateway.offloader;
         let listed = offloader.store().list().unwrap();
@@ -440,20 +441,19 @@ impl Client {
             .expect("a session")
     }
 
-    /// What a request is answered with.
+    /// Sends a request and returns its response.
     pub(crate) async fn ask(&mut self, id: u64, method: &str, params: &Value) -> Value {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
             .await;
         self.next().await
     }
 
-    /// What the servers were sent since the last look, in its order.
+    /// What the servers were sent since the last look, in order.
     pub(crate) fn in_order(&self) -> String {
         std::mem::take(&mut *self.log.lock().unwrap()).join("\n")
     }
 
-    /// The same, sorted.
-    /// What the servers were sent, once it has these words in it.
+    /// What the servers were sent, once it contains these words.
     pub(crate) async fn until_sent(&self, words: &str) -> String {
         loop {
             let log = self.log.lock().unwrap().join("\n");
@@ -464,7 +464,7 @@ impl Client {
         }
     }
 
-    /// What the servers were sent since the last look.
+    /// What the servers were sent since the last look, sorted.
     pub(crate) fn sent(&self) -> String {
         let mut log = std::mem::take(&mut *self.log.lock().unwrap());
         log.sort();

@@ -1,5 +1,4 @@
-//! What is told to several servers, and what they tell: does it reach the right
-//! ones?
+//! Tests that messages to and from several servers reach the right ones.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -23,7 +22,7 @@ fn refusal(id: &Value, code: i64, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
 }
 
-/// A modern server that tells of its tools and of one resource.
+/// A modern server that reports changes of its tools and of one resource.
 fn telling(server: &'static str) -> impl Fn(&Value) -> Vec<Value> {
     move |frame| {
         let id = &frame["id"];
@@ -115,8 +114,8 @@ async fn a_stream_of_changes_comes_from_all_servers() {
     assert!(!sent.contains("\"L\""), "{sent}");
 }
 
-/// Each server is asked for its own, and the client hears of it by the name that it
-/// asked for.
+/// Each server is asked about its own resource, and the client hears of it by the URI that it asked
+/// for.
 #[tokio::test(start_paused = true)]
 async fn a_stream_tells_the_same_uri_of_two_servers_apart() {
     let servers = Servers::default()
@@ -345,7 +344,7 @@ async fn a_client_of_one_server_gets_several() {
         told.push(client.next().await["method"].to_string());
     }
     client.sent();
-    // What was asked when there was one is answered to that one.
+    // The response to a request from the time of the single server goes to that server.
     client
         .send(&json!({"jsonrpc": "2.0", "id": 1, "result": {"roots": []}}))
         .await;

@@ -1,11 +1,11 @@
-//! Messages that are too large for the memory, past and through a bridge.
+//! Tests of messages that are too large for memory, with and without a bridge.
 
 use serde_json::{Value, json};
 use spillgate_testkit::log;
 
 use crate::fake::{Client, Servers};
 
-/// A text that no memory shall hold.
+/// A text that should not be held in memory.
 fn text() -> String {
     log(4000)
 }
@@ -18,8 +18,7 @@ fn answer(id: &Value, result: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
-/// A legacy server whose answers are large, and which says something large
-/// first.
+/// A legacy server whose responses are large, and which first sends something large.
 fn legacy(frame: &Value) -> Vec<Value> {
     let id = &frame["id"];
     match frame["method"].as_str() {
@@ -94,8 +93,8 @@ fn of_today(mut params: Value) -> Value {
     params
 }
 
-/// The stored result is the server's, byte for byte, and the client has a
-/// preview of it.
+/// Checks that the stored result is the server's, byte for byte, and that the client has a preview
+/// of it.
 fn is_offloaded(client: &Client, answer: &Value, sent: &Value) {
     let shown = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert!(shown.contains("stored whole as"), "{shown:.200}");

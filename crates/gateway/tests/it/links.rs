@@ -1,13 +1,13 @@
-//! Resources of several servers with the same URI: each is reached by its own name, and
-//! what is said of it names it so.
+//! Tests of several servers' resources with the same URI: the client reaches and hears of each by a
+//! name of its own.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::fake::{Client, Servers};
 
-/// A server with the resource and the template that others have, too. Its tool `link`
-/// gives links to both; what is subscribed to changes at once.
+/// A server with a resource and a template that others have, too. Its tool `link` returns links to
+/// both. What is subscribed to changes at once.
 fn server(name: &'static str) -> impl Fn(&Value) -> Vec<Value> {
     move |frame| {
         let (id, params) = (&frame["id"], &frame["params"]);
@@ -118,7 +118,7 @@ async fn a_link_leads_back_though_nothing_was_listed() {
     assert_eq!(read["result"]["contents"][0]["text"], "b", "{given}");
 }
 
-/// Pages of MCP Apps are resources that tools name, listed or not.
+/// Pages of MCP Apps are resources that tools refer to, listed or not.
 #[tokio::test]
 async fn a_tool_names_the_page_of_its_own_server() {
     let mut client = Client::of(two(), |server| server);
@@ -135,7 +135,7 @@ async fn a_tool_names_the_page_of_its_own_server() {
     ] {
         let read = client.ask(2, "resources/read", &json!({"uri": uri})).await;
         let contents = &read["result"]["contents"][0];
-        // What a program shows passes whole.
+        // A page that a program shows passes whole.
         let text = contents["text"].as_str().unwrap();
         assert!(text.len() > 20_000, "{read}");
         let server = text.lines().next().unwrap();
@@ -156,7 +156,7 @@ async fn a_tool_names_the_page_of_its_own_server() {
     "#);
 }
 
-/// Stored, for it is too large, and sent by way of the disk.
+/// The result is too large, so it is stored; its bytes go through the disk.
 #[tokio::test]
 async fn links_in_a_large_result_lead_to_its_server() {
     let mut client = Client::of(two(), |server| server);

@@ -1,4 +1,4 @@
-//! The gateway between a client and servers that are functions.
+//! Tests of the gateway between a client and servers that are functions.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -16,10 +16,10 @@ mod shared;
 mod slow;
 mod unreadable;
 
-/// Says that a run of this suite is the one below, and how large a frame may be in it.
+/// Marks the second run of this suite, and gives its limit on frames in memory, in bytes.
 const SPOOL_AT: &str = "SPILLGATE_TEST_SPOOL_AT";
 
-/// All of it once more with results that are not held in memory: they become the same.
+/// Runs the suite once more with results that are not held in memory: they must become the same.
 #[test]
 fn the_suite_holds_for_frames_in_the_store() {
     if std::env::var_os(SPOOL_AT).is_some() {

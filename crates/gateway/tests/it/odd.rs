@@ -1,4 +1,4 @@
-//! What ends, says or is taken back at the wrong moment.
+//! Tests of servers that end or speak, and requests that are cancelled, at the wrong moment.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use crate::fake::{Client, Servers, no_session, stuck, the_end};
 
-/// Answers everything with nothing.
+/// Answers everything with an empty result.
 fn plain(frame: &Value) -> Vec<Value> {
     match frame["method"].as_str() {
         Some("die") => vec![the_end()],
@@ -44,7 +44,7 @@ async fn greet(client: &mut Client) {
         .await;
 }
 
-/// What the server was sent, and that it was closed once, whenever that was.
+/// What the server was sent. Checks that it was closed exactly once.
 fn without_closing(client: &Client) -> String {
     let log = client.in_order() + "\n";
     assert_eq!(log.matches("s: closed\n").count(), 1, "{log}");
@@ -123,7 +123,7 @@ async fn a_server_that_does_not_greet_again_is_not_used_ungreeted() {
 #[tokio::test]
 async fn a_session_that_a_server_forgot_is_begun_again() {
     let mut client = client(|frame| match frame["method"] == "lose" {
-        // Whatever else was sent in that session is refused, too.
+        // Everything else sent in that session is refused, too.
         true => vec![no_session(&frame["id"]), no_session(&json!(1))],
         false => plain(frame),
     });

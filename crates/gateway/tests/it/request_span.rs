@@ -1,4 +1,4 @@
-//! What is counted of a conversation.
+//! Tests of the metrics of a conversation.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,12 +6,12 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_gateway::{Incoming, ServerState};
 use spillgate_testkit::log;
-use spillgate_upstream::Traces;
+use spillgate_upstream::TracePropagator;
 use tracing::Span;
 
 use crate::fake::{Client, Servers, the_end};
 
-/// Answers a call as the name of its tool says.
+/// Answers a call as its tool's name says.
 fn obedient(frame: &Value) -> Vec<Value> {
     let Some(id) = frame.get("id").cloned() else {
         return vec![];
@@ -32,7 +32,7 @@ fn obedient(frame: &Value) -> Vec<Value> {
     }
 }
 
-/// The figures but for times, which differ: of those, how many there are.
+/// The metrics without times, which vary; for those only their count.
 fn figures(client: &Client) -> String {
     let text = client.hub().metrics().text();
     let is_told = |line: &&str| {
@@ -97,11 +97,11 @@ async fn a_conversation_in_figures() {
     "#);
 }
 
-/// Remembers what clients said, and always says the same.
+/// Records what clients sent, and always returns the same.
 #[derive(Debug, Default)]
 struct Heard(Mutex<Vec<String>>);
 
-impl Traces for Heard {
+impl TracePropagator for Heard {
     fn join(&self, _: &Span, client: &[(String, String)]) {
         let said = client.iter().map(|(name, value)| format!("{name}={value}"));
         self.0
@@ -119,7 +119,9 @@ impl Traces for Heard {
 async fn servers_are_told_our_span_and_meta_stays() {
     let mut client = Client::of(Servers::default().with("s", obedient), |server| server);
     let heard = Arc::new(Heard::default());
-    client.hub().trace_by(Arc::clone(&heard) as Arc<dyn Traces>);
+    client
+        .hub()
+        .trace_by(Arc::clone(&heard) as Arc<dyn TracePropagator>);
     let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     for meta in [
         json!({"traceparent": "of-mcp", "tracestate": "a=b"}),

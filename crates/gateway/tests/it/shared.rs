@@ -1,4 +1,4 @@
-//! Stateless requests of many clients, and one process behind them.
+//! Tests of stateless requests of many clients to a single process.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::fake::{Client, Servers, large, the_end};
 
-/// Says how far it has come, and answers what was asked before at once with what
-/// is asked now: two requests are under way together.
+/// Reports progress on a request, and answers it together with the next one, so that two requests
+/// are in flight at once.
 fn pairs() -> impl Fn(&Value) -> Vec<Value> {
     let earlier: Arc<Mutex<Option<Value>>> = Arc::default();
     move |frame| {

@@ -1,5 +1,5 @@
-//! Servers that are silent, slow, dead or noisy beside a good one: the clock stands
-//! still, so that each wait is counted exactly.
+//! Tests of servers that are silent, slow, dead or noisy beside a good one. The clock is paused, so
+//! that each wait is measured exactly.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::fake::{Client, Servers, after, raw, stuck, the_end};
 
-/// A server with one tool that answers after so many seconds. `modern`: it knows
+/// A server with one tool that answers after `seconds` seconds. If `modern`, it knows
 /// `server/discover` and no `initialize`.
 fn server(tool: &'static str, seconds: u64, modern: bool) -> impl Fn(&Value) -> Vec<Value> {
     move |frame| {
@@ -45,8 +45,7 @@ fn of_today(mut params: Value) -> Value {
     params
 }
 
-/// What a request is answered with, after how many seconds; what is told meanwhile
-/// goes to `told`.
+/// The response to a request, and after how many seconds it came. Other messages go to `told`.
 async fn ask(
     client: &mut Client,
     method: &str,
@@ -82,8 +81,8 @@ async fn greet(client: &mut Client, told: &mut Vec<String>) -> (Value, u64) {
     greeted
 }
 
-/// What a list is answered with by a server with two pages of tools: an error of this code
-/// instead of the first or the second page from the second time on.
+/// A server with two pages of tools that fails from the second time on: it answers the given page
+/// with an error of this code.
 fn failing(code: i64, page: usize) -> impl Fn(&Value) -> Vec<Value> {
     let times = std::sync::Mutex::new([0; 2]);
     let others = server("old", 0, false);
@@ -112,7 +111,7 @@ async fn an_error_in_place_of_a_list_does_not_empty_it() {
     for (code, page, want) in [
         (-32603, 0, "one two work"),
         (-32603, 1, "one two work"),
-        // The server has such things no more.
+        // The server has no such list any more.
         (-32601, 0, "work"),
     ] {
         let servers = Servers::default()
@@ -244,7 +243,7 @@ async fn a_late_server_joins_and_is_known_the_next_time() {
     assert!(greeting.to_string().contains("use slow"), "{greeting}");
     let (list, listed) = ask(&mut second, "tools/list", &json!({}), &mut told).await;
     assert_eq!((greeted, listed, &*tools(&list)), (0, 0, "work slow"));
-    // The good one does not wait for the other, a call of the other does.
+    // The good server does not wait for the other; a call of the other does.
     second
         .send(&json!({"jsonrpc": "2.0", "id": "late", "method": "tools/call", "params": call}))
         .await;
@@ -261,8 +260,9 @@ async fn a_late_server_joins_and_is_known_the_next_time() {
     assert!(answer["result"].is_object(), "{answer}");
 }
 
-/// A server that never answered is waited for once: the next client, here or after
-/// another start, waits a moment. It joins late all the same; once it has answered, it is waited for as before.
+/// A server that never answered is waited for once. The next client, in this process or after a
+/// restart, waits only a moment. The server joins late all the same; once it has answered, it is
+/// waited for as before.
 #[tokio::test(start_paused = true)]
 async fn a_silent_server_is_waited_for_once() {
     let speaks = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! Servers whose messages cannot be read.
+//! Tests of servers whose messages cannot be read.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use spillgate_testkit::log;
 
 use crate::fake::{Client, Servers, raw};
 
-/// Answers with what breaks off, small or large, and with lines that are no JSON.
+/// Answers with messages that break off, small or large, and with lines that are not JSON.
 fn server(frame: &Value) -> Vec<Value> {
     let id = &frame["id"];
     let large = json!(log(4000)).to_string();

@@ -1,4 +1,4 @@
-//! Is it an access token for us, of our issuer, now?
+//! Verifies access tokens: their issuer, audience, time and scopes.
 
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -10,21 +10,21 @@ use serde_json::{Value, json};
 use spillgate_artifact::Clock;
 
 use super::keys::{Keys, KeysError, checked};
-use super::{Outside, Principal, signature, unauthorized};
-use crate::FrontError;
+use super::{OAuthParts, Principal, signature, unauthorized};
+use crate::HttpServerError;
 use crate::problem::Problem;
 use crate::settings::{Algorithm, OAuth};
 
-/// Bytes of a token at most; a server in front takes no longer header either.
+/// Most bytes of a token; a server in front accepts no longer header either.
 const LONGEST: usize = 16 << 10;
 
-/// Verifies access tokens (RFC 9068, as far as issuers keep to it).
+/// Verifies access tokens (RFC 9068, as far as issuers follow it).
 #[derive(Debug)]
 pub(crate) struct Verifier {
     oauth: OAuth,
     keys: Keys,
     clock: Arc<dyn Clock>,
-    /// Where [`Verifier::metadata`] is served.
+    /// The URL at which [`Verifier::metadata`] is served.
     metadata_url: String,
 }
 
@@ -33,9 +33,9 @@ struct Claims {
     exp: f64,
     nbf: Option<f64>,
     sub: Option<String>,
-    /// Scopes with spaces in between; a list with some issuers.
+    /// Scopes separated by spaces; a list with some issuers.
     scope: Option<Scopes>,
-    /// The same with others.
+    /// The same member as other issuers name it.
     scp: Option<Scopes>,
     client_id: Option<String>,
     azp: Option<String>,
@@ -57,39 +57,39 @@ impl Scopes {
     }
 }
 
-/// Why a token does not count.
-enum Denial {
-    /// It is wrong, or no longer right.
+/// Why a token is refused.
+enum TokenError {
+    /// It is invalid, or no longer valid.
     Invalid(&'static str),
-    /// It is right, but not for this.
+    /// It is valid, but lacks a scope.
     Scope,
-    /// Nobody can say.
+    /// It cannot be verified.
     Unknown(KeysError),
 }
 
 impl Verifier {
-    pub(crate) fn new(oauth: &OAuth, outside: Outside) -> Result<Self, FrontError> {
-        let resource = checked(&oauth.resource).map_err(FrontError::Settings)?;
+    pub(crate) fn new(oauth: &OAuth, oauth_parts: OAuthParts) -> Result<Self, HttpServerError> {
+        let resource = checked(&oauth.resource).map_err(HttpServerError::Settings)?;
         if oauth.algorithms.is_empty() {
             let what = "`auth.algorithms` is empty: no token could be right";
-            return Err(FrontError::Settings(what.to_owned()));
+            return Err(HttpServerError::Settings(what.to_owned()));
         }
         signature::install();
-        let keys = Keys::new(&oauth.issuer, oauth.jwks_url.as_deref(), outside.http);
+        let keys = Keys::new(&oauth.issuer, oauth.jwks_url.as_deref(), oauth_parts.http);
         let path = resource.path().trim_end_matches('/');
         let metadata = format!("{WELL_KNOWN}{path}");
         let metadata_url = resource.join(&metadata).map_err(|error| {
-            FrontError::Settings(format!("`auth.resource` is no address: {error}"))
+            HttpServerError::Settings(format!("`auth.resource` is no address: {error}"))
         })?;
         Ok(Self {
             oauth: oauth.clone(),
-            keys: keys.map_err(FrontError::Settings)?,
-            clock: outside.clock,
+            keys: keys.map_err(HttpServerError::Settings)?,
+            clock: oauth_parts.clock,
             metadata_url: metadata_url.into(),
         })
     }
 
-    /// What clients learn from it (RFC 9728): where to get a token.
+    /// The metadata that tells clients where to get a token (RFC 9728).
     pub(crate) fn metadata(&self) -> Value {
         json!({
             "resource": self.oauth.resource,
@@ -99,22 +99,22 @@ impl Verifier {
         })
     }
 
-    /// Who has the token.
+    /// Returns the principal of a token.
     pub(crate) async fn ask(&self, token: Option<&str>) -> Result<Principal, Problem> {
         let Some(token) = token else {
             return Err(unauthorized(&self.challenge(None)));
         };
         self.verify(token).await.map_err(|denial| match denial {
-            Denial::Invalid(why) => {
+            TokenError::Invalid(why) => {
                 tracing::info!(why, "a token was refused");
                 unauthorized(&self.challenge(Some("invalid_token")))
             }
-            Denial::Scope => {
+            TokenError::Scope => {
                 let what = "Forbidden: the token lacks a scope";
                 let challenge = self.challenge(Some("insufficient_scope"));
                 Problem::http(StatusCode::FORBIDDEN, what).challenge(&challenge)
             }
-            Denial::Unknown(error) => {
+            TokenError::Unknown(error) => {
                 tracing::error!(%error, "no token can be verified");
                 let what = "the keys of the authorization server cannot be had; come again later";
                 Problem::http(StatusCode::SERVICE_UNAVAILABLE, what).again_in(60)
@@ -134,72 +134,74 @@ impl Verifier {
         challenge
     }
 
-    async fn verify(&self, token: &str) -> Result<Principal, Denial> {
+    async fn verify(&self, token: &str) -> Result<Principal, TokenError> {
         if token.len() > LONGEST {
-            return Err(Denial::Invalid("it is too long"));
+            return Err(TokenError::Invalid("it is too long"));
         }
-        // `none` and what nobody knows fail here.
-        let header = decode_header(token).map_err(|_| Denial::Invalid("it is no JWT"))?;
+        // `none` and unknown algorithms fail here.
+        let header = decode_header(token).map_err(|_| TokenError::Invalid("it is no JWT"))?;
         self.check_header(&header)?;
-        let key = self.keys.find(&header).await.map_err(Denial::Unknown)?;
-        let key = key.ok_or(Denial::Invalid("nobody has the key that it names"))?;
+        let key = self.keys.find(&header).await.map_err(TokenError::Unknown)?;
+        let key = key.ok_or(TokenError::Invalid("nobody has the key that it names"))?;
         let mut validation = Validation::new(header.alg);
         validation.set_required_spec_claims(&["exp", "iss", "aud"]);
         validation.set_issuer(&[&self.oauth.issuer]);
         validation.set_audience(&[&self.oauth.resource]);
-        // By our clock, below.
+        // Checked below, against our clock.
         validation.validate_exp = false;
         let token = decode::<Claims>(token, &key, &validation);
-        let claims = token.map_err(|_| Denial::Invalid("its signature, issuer or audience"))?;
+        let claims = token.map_err(|_| TokenError::Invalid("its signature, issuer or audience"))?;
         self.check_claims(claims.claims)
     }
 
-    fn check_header(&self, header: &Header) -> Result<(), Denial> {
+    fn check_header(&self, header: &Header) -> Result<(), TokenError> {
         let mut allowed = self.oauth.algorithms.iter();
-        if !allowed.any(|&algorithm| same(algorithm) == header.alg) {
-            return Err(Denial::Invalid("its algorithm is not allowed"));
+        if !allowed.any(|&algorithm| to_jsonwebtoken(algorithm) == header.alg) {
+            return Err(TokenError::Invalid("its algorithm is not allowed"));
         }
         if header.crit.is_some() {
-            return Err(Denial::Invalid("it has extensions that nobody here knows"));
+            return Err(TokenError::Invalid(
+                "it has extensions that nobody here knows",
+            ));
         }
         let typ = header.typ.as_deref().unwrap_or("JWT").to_ascii_lowercase();
         match typ.strip_prefix("application/").unwrap_or(&typ) {
             "jwt" | "at+jwt" => Ok(()),
-            _ => Err(Denial::Invalid("it is another kind of token")),
+            _ => Err(TokenError::Invalid("it is another kind of token")),
         }
     }
 
-    fn check_claims(&self, claims: Claims) -> Result<Principal, Denial> {
+    fn check_claims(&self, claims: Claims) -> Result<Principal, TokenError> {
         let now = self.clock.now().system_time();
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = now.as_secs_f64();
         let leeway = self.oauth.leeway_seconds as f64;
         if claims.exp + leeway <= now {
-            return Err(Denial::Invalid("it has expired"));
+            return Err(TokenError::Invalid("it has expired"));
         }
         if claims.nbf.is_some_and(|nbf| nbf - leeway > now) {
-            return Err(Denial::Invalid("it is not valid yet"));
+            return Err(TokenError::Invalid("it is not valid yet"));
         }
         let has = |scope: &String| {
             let mut own = claims.scope.iter().chain(&claims.scp);
             own.any(|scopes| scopes.has(scope))
         };
         if !self.oauth.scopes.iter().all(has) {
-            return Err(Denial::Scope);
+            return Err(TokenError::Scope);
         }
         let client = claims.client_id.or(claims.azp).unwrap_or_default();
         let subject = claims.sub.unwrap_or_default();
         if subject.is_empty() && client.is_empty() {
-            return Err(Denial::Invalid("it says for nobody that it is"));
+            return Err(TokenError::Invalid("it says for nobody that it is"));
         }
         Ok(Principal::Subject { subject, client })
     }
 }
 
-/// Where a resource's metadata is, before its path (RFC 9728).
+/// The path of a resource's metadata, before the resource's own path (RFC 9728).
 pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
-fn same(algorithm: Algorithm) -> jsonwebtoken::Algorithm {
+fn to_jsonwebtoken(algorithm: Algorithm) -> jsonwebtoken::Algorithm {
     match algorithm {
         Algorithm::RS256 => jsonwebtoken::Algorithm::RS256,
         Algorithm::RS384 => jsonwebtoken::Algorithm::RS384,

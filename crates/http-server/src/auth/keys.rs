@@ -1,4 +1,4 @@
-//! What are the issuer's keys?
+//! Fetches and caches the keys of an issuer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use spillgate_http_client::is_loopback;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-/// How long keys count without being asked for again: so long does one that the
-/// issuer took back.
+/// How long keys are used before they are fetched again. A key that the issuer has revoked is
+/// accepted for that long.
 const FRESH: Duration = Duration::from_secs(60 * 60);
 
-/// Between two times that they are asked for, whatever tokens name.
+/// Shortest time between two fetches, whatever keys the tokens name.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// For an answer.
+/// Time limit for a response.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Bytes of an answer at most.
+/// Most bytes of a response.
 const MOST: usize = 1 << 20;
 
 /// Why there are no keys.
@@ -39,7 +39,7 @@ pub(super) enum KeysError {
     Waiting,
 }
 
-/// Keys of an issuer, fetched when they are needed.
+/// Keys of an issuer, fetched on demand.
 #[derive(Debug)]
 pub(super) struct Keys {
     http: reqwest::Client,
@@ -47,18 +47,18 @@ pub(super) struct Keys {
     /// As tokens spell it.
     issuer_name: String,
     jwks: Option<Url>,
-    known: RwLock<Known>,
-    /// Held while they are fetched. When that was last tried.
+    cached: RwLock<CachedKeys>,
+    /// The time of the last attempt. Locked during a fetch.
     fetching: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug, Default, Clone)]
-struct Known {
+struct CachedKeys {
     keys: Option<Arc<Vec<Jwk>>>,
     since: Option<Instant>,
 }
 
-/// An address that only the right server can answer for.
+/// Parses a URL whose server is authenticated: https, or http on loopback.
 pub(crate) fn checked(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("`{text}` is no address: {error}"))?;
     match url.scheme() {
@@ -79,44 +79,44 @@ impl Keys {
             issuer: checked(issuer)?,
             issuer_name: issuer.to_owned(),
             jwks: jwks.map(checked).transpose()?,
-            known: RwLock::default(),
+            cached: RwLock::default(),
             fetching: Mutex::new(None),
         })
     }
 
-    fn known(&self) -> Known {
-        let known = self.known.read();
-        known.clone()
+    fn cached(&self) -> CachedKeys {
+        let cached = self.cached.read();
+        cached.clone()
     }
 
-    /// The key that a token was signed with, if the issuer has it.
+    /// Returns the key that a token was signed with; `None` if the issuer does not have it.
     pub(super) async fn find(&self, header: &Header) -> Result<Option<DecodingKey>, KeysError> {
-        let known = self.known();
-        let is_fresh = known.since.is_some_and(|since| since.elapsed() < FRESH);
-        if let Some(key) = pick(known.keys.as_deref(), header)
+        let cached = self.cached();
+        let is_fresh = cached.since.is_some_and(|since| since.elapsed() < FRESH);
+        if let Some(key) = pick(cached.keys.as_deref(), header)
             && is_fresh
         {
             return Ok(Some(key));
         }
         let mut tried = self.fetching.lock().await;
-        // Somebody else may have fetched them meanwhile.
-        let now_known = self.known();
-        let is_newer = now_known.since != known.since;
+        // Another request may have fetched them meanwhile.
+        let now_known = self.cached();
+        let is_newer = now_known.since != cached.since;
         let is_early = tried.is_some_and(|tried| tried.elapsed() < PAUSE);
         if !is_newer && !is_early {
             *tried = Some(Instant::now());
             match self.fetch().await {
                 Ok(keys) => {
-                    let mut known = self.known.write();
-                    known.keys = Some(Arc::new(keys));
-                    known.since = Some(Instant::now());
+                    let mut cached = self.cached.write();
+                    cached.keys = Some(Arc::new(keys));
+                    cached.since = Some(Instant::now());
                 }
-                Err(error) if known.keys.is_none() => return Err(error),
+                Err(error) if cached.keys.is_none() => return Err(error),
                 Err(error) => tracing::warn!(%error, "the issuer's keys are not renewed"),
             }
         }
         drop(tried);
-        let keys = self.known().keys.ok_or(KeysError::Waiting)?;
+        let keys = self.cached().keys.ok_or(KeysError::Waiting)?;
         Ok(pick(Some(&keys), header))
     }
 
@@ -130,15 +130,14 @@ impl Keys {
             None => self.discover().await?,
         };
         let set: Set = self.load(url).await?;
-        // Keys of kinds that nobody here knows are none of ours.
+        // Keys of unknown kinds are ignored.
         let keys = set.keys.into_iter();
         Ok(keys
             .filter_map(|key| serde_json::from_value(key).ok())
             .collect())
     }
 
-    /// Where the issuer's metadata says that its keys are (RFC 8414, `OpenID`
-    /// Connect Discovery).
+    /// Finds the URL of the keys in the issuer's metadata (RFC 8414, `OpenID` Connect Discovery).
     async fn discover(&self) -> Result<Url, KeysError> {
         #[derive(Deserialize)]
         struct Metadata {
@@ -191,8 +190,7 @@ impl Keys {
     }
 }
 
-/// The key that fits: the one that the token names, or the only one if it names
-/// none.
+/// Returns the matching key: the one that the token names, or the only one if it names none.
 fn pick(keys: Option<&Vec<Jwk>>, header: &Header) -> Option<DecodingKey> {
     let fits = |key: &&Jwk| fits(key, header.alg);
     let mut fitting = keys?.iter().filter(fits);
@@ -205,7 +203,7 @@ fn pick(keys: Option<&Vec<Jwk>>, header: &Header) -> Option<DecodingKey> {
     DecodingKey::from_jwk(key).ok()
 }
 
-/// Whether the issuer signs with that key in that way.
+/// Whether the key can sign with that algorithm.
 fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
     let is_for_signing = match &key.common.public_key_use {
         None | Some(PublicKeyUse::Signature) => true,

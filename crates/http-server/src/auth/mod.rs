@@ -1,4 +1,4 @@
-//! Who is it, and may they come in?
+//! Authentication: static tokens, OAuth access tokens, and the principals behind them.
 
 mod jwt;
 mod keys;
@@ -18,29 +18,29 @@ pub(crate) use keys::checked;
 
 use crate::problem::Problem;
 use crate::settings::{Auth, Token};
-use crate::{FrontError, FrontSettings};
+use crate::{HttpServerError, HttpServerSettings};
 
-/// Who opened a session. Two are the same if the same token, or the same
-/// subject of the same issuer, stands behind them.
+/// The owner of a session. Two are equal if they used the same token, or are the same subject of
+/// the same issuer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Principal {
-    /// Nobody asked.
+    /// Not authenticated.
     Anyone,
-    /// Who has the token with this number.
+    /// The holder of the token with this number.
     Token(usize),
-    /// A subject of the issuer, by way of a client.
+    /// A subject of the issuer, through a client.
     Subject { subject: String, client: String },
 }
 
-/// Who stands behind a request.
+/// The sender of a request.
 #[derive(Debug, Clone)]
-pub(crate) struct Visitor {
+pub(crate) struct RequestIdentity {
     pub(crate) principal: Principal,
     pub(crate) ip: IpAddr,
 }
 
-impl Visitor {
-    /// What requests are counted by.
+impl RequestIdentity {
+    /// The key by which the sender's requests are counted.
     pub(crate) fn name(&self) -> String {
         match &self.principal {
             Principal::Anyone => self.ip.to_string(),
@@ -50,34 +50,34 @@ impl Visitor {
     }
 }
 
-/// What asks who somebody is.
+/// Authenticates requests.
 #[derive(Debug)]
 pub(crate) enum Authenticator {
-    /// Nobody.
+    /// Without authentication.
     None,
-    /// The SHA-256 of each token, so that all are compared in the same time.
+    /// Against the SHA-256 hashes of static tokens. Hashes are compared in constant time.
     Bearer(Vec<[u8; 32]>),
-    /// Access tokens.
+    /// Against OAuth access tokens.
     Oauth(Box<Verifier>),
 }
 
-/// What the binary hands in for OAuth.
+/// The parts that the caller supplies for OAuth.
 #[derive(Debug)]
-pub(crate) struct Outside {
+pub(crate) struct OAuthParts {
     pub(crate) http: reqwest::Client,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// The challenge of static tokens.
+/// The challenge for static tokens.
 const REALM: &str = "Bearer realm=\"spillgate\"";
 
 impl Authenticator {
     pub(crate) fn new(
-        settings: &FrontSettings,
+        settings: &HttpServerSettings,
         tokens: &[Token],
-        outside: Option<Outside>,
-    ) -> Result<Self, FrontError> {
-        let wrong = |what: &str| Err(FrontError::Settings(what.to_owned()));
+        oauth_parts: Option<OAuthParts>,
+    ) -> Result<Self, HttpServerError> {
+        let wrong = |what: &str| Err(HttpServerError::Settings(what.to_owned()));
         match &settings.auth {
             Auth::None => Ok(Self::None),
             Auth::Bearer { .. } if tokens.is_empty() => {
@@ -86,14 +86,14 @@ impl Authenticator {
             Auth::Bearer { .. } => Ok(Self::Bearer(
                 tokens.iter().map(|token| hash(token.reveal())).collect(),
             )),
-            Auth::Oauth(oauth) => match outside {
-                Some(outside) => Ok(Self::Oauth(Box::new(Verifier::new(oauth, outside)?))),
+            Auth::Oauth(oauth) => match oauth_parts {
+                Some(oauth_parts) => Ok(Self::Oauth(Box::new(Verifier::new(oauth, oauth_parts)?))),
                 None => wrong("`auth` is `oauth`, which needs an HTTP client and a clock"),
             },
         }
     }
 
-    /// Who sent a request.
+    /// Returns the sender of a request.
     pub(crate) async fn ask(&self, headers: &HeaderMap) -> Result<Principal, Problem> {
         match self {
             Self::None => Ok(Principal::Anyone),
@@ -129,8 +129,7 @@ fn hash(token: &[u8]) -> [u8; 32] {
         .expect("invariant: SHA-256 has 32 bytes")
 }
 
-/// The number of a token. How long it takes depends on nothing but how many
-/// tokens there are.
+/// The number of a token. The time depends only on how many tokens there are.
 fn find(hashes: &[[u8; 32]], token: &str) -> Option<usize> {
     let own = hash(token.as_bytes());
     let mut found = None;

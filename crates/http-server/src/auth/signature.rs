@@ -1,9 +1,9 @@
-//! Is a token signed with that key?
+//! Verifies token signatures with `ring`.
 //!
-//! The JWT library leaves cryptography to others. `ring` is here already, for
-//! TLS; the library's own choices are a C library that is built from source and
-//! an RSA with a known weakness (RUSTSEC-2023-0071). Only public keys are known
-//! here: nothing with a shared secret counts.
+//! The JWT library leaves cryptography to a provider. `ring` is already a dependency, for TLS. The
+//! library's own choices are a C library that is built from source, and an RSA implementation with
+//! a known weakness (RUSTSEC-2023-0071). Only public keys are supported: algorithms with a shared
+//! secret are refused.
 
 use std::sync::Once;
 
@@ -13,7 +13,7 @@ use jsonwebtoken::signature::{self, Verifier};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, DecodingKeyKind, EncodingKey};
 use ring::signature as with;
 
-/// Makes `ring` what the library verifies with, once.
+/// Installs `ring` as the library's provider, once.
 pub(super) fn install() {
     static PROVIDER: CryptoProvider = CryptoProvider {
         signer_factory: no_signer,
@@ -35,55 +35,55 @@ fn no_signer(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>, Error
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the library asks for it")]
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
-    let way = way(*algorithm).ok_or(ErrorKind::InvalidAlgorithm)?;
-    let family = match way {
-        Way::Rsa(_) => AlgorithmFamily::Rsa,
-        Way::Other(_) if *algorithm == Algorithm::EdDSA => AlgorithmFamily::Ed,
-        Way::Other(_) => AlgorithmFamily::Ec,
+    let method = verification_method(*algorithm).ok_or(ErrorKind::InvalidAlgorithm)?;
+    let family = match method {
+        VerificationMethod::Rsa(_) => AlgorithmFamily::Rsa,
+        VerificationMethod::Other(_) if *algorithm == Algorithm::EdDSA => AlgorithmFamily::Ed,
+        VerificationMethod::Other(_) => AlgorithmFamily::Ec,
     };
     if key.family() != family {
         return Err(ErrorKind::InvalidKeyFormat.into());
     }
-    Ok(Box::new(Ring {
+    Ok(Box::new(RingVerifier {
         algorithm: *algorithm,
-        way,
+        method,
         key: key.clone(),
     }))
 }
 
-enum Way {
+enum VerificationMethod {
     Rsa(&'static with::RsaParameters),
     Other(&'static dyn with::VerificationAlgorithm),
 }
 
-fn way(algorithm: Algorithm) -> Option<Way> {
+fn verification_method(algorithm: Algorithm) -> Option<VerificationMethod> {
     Some(match algorithm {
-        Algorithm::RS256 => Way::Rsa(&with::RSA_PKCS1_2048_8192_SHA256),
-        Algorithm::RS384 => Way::Rsa(&with::RSA_PKCS1_2048_8192_SHA384),
-        Algorithm::RS512 => Way::Rsa(&with::RSA_PKCS1_2048_8192_SHA512),
-        Algorithm::PS256 => Way::Rsa(&with::RSA_PSS_2048_8192_SHA256),
-        Algorithm::PS384 => Way::Rsa(&with::RSA_PSS_2048_8192_SHA384),
-        Algorithm::PS512 => Way::Rsa(&with::RSA_PSS_2048_8192_SHA512),
-        Algorithm::ES256 => Way::Other(&with::ECDSA_P256_SHA256_FIXED),
-        Algorithm::ES384 => Way::Other(&with::ECDSA_P384_SHA384_FIXED),
-        Algorithm::EdDSA => Way::Other(&with::ED25519),
+        Algorithm::RS256 => VerificationMethod::Rsa(&with::RSA_PKCS1_2048_8192_SHA256),
+        Algorithm::RS384 => VerificationMethod::Rsa(&with::RSA_PKCS1_2048_8192_SHA384),
+        Algorithm::RS512 => VerificationMethod::Rsa(&with::RSA_PKCS1_2048_8192_SHA512),
+        Algorithm::PS256 => VerificationMethod::Rsa(&with::RSA_PSS_2048_8192_SHA256),
+        Algorithm::PS384 => VerificationMethod::Rsa(&with::RSA_PSS_2048_8192_SHA384),
+        Algorithm::PS512 => VerificationMethod::Rsa(&with::RSA_PSS_2048_8192_SHA512),
+        Algorithm::ES256 => VerificationMethod::Other(&with::ECDSA_P256_SHA256_FIXED),
+        Algorithm::ES384 => VerificationMethod::Other(&with::ECDSA_P384_SHA384_FIXED),
+        Algorithm::EdDSA => VerificationMethod::Other(&with::ED25519),
         Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512 => return None,
     })
 }
 
-struct Ring {
+struct RingVerifier {
     algorithm: Algorithm,
-    way: Way,
+    method: VerificationMethod,
     key: DecodingKey,
 }
 
-impl Verifier<Vec<u8>> for Ring {
+impl Verifier<Vec<u8>> for RingVerifier {
     fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), signature::Error> {
-        let verified = match (&self.way, self.key.kind()) {
-            (Way::Rsa(parameters), DecodingKeyKind::RsaModulusExponent { n, e }) => {
+        let verified = match (&self.method, self.key.kind()) {
+            (VerificationMethod::Rsa(parameters), DecodingKeyKind::RsaModulusExponent { n, e }) => {
                 with::RsaPublicKeyComponents { n, e }.verify(parameters, message, signature)
             }
-            (Way::Other(algorithm), DecodingKeyKind::SecretOrDer(key)) => {
+            (VerificationMethod::Other(algorithm), DecodingKeyKind::SecretOrDer(key)) => {
                 with::UnparsedPublicKey::new(*algorithm, key).verify(message, signature)
             }
             _ => Err(ring::error::Unspecified),
@@ -92,7 +92,7 @@ impl Verifier<Vec<u8>> for Ring {
     }
 }
 
-impl JwtVerifier for Ring {
+impl JwtVerifier for RingVerifier {
     fn algorithm(&self) -> Algorithm {
         self.algorithm
     }

@@ -1,4 +1,4 @@
-//! Who may come in: tokens, access tokens and forged ones.
+//! Tests of authentication: static tokens, access tokens and forged ones.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -9,7 +9,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair};
 use serde_json::{Value, json};
 use spillgate_artifact::{Clock, Timestamp};
-use spillgate_http_server::{Auth, Front, FrontError, FrontSettings, Token};
+use spillgate_http_server::{Auth, HttpServer, HttpServerError, HttpServerSettings, Token};
 use tokio::net::TcpListener;
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
@@ -28,10 +28,10 @@ impl Clock for At {
     }
 }
 
-fn settings(auth: &Value) -> FrontSettings {
-    FrontSettings {
+fn settings(auth: &Value) -> HttpServerSettings {
+    HttpServerSettings {
         auth: serde_json::from_value(auth.clone()).unwrap(),
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     }
 }
 
@@ -106,16 +106,16 @@ async fn a_session_is_its_owners() {
 
 #[tokio::test]
 async fn nothing_is_served_to_everybody_by_mistake() {
-    let open = FrontSettings::default();
-    let insecure = FrontSettings {
+    let open = HttpServerSettings::default();
+    let insecure = HttpServerSettings {
         insecure_no_auth: true,
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let no_tokens = settings(&json!({"kind": "bearer"}));
     let no_client = oauth_settings("https://issuer.example", None);
-    let bad_path = FrontSettings {
+    let bad_path = HttpServerSettings {
         path: "/healthz".to_owned(),
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     for (settings, address, expected) in [
         (
@@ -130,11 +130,11 @@ async fn nothing_is_served_to_everybody_by_mistake() {
         (bad_path, "127.0.0.1:0", "taken by the front"),
     ] {
         let listener = TcpListener::bind(address).await.unwrap();
-        let front = Front::of(Arc::new(Fake::new()), settings);
+        let front = HttpServer::of(Arc::new(Fake::new()), settings);
         let served = front.serve(listener, std::future::ready(())).await;
         let said = served
             .err()
-            .map_or(String::new(), |error: FrontError| error.to_string());
+            .map_or(String::new(), |error: HttpServerError| error.to_string());
         assert_eq!(said.is_empty(), expected.is_empty(), "{said}");
         assert!(said.contains(expected), "{said}");
     }
@@ -142,7 +142,7 @@ async fn nothing_is_served_to_everybody_by_mistake() {
 
 const RESOURCE: &str = "https://mcp.example/mcp";
 
-fn oauth_settings(issuer: &str, jwks: Option<&str>) -> FrontSettings {
+fn oauth_settings(issuer: &str, jwks: Option<&str>) -> HttpServerSettings {
     settings(&json!({
         "kind": "oauth", "issuer": issuer, "resource": RESOURCE, "jwks_url": jwks,
         "scopes": ["mcp:use"],
@@ -227,7 +227,7 @@ async fn keys_of(issuer: &Issuer, times: u64) -> MockServer {
     server
 }
 
-async fn oauth(settings: FrontSettings) -> Running {
+async fn oauth(settings: HttpServerSettings) -> Running {
     Running::with(settings, |front| front.oauth(http(), Arc::new(At(NOW)))).await
 }
 
@@ -240,10 +240,10 @@ async fn status_of(front: &Running, token: &str) -> (u16, String) {
     (response.status().as_u16(), challenge.to_owned())
 }
 
-/// What becomes of tokens, whose keys are fetched once for all of them.
+/// Checks the outcome of tokens. The keys are fetched once for all of them.
 async fn check(tokens: impl FnOnce(&Issuer) -> Vec<(&'static str, String, u16)>) {
     let issuer = Issuer::new();
-    // Also one that nobody has a key for does not make them be fetched again.
+    // A token with an unknown key does not cause another fetch either.
     let keys = keys_of(&issuer, 1).await;
     let jwks = format!("{}/jwks", keys.uri());
     let front = oauth(oauth_settings("https://issuer.example", Some(&jwks))).await;
@@ -378,9 +378,9 @@ fn addresses_that_others_could_answer_for_are_refused() {
         "kind": "oauth", "issuer": "http://issuer.example", "resource": RESOURCE,
     }))
     .unwrap();
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         auth,
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -388,7 +388,7 @@ fn addresses_that_others_could_answer_for_are_refused() {
         .unwrap();
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let front = Front::of(Arc::new(Fake::new()), settings);
+        let front = HttpServer::of(Arc::new(Fake::new()), settings);
         let front = front.oauth(http(), Arc::new(At(NOW)));
         let said = front
             .serve(listener, std::future::ready(()))

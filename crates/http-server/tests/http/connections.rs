@@ -1,7 +1,7 @@
-//! Connections that are slow, half open, silent, or HTTP/2, and the end of all.
+//! Tests of connections that are slow, half open, silent, or HTTP/2, and of shutdown.
 
 use serde_json::json;
-use spillgate_http_server::FrontSettings;
+use spillgate_http_server::HttpServerSettings;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -31,7 +31,7 @@ async fn a_client_that_does_not_read_holds_up_nobody() {
         .log
         .until(|event| matches!(event, Event::Took(0, text) if text.contains("flood")))
         .await;
-    // Others of the same session, and of another, are served meanwhile.
+    // Other requests of the same session, and of another, are served meanwhile.
     let other = front.begin().await;
     for id in 2..30 {
         for session in [&session, &other] {
@@ -39,7 +39,7 @@ async fn a_client_that_does_not_read_holds_up_nobody() {
             assert_eq!(echo.send().await.unwrap().status(), 200);
         }
     }
-    // 128 MB are not kept for it: what it gets is broken off.
+    // The server does not keep 128 MB for it: its response is cut off.
     front.log.until(|event| *event == Event::Played).await;
     let mut got = 0;
     let mut block = vec![0; 1 << 20];
@@ -60,7 +60,7 @@ async fn a_client_that_does_not_read_holds_up_nobody() {
 #[tokio::test]
 async fn a_reader_that_keeps_up_gets_everything() {
     let (front, session) = Running::with_session().await;
-    // More than may wait at once, and few enough for a busy machine to read in time.
+    // More events than may wait at once, and few enough for a busy machine to read in time.
     let flood = call(1, "flood", &json!({"notes": 150, "text": "end"}));
     let response = front.post_in(&session, &flood).send().await.unwrap();
     let text = response.text().await.unwrap();
@@ -93,9 +93,9 @@ async fn a_client_that_closes_its_connection_is_noticed() {
 
 #[tokio::test]
 async fn silent_connections_are_closed() {
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         read_seconds: 1,
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let front = Running::new(settings).await;
     let whole = raw(&front, None, "{}");
@@ -176,9 +176,9 @@ async fn what_is_under_way_is_finished_before_the_end() {
 
 #[tokio::test]
 async fn what_does_not_finish_is_broken_off() {
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         shutdown_seconds: 1,
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let mut front = Running::new(settings).await;
     let session = front.begin().await;
@@ -193,7 +193,7 @@ async fn what_does_not_finish_is_broken_off() {
     front.stop.take().unwrap().send(()).unwrap();
     front.served.await.unwrap().unwrap();
     assert!(front.log.events().contains(&Event::Closed(0, true)));
-    // Told why, or cut off.
+    // It was told why, or cut off.
     if let Ok(response) = pending.await.unwrap() {
         let text = response.text().await.unwrap();
         assert!(text.contains("the session has ended"), "{text}");
@@ -202,9 +202,9 @@ async fn what_does_not_finish_is_broken_off() {
 
 #[tokio::test]
 async fn an_unused_connection_is_kept() {
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         read_seconds: 1,
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let front = Running::new(settings).await;
     let session = front.begin().await;

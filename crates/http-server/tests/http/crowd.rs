@@ -1,25 +1,25 @@
-//! Many clients at once get their own answers.
+//! Tests that many concurrent clients get their own responses.
 
 use std::sync::Arc;
 
 use serde_json::json;
-use spillgate_http_server::FrontSettings;
+use spillgate_http_server::HttpServerSettings;
 
 use crate::running::{Running, call};
 
 const CLIENTS: u64 = 64;
 const REQUESTS: u64 = 12;
 
-/// Without a source of chance, so that a failure comes again.
+/// A pseudo-random number without a random seed, so that failures are reproducible.
 fn shuffled(a: u64, b: u64) -> u64 {
     (a.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ b.wrapping_mul(0xC2B2_AE3D_27D4_EB4F)) >> 40
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_answer_goes_to_another_client() {
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         max_sessions: Some(64),
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let front = Arc::new(Running::new(settings).await);
     let mut clients = Vec::new();

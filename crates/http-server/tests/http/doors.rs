@@ -1,15 +1,15 @@
-//! Which requests mean this server, and the pages beside the endpoint.
+//! Tests of the Host and Origin checks, and of the pages beside the endpoint.
 
 use reqwest::Method;
 use serde_json::Value;
 use spillgate_config::Naming;
-use spillgate_http_server::{FrontSettings, Health, Rate, RateBy};
+use spillgate_http_server::{Health, HttpServerSettings, Rate, RateBy};
 
 use crate::running::{Running, initialize};
 
 #[tokio::test]
 async fn names_of_others_and_pages_of_others_are_refused() {
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         allow_hosts: vec![
             "mcp.example.org".to_owned(),
             "other.example:8443".to_owned(),
@@ -18,7 +18,7 @@ async fn names_of_others_and_pages_of_others_are_refused() {
             "https://app.example.org".to_owned(),
             "http://plain.example:8080".to_owned(),
         ],
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let front = Running::new(settings).await;
     let port = front.at.port();
@@ -100,13 +100,13 @@ async fn a_browser_asks_first() {
 
 #[tokio::test]
 async fn rates_are_kept() {
-    let rate = |by| FrontSettings {
+    let rate = |by| HttpServerSettings {
         rate: Some(Rate {
             per_second: 1,
             burst: Some(2),
             by,
         }),
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let front = Running::new(rate(RateBy::Ip)).await;
     let mut refused = 0;
@@ -122,7 +122,7 @@ async fn rates_are_kept() {
 
 #[tokio::test]
 async fn health_and_metrics_have_pages() {
-    let front = Running::with(FrontSettings::default(), |front| {
+    let front = Running::with(HttpServerSettings::default(), |front| {
         let health = || Health {
             version: "1.2.3".to_owned(),
             servers_up: 1,
@@ -140,13 +140,13 @@ async fn health_and_metrics_have_pages() {
         "up 1\n"
     );
     assert_eq!(page("/").await.unwrap().status(), 404);
-    let down = |front: spillgate_http_server::Front| {
+    let down = |front: spillgate_http_server::HttpServer| {
         front.health(|| Health {
             servers: 1,
             ..Health::default()
         })
     };
-    let front = Running::with(FrontSettings::default(), down).await;
+    let front = Running::with(HttpServerSettings::default(), down).await;
     let response = front
         .http
         .get(format!("http://{}/healthz", front.at))
@@ -162,7 +162,7 @@ async fn health_and_metrics_have_pages() {
 fn settings_are_read_and_misspelt_ones_found() {
     let read = |text: &str| {
         let root = spillgate_config::toml::parse(text).unwrap();
-        spillgate_config::read::<FrontSettings>(&root, Naming::Exact)
+        spillgate_config::read::<HttpServerSettings>(&root, Naming::Exact)
     };
     let settings = read(
         "listen = \"127.0.0.1:9000\"\nrate = { per_second = 5 }\n\

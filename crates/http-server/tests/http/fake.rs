@@ -1,4 +1,4 @@
-//! A gateway that does what a script says, and remembers what was asked of it.
+//! A scripted gateway that records what it is asked.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use spillgate_mcp::RequestId;
 use spillgate_transport::{Item, Refusal, ServerEvent, Sink};
 use tokio::sync::Notify;
 
-/// What was asked of the gateway: of which of its peers, and what.
+/// What the gateway was asked, and on which of its peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event {
     Session(usize),
@@ -25,7 +25,7 @@ pub(crate) enum Event {
     Abandoned(usize, String),
     Unread(usize, String),
     Closed(usize, bool),
-    /// A script sent all that it had to.
+    /// A script has sent everything.
     Played,
 }
 
@@ -52,7 +52,7 @@ impl Log {
         Arc::clone(&self.sinks.lock().unwrap()[peer])
     }
 
-    /// Waits until it happened.
+    /// Waits until an event happens.
     pub(crate) async fn until(&self, is_it: impl Fn(&Event) -> bool) -> Event {
         loop {
             let news = self.news.notified();
@@ -135,7 +135,7 @@ impl Peer for FakePeer {
                 single => vec![single],
             };
             for message in messages {
-                // Each in its own time, as servers do.
+                // Each at its own pace, as servers do.
                 let (to, log) = (Arc::clone(&to), Arc::clone(&log));
                 tokio::spawn(async move {
                     let is_flood = message["params"]["name"] == "flood";
@@ -212,7 +212,7 @@ async fn play(to: Arc<dyn Sink>, message: Value) {
             let error = json!({"jsonrpc": "2.0", "id": id, "error": error});
             return to.take(self::message(Some(id), &error)).await;
         }
-        // There is no `initialize` in 2026-07-28: a server answers with what has.
+        // 2026-07-28 has no `initialize`: a server answers with a version that has it.
         "initialize" => json!({
             "protocolVersion": match &params["protocolVersion"] {
                 modern if modern == "2026-07-28" => json!("2025-11-25"),

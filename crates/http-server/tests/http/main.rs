@@ -1,5 +1,5 @@
-//! The front over real sockets, with a scripted gateway behind it and raw HTTP
-//! clients, or the official SDK's, before it.
+//! Tests of the server over real sockets, with a scripted gateway behind it and raw HTTP clients,
+//! or the official SDK's, in front of it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,7 +1,7 @@
-//! Stateless requests (2026-07-28).
+//! Tests of stateless requests (2026-07-28).
 
 use serde_json::{Value, json};
-use spillgate_http_server::FrontSettings;
+use spillgate_http_server::HttpServerSettings;
 
 use crate::fake::{Event, message, note};
 use crate::running::{Reader, Running, call, modern, request};
@@ -171,9 +171,9 @@ async fn closing_the_response_calls_the_request_off() {
 
 #[tokio::test]
 async fn one_client_has_only_so_many_under_way() {
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         max_requests_per_session: 1,
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let front = Running::new(settings).await;
     let pending = tokio::spawn(front.post_modern(&json!(1), "never", &json!({})).send());
@@ -198,7 +198,7 @@ async fn one_client_has_only_so_many_under_way() {
         .await
         .unwrap();
     assert_eq!(third.status(), 200);
-    // A session's are counted by themselves.
+    // Requests of a session are counted separately.
     let session = front.begin().await;
     let fourth = front.post_in(&session, &call(1, "echo", &json!({})));
     assert_eq!(fourth.send().await.unwrap().status(), 200);

@@ -1,4 +1,4 @@
-//! The official Rust SDK's client understands the front, in both generations.
+//! Tests that the official Rust SDK's client understands the server, in both generations.
 
 use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use rmcp::transport::StreamableHttpClientTransport;

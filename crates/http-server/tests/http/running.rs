@@ -1,4 +1,4 @@
-//! A front that runs, and a client for it.
+//! A running server, and a client for it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
-use spillgate_http_server::{Front, FrontError, FrontSettings};
+use spillgate_http_server::{HttpServer, HttpServerError, HttpServerSettings};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -18,39 +18,42 @@ pub(crate) struct Running {
     pub(crate) log: Arc<Log>,
     pub(crate) http: reqwest::Client,
     pub(crate) stop: Option<oneshot::Sender<()>>,
-    pub(crate) served: JoinHandle<Result<(), FrontError>>,
+    pub(crate) served: JoinHandle<Result<(), HttpServerError>>,
 }
 
-/// An HTTP client that keeps to itself.
+/// An HTTP client without a proxy.
 pub(crate) fn http() -> reqwest::Client {
-    // The second test that does so finds it done.
+    // Fails in all tests but the first, which is fine.
     drop(rustls::crypto::ring::default_provider().install_default());
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
 
 impl Running {
-    /// With the settings that there are if nothing is said.
+    /// A server with the default settings.
     pub(crate) async fn usual() -> Self {
-        Self::new(FrontSettings::default()).await
+        Self::new(HttpServerSettings::default()).await
     }
 
-    /// The same, and a session that has begun: its id.
+    /// A server with the default settings, and the id of a session that has begun.
     pub(crate) async fn with_session() -> (Self, String) {
         let front = Self::usual().await;
         let session = front.begin().await;
         (front, session)
     }
 
-    pub(crate) async fn new(settings: FrontSettings) -> Self {
+    pub(crate) async fn new(settings: HttpServerSettings) -> Self {
         Self::with(settings, |front| front).await
     }
 
-    pub(crate) async fn with(settings: FrontSettings, set: impl FnOnce(Front) -> Front) -> Self {
+    pub(crate) async fn with(
+        settings: HttpServerSettings,
+        set: impl FnOnce(HttpServer) -> HttpServer,
+    ) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let at = listener.local_addr().unwrap();
         let fake = Fake::new();
         let log = Arc::clone(&fake.log);
-        let front = set(Front::of(Arc::new(fake), settings));
+        let front = set(HttpServer::of(Arc::new(fake), settings));
         let (stop, stopped) = oneshot::channel();
         let served = tokio::spawn(front.serve(listener, async {
             drop(stopped.await);
@@ -80,7 +83,7 @@ impl Running {
             .body(body.to_string())
     }
 
-    /// Begins a session: its id.
+    /// Begins a session and returns its id.
     pub(crate) async fn begin(&self) -> String {
         let response = self.post(&initialize()).send().await.unwrap();
         assert_eq!(response.status(), 200);
@@ -100,7 +103,7 @@ impl Running {
         self.request(Method::GET).header("mcp-session-id", session)
     }
 
-    /// A request of 2026-07-28 with all that belongs to it.
+    /// A request of 2026-07-28 with all its headers.
     pub(crate) fn post_modern(&self, id: &Value, tool: &str, arguments: &Value) -> RequestBuilder {
         self.post(&modern(id, tool, arguments))
             .header("mcp-protocol-version", "2026-07-28")
@@ -138,7 +141,7 @@ pub(crate) fn modern(id: &Value, tool: &str, arguments: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
 
-/// Reads a stream up to and with a text; what came so far.
+/// Reads a stream up to and including a text, and collects what came so far.
 pub(crate) struct Reader {
     stream:
         std::pin::Pin<Box<dyn futures_util::Stream<Item = reqwest::Result<bytes::Bytes>> + Send>>,
@@ -167,7 +170,7 @@ impl Reader {
         }
     }
 
-    /// The rest of the stream.
+    /// Reads the rest of the stream.
     pub(crate) async fn end(mut self) -> String {
         while let Some(part) = self.stream.next().await {
             self.all

@@ -1,9 +1,8 @@
-//! Sessions (2025-11-25 and older): how they begin, what they answer, how they
-//! end.
+//! Tests of sessions (2025-11-25 and older): how they begin, what they answer, how they end.
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use spillgate_http_server::{Auth, FrontSettings};
+use spillgate_http_server::{Auth, HttpServerSettings};
 
 use crate::fake::{Event, message, note};
 use crate::running::{Reader, Running, call, initialize, request};
@@ -33,7 +32,7 @@ async fn each_header_that_is_refused_has_its_status() {
 #[tokio::test]
 #[rustfmt::skip]
 async fn each_body_that_is_refused_has_its_status_and_code() {
-    let settings = FrontSettings { max_body_bytes: 2000, ..FrontSettings::default() };
+    let settings = HttpServerSettings { max_body_bytes: 2000, ..HttpServerSettings::default() };
     let front = Running::new(settings).await;
     let session = front.begin().await;
     let initialize = initialize().to_string();
@@ -173,10 +172,10 @@ async fn a_version_that_only_the_server_knows_may_be_used() {
 
 #[tokio::test]
 async fn there_are_only_so_many_sessions_and_requests() {
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         max_sessions: Some(1),
         max_requests_per_session: 2,
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let front = Running::new(settings).await;
     let session = front.begin().await;
@@ -221,7 +220,7 @@ async fn an_id_is_under_way_once() {
 
 #[tokio::test]
 async fn where_anyone_may_come_there_are_32_sessions() {
-    let front = Running::new(FrontSettings::default()).await;
+    let front = Running::new(HttpServerSettings::default()).await;
     for _ in 0..32 {
         front.begin().await;
     }
@@ -233,25 +232,25 @@ async fn where_anyone_may_come_there_are_32_sessions() {
         said.contains("32 sessions") && said.contains("http.max_sessions"),
         "{said}"
     );
-    let with_tokens = FrontSettings {
+    let with_tokens = HttpServerSettings {
         auth: Auth::Bearer {
             token_files: Vec::new(),
             token_env: Vec::new(),
         },
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     assert_eq!(
         (with_tokens.sessions(), with_tokens.processes()),
         (1024, None)
     );
-    assert_eq!(FrontSettings::default().processes(), Some(32));
+    assert_eq!(HttpServerSettings::default().processes(), Some(32));
 }
 
 #[tokio::test]
 async fn a_quiet_session_is_forgotten_and_one_that_listens_is_not() {
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         session_idle_seconds: 1,
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let front = Running::new(settings).await;
     let (quiet, listening) = (front.begin().await, front.begin().await);

@@ -1,4 +1,4 @@
-//! Streams: what comes on which, and what becomes of broken ones.
+//! Tests of streams: what comes on which, and what happens to broken ones.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use reqwest::Method;
 use serde_json::json;
 use spillgate_artifact::ByteSource;
-use spillgate_http_server::FrontSettings;
+use spillgate_http_server::HttpServerSettings;
 use spillgate_transport::{Frame, Item, Pieces, ServerEvent};
 
 use crate::fake::{Event, answer, key, message, note, server_event};
@@ -45,7 +45,7 @@ async fn what_comes_first_decides_the_kind_of_response() {
         let (status, kind, body) = body_of(&front, &session, tool).await;
         all.push_str(&format!("== {tool}: {status} {kind}\n{body}\n"));
         if tool == "primed" {
-            // It has no answer yet; so that the id is free again.
+            // It has no response yet; send one, so that the id is free again.
             front.log.sink(0).take(answer(&json!(5), &json!({}))).await;
         }
     }
@@ -101,9 +101,9 @@ async fn a_challenge_is_passed_on() {
 
 #[tokio::test]
 async fn what_belongs_to_no_request_comes_on_the_get_stream() {
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         kept_messages: 2,
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let front = Running::new(settings).await;
     let session = front.begin().await;
@@ -124,7 +124,7 @@ async fn what_belongs_to_no_request_comes_on_the_get_stream() {
         .await;
     let second = front.get_in(&session).send().await.unwrap();
     assert_eq!(second.status(), 409);
-    // A request that is under way does not get it.
+    // A request in flight does not get it.
     let never = front
         .post_in(&session, &call(1, "never", &json!({})))
         .send();
@@ -155,7 +155,7 @@ async fn without_a_get_stream_the_only_request_carries_it() {
     sink.take(message(None, &asks)).await;
     let mut stream = Reader::new(pending.await.unwrap().unwrap());
     stream.until("roots/list").await;
-    // An answer that does not say whose it is.
+    // A response that does not name its request.
     let late = json!({"jsonrpc": "2.0", "id": 1, "result": {"is": "late"}});
     sink.take(message(None, &late)).await;
     assert!(
@@ -221,10 +221,10 @@ async fn a_client_that_goes_does_not_call_off_its_request() {
         .await;
     pending.abort();
     let is_abandoned = |event: &Event| matches!(event, Event::Abandoned(..));
-    // The gateway hears that nobody reads it: work of its own would be in vain.
+    // The gateway learns that nobody reads it, because its own work would be wasted.
     let is_unread = |event: &Event| *event == Event::Unread(0, "1".to_owned());
     front.log.until(is_unread).await;
-    // Its answer goes nowhere, and the id is free after it.
+    // The response goes nowhere, and the id is free after it.
     front.log.sink(0).take(answer(&json!(1), &json!({}))).await;
     let again = front.post_in(&session, &call(1, "echo", &json!({})));
     assert_eq!(again.send().await.unwrap().status(), 200);
@@ -254,9 +254,9 @@ async fn deleting_a_session_ends_its_streams() {
 
 #[tokio::test]
 async fn a_quiet_stream_is_kept_open_with_comments() {
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         keep_alive_seconds: 1,
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let front = Running::new(settings).await;
     let session = front.begin().await;
@@ -280,8 +280,7 @@ async fn a_quiet_stream_is_kept_open_with_comments() {
     );
 }
 
-/// A text of so many bytes, of which the last read so far is noted; it breaks
-/// off where it is told to.
+/// A text of `TEXT` bytes that records how far it was read, and breaks off at a given place.
 #[derive(Debug)]
 struct Text {
     read: Arc<AtomicU64>,
@@ -307,7 +306,7 @@ impl ByteSource for Text {
     }
 }
 
-/// The answer to request 1, which is not in memory, and how much of it was read.
+/// A response to request 1 that is not in memory, and how much of it was read.
 fn large(breaks_at: u64) -> (ServerEvent, Arc<AtomicU64>) {
     let read = Arc::new(AtomicU64::new(0));
     let text = Text {
@@ -323,7 +322,7 @@ fn large(breaks_at: u64) -> (ServerEvent, Arc<AtomicU64>) {
     (server_event(Some(&json!(1)), item), read)
 }
 
-/// The response to request 1, which gets these server events.
+/// The HTTP response to request 1, which gets these server events.
 async fn answered_with(front: &Running, server_events: Vec<ServerEvent>) -> reqwest::Response {
     let session = front.begin().await;
     let never = front.post_in(&session, &call(1, "never", &json!({})));
@@ -338,7 +337,7 @@ async fn answered_with(front: &Running, server_events: Vec<ServerEvent>) -> reqw
     pending.await.unwrap().unwrap()
 }
 
-/// What a body begins and ends with, and its bytes; an error if it breaks off.
+/// The beginning and end of a body, and its length; an error if it breaks off.
 async fn ends(response: reqwest::Response) -> reqwest::Result<(String, String, u64)> {
     let (mut head, mut tail, mut bytes) = (Vec::new(), Vec::new(), 0);
     let mut body = response.bytes_stream();
@@ -364,7 +363,7 @@ async fn what_is_too_large_for_the_memory_is_written_piece_by_piece() {
             server_events.insert(0, message(Some(&json!(1)), &note("first")));
         }
         let response = answered_with(&front, server_events).await;
-        // Nobody reads yet: it waits, with what fits into the sockets.
+        // Nobody reads yet: the response waits, with as much as fits into the sockets.
         for _ in 0..1000 {
             tokio::task::yield_now().await;
         }

@@ -3,7 +3,7 @@
 mod builtin;
 mod config;
 mod key_file;
-mod known;
+mod model_table;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -120,7 +120,7 @@ pub enum CatalogueError {
 }
 
 /// A provider made ready; its models share its HTTP client and its gate.
-struct Ready {
+struct PreparedProvider {
     endpoint: Endpoint,
     gate: Arc<Gate>,
     retry: RetryPolicy,
@@ -142,7 +142,7 @@ impl Catalogue {
         {
             return Err(CatalogueError::ModelName(name.clone()));
         }
-        let mut ready: BTreeMap<&str, Ready> = BTreeMap::new();
+        let mut ready: BTreeMap<&str, PreparedProvider> = BTreeMap::new();
         let mut models = Vec::new();
         for target in targets {
             let name = target.provider.as_str();
@@ -206,10 +206,10 @@ impl Catalogue {
         let config = config.copied().unwrap_or_default();
         let known = match self.is_own(&target.provider) {
             true => None,
-            false => known::known(&target.provider, &target.model),
+            false => model_table::known(&target.provider, &target.model),
         };
         let is_known = known.is_some() || config.window.is_some();
-        let (limits, prices) = known.unwrap_or((known::UNKNOWN, None));
+        let (limits, prices) = known.unwrap_or((model_table::UNKNOWN, None));
         let window = config.window.unwrap_or(limits.window);
         // Who says no more than a small window is left room for a prompt.
         let max_output = match (config.max_output, config.window) {
@@ -238,7 +238,11 @@ impl Catalogue {
             .is_some_and(|url| is_loopback(&url) || url.scheme() == "http")
     }
 
-    fn target(&self, target: &Target, ready: &Ready) -> Result<Arc<dyn ChatModel>, CatalogueError> {
+    fn target(
+        &self,
+        target: &Target,
+        ready: &PreparedProvider,
+    ) -> Result<Arc<dyn ChatModel>, CatalogueError> {
         let (limits, prices) = self.checked_limits(target)?;
         let model = ready.endpoint.model(target.clone(), limits);
         let priced: Arc<dyn ChatModel> = match prices {
@@ -251,7 +255,7 @@ impl Catalogue {
         Ok(Arc::new(Retrying::new(paced, ready.retry)))
     }
 
-    fn ready(&self, name: &str, secrets: &dyn Secrets) -> Result<Ready, CatalogueError> {
+    fn ready(&self, name: &str, secrets: &dyn Secrets) -> Result<PreparedProvider, CatalogueError> {
         let Some(config) = self.provider(name) else {
             let mut known = builtin::providers();
             known.extend(self.providers.clone());
@@ -261,7 +265,7 @@ impl Catalogue {
             });
         };
         let endpoint = Endpoint::new(&endpoint(name, &config, Some(secrets))?);
-        Ok(Ready {
+        Ok(PreparedProvider {
             endpoint: endpoint.map_err(|source| CatalogueError::Endpoint {
                 provider: name.to_owned(),
                 source,

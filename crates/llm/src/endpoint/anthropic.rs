@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::fault::Fault;
-use super::gather::{Call, Gather, Gathered, arguments_object, parse};
+use super::reply_builder::{PartialCall, RawReply, ReplyBuilder, arguments_object, parse};
 use crate::{ErrorKind, Message, OnDelta, Request, Stop, Usage};
 
 /// The body of a request.
@@ -84,7 +84,7 @@ fn message(message: &Message) -> Option<Value> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Event {
     MessageStart {
-        message: Start,
+        message: MessageStart,
     },
     ContentBlockStart {
         index: u64,
@@ -95,9 +95,9 @@ enum Event {
         delta: Delta,
     },
     MessageDelta {
-        delta: Ending,
+        delta: MessageEnd,
         #[serde(default)]
-        usage: Option<Counted>,
+        usage: Option<TokenCounts>,
     },
     MessageStop,
     Error {
@@ -108,20 +108,24 @@ enum Event {
 }
 
 #[derive(Debug, Deserialize)]
-struct Start {
+// An error of the parser names it.
+#[serde(expecting = "struct Start")]
+struct MessageStart {
     #[serde(default)]
-    usage: Option<Counted>,
+    usage: Option<TokenCounts>,
 }
 
 /// A whole answer.
 #[derive(Debug, Deserialize)]
-struct Answer {
+// An error of the parser names it.
+#[serde(expecting = "struct Answer")]
+struct MessageResponse {
     #[serde(default)]
     content: Option<Vec<Block>>,
     #[serde(default)]
     stop_reason: Option<String>,
     #[serde(default)]
-    usage: Option<Counted>,
+    usage: Option<TokenCounts>,
     #[serde(default)]
     error: Option<Value>,
 }
@@ -158,7 +162,9 @@ enum Delta {
 }
 
 #[derive(Debug, Deserialize)]
-struct Ending {
+// An error of the parser names it.
+#[serde(expecting = "struct Ending")]
+struct MessageEnd {
     #[serde(default)]
     stop_reason: Option<String>,
 }
@@ -166,7 +172,9 @@ struct Ending {
 /// Tokens, as far as they are told.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Counted {
+// An error of the parser names it.
+#[serde(expecting = "struct Counted")]
+struct TokenCounts {
     #[serde(rename = "input_tokens")]
     input: Option<u64>,
     #[serde(rename = "cache_read_input_tokens")]
@@ -177,7 +185,7 @@ struct Counted {
     output: Option<u64>,
 }
 
-impl Counted {
+impl TokenCounts {
     /// Later figures replace earlier ones: they are sums, not parts.
     fn or(&self, earlier: &Self) -> Self {
         Self {
@@ -206,15 +214,15 @@ impl Counted {
 
 /// A reply that comes.
 #[derive(Debug, Default)]
-pub(super) struct Gathering {
+pub(super) struct MessageBuilder {
     text: String,
-    calls: Vec<Call>,
+    calls: Vec<PartialCall>,
     stop_reason: Option<String>,
-    counted: Counted,
+    counts: TokenCounts,
     is_done: bool,
 }
 
-impl Gather for Gathering {
+impl ReplyBuilder for MessageBuilder {
     fn event(&mut self, data: &str, deltas: &dyn OnDelta) -> Result<bool, Fault> {
         match parse(data)? {
             Event::MessageStart { message } => self.count(message.usage),
@@ -228,16 +236,16 @@ impl Gather for Gathering {
                 self.count(usage);
             }
             Event::MessageStop => self.is_done = true,
-            Event::Error { error } => return Err(Fault::told(&json!({ "error": error }))),
+            Event::Error { error } => return Err(Fault::of_error(&json!({ "error": error }))),
             Event::Other => {}
         }
         Ok(self.is_done)
     }
 
     fn whole(&mut self, body: &str, deltas: &dyn OnDelta) -> Result<(), Fault> {
-        let answer: Answer = parse(body)?;
+        let answer: MessageResponse = parse(body)?;
         if let Some(error) = answer.error {
-            return Err(Fault::told(&json!({ "error": error })));
+            return Err(Fault::of_error(&json!({ "error": error })));
         }
         let Some(content) = answer.content else {
             return Err(Fault::bad_reply("the answer has no content"));
@@ -251,27 +259,27 @@ impl Gather for Gathering {
         Ok(())
     }
 
-    fn end(self: Box<Self>, numbered: &dyn Fn(usize) -> String) -> Result<Gathered, Fault> {
+    fn end(self: Box<Self>, numbered: &dyn Fn(usize) -> String) -> Result<RawReply, Fault> {
         if !self.is_done {
             let cut = "the answer ended before its end";
             return Err(Fault::new(ErrorKind::CutOff, cut));
         }
         let stop = self.stop();
         let calls = self.calls.into_iter().enumerate();
-        Ok(Gathered {
+        Ok(RawReply {
             text: self.text,
             calls: calls
                 .map(|(place, call)| call.end(place, numbered))
                 .collect(),
             stop,
-            usage: self.counted.usage(),
+            usage: self.counts.usage(),
         })
     }
 }
 
-impl Gathering {
-    fn count(&mut self, more: Option<Counted>) {
-        self.counted = more.unwrap_or_default().or(&self.counted);
+impl MessageBuilder {
+    fn count(&mut self, more: Option<TokenCounts>) {
+        self.counts = more.unwrap_or_default().or(&self.counts);
     }
 
     fn say(&mut self, text: &str, deltas: &dyn OnDelta) {
@@ -285,7 +293,7 @@ impl Gathering {
         match block {
             Block::Text { text } => self.say(&text, deltas),
             // A stream begins a call with an empty input and fills it in parts.
-            Block::ToolUse { id, name, input } => self.calls.push(Call {
+            Block::ToolUse { id, name, input } => self.calls.push(PartialCall {
                 index,
                 id,
                 name,

@@ -32,31 +32,31 @@ impl Fault {
 
     /// What an answer with an error status means.
     pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8]) -> Self {
-        let told = serde_json::from_slice::<Value>(body).map_or_else(
-            |_| Told {
+        let details = serde_json::from_slice::<Value>(body).map_or_else(
+            |_| ErrorDetails {
                 message: String::from_utf8_lossy(body).trim().to_owned(),
-                ..Told::default()
+                ..ErrorDetails::default()
             },
-            |body| Told::of(&body),
+            |body| ErrorDetails::of(&body),
         );
-        let message = match &told.message {
+        let message = match &details.message {
             _ if (300..400).contains(&status) => {
                 format!("HTTP {status}: the server points elsewhere; redirects are not followed")
             }
             none if none.is_empty() => format!("HTTP {status}"),
             message => format!("HTTP {status}: {message}"),
         };
-        let mut fault = Self::new(told.kind(status), message);
+        let mut fault = Self::new(details.kind(status), message);
         fault.retry_after = retry_after(headers);
         fault
     }
 
     /// What an error object in an answer with a good status, or in the midst of a
     /// stream, means.
-    pub(super) fn told(error: &Value) -> Self {
-        let told = Told::of(error);
-        let kind = told.kind(told.status());
-        let message = match &told.message {
+    pub(super) fn of_error(error: &Value) -> Self {
+        let details = ErrorDetails::of(error);
+        let kind = details.kind(details.status());
+        let message = match &details.message {
             none if none.is_empty() => error.to_string(),
             message => message.clone(),
         };
@@ -66,13 +66,13 @@ impl Fault {
 
 /// What a provider tells of an error.
 #[derive(Debug, Default)]
-struct Told {
+struct ErrorDetails {
     message: String,
     /// The words that programs read: code and type.
     codes: Vec<String>,
 }
 
-impl Told {
+impl ErrorDetails {
     /// Reads the shapes that are about: `{"error": {"message", "type", "code"}}`
     /// (OpenAI, Anthropic, llama.cpp, Google in a list of one), `{"error": "…"}`
     /// (Ollama), `{"message"}` (vLLM, Mistral), `{"detail"}` (FastAPI).
@@ -388,7 +388,7 @@ mod tests {
         ];
         for (error, kind) in cases {
             let error: Value = serde_json::from_str(error).unwrap();
-            assert_eq!(Fault::told(&error).kind, kind, "{error}");
+            assert_eq!(Fault::of_error(&error).kind, kind, "{error}");
         }
     }
 

@@ -61,7 +61,7 @@ pub(super) fn client(url: &Url, timeouts: &Timeouts) -> Result<Client, String> {
 }
 
 /// An answer whose head has come.
-pub(super) struct Answer {
+pub(super) struct OpenResponse {
     pub(super) response: Response,
     timeouts: Timeouts,
     deadline: Instant,
@@ -73,7 +73,7 @@ pub(super) async fn send(
     request: reqwest::RequestBuilder,
     timeouts: Timeouts,
     streams: bool,
-) -> Result<Answer, Fault> {
+) -> Result<OpenResponse, Fault> {
     let start = Instant::now();
     let deadline = start + timeouts.total;
     let first = match streams {
@@ -84,14 +84,14 @@ pub(super) async fn send(
     let response = response
         .map_err(|_| late("no answer", first - start))?
         .map_err(|error| transport(error, ErrorKind::Connection))?;
-    Ok(Answer {
+    Ok(OpenResponse {
         response,
         timeouts,
         deadline,
     })
 }
 
-impl Answer {
+impl OpenResponse {
     /// The whole body.
     pub(super) async fn whole(self) -> Result<String, Fault> {
         let (body, is_all) = self.read(MOST_BYTES).await?;
@@ -130,21 +130,21 @@ impl Answer {
 
     /// The body as it comes.
     pub(super) fn stream(self) -> impl Stream<Item = Result<Vec<u8>, Fault>> + Send {
-        let reading = Reading {
+        let reader = BodyReader {
             body: self.response.bytes_stream().boxed(),
             timeouts: self.timeouts,
             deadline: self.deadline,
             bytes: 0,
             line: 0,
         };
-        stream::try_unfold(reading, |mut reading| async move {
-            let next = reading.next().await?;
-            Ok(next.map(|chunk| (chunk, reading)))
+        stream::try_unfold(reader, |mut reader| async move {
+            let next = reader.next().await?;
+            Ok(next.map(|chunk| (chunk, reader)))
         })
     }
 }
 
-struct Reading<S> {
+struct BodyReader<S> {
     body: S,
     timeouts: Timeouts,
     deadline: Instant,
@@ -154,7 +154,7 @@ struct Reading<S> {
     line: usize,
 }
 
-impl<S, B> Reading<S>
+impl<S, B> BodyReader<S>
 where
     S: Stream<Item = reqwest::Result<B>> + Unpin,
     B: AsRef<[u8]>,

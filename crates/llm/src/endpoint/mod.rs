@@ -2,10 +2,10 @@
 
 mod anthropic;
 mod fault;
-mod gather;
 mod http;
 mod openai;
-mod words;
+mod redactor;
+mod reply_builder;
 
 #[cfg(test)]
 mod tests;
@@ -24,9 +24,9 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout};
 
 use self::fault::Fault;
-use self::gather::{Gather, Gathered};
-use self::http::Answer;
-use self::words::Words;
+use self::http::OpenResponse;
+use self::redactor::Redactor;
+use self::reply_builder::{RawReply, ReplyBuilder};
 use crate::{
     ChatModel, Key, LlmError, ModelLimits, OnDelta, Reply, ReplyFuture, Request, Stop, Target,
     ToolCall,
@@ -111,7 +111,7 @@ pub struct Endpoint {
     stream: bool,
     max_tokens_field: MaxTokensField,
     timeouts: Timeouts,
-    words: Words,
+    redactor: Redactor,
     client: Client,
 }
 
@@ -135,7 +135,7 @@ impl Endpoint {
             stream: config.stream,
             max_tokens_field: config.max_tokens_field,
             timeouts: config.timeouts,
-            words: Words::without(secrets).and_keys(keys(config)),
+            redactor: Redactor::without(secrets).and_keys(keys(config)),
             client: http::client(&config.base_url, &config.timeouts)
                 .map_err(EndpointError::Client)?,
         })
@@ -178,14 +178,14 @@ impl Endpoint {
         }
     }
 
-    fn gathering(&self) -> Box<dyn Gather> {
+    fn reply_builder(&self) -> Box<dyn ReplyBuilder> {
         match self.dialect {
-            Dialect::OpenAi => Box::<openai::Gathering>::default(),
-            Dialect::Anthropic => Box::<anthropic::Gathering>::default(),
+            Dialect::OpenAi => Box::<openai::CompletionBuilder>::default(),
+            Dialect::Anthropic => Box::<anthropic::MessageBuilder>::default(),
         }
     }
 
-    async fn ask(&self, body: Vec<u8>) -> Result<Answer, Fault> {
+    async fn ask(&self, body: Vec<u8>) -> Result<OpenResponse, Fault> {
         let request = self
             .client
             .post(self.url.clone())
@@ -281,18 +281,18 @@ impl EndpointModel {
             let body = answer.error().await;
             return Err(wrong(&Fault::of_status(status.as_u16(), &headers, &body)));
         }
-        let mut gathering = self.endpoint.gathering();
-        let gathered = match self.is_stream(answer.response.headers()) {
-            true => gather_events(answer, gathering.as_mut(), deltas).await,
+        let mut builder = self.endpoint.reply_builder();
+        let reply = match self.is_stream(answer.response.headers()) {
+            true => build_from_events(answer, builder.as_mut(), deltas).await,
             false => match answer.whole().await {
-                Ok(body) => gathering.whole(&body, deltas),
+                Ok(body) => builder.whole(&body, deltas),
                 Err(fault) => Err(fault),
             },
         };
         // Servers that give a call no id get one that no other call has.
         let numbered = |place| format!("call_{}_{place}", request.messages.len());
-        let gathered = gathered.and_then(|()| gathering.end(&numbered));
-        Ok(self.reply(gathered.map_err(|fault| wrong(&fault))?, id.clone()))
+        let reply = reply.and_then(|()| builder.end(&numbered));
+        Ok(self.reply(reply.map_err(|fault| wrong(&fault))?, id.clone()))
     }
 
     /// Whether the answer is a stream: some servers stream unasked, and some do
@@ -306,24 +306,26 @@ impl EndpointModel {
         }
     }
 
-    fn reply(&self, gathered: Gathered, request_id: Option<String>) -> Reply {
-        let Gathered {
+    fn reply(&self, reply: RawReply, request_id: Option<String>) -> Reply {
+        let RawReply {
             text,
             calls,
             stop,
             usage,
-        } = gathered;
-        let said = |text| self.endpoint.words.said(text);
+        } = reply;
+        let without_keys = |text| self.endpoint.redactor.without_keys(text);
         let call = |call: ToolCall| ToolCall {
-            id: said(call.id),
-            name: said(call.name),
-            arguments: said(call.arguments),
+            id: without_keys(call.id),
+            name: without_keys(call.name),
+            arguments: without_keys(call.arguments),
         };
         Reply {
-            text: said(text),
+            text: without_keys(text),
             calls: calls.into_iter().map(call).collect(),
             stop: match stop {
-                Stop::Other(word) => Stop::Other(self.endpoint.words.id(&word).unwrap_or_default()),
+                Stop::Other(word) => {
+                    Stop::Other(self.endpoint.redactor.id(&word).unwrap_or_default())
+                }
                 stop => stop,
             },
             usage,
@@ -338,7 +340,7 @@ impl EndpointModel {
         LlmError {
             kind: fault.kind,
             target: self.target.clone(),
-            message: self.endpoint.words.message(&fault.message),
+            message: self.endpoint.redactor.message(&fault.message),
             request_id,
             retry_after: fault.retry_after,
         }
@@ -349,14 +351,14 @@ impl EndpointModel {
             .iter()
             .find_map(|name| headers.get(*name))?;
         self.endpoint
-            .words
+            .redactor
             .id(&String::from_utf8_lossy(id.as_bytes()))
     }
 }
 
-async fn gather_events(
-    answer: Answer,
-    gathering: &mut dyn Gather,
+async fn build_from_events(
+    answer: OpenResponse,
+    builder: &mut dyn ReplyBuilder,
     deltas: &dyn OnDelta,
 ) -> Result<(), Fault> {
     let mut events = pin!(answer.stream().eventsource());
@@ -367,7 +369,7 @@ async fn gather_events(
             EventStreamError::Parser(_) => Fault::bad_reply("the answer is not a stream of events"),
         })?;
         // Empty events keep a connection alive.
-        if !event.data.trim().is_empty() && gathering.event(&event.data, deltas)? {
+        if !event.data.trim().is_empty() && builder.event(&event.data, deltas)? {
             let _ = timeout(CLOSING, events.next()).await;
             break;
         }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::fault::Fault;
-use super::gather::{Call, Gather, Gathered, arguments_object, parse};
+use super::reply_builder::{PartialCall, RawReply, ReplyBuilder, arguments_object, parse};
 use crate::{Message, OnDelta, Request, Stop, ToolSpec, Usage};
 
 /// The body of a request.
@@ -16,7 +16,7 @@ pub(super) fn body(request: &Request, model: &str, max_tokens: &str) -> Value {
     for message in &request.messages {
         match message {
             Message::User(text) => messages.push(json!({ "role": "user", "content": text })),
-            Message::Assistant { text, calls } => messages.push(said(text, calls)),
+            Message::Assistant { text, calls } => messages.push(assistant_message(text, calls)),
             Message::Tools(replies) => messages.extend(replies.iter().map(|reply| {
                 json!({ "role": "tool", "tool_call_id": reply.call_id, "content": reply.text })
             })),
@@ -33,7 +33,7 @@ pub(super) fn body(request: &Request, model: &str, max_tokens: &str) -> Value {
     body
 }
 
-fn said(text: &str, calls: &[crate::ToolCall]) -> Value {
+fn assistant_message(text: &str, calls: &[crate::ToolCall]) -> Value {
     if calls.is_empty() {
         return json!({ "role": "assistant", "content": text });
     }
@@ -73,11 +73,13 @@ fn tool(tool: &ToolSpec) -> Value {
 /// An answer or a part of one: a part has `delta` where an answer has `message`,
 /// and they look alike.
 #[derive(Debug, Deserialize)]
-struct Answer {
+// An error of the parser names it.
+#[serde(expecting = "struct Answer")]
+struct CompletionResponse {
     #[serde(default)]
     choices: Option<Vec<Choice>>,
     #[serde(default)]
-    usage: Option<Counted>,
+    usage: Option<TokenCounts>,
     #[serde(default)]
     error: Option<Value>,
 }
@@ -87,25 +89,29 @@ struct Choice {
     #[serde(default)]
     index: Option<u64>,
     #[serde(default, alias = "message")]
-    delta: Option<Said>,
+    delta: Option<AssistantMessage>,
     #[serde(default)]
     finish_reason: Option<String>,
 }
 
 /// What the model says. Thinking (`reasoning`, `reasoning_content`) is not read.
 #[derive(Debug, Deserialize)]
-struct Said {
+// An error of the parser names it.
+#[serde(expecting = "struct Said")]
+struct AssistantMessage {
     /// A text, or a list of parts.
     #[serde(default)]
     content: Option<Value>,
     #[serde(default)]
     refusal: Option<String>,
     #[serde(default)]
-    tool_calls: Option<Vec<Called>>,
+    tool_calls: Option<Vec<ToolCallPart>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Called {
+// An error of the parser names it.
+#[serde(expecting = "struct Called")]
+struct ToolCallPart {
     #[serde(default)]
     index: Option<u64>,
     #[serde(default)]
@@ -124,7 +130,9 @@ struct Function {
 }
 
 #[derive(Debug, Deserialize)]
-struct Counted {
+// An error of the parser names it.
+#[serde(expecting = "struct Counted")]
+struct TokenCounts {
     #[serde(default)]
     prompt_tokens: Option<u64>,
     #[serde(default)]
@@ -142,7 +150,7 @@ struct Details {
     cached_tokens: Option<u64>,
 }
 
-impl Counted {
+impl TokenCounts {
     fn usage(&self) -> Usage {
         let details = self.prompt_tokens_details.as_ref();
         let cached = details.and_then(|details| details.cached_tokens);
@@ -162,10 +170,10 @@ impl Counted {
 
 /// A reply that comes.
 #[derive(Debug, Default)]
-pub(super) struct Gathering {
+pub(super) struct CompletionBuilder {
     text: String,
     refusal: String,
-    calls: Vec<Call>,
+    calls: Vec<PartialCall>,
     finish: Option<String>,
     usage: Usage,
     /// Whether the model was given the word at all.
@@ -174,7 +182,7 @@ pub(super) struct Gathering {
     is_done: bool,
 }
 
-impl Gather for Gathering {
+impl ReplyBuilder for CompletionBuilder {
     fn event(&mut self, data: &str, deltas: &dyn OnDelta) -> Result<bool, Fault> {
         if data.trim() == "[DONE]" {
             self.is_done = true;
@@ -189,7 +197,7 @@ impl Gather for Gathering {
         self.add(parse(body)?, deltas)
     }
 
-    fn end(self: Box<Self>, numbered: &dyn Fn(usize) -> String) -> Result<Gathered, Fault> {
+    fn end(self: Box<Self>, numbered: &dyn Fn(usize) -> String) -> Result<RawReply, Fault> {
         // A reason to stop is the model's end, and some servers leave it at that.
         if !self.is_done && self.finish.is_none() {
             let cut = "the answer ended before its end";
@@ -200,7 +208,7 @@ impl Gather for Gathering {
         }
         let stop = self.stop();
         let calls = self.calls.into_iter().enumerate();
-        Ok(Gathered {
+        Ok(RawReply {
             text: match self.text.is_empty() {
                 true => self.refusal,
                 false => self.text,
@@ -214,10 +222,10 @@ impl Gather for Gathering {
     }
 }
 
-impl Gathering {
-    fn add(&mut self, answer: Answer, deltas: &dyn OnDelta) -> Result<(), Fault> {
+impl CompletionBuilder {
+    fn add(&mut self, answer: CompletionResponse, deltas: &dyn OnDelta) -> Result<(), Fault> {
         if let Some(error) = answer.error {
-            return Err(Fault::told(&json!({ "error": error })));
+            return Err(Fault::of_error(&json!({ "error": error })));
         }
         if let Some(counted) = answer.usage {
             self.usage = counted.usage();
@@ -229,8 +237,8 @@ impl Gathering {
             .filter(|one| one.index.unwrap_or(0) == 0)
         {
             self.has_choice = true;
-            if let Some(said) = choice.delta {
-                self.say(said, deltas);
+            if let Some(message) = choice.delta {
+                self.say(message, deltas);
             }
             if let Some(finish) = choice.finish_reason.filter(|word| !word.is_empty()) {
                 self.finish = Some(finish);
@@ -239,21 +247,21 @@ impl Gathering {
         Ok(())
     }
 
-    fn say(&mut self, said: Said, deltas: &dyn OnDelta) {
-        let text = said.content.map(text_of).unwrap_or_default();
+    fn say(&mut self, message: AssistantMessage, deltas: &dyn OnDelta) {
+        let text = message.content.map(text_of).unwrap_or_default();
         if !text.is_empty() {
             deltas.text(&text);
             self.text.push_str(&text);
         }
-        self.refusal.push_str(&said.refusal.unwrap_or_default());
-        for called in said.tool_calls.unwrap_or_default() {
+        self.refusal.push_str(&message.refusal.unwrap_or_default());
+        for called in message.tool_calls.unwrap_or_default() {
             self.call(called);
         }
     }
 
     /// A part of a call goes to the call of its index; a new id there begins a new
     /// call, for some servers give each call the index 0.
-    fn call(&mut self, part: Called) {
+    fn call(&mut self, part: ToolCallPart) {
         let id = part.id.unwrap_or_default();
         let index = part.index.unwrap_or_else(|| match id.is_empty() {
             true => self.calls.last().map_or(0, |last| last.index),
@@ -263,9 +271,9 @@ impl Gathering {
             call.index == index && (id.is_empty() || call.id.is_empty() || call.id == id)
         });
         let at = known.unwrap_or_else(|| {
-            self.calls.push(Call {
+            self.calls.push(PartialCall {
                 index,
-                ..Call::default()
+                ..PartialCall::default()
             });
             self.calls.len() - 1
         });

@@ -10,7 +10,7 @@ use grep_matcher::Matcher;
 use spillgate_artifact::{ByteSource, Layout};
 use spillgate_text::line_end;
 
-use super::{Found, Search, Seeker, seeker};
+use super::{MatchOffsets, Search, Seeker, seeker};
 
 /// Bytes in which matches may begin.
 const BLOCK: usize = 64 << 10;
@@ -18,10 +18,10 @@ const BLOCK: usize = 64 << 10;
 const OVERLAP: usize = 64 << 10;
 
 /// Searches the view.
-pub(super) fn search(search: &Search<'_>) -> io::Result<Found> {
+pub(super) fn search(search: &Search<'_>) -> io::Result<MatchOffsets> {
     let source = search.view.source();
     let seeker = seeker(search.pattern, source);
-    let mut found = Found::default();
+    let mut found = MatchOffsets::default();
     // The view line that the next match may lie on.
     let mut line_start = 0u64;
     while line_start < source.len() {
@@ -64,7 +64,7 @@ impl Block {
         &self,
         search: &Search<'_>,
         seeker: &Seeker<'_>,
-        found: &mut Found,
+        found: &mut MatchOffsets,
     ) -> io::Result<Option<u64>> {
         let text = &self.bytes[self.lead..];
         let layout = search.view.layout();

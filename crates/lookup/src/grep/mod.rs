@@ -72,7 +72,7 @@ impl<'a> GrepQuery<'a> {
 
 /// Matching view lines: how many, and where the first of them begin.
 #[derive(Debug, Default)]
-struct Found {
+struct MatchOffsets {
     /// Matching view lines that were counted.
     total: u64,
     /// A byte on each line, at or after the start.
@@ -131,7 +131,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Notes a matching view line; tells whether to go on.
-    fn note(&self, found: &mut Found, offset: u64) -> bool {
+    fn note(&self, found: &mut MatchOffsets, offset: u64) -> bool {
         found.total += 1;
         if offset >= self.start && found.offsets.len() < self.wanted {
             found.offsets.push(offset);
@@ -351,7 +351,7 @@ mod tests {
             let one = scan::search(&search).unwrap();
             let two = long::search(&search).unwrap();
             let split = scan::search_parts(&search, 3).unwrap();
-            let lines = |found: &Found| -> Vec<u64> {
+            let lines = |found: &MatchOffsets| -> Vec<u64> {
                 let line = |&offset| artifact.view().line_of_offset(offset).unwrap();
                 found.offsets.iter().map(line).collect()
             };

@@ -7,7 +7,7 @@ use serde::Serialize;
 use spillgate_text::{LineSpan, MAX_TOKEN_BYTES, TokenCounter, View};
 use spillgate_untrusted::marked;
 
-use super::{Found, GrepQuery, Pattern, Seeker, seeker};
+use super::{GrepQuery, MatchOffsets, Pattern, Seeker, seeker};
 use crate::LookupError;
 use crate::fit::fitting;
 
@@ -88,10 +88,10 @@ pub(super) fn page(
     view: &View,
     pattern: &Pattern,
     query: &GrepQuery<'_>,
-    found: &Found,
+    found: &MatchOffsets,
     counter: &dyn TokenCounter,
 ) -> Result<GrepPage, LookupError> {
-    let mut filling = Filling {
+    let mut builder = PageBuilder {
         view,
         seeker: seeker(pattern, view.source()),
         query,
@@ -112,7 +112,7 @@ pub(super) fn page(
         let upcoming = found.offsets.get(at + 1).copied();
         let next = match full {
             true => None,
-            false => filling.add(line, offset, upcoming, page.matches.is_empty())?,
+            false => builder.add(line, offset, upcoming, page.matches.is_empty())?,
         };
         if let Some(found) = next {
             page.matches.push(found);
@@ -125,7 +125,7 @@ pub(super) fn page(
 }
 
 /// A page being filled.
-struct Filling<'a> {
+struct PageBuilder<'a> {
     view: &'a View,
     seeker: Seeker<'a>,
     query: &'a GrepQuery<'a>,
@@ -136,7 +136,7 @@ struct Filling<'a> {
     last: Option<u64>,
 }
 
-impl Filling<'_> {
+impl PageBuilder<'_> {
     /// The match on `line`, if the page has room for it. The first one is cut
     /// until it has: a page is never empty.
     fn add(

@@ -20,7 +20,7 @@ use regex_automata::{Anchored, Input, MatchKind};
 use super::Case;
 use crate::LookupError;
 
-/// Most characters of a pattern: the seeds' limit (wire.md, Read and Grep).
+/// Most characters of a pattern (docs/spec/limits.md, "Look-ups").
 pub const PATTERN_CHARS: usize = 10_000;
 
 /// Most bytes of a compiled pattern, and of the states that an engine keeps while it
@@ -67,10 +67,10 @@ impl Syntax {
 
 /// A compiled pattern.
 #[derive(Debug, Clone)]
-pub struct Pattern(Arc<Compiled>);
+pub struct Pattern(Arc<CompiledPattern>);
 
 #[derive(Debug)]
-struct Compiled {
+struct CompiledPattern {
     pattern: String,
     syntax: Syntax,
     engine: RegexMatcher,
@@ -97,7 +97,7 @@ impl Pattern {
                 message: format!("it is {length} characters long; {PATTERN_CHARS} are allowed"),
             });
         }
-        let compiled = |engine, is_quick| Compiled {
+        let compiled = |engine, is_quick| CompiledPattern {
             pattern: pattern.to_owned(),
             syntax,
             engine,
@@ -135,7 +135,7 @@ impl Pattern {
     }
 }
 
-impl Compiled {
+impl CompiledPattern {
     fn automata(&self) -> Option<&Automata> {
         let make = || {
             Some(Automata {
@@ -210,7 +210,7 @@ fn what_is_wrong(pattern: &str) -> Option<String> {
 
 /// Finds a pattern.
 pub struct Seeker<'a> {
-    pattern: Arc<Compiled>,
+    pattern: Arc<CompiledPattern>,
     engine: RegexMatcher,
     caches: RefCell<Option<(Cache, Cache)>>,
     check: Box<dyn Fn() -> io::Result<()> + Send + 'a>,

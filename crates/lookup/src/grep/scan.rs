@@ -7,7 +7,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use spillgate_artifact::Layout;
 use spillgate_text::{SOFT_CHARS, View, line_end};
 
-use super::{CostlyBoundary, Found, LONGEST_HELD, Search, Seeker, seeker};
+use super::{CostlyBoundary, LONGEST_HELD, MatchOffsets, Search, Seeker, seeker};
 
 /// Views at least this large are searched by two threads: below, starting one
 /// costs more than it saves.
@@ -18,14 +18,14 @@ const TWO_THREADS: u64 = 8 << 20;
 const WINDOW: u64 = 256 << 10;
 
 /// Searches the view.
-pub(super) fn search(search: &Search<'_>) -> io::Result<Found> {
+pub(super) fn search(search: &Search<'_>) -> io::Result<MatchOffsets> {
     let large = search.view.bytes() >= TWO_THREADS && search.count_all;
     search_parts(search, if large { 2 } else { 1 })
 }
 
 /// Searches the view in so many parts at once. The first part that has enough
 /// for the page does not stop the others from counting.
-pub(super) fn search_parts(search: &Search<'_>, parts: u64) -> io::Result<Found> {
+pub(super) fn search_parts(search: &Search<'_>, parts: u64) -> io::Result<MatchOffsets> {
     let mut bounds = vec![0];
     for part in 1..parts {
         let near = search.view.bytes() * part / parts;
@@ -33,7 +33,7 @@ pub(super) fn search_parts(search: &Search<'_>, parts: u64) -> io::Result<Found>
     }
     bounds.push(search.view.bytes());
     bounds.dedup();
-    let found: Vec<io::Result<Found>> = std::thread::scope(|scope| {
+    let found: Vec<io::Result<MatchOffsets>> = std::thread::scope(|scope| {
         let mut ranges = bounds.windows(2).map(|pair| (pair[0], pair[1]));
         let first = ranges.next();
         let others: Vec<_> = ranges
@@ -46,7 +46,7 @@ pub(super) fn search_parts(search: &Search<'_>, parts: u64) -> io::Result<Found>
         });
         first.into_iter().chain(joined).collect()
     });
-    let mut all = Found::default();
+    let mut all = MatchOffsets::default();
     for part in found {
         let part = part?;
         all.total += part.total;
@@ -70,7 +70,7 @@ fn hard_line_start(view: &View, near: u64) -> io::Result<u64> {
     Ok(view.bytes())
 }
 
-fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Found> {
+fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<MatchOffsets> {
     let mut searcher = SearcherBuilder::new()
         .line_number(false)
         .bom_sniffing(false)
@@ -78,17 +78,17 @@ fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Fou
         .build();
     let source = search.view.source();
     let seeker = seeker(search.pattern, source);
-    let mut collect = Collect {
+    let mut collector = OffsetCollector {
         search,
         seeker: &seeker,
         base: start,
-        found: Found::default(),
+        found: MatchOffsets::default(),
         done: false,
     };
     let (mut buffer, mut size) = (Vec::new(), WINDOW);
-    while collect.base < end && !collect.done {
-        let stop = end.min(collect.base + size);
-        let bytes = source.window(collect.base, stop, &mut buffer)?;
+    while collector.base < end && !collector.done {
+        let stop = end.min(collector.base + size);
+        let bytes = source.window(collector.base, stop, &mut buffer)?;
         // Whole lines only.
         let cut = match memchr::memrchr(b'\n', bytes) {
             _ if stop == end => bytes.len(),
@@ -100,7 +100,7 @@ fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Fou
             // The index says that no line is longer: it is damaged.
             None => bytes.len(),
         };
-        let searched = searcher.search_slice(&seeker, &bytes[..cut], &mut collect);
+        let searched = searcher.search_slice(&seeker, &bytes[..cut], &mut collector);
         // The searcher has only words for why it ended.
         searched.or_else(
             |error| match error.to_string() == CostlyBoundary.to_string() {
@@ -108,24 +108,24 @@ fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Fou
                 false => source.check().map_err(io::Error::from).and(Err(error)),
             },
         )?;
-        collect.base += cut as u64;
+        collector.base += cut as u64;
         size = WINDOW;
     }
-    Ok(collect.found)
+    Ok(collector.found)
 }
 
 /// Takes matching lines as the searcher finds them.
-struct Collect<'a> {
+struct OffsetCollector<'a> {
     search: &'a Search<'a>,
     seeker: &'a Seeker<'a>,
     /// The byte of the view at which the searched window begins.
     base: u64,
-    found: Found,
+    found: MatchOffsets,
     /// Enough was found.
     done: bool,
 }
 
-impl Sink for Collect<'_> {
+impl Sink for OffsetCollector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, matched: &SinkMatch<'_>) -> io::Result<bool> {
@@ -141,7 +141,7 @@ impl Sink for Collect<'_> {
     }
 }
 
-impl Collect<'_> {
+impl OffsetCollector<'_> {
     /// Notes each view line of a broken line on which a match begins.
     fn pieces(&mut self, start: u64, line: &[u8]) -> io::Result<bool> {
         let (mut at, mut piece_end) = (0, 0);

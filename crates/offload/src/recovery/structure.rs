@@ -8,7 +8,8 @@ use spillgate_artifact::{ContentKind, Layout, TokenBudget, ViewFacts};
 use spillgate_outline::{EntryKind, OutlineEntry, outline, within};
 use spillgate_text::{Indexer, SAMPLE_BYTES, Sample, Tokenizer, View, classify};
 
-/// Definitions that are named (seed 004's system), and lines of other outlines.
+/// Definitions that are named, and lines of other outlines (docs/spec/texts.md,
+/// "Recovery block").
 const ENTRIES: usize = 10;
 
 /// Tokens of an outline that is not a list of definitions.

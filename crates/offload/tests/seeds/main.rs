@@ -1,7 +1,8 @@
-//! The five documents that the project comes from, requirement by requirement.
+//! The five documents of earlier designs that the project comes from, requirement by
+//! requirement (docs/spec/sources.md).
 //!
 //! One file a document. Each test quotes the section that it proves. What a
-//! later document or SPEC.md corrects is said at the test.
+//! later document or the specification corrects is said at the test.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,5 +1,5 @@
-//! Seed 000: the first sketch of `tool_output`. Where 001 says the same more
-//! exactly, the test is there.
+//! The sketch of the extraction design. Where the report says the same more
+//! exactly, the test is in `seed_001.rs`.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -16,7 +16,7 @@ fn handle_rule() -> Rule {
 }
 
 /// "Proposed Design 1: Store each large tool output as a file with a random
-/// UUID filename." SPEC 2.4 adds the modes.
+/// UUID filename." The modes are ours.
 #[test]
 fn each_large_output_is_a_file_of_its_own() {
     let (_base, store) = file_store(Lifetime::Durable);

@@ -1,4 +1,4 @@
-//! Seed 001: `tool_output` as it was built. The extraction itself (sections 3
+//! The report of the extraction design. The extraction itself (sections 3
 //! and 3a) is another crate's; here is what a model sees until it asks.
 
 use insta::assert_snapshot;
@@ -33,8 +33,7 @@ fn the_handle_can_be_read_from_the_message() {
     assert!(offloader.artifact(handle).is_ok());
 }
 
-/// `toolResponseMaxBytes` (12,288): oversized is what strictly exceeds it
-/// (SPEC 2.3).
+/// `toolResponseMaxBytes` (12,288): oversized is what strictly exceeds it.
 #[test]
 fn the_size_cap_is_in_bytes() {
     let offloader = offloader(Profile::Handle);
@@ -59,8 +58,8 @@ fn a_cap_of_256_bytes_holds() {
     assert!(shown(&offloader, "tool", &"z".repeat(256)).is_none());
 }
 
-/// A failed result keeps to the limits as any other, in every profile (SPEC 2.3; the
-/// seeds had it pass at any size), and is stored with its flag.
+/// A failed result keeps to the limits as any other, in every profile (the design had it
+/// pass at any size: docs/spec/sources.md, "Corrections"), and is stored with its flag.
 #[test]
 fn a_failed_result_is_bounded() {
     let text = "boom ".repeat(4000);
@@ -92,8 +91,8 @@ fn a_failed_result_is_bounded() {
     }
 }
 
-/// "Decision 4: truncate", and wire.md: the two numbers of a truncation agree,
-/// and one budget holds for all of it (the shipped system cut twice).
+/// "Decision 4: truncate": the two numbers of a truncation agree, and one budget holds
+/// for all of it (the shipped system cut twice; docs/spec/texts.md, "Truncated text").
 #[test]
 fn a_truncation_keeps_to_its_cap() {
     let offloader = offloader(Profile::Truncate);

@@ -1,4 +1,4 @@
-//! Seed 002: `get_continuation`. "chars" are Unicode code points.
+//! The continuation design: `get_continuation`. "chars" are Unicode code points.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use spillgate_offload::{Offloader, Outcome, Profile, Rule};
 
 use super::{offer_as, offloader, with_rule};
 
-/// The seed's `MAX_TOOL_RESULT_CHARS`.
+/// The design's `MAX_TOOL_RESULT_CHARS`.
 const MAX: usize = 4000;
 
 fn origin(call_id: &str) -> Origin {
@@ -65,7 +65,7 @@ fn strictly_more_triggers() {
     }
 }
 
-/// Task 2, `_handle_get_continuation`: the seed's 8000 characters, A, B and C.
+/// Task 2, `_handle_get_continuation`: the design's 8000 characters, A, B and C.
 #[test]
 fn later_slices_and_the_last_one_without_a_marker() {
     let offloader = offloader(Profile::Continuation);
@@ -99,7 +99,8 @@ fn the_default_offset_is_the_end_of_the_first_slice() {
     assert!(second.starts_with("abcdefghij\n\n[truncated — showing 10-20/23 chars."));
 }
 
-/// Task 2, `test_agent_turn_get_continuation_invalid_id`, and wire.md.
+/// Task 2, `test_agent_turn_get_continuation_invalid_id`, and our errors (docs/spec/texts.md,
+/// "Continuation tool").
 #[test]
 fn errors_are_json() {
     let offloader = offloader(Profile::Continuation);
@@ -127,7 +128,7 @@ fn errors_are_json() {
     "#);
 }
 
-/// As models write numbers (SPEC 2.6).
+/// As models write numbers.
 #[test]
 fn numbers_as_models_write_them() {
     let offloader = offloader(Profile::Continuation);
@@ -137,8 +138,8 @@ fn numbers_as_models_write_them() {
     }
 }
 
-/// `continuation.short_ids`: "models corrupt long ids" (wire.md). A handle
-/// always leads there, too.
+/// `continuation.short_ids`, because models corrupt long ids. A handle always leads
+/// there, too.
 #[test]
 fn ids_of_calls_short_ids_and_handles() {
     let offloader = offloader(Profile::Continuation).with_short_ids(true);
@@ -181,8 +182,8 @@ fn a_handle_is_the_id_where_there_is_no_other() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// wire.md: "Concatenating the first slice and all later slices, markers
-    /// removed, gives the original text".
+    /// The first slice and all later slices, markers removed, are the text
+    /// (docs/spec/texts.md, "Continuation profile").
     #[test]
     fn slices_put_together_are_the_text(text in "(\\PC|\n){30,300}", size in 1u64..25) {
         let offloader = with_rule(Rule {

@@ -1,4 +1,4 @@
-//! Seed 003: the three-layer observation funnel.
+//! The funnel design: three layers of observation.
 
 use insta::assert_snapshot;
 use spillgate_artifact::Handle;
@@ -43,7 +43,7 @@ fn the_thresholds() {
 }
 
 /// Layers 1 to 3: receipt, "first 10 lines (head)", "truncation indicator in the
-/// middle", "last 5 lines (tail)", and the guidance, whose emoji the seed has in
+/// middle", "last 5 lines (tail)", and the guidance, whose emoji the design has in
 /// a broken encoding.
 #[test]
 fn the_whole_message() {
@@ -88,7 +88,7 @@ fn the_whole_message() {
 }
 
 /// Layer 1, "Tool-specific extraction (e.g., JSON search results get
-/// match/file counts)": the seed's 101 results in 32 files.
+/// match/file counts)": the design's 101 results in 32 files.
 #[test]
 fn search_results_are_counted() {
     let results: Vec<String> = (0..101)
@@ -117,7 +117,8 @@ fn search_results_are_counted() {
     ");
 }
 
-/// wire.md: "hidden when zero", and only for lists of results with `file`.
+/// Counts stand where they are not 0, and only for lists of results with `file`
+/// (docs/spec/texts.md, "Funnel profile").
 #[test]
 fn other_outputs_have_no_matches() {
     let log = "2026-11-21T10:00:00Z INFO a:1:b\n".repeat(100);
@@ -135,8 +136,8 @@ fn other_outputs_have_no_matches() {
     }
 }
 
-/// wire.md's corrections: a preview line is cut at 500 characters, and the
-/// count of truncated lines is never zero or less.
+/// Corrections (docs/spec/sources.md, "Corrections"): a preview line is cut at 500
+/// characters, and the count of truncated lines is never zero or less.
 #[test]
 fn one_long_line_is_cut() {
     // JSON on one line is one line of the saved file, whatever a view makes of
@@ -182,7 +183,7 @@ fn saved_to(offloader: &Offloader, tool: &str, text: &str) -> String {
     saved.lines().next().unwrap().to_owned()
 }
 
-/// Layer 1, `ObservationSummary`: the seed's fields.
+/// Layer 1, `ObservationSummary`: the design's fields.
 #[test]
 fn the_summary_has_the_seeds_fields() {
     let offloader = offloader(Profile::Funnel);

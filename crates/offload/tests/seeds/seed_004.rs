@@ -1,4 +1,4 @@
-//! Seed 004: errors that teach, never partial data. The tools themselves are
+//! The reject design: errors that teach, never partial data. The tools themselves are
 //! another crate's; here are the limit and the messages.
 
 use insta::assert_snapshot;
@@ -6,8 +6,8 @@ use spillgate_offload::{Profile, Rule};
 
 use super::{offloader, shown, with_rule, without_handles};
 
-/// 3.3 "Token Limits": 25,000 tokens at four bytes each; wire.md: "100,003 bytes
-/// pass and 100,004 fail".
+/// 3.3 "Token Limits": 25,000 tokens at four bytes each, so 100,003 bytes pass and
+/// 100,004 fail.
 #[test]
 fn the_limit() {
     let offloader = offloader(Profile::Reject);
@@ -80,7 +80,8 @@ fn another_limit() {
     );
 }
 
-/// SPEC's promise holds here as well: the model sees no data, and none is lost.
+/// Nothing is lost here either (docs/spec/behaviour.md, "Invariants", 3): the model sees
+/// no data, and all of it is stored.
 #[test]
 fn what_is_rejected_is_stored() {
     let offloader = offloader(Profile::Reject);

@@ -13,9 +13,9 @@ use serde::de::IgnoredAny;
 use spillgate_artifact::{ByteSource, Layout, ReadRange};
 use spillgate_text::{JsonLayout, View, ViewSink};
 
-use crate::parts::{MOST_BYTES, Plan, counted, grouped, lines};
+use crate::parts::{MOST_BYTES, SamplePlan, counted, grouped, lines};
 use crate::{OutlineEntry, aside};
-use walk::{Indent, Unfit, Walker};
+use walk::{Indent, UnexpectedLayout, Walker};
 
 /// How views are laid out.
 const TWO_SPACES: Indent = Indent {
@@ -26,7 +26,7 @@ const TWO_SPACES: Indent = Indent {
 /// The key tree of the document that begins at byte `start`.
 pub(crate) fn outline(view: &View, start: u64) -> io::Result<Vec<OutlineEntry>> {
     let source = view.source();
-    let plan = Plan::first(source, start)?;
+    let plan = SamplePlan::first(source, start)?;
     let head = source.bytes(start, start + HEAD)?;
     let indent = match view.layout() {
         Layout::Json => Some(TWO_SPACES),
@@ -34,16 +34,16 @@ pub(crate) fn outline(view: &View, start: u64) -> io::Result<Vec<OutlineEntry>> 
     };
     let walker = match indent {
         Some(indent) => walked(source, &plan, indent)?,
-        None => Err(Unfit),
+        None => Err(UnexpectedLayout),
     };
     let (walker, is_whole) = match walker {
         Ok(walker) => (walker, true),
-        Err(Unfit) => laid_out(source, start)?,
+        Err(UnexpectedLayout) => laid_out(source, start)?,
     };
     let (tree, ended) = walker.finish();
     let mut shown = render::render(tree, "");
     if plan.is_partial() {
-        shown.insert(0, aside(format!("({})", plan.told())));
+        shown.insert(0, aside(format!("({})", plan.description())));
     } else if !(ended && is_whole) {
         shown.insert(0, aside("(as far as it can be read)".to_owned()));
     }
@@ -51,11 +51,11 @@ pub(crate) fn outline(view: &View, start: u64) -> io::Result<Vec<OutlineEntry>> 
 }
 
 /// The same of many documents, one a line; lines that are none are counted.
-pub(crate) fn outline_of_lines(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
+pub(crate) fn outline_of_lines(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let found = plan.look(view.source(), |text, start| {
         let mut walker = Walker::new(TWO_SPACES);
         let mut others = 0u64;
-        let mut laid_out = Bounded::default();
+        let mut laid_out = BoundedText::default();
         for (at, line) in lines(text) {
             if !line.trim_ascii().is_empty()
                 && document(&mut walker, &mut laid_out, line, start + at as u64).is_err()
@@ -89,16 +89,16 @@ pub(crate) fn outline_of_lines(view: &View, plan: &Plan) -> io::Result<Vec<Outli
 /// Takes a document on a line of its own.
 fn document(
     walker: &mut Walker,
-    laid_out: &mut Bounded,
+    laid_out: &mut BoundedText,
     line: &[u8],
     offset: u64,
-) -> Result<(), Unfit> {
+) -> Result<(), UnexpectedLayout> {
     // Looked at before it is taken: half a line would leave its keys.
-    serde_json::from_slice::<IgnoredAny>(line).map_err(|_| Unfit)?;
+    serde_json::from_slice::<IgnoredAny>(line).map_err(|_| UnexpectedLayout)?;
     laid_out.begin(line.len());
     JsonLayout::default()
         .feed(line, laid_out)
-        .map_err(|_| Unfit)?;
+        .map_err(|_| UnexpectedLayout)?;
     for (_, line) in lines(&laid_out.text) {
         walker.line(line, offset)?;
     }
@@ -108,9 +108,9 @@ fn document(
 /// Follows the lines of a laid-out document, part by part.
 fn walked(
     source: &dyn ByteSource,
-    plan: &Plan,
+    plan: &SamplePlan,
     indent: Indent,
-) -> io::Result<Result<Walker, Unfit>> {
+) -> io::Result<Result<Walker, UnexpectedLayout>> {
     let parts = plan.look(source, |text, start| {
         let mut walker = Walker::new(indent);
         for (at, line) in lines(text) {
@@ -121,7 +121,7 @@ fn walked(
     let mut all = Walker::new(indent);
     for part in parts {
         if part.and_then(|part| all.join(part)).is_err() {
-            return Ok(Err(Unfit));
+            return Ok(Err(UnexpectedLayout));
         }
     }
     Ok(Ok(all))
@@ -148,7 +148,7 @@ fn laid_out(source: &dyn ByteSource, start: u64) -> io::Result<(Walker, bool)> {
     let mut reader = ReadRange::new(source, start, end);
     let mut layout = JsonLayout::default();
     let mut walker = Walker::new(TWO_SPACES);
-    let mut made = Bounded::default();
+    let mut made = BoundedText::default();
     let mut block = vec![0; BLOCK];
     let mut at = start;
     loop {
@@ -176,12 +176,12 @@ fn laid_out(source: &dyn ByteSource, start: u64) -> io::Result<(Walker, bool)> {
 /// Laid-out text that does not grow out of proportion, as indentation makes it
 /// do in deep nesting.
 #[derive(Debug, Default)]
-struct Bounded {
+struct BoundedText {
     text: Vec<u8>,
     room: usize,
 }
 
-impl Bounded {
+impl BoundedText {
     /// So many times its length may a text be when it is laid out, and so much
     /// more: as in views.
     const GROWTH: usize = 8;
@@ -204,7 +204,7 @@ impl Bounded {
     }
 }
 
-impl ViewSink for Bounded {
+impl ViewSink for BoundedText {
     fn text(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.text.len() + bytes.len() > self.room {
             return Err(io::Error::other("laid out, it grows out of proportion"));

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use spillgate_text::push_key;
 
-use super::shape::{Id, Key, Keys, Shape, Span, Tree};
+use super::shape::{Key, Keys, Shape, ShapeId, Span, Tree};
 use crate::parts::grouped;
 use crate::values::Values;
 use crate::{EntryKind, OutlineEntry};
@@ -39,7 +39,7 @@ pub(super) fn render(mut tree: Tree, label: &str) -> Vec<OutlineEntry> {
 }
 
 /// Makes maps of objects whose keys look like data.
-fn settle(tree: &mut Tree, id: Id) {
+fn settle(tree: &mut Tree, id: ShapeId) {
     let shape = tree.get(id);
     let items = shape.items;
     if let Keys::Few(keys) = &shape.keys
@@ -49,7 +49,7 @@ fn settle(tree: &mut Tree, id: Id) {
         let keys = keys.clone();
         tree.make_map(id, keys);
     }
-    let inside: Vec<Id> = match &tree.get(id).keys {
+    let inside: Vec<ShapeId> = match &tree.get(id).keys {
         Keys::Few(keys) => keys.iter().map(|key| key.value).collect(),
         Keys::Map(of_all) => vec![of_all.value],
     };
@@ -112,7 +112,7 @@ struct Render<'a> {
 impl Render<'_> {
     /// The line of a place and those inside. `path` leads to it from the line
     /// above; `rare` tells in how many objects it is, where not in all.
-    fn place(&mut self, id: Id, label: &str, mut path: String, depth: usize, rare: &str) {
+    fn place(&mut self, id: ShapeId, label: &str, mut path: String, depth: usize, rare: &str) {
         let shape = self.tree.get(id);
         if rare.is_empty()
             && label.is_empty()
@@ -321,7 +321,7 @@ impl Render<'_> {
         parts.join(" | ")
     }
 
-    fn value_of_map(&self, id: Id) -> String {
+    fn value_of_map(&self, id: ShapeId) -> String {
         let shape = self.tree.get(id);
         let mut text = self.described(shape);
         if let Some(items) = shape.items {

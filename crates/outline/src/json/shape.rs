@@ -12,7 +12,7 @@ const NODES: usize = 8192;
 const KEY_BYTES: usize = 256;
 
 /// A place in a document.
-pub(super) type Id = usize;
+pub(super) type ShapeId = usize;
 
 /// Everything that can stand in one place.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -29,7 +29,7 @@ pub(super) struct Shape {
     /// The same of objects and their members.
     pub(super) widths: Span,
     pub(super) keys: Keys,
-    pub(super) items: Option<Id>,
+    pub(super) items: Option<ShapeId>,
     pub(super) strings_seen: Values,
     pub(super) numbers_seen: Values,
     pub(super) range: Range,
@@ -67,7 +67,7 @@ pub(super) enum Keys {
 pub(super) struct Key {
     pub(super) text: Box<[u8]>,
     pub(super) offset: u64,
-    pub(super) value: Id,
+    pub(super) value: ShapeId,
 }
 
 impl Default for Keys {
@@ -92,7 +92,7 @@ impl Shape {
 pub(super) struct Tree {
     shapes: Vec<Shape>,
     /// Where the shape of a place went when it was merged into another.
-    moved: Vec<Id>,
+    moved: Vec<ShapeId>,
 }
 
 impl Default for Tree {
@@ -105,18 +105,18 @@ impl Default for Tree {
 }
 
 impl Tree {
-    pub(super) const ROOT: Id = 0;
+    pub(super) const ROOT: ShapeId = 0;
 
-    pub(super) fn get(&self, id: Id) -> &Shape {
+    pub(super) fn get(&self, id: ShapeId) -> &Shape {
         &self.shapes[self.resolve(id)]
     }
 
-    pub(super) fn get_mut(&mut self, id: Id) -> &mut Shape {
+    pub(super) fn get_mut(&mut self, id: ShapeId) -> &mut Shape {
         let id = self.resolve(id);
         &mut self.shapes[id]
     }
 
-    pub(super) fn resolve(&self, mut id: Id) -> Id {
+    pub(super) fn resolve(&self, mut id: ShapeId) -> ShapeId {
         while self.moved[id] != id {
             id = self.moved[id];
         }
@@ -124,7 +124,7 @@ impl Tree {
     }
 
     /// A new place; `None` when there are too many.
-    pub(super) fn add(&mut self) -> Option<Id> {
+    pub(super) fn add(&mut self) -> Option<ShapeId> {
         if self.shapes.len() >= NODES {
             return None;
         }
@@ -135,7 +135,7 @@ impl Tree {
     }
 
     /// The place of the elements of the arrays at `parent`.
-    pub(super) fn item(&mut self, parent: Id) -> Option<Id> {
+    pub(super) fn item(&mut self, parent: ShapeId) -> Option<ShapeId> {
         if let Some(items) = self.get(parent).items {
             return Some(items);
         }
@@ -151,11 +151,11 @@ impl Tree {
     /// same order.
     pub(super) fn key(
         &mut self,
-        parent: Id,
+        parent: ShapeId,
         key: &[u8],
         next: &mut usize,
         offset: u64,
-    ) -> Option<Id> {
+    ) -> Option<ShapeId> {
         let key = &key[..key.len().min(KEY_BYTES)];
         match &self.get(parent).keys {
             Keys::Map(of_all) => return Some(of_all.value),
@@ -187,7 +187,7 @@ impl Tree {
         Some(self.resolve(value))
     }
 
-    fn insert(&mut self, parent: Id, key: Key) {
+    fn insert(&mut self, parent: ShapeId, key: Key) {
         let Keys::Few(keys) = &mut self.get_mut(parent).keys else {
             return;
         };
@@ -199,7 +199,7 @@ impl Tree {
     }
 
     /// Merges the values under `keys` into one place.
-    pub(super) fn make_map(&mut self, parent: Id, keys: Vec<Key>) {
+    pub(super) fn make_map(&mut self, parent: ShapeId, keys: Vec<Key>) {
         let Some(first) = keys.iter().min_by_key(|key| key.offset).cloned() else {
             return;
         };
@@ -210,7 +210,7 @@ impl Tree {
     }
 
     /// Merges what is at `from` into `into`; both are the latter then.
-    pub(super) fn merge(&mut self, into: Id, from: Id) {
+    pub(super) fn merge(&mut self, into: ShapeId, from: ShapeId) {
         let (into, from) = (self.resolve(into), self.resolve(from));
         if into == from {
             return;
@@ -238,7 +238,7 @@ impl Tree {
         self.merge_keys(into, other.keys);
     }
 
-    fn merge_keys(&mut self, into: Id, others: Keys) {
+    fn merge_keys(&mut self, into: ShapeId, others: Keys) {
         match others {
             Keys::Few(others) => {
                 for key in others {
@@ -256,7 +256,7 @@ impl Tree {
         }
     }
 
-    fn merge_key(&mut self, into: Id, key: Key) {
+    fn merge_key(&mut self, into: ShapeId, key: Key) {
         match &mut self.get_mut(into).keys {
             Keys::Map(mine) => {
                 let value = mine.value;

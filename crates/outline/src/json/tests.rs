@@ -16,7 +16,7 @@ fn shape(json: &str) -> String {
 
 fn shape_of_lines(json: &str) -> String {
     let view = view_of(json);
-    let plan = Plan::spread(view.source(), 0).unwrap();
+    let plan = SamplePlan::spread(view.source(), 0).unwrap();
     texts(&outline_of_lines(&view, &plan).unwrap())
 }
 
@@ -123,9 +123,9 @@ fn any_json() -> impl Strategy<Value = Value> {
 /// The outline of laid-out text that is looked at in parts.
 fn in_parts(text: &str, part: u64, threads: usize) -> String {
     let source = text.as_bytes().to_vec();
-    let plan = Plan {
+    let plan = SamplePlan {
         threads,
-        ..Plan::cut(&source, 0, part, u64::MAX).unwrap()
+        ..SamplePlan::cut(&source, 0, part, u64::MAX).unwrap()
     };
     let walker = walked(&source, &plan, TWO_SPACES).unwrap().unwrap();
     let (tree, ended) = walker.finish();

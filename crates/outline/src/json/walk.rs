@@ -10,7 +10,7 @@
 
 use memchr::memchr2;
 
-use super::shape::{Id, Shape, Tree};
+use super::shape::{Shape, ShapeId, Tree};
 
 /// Levels that are looked into.
 pub(super) const DEPTH: usize = 12;
@@ -24,7 +24,7 @@ pub(super) struct Indent {
 
 /// A line is not laid out as expected.
 #[derive(Debug, PartialEq)]
-pub(super) struct Unfit;
+pub(super) struct UnexpectedLayout;
 
 /// Follows one part of a document, or several.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(super) struct Walker {
     /// Containers that are open, outermost first.
     open: Vec<Frame>,
     /// Those that were open where the part begins.
-    before: Vec<Before>,
+    outer: Vec<OuterContainer>,
     begun: bool,
     /// Documents that began here.
     pub(super) documents: u64,
@@ -43,7 +43,7 @@ pub(super) struct Walker {
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     /// `None`: too deep, or one place too many.
-    place: Option<Id>,
+    place: Option<ShapeId>,
     is_array: bool,
     entries: u64,
     /// The key that is expected next.
@@ -53,8 +53,8 @@ struct Frame {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Before {
-    place: Option<Id>,
+struct OuterContainer {
+    place: Option<ShapeId>,
     entries: u64,
     is_closed: bool,
 }
@@ -65,14 +65,14 @@ impl Walker {
             tree: Tree::default(),
             indent,
             open: Vec::new(),
-            before: Vec::new(),
+            outer: Vec::new(),
             begun: false,
             documents: 0,
         }
     }
 
     /// Takes the next line, which begins at byte `offset`.
-    pub(super) fn line(&mut self, line: &[u8], offset: u64) -> Result<(), Unfit> {
+    pub(super) fn line(&mut self, line: &[u8], offset: u64) -> Result<(), UnexpectedLayout> {
         let blanks = line.iter().take_while(|&&byte| byte == self.indent.byte);
         let blanks = blanks.count();
         let rest = line[blanks..].trim_ascii_end();
@@ -85,7 +85,7 @@ impl Walker {
             self.begin(depth)?;
         }
         if depth != self.open.len() || !blanks.is_multiple_of(self.indent.count) {
-            return Err(Unfit);
+            return Err(UnexpectedLayout);
         }
         let rest = rest.strip_suffix(b",").unwrap_or(rest);
         match closes {
@@ -95,11 +95,11 @@ impl Walker {
     }
 
     /// Begins within `depth` containers.
-    fn begin(&mut self, depth: usize) -> Result<(), Unfit> {
+    fn begin(&mut self, depth: usize) -> Result<(), UnexpectedLayout> {
         /// Deeper lines have no room for anything but blanks.
         const DEEPEST: usize = 1 << 20;
         if depth > DEEPEST {
-            return Err(Unfit);
+            return Err(UnexpectedLayout);
         }
         self.begun = true;
         for level in 0..depth {
@@ -111,7 +111,7 @@ impl Walker {
                 next: 0,
                 is_before: true,
             });
-            self.before.push(Before {
+            self.outer.push(OuterContainer {
                 place,
                 entries: 0,
                 is_closed: false,
@@ -120,15 +120,15 @@ impl Walker {
         Ok(())
     }
 
-    fn close(&mut self, rest: &[u8]) -> Result<(), Unfit> {
+    fn close(&mut self, rest: &[u8]) -> Result<(), UnexpectedLayout> {
         if rest.len() != 1 {
-            return Err(Unfit);
+            return Err(UnexpectedLayout);
         }
-        let frame = self.open.pop().ok_or(Unfit)?;
+        let frame = self.open.pop().ok_or(UnexpectedLayout)?;
         if frame.is_before {
-            let before = &mut self.before[self.open.len()];
-            before.entries = frame.entries;
-            before.is_closed = true;
+            let outer = &mut self.outer[self.open.len()];
+            outer.entries = frame.entries;
+            outer.is_closed = true;
         } else {
             self.measured(frame);
         }
@@ -146,7 +146,7 @@ impl Walker {
         }
     }
 
-    fn entry(&mut self, rest: &[u8], offset: u64) -> Result<(), Unfit> {
+    fn entry(&mut self, rest: &[u8], offset: u64) -> Result<(), UnexpectedLayout> {
         let (key, value) = split(rest)?;
         let place = match self.open.last_mut() {
             None => {
@@ -185,29 +185,29 @@ impl Walker {
     }
 
     /// Goes on with the part that follows.
-    pub(super) fn join(&mut self, next: Self) -> Result<(), Unfit> {
+    pub(super) fn join(&mut self, next: Self) -> Result<(), UnexpectedLayout> {
         if !next.begun {
             return Ok(());
         }
-        if next.before.len() != self.open.len() {
-            return Err(Unfit);
+        if next.outer.len() != self.open.len() {
+            return Err(UnexpectedLayout);
         }
         self.begun = true;
         self.documents += next.documents;
         let base = self.tree.adopt(next.tree);
         self.tree.merge(Tree::ROOT, Tree::ROOT + base);
         // Innermost first: new keys of an outer one may move the inner places.
-        for (at, before) in next.before.iter().enumerate().rev() {
+        for (at, outer) in next.outer.iter().enumerate().rev() {
             let frame = &mut self.open[at];
-            frame.entries += match before.is_closed {
-                true => before.entries,
+            frame.entries += match outer.is_closed {
+                true => outer.entries,
                 false => next.open[at].entries,
             };
             let frame = *frame;
-            if let (Some(mine), Some(theirs)) = (frame.place, before.place) {
+            if let (Some(mine), Some(theirs)) = (frame.place, outer.place) {
                 self.tree.merge(mine, theirs + base);
             }
-            if before.is_closed {
+            if outer.is_closed {
                 self.measured(frame);
             }
         }
@@ -232,15 +232,16 @@ impl Walker {
 }
 
 /// The key of a member, as it is written, and the value.
-fn split(rest: &[u8]) -> Result<(Option<&[u8]>, &[u8]), Unfit> {
+fn split(rest: &[u8]) -> Result<(Option<&[u8]>, &[u8]), UnexpectedLayout> {
     match rest.first() {
-        None => return Err(Unfit),
+        None => return Err(UnexpectedLayout),
         Some(b'"') => {}
         Some(_) => return Ok((None, rest)),
     }
     let mut at = 1;
     let end = loop {
-        let found = memchr2(b'"', b'\\', rest.get(at..).ok_or(Unfit)?).ok_or(Unfit)?;
+        let found = memchr2(b'"', b'\\', rest.get(at..).ok_or(UnexpectedLayout)?)
+            .ok_or(UnexpectedLayout)?;
         at += found;
         match rest[at] {
             b'"' => break at,
@@ -253,9 +254,9 @@ fn split(rest: &[u8]) -> Result<(Option<&[u8]>, &[u8]), Unfit> {
             let value = rest[end + 2..].trim_ascii_start();
             (!value.is_empty())
                 .then_some((Some(&rest[1..end]), value))
-                .ok_or(Unfit)
+                .ok_or(UnexpectedLayout)
         }
-        Some(_) => Err(Unfit),
+        Some(_) => Err(UnexpectedLayout),
     }
 }
 
@@ -270,7 +271,7 @@ fn opened(value: &[u8]) -> Option<bool> {
 }
 
 /// Counts a value in its place.
-fn take(shape: &mut Shape, value: &[u8], offset: u64) -> Result<Option<bool>, Unfit> {
+fn take(shape: &mut Shape, value: &[u8], offset: u64) -> Result<Option<bool>, UnexpectedLayout> {
     match (value[0], value) {
         (b'"', _) if value.ends_with(b"\"") => {
             shape.strings += 1;
@@ -294,7 +295,7 @@ fn take(shape: &mut Shape, value: &[u8], offset: u64) -> Result<Option<bool>, Un
         (_, b"true") => shape.trues += 1,
         (_, b"false") => shape.falses += 1,
         (_, b"null") => shape.nulls += 1,
-        _ => return Err(Unfit),
+        _ => return Err(UnexpectedLayout),
     }
     Ok(opened(value))
 }

@@ -47,7 +47,7 @@ impl Cluster {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct LineClass {
     /// `None`: one of the others.
     cluster: Option<usize>,
     level: Option<usize>,
@@ -56,7 +56,7 @@ struct Known {
 /// Mines the lines of one part.
 #[derive(Debug, Default)]
 pub(super) struct Miner {
-    known: FxHashMap<u64, Known>,
+    classes: FxHashMap<u64, LineClass>,
     leaves: FxHashMap<(usize, Vec<String>), Vec<usize>>,
     pub(super) clusters: Vec<Cluster>,
     /// Lines by level, as [`level::NAMES`].
@@ -76,38 +76,38 @@ impl Miner {
             return;
         }
         let signature = signature(line);
-        let known = match self.known.get(&signature) {
-            Some(&known) => known,
+        let class = match self.classes.get(&signature) {
+            Some(&class) => class,
             None if self.meetings > MEETINGS && self.clusters.len() >= CLUSTERS => {
                 self.unmet += 1;
                 self.others += 1;
                 return;
             }
-            None => self.meet(line, offset, signature),
+            None => self.classify(line, offset, signature),
         };
-        match known.cluster {
+        match class.cluster {
             Some(cluster) => self.clusters[cluster].count += 1,
             None => self.others += 1,
         }
-        if let Some(level) = known.level {
+        if let Some(level) = class.level {
             self.levels[level] += 1;
         }
     }
 
-    fn meet(&mut self, line: &[u8], offset: u64, signature: u64) -> Known {
+    fn classify(&mut self, line: &[u8], offset: u64, signature: u64) -> LineClass {
         self.meetings += 1;
         let masked = masked(line);
         let words = masked.split_ascii_whitespace();
         let tokens: Vec<String> = words.take(TOKENS).map(str::to_owned).collect();
-        let known = Known {
+        let class = LineClass {
             level: level::of(&tokens),
             cluster: self.join(tokens, offset),
         };
-        if self.known.len() >= SIGNATURES {
-            self.known.clear();
+        if self.classes.len() >= SIGNATURES {
+            self.classes.clear();
         }
-        self.known.insert(signature, known);
-        known
+        self.classes.insert(signature, class);
+        class
     }
 
     /// The cluster of lines with these tokens, a new one where none is similar.

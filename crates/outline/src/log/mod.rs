@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use regex::bytes::Regex;
 use spillgate_text::View;
 
-use crate::parts::{Plan, counted, grouped, lines};
+use crate::parts::{SamplePlan, counted, grouped, lines};
 use crate::{EntryKind, OutlineEntry, note};
 pub(crate) use mask::signature;
 use mine::{Cluster, Miner};
@@ -35,7 +35,7 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Levels with counts and the time it spans, then templates with counts and
 /// the line of the first; none that `least` lines do not follow.
-pub(crate) fn outline(view: &View, plan: &Plan, least: u64) -> io::Result<Vec<OutlineEntry>> {
+pub(crate) fn outline(view: &View, plan: &SamplePlan, least: u64) -> io::Result<Vec<OutlineEntry>> {
     let mined = plan.look(view.source(), |text, start| {
         let mut miner = Miner::default();
         for (at, line) in lines(text) {
@@ -148,7 +148,7 @@ mod tests {
             })
             .collect();
         let view = view_of(&text);
-        let plan = Plan::spread(view.source(), 0).unwrap();
+        let plan = SamplePlan::spread(view.source(), 0).unwrap();
         assert_snapshot!(texts(&outline(&view, &plan, 1).unwrap()), @"
         levels: ERROR 1, INFO 29
         from 2026-11-21T10:00:00Z to 2026-11-21T10:00:29Z
@@ -168,11 +168,11 @@ mod tests {
             })
             .collect();
         let view = view_of(&text);
-        let mut plan = Plan::cut(view.source(), 0, 1000, u64::MAX).unwrap();
+        let mut plan = SamplePlan::cut(view.source(), 0, 1000, u64::MAX).unwrap();
         let two = outline(&view, &plan, 1).unwrap();
         plan.threads = 1;
         assert_eq!(outline(&view, &plan, 1).unwrap(), two);
-        plan = Plan::spread(view.source(), 0).unwrap();
+        plan = SamplePlan::spread(view.source(), 0).unwrap();
         assert_eq!(outline(&view, &plan, 1).unwrap(), two);
     }
 }

@@ -15,7 +15,7 @@ use spillgate_artifact::ContentKind;
 use spillgate_text::View;
 
 use crate::log::signature;
-use crate::parts::{Plan, grouped};
+use crate::parts::{SamplePlan, grouped};
 use crate::{OutlineEntry, located, note};
 use tools::{ANY, GOOD, IDLE, NONZERO, PREFIX, TOOLS};
 
@@ -52,7 +52,7 @@ fn pattern(source: &str) -> Regex {
 /// there is no summary.
 pub(crate) fn outline(
     view: &View,
-    plan: &Plan,
+    plan: &SamplePlan,
     kind: ContentKind,
 ) -> io::Result<Vec<OutlineEntry>> {
     let mut tools = recognised(view)?;
@@ -68,10 +68,10 @@ pub(crate) fn outline(
     let failure = any(|tool| tool.failure);
     let total = any(|tool| tool.total);
     let parts = plan.look(view.source(), |text, start| {
-        let mut found = Found::default();
+        let mut found = Findings::default();
         for one in total.find_iter(text) {
             match is_good(one.as_bytes()) {
-                true => found.good = Some((start + one.start() as u64, told(one.as_bytes()))),
+                true => found.good = Some((start + one.start() as u64, line_text(one.as_bytes()))),
                 false => found.totals.add(one.as_bytes(), start + one.start() as u64),
             }
         }
@@ -84,13 +84,13 @@ pub(crate) fn outline(
         }
         found
     })?;
-    let mut all = Found::default();
+    let mut all = Findings::default();
     for part in parts {
         all.failures.absorb(part.failures);
         all.totals.absorb(part.totals);
         all.good = part.good.or(all.good);
     }
-    all.told(view, plan)
+    all.entries(view, plan)
 }
 
 fn recognised(view: &View) -> io::Result<Vec<usize>> {
@@ -122,7 +122,7 @@ fn is_good(text: &[u8]) -> bool {
 }
 
 /// The words of its lines without what stands in front of them.
-fn told(text: &[u8]) -> String {
+fn line_text(text: &[u8]) -> String {
     let mut all = Vec::new();
     for line in text.split(|&byte| byte == b'\n') {
         let front = IN_FRONT.find(line).map_or(0, |front| front.end());
@@ -155,10 +155,10 @@ impl Groups {
         let front = IN_FRONT.find(line).map_or(0, |front| front.end());
         let key = signature(&line[front..]);
         if let Some(&at) = self.known.get(&key) {
-            self.all[at].add(offset, 1, || told(line));
+            self.all[at].add(offset, 1, || line_text(line));
         } else if idle.is_match(&line[front..]) {
         } else if self.all.len() < KEPT {
-            let first = vec![(offset, told(line), 1)];
+            let first = vec![(offset, line_text(line), 1)];
             self.known.insert(key, self.all.len());
             self.all.push(Group { count: 1, first });
         } else {
@@ -191,7 +191,7 @@ impl Groups {
     }
 
     /// Places and texts: identical lines once, many alike ones once.
-    fn told(self) -> Vec<(u64, String)> {
+    fn lines(self) -> Vec<(u64, String)> {
         let mut lines = Vec::new();
         for group in self.all {
             let is_one = group.count > group.shown();
@@ -234,17 +234,17 @@ impl Group {
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct Findings {
     failures: Groups,
     totals: Groups,
     /// The last total that tells of no failure.
     good: Option<(u64, String)>,
 }
 
-impl Found {
-    fn told(self, view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
+impl Findings {
+    fn entries(self, view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
         let mut lines = Vec::new();
-        let totals = self.totals.told();
+        let totals = self.totals.lines();
         let last = totals.len().saturating_sub(TOTALS);
         for (offset, text) in &totals[last..] {
             lines.push(located(view, *offset, (0, 0), text.clone())?);
@@ -252,7 +252,7 @@ impl Found {
         let all: u64 = self.failures.all.iter().map(|group| group.count).sum();
         let all = all + self.failures.others;
         let is_more = self.failures.others > 0;
-        let mut failures = self.failures.told();
+        let mut failures = self.failures.lines();
         failures.retain(|one| !totals.contains(one));
         if is_more || failures.len() > FAILURES {
             lines.push(note(format!("{} lines of failures", plan.scaled(all))));
@@ -278,7 +278,7 @@ mod tests {
 
     fn shown(text: &str) -> String {
         let view = view_of(text);
-        let plan = Plan::spread(view.source(), 0).unwrap();
+        let plan = SamplePlan::spread(view.source(), 0).unwrap();
         texts(&outline(&view, &plan, ContentKind::Log).unwrap())
     }
 

@@ -177,19 +177,19 @@ fn not_compiled<'a>(errors: compile::Errors<&'a str, ()>, filter: &'a str) -> Fa
 
 /// What an error says: a string as it is, without quotes.
 fn message(error: Error<Val>) -> String {
-    let shown = cut(&error);
+    let shown = truncated(&error);
     // Only an error that is nothing but a string begins so.
     if shown.starts_with('"')
         && let Val::TStr(text) = error.into_val()
     {
-        return cut(&String::from_utf8_lossy(&text));
+        return truncated(&String::from_utf8_lossy(&text));
     }
     shown
 }
 
 /// A message that quotes no more than a little.
-pub(crate) fn cut(message: &dyn fmt::Display) -> String {
-    let mut cut = Cut(String::new(), LONGEST_MESSAGE);
+pub(crate) fn truncated(message: &dyn fmt::Display) -> String {
+    let mut cut = TruncatedText(String::new(), LONGEST_MESSAGE);
     // It ends with an error when it is full, which is what it is for.
     if write!(cut, "{message}").is_err() {
         cut.0.push('…');
@@ -198,9 +198,9 @@ pub(crate) fn cut(message: &dyn fmt::Display) -> String {
 }
 
 /// Takes so many characters.
-struct Cut(String, usize);
+struct TruncatedText(String, usize);
 
-impl Write for Cut {
+impl Write for TruncatedText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for char in text.chars() {
             self.1 = self.1.checked_sub(1).ok_or(fmt::Error)?;

@@ -10,9 +10,9 @@ use jaq_json::{Map, Num, Val, write};
 
 /// A key that is no string, which jq refuses when the object is made.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NoKey(String);
+pub(crate) struct NonStringKey(String);
 
-impl fmt::Display for NoKey {
+impl fmt::Display for NonStringKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Object keys must be strings, not {}", self.0)
     }
@@ -20,7 +20,7 @@ impl fmt::Display for NoKey {
 
 /// The text of a value: JSON without white space, or a string's own text if
 /// `raw` is asked for.
-pub(crate) fn render(value: &Val, raw: bool) -> Result<Vec<u8>, NoKey> {
+pub(crate) fn render(value: &Val, raw: bool) -> Result<Vec<u8>, NonStringKey> {
     let mut text = Vec::new();
     match value {
         Val::TStr(string) | Val::BStr(string) if raw => text.extend_from_slice(string),
@@ -31,7 +31,7 @@ pub(crate) fn render(value: &Val, raw: bool) -> Result<Vec<u8>, NoKey> {
 }
 
 /// Whether a value can be shown at all.
-pub(crate) fn check(value: &Val) -> Result<(), NoKey> {
+pub(crate) fn check(value: &Val) -> Result<(), NonStringKey> {
     match is_json(value) {
         true => Ok(()),
         false => as_json(value).map(drop),
@@ -63,7 +63,7 @@ fn is_number(digits: &str) -> bool {
 }
 
 /// The value that jq would show instead.
-fn as_json(value: &Val) -> Result<Val, NoKey> {
+fn as_json(value: &Val) -> Result<Val, NonStringKey> {
     Ok(match value {
         Val::Num(Num::Float(number)) => float(*number),
         Val::Num(Num::Dec(digits)) if !is_number(digits) => {
@@ -75,7 +75,7 @@ fn as_json(value: &Val) -> Result<Val, NoKey> {
             let mut object = Map::default();
             for (key, value) in members.iter() {
                 let (Val::TStr(name) | Val::BStr(name)) = key else {
-                    return Err(NoKey(key.to_string()));
+                    return Err(NonStringKey(key.to_string()));
                 };
                 object.insert(Val::utf8_str(name.to_vec()), as_json(value)?);
             }

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use sonic_rs::{JsonType, JsonValueTrait, LazyValue};
 
-use super::plan::{Part, Step};
+use super::plan::{Step, StepKind};
 
 /// Why a walk ended early.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,7 +39,8 @@ pub(crate) fn start<'a, 's>(
     if json.trim_ascii_start().first() != Some(&b'{') {
         return Some((document(json)?, steps));
     }
-    let Some((Part::Key(key), rest)) = steps.split_first().map(|(step, rest)| (&step.part, rest))
+    let Some((StepKind::Key(key), rest)) =
+        steps.split_first().map(|(step, rest)| (&step.kind, rest))
     else {
         return Some((document(json)?, steps));
     };
@@ -68,33 +69,32 @@ pub(crate) fn walk(value: LazyValue<'_>, steps: &[Step], visit: Visit<'_>) -> Co
         return visit(value.as_raw_str());
     };
     let kind = value.get_type();
-    match (&step.part, kind) {
-        (Part::Key(key), JsonType::Object) => match member(value, key) {
+    match (&step.kind, kind) {
+        (StepKind::Key(key), JsonType::Object) => match member(value, key) {
             Some(found) => walk(found, rest, visit),
             None => absent(rest, visit),
         },
-        (Part::Index(at), JsonType::Array) => match element(value, *at) {
+        (StepKind::Index(at), JsonType::Array) => match element(value, *at) {
             Some(found) => walk(found, rest, visit),
             None => absent(rest, visit),
         },
-        (Part::Key(_) | Part::Index(_), JsonType::Null) | (Part::Index(_), JsonType::Object) => {
-            absent(rest, visit)
-        }
-        (Part::Each, JsonType::Array) => {
+        (StepKind::Key(_) | StepKind::Index(_), JsonType::Null)
+        | (StepKind::Index(_), JsonType::Object) => absent(rest, visit),
+        (StepKind::Each, JsonType::Array) => {
             for element in value.into_array_iter().into_iter().flatten() {
                 let Ok(element) = element else { break };
                 walk(element, rest, visit)?;
             }
             ControlFlow::Continue(())
         }
-        (Part::Each, JsonType::Object) => {
+        (StepKind::Each, JsonType::Object) => {
             for value in members(value) {
                 walk(value, rest, visit)?;
             }
             ControlFlow::Continue(())
         }
         _ if step.optional => ControlFlow::Continue(()),
-        (part, _) => ControlFlow::Break(Stop::Error(refusal(&value, part))),
+        (step, _) => ControlFlow::Break(Stop::Error(refusal(&value, step))),
     }
 }
 
@@ -156,11 +156,11 @@ pub(crate) fn name_of(value: &LazyValue<'_>) -> &'static str {
 }
 
 /// What jq says of a step that cannot be taken.
-fn refusal(value: &LazyValue<'_>, part: &Part) -> String {
+fn refusal(value: &LazyValue<'_>, step: &StepKind) -> String {
     let name = name_of(value);
-    match part {
-        Part::Key(key) => format!("cannot index {name} with {key:?}"),
-        Part::Index(_) => format!("cannot index {name} with number"),
-        Part::Each => format!("cannot iterate over {name}"),
+    match step {
+        StepKind::Key(key) => format!("cannot index {name} with {key:?}"),
+        StepKind::Index(_) => format!("cannot index {name} with number"),
+        StepKind::Each => format!("cannot iterate over {name}"),
     }
 }

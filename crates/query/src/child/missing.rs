@@ -6,7 +6,7 @@ use sonic_rs::{JsonType, JsonValueTrait, LazyValue};
 use spillgate_text::is_plain_key;
 
 use super::lazy::{document, element, member, name_of};
-use super::plan::{Part, Step};
+use super::plan::{Step, StepKind};
 use crate::MissingPath;
 
 /// Keys that are named.
@@ -27,31 +27,31 @@ pub(crate) fn missing(json: &[u8], steps: &[Step]) -> Option<MissingPath> {
     let mut values = vec![document(json)?];
     let mut found = String::new();
     for step in steps {
-        let next: Vec<_> = match &step.part {
-            Part::Key(key) => {
+        let next: Vec<_> = match &step.kind {
+            StepKind::Key(key) => {
                 let members = values.iter().filter_map(|value| member(value.clone(), key));
                 members.collect()
             }
-            Part::Index(index) => {
+            StepKind::Index(index) => {
                 let elements = values
                     .iter()
                     .filter_map(|value| element(value.clone(), *index));
                 elements.collect()
             }
-            Part::Each => {
+            StepKind::Each => {
                 let inner = values.iter().flat_map(|value| inner(value.clone()));
                 inner.take(LOOKED_AT).collect()
             }
         };
         if next.is_empty() {
             // Nothing stands in an empty value, and that is no error.
-            let is_empty = step.part == Part::Each
+            let is_empty = step.kind == StepKind::Each
                 && values
                     .iter()
                     .any(|value| matches!(value.get_type(), JsonType::Array | JsonType::Object));
             return (!is_empty).then(|| at(found, &values, step));
         }
-        let written = written(&step.part);
+        let written = written(&step.kind);
         if found.is_empty() && !written.starts_with('.') {
             found.push('.');
         }
@@ -90,7 +90,7 @@ fn at(found: String, values: &[LazyValue<'_>], step: &Step) -> MissingPath {
         }
         _ => None,
     };
-    if let Part::Key(key) = &step.part {
+    if let StepKind::Key(key) = &step.kind {
         let key: String = key.to_lowercase().chars().take(LONGEST_KEY).collect();
         near.sort_by_cached_key(|name| strsim::osa_distance(&name.to_lowercase(), &key));
     }
@@ -102,7 +102,7 @@ fn at(found: String, values: &[LazyValue<'_>], step: &Step) -> MissingPath {
             found
         },
         kind: name_of(value).to_owned(),
-        key: written(&step.part),
+        key: written(&step.kind),
         near,
         length,
     }
@@ -127,11 +127,11 @@ fn keys<'a>(objects: impl Iterator<Item = &'a LazyValue<'a>>) -> Vec<String> {
 }
 
 /// A step as one writes it.
-fn written(part: &Part) -> String {
-    match part {
-        Part::Key(key) if is_plain_key(key) => format!(".{key}"),
-        Part::Key(key) => format!("[{key:?}]"),
-        Part::Index(at) => format!("[{at}]"),
-        Part::Each => "[]".to_owned(),
+fn written(kind: &StepKind) -> String {
+    match kind {
+        StepKind::Key(key) if is_plain_key(key) => format!(".{key}"),
+        StepKind::Key(key) => format!("[{key:?}]"),
+        StepKind::Index(at) => format!("[{at}]"),
+        StepKind::Each => "[]".to_owned(),
     }
 }

@@ -12,14 +12,14 @@ use jaq_core::load::span;
 /// A step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Step {
-    pub(crate) part: Part,
+    pub(crate) kind: StepKind,
     /// Whether a `?` stands behind it: then it gives nothing where it fails.
     pub(crate) optional: bool,
 }
 
 /// What a step does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum StepKind {
     /// `.key`
     Key(String),
     /// `.[3]`, `.[-1]`
@@ -30,7 +30,7 @@ pub(crate) enum Part {
 
 /// A filter in parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plan<'a> {
+pub(crate) struct FilterPlan<'a> {
     /// The path at its front.
     pub(crate) steps: Vec<Step>,
     /// What is done with each value at the path; `None` gives it as it is.
@@ -43,9 +43,9 @@ pub(crate) struct Plan<'a> {
 
 /// The plan for a filter, `None` when no path stands at its front. The filter
 /// is known to be jq.
-pub(crate) fn plan(filter: &str) -> Option<Plan<'_>> {
+pub(crate) fn plan(filter: &str) -> Option<FilterPlan<'_>> {
     let tokens = Lexer::new(filter).lex().ok()?;
-    let mut plan = Plan {
+    let mut plan = FilterPlan {
         steps: Vec::new(),
         each: None,
         gathers: false,
@@ -61,7 +61,7 @@ pub(crate) fn plan(filter: &str) -> Option<Plan<'_>> {
             return Some(plan);
         }
     }
-    if !plan.steps.iter().any(|step| step.part == Part::Each)
+    if !plan.steps.iter().any(|step| step.kind == StepKind::Each)
         && let Some((inner, then)) = gathered(rest)
     {
         let mut steps = plan.steps.clone();
@@ -73,20 +73,20 @@ pub(crate) fn plan(filter: &str) -> Option<Plan<'_>> {
             }
             Inner::Map(inner) => {
                 steps.push(Step {
-                    part: Part::Each,
+                    kind: StepKind::Each,
                     optional: false,
                 });
                 text(filter, inner)
             }
         };
-        return Some(Plan {
+        return Some(FilterPlan {
             steps,
             each,
             gathers: true,
             then: text(filter, then),
         });
     }
-    (bars > 0 && !plan.steps.is_empty()).then(|| Plan {
+    (bars > 0 && !plan.steps.is_empty()).then(|| FilterPlan {
         each: text(filter, rest),
         ..plan
     })
@@ -126,8 +126,8 @@ fn gathered<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Inner<'t, 'a>, &'t 
 fn path<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Vec<Step>, &'t [Token<&'a str>])> {
     let mut steps: Vec<Step> = Vec::new();
     let mut rest = tokens;
-    let step = |part| Step {
-        part,
+    let step = |kind| Step {
+        kind,
         optional: false,
     };
     match tokens.first()? {
@@ -137,7 +137,7 @@ fn path<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Vec<Step>, &'t [Token<&
     loop {
         rest = match rest {
             [Token(".", Tok::Sym), Token(_, Tok::Str(parts)), after @ ..] => {
-                steps.push(step(Part::Key(string(parts)?)));
+                steps.push(step(StepKind::Key(string(parts)?)));
                 after
             }
             [Token(".", Tok::Sym), Token(_, Tok::Block(_)), ..] => &rest[1..],
@@ -147,7 +147,7 @@ fn path<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Vec<Step>, &'t [Token<&
             }
             [Token(name, Tok::Sym), after @ ..] if name.len() > 1 && name.starts_with('.') => {
                 let key = name[1..].to_owned();
-                steps.push(step(Part::Key((key != ".").then_some(key)?)));
+                steps.push(step(StepKind::Key((key != ".").then_some(key)?)));
                 after
             }
             [Token(text, Tok::Block(inner)), after @ ..] if text.starts_with('[') => {
@@ -176,17 +176,17 @@ fn is_symbol(token: &Token<&str>, symbol: &str) -> bool {
     matches!(token, Token(text, Tok::Sym) if *text == symbol)
 }
 
-fn bracket(inner: &[Token<&str>]) -> Option<Part> {
+fn bracket(inner: &[Token<&str>]) -> Option<StepKind> {
     let number = |digits: &str| -> Option<i64> {
         let is_plain = digits.len() < 10 && digits.bytes().all(|byte| byte.is_ascii_digit());
         is_plain.then(|| digits.parse().ok()).flatten()
     };
     match inner {
-        [Token("]", _)] => Some(Part::Each),
-        [Token(_, Tok::Str(parts)), Token("]", _)] => Some(Part::Key(string(parts)?)),
-        [Token(digits, Tok::Num), Token("]", _)] => Some(Part::Index(number(digits)?)),
+        [Token("]", _)] => Some(StepKind::Each),
+        [Token(_, Tok::Str(parts)), Token("]", _)] => Some(StepKind::Key(string(parts)?)),
+        [Token(digits, Tok::Num), Token("]", _)] => Some(StepKind::Index(number(digits)?)),
         [minus, Token(digits, Tok::Num), Token("]", _)] if is_symbol(minus, "-") => {
-            Some(Part::Index(-number(digits)?))
+            Some(StepKind::Index(-number(digits)?))
         }
         _ => None,
     }
@@ -220,10 +220,10 @@ mod tests {
             .steps
             .iter()
             .map(|step| {
-                let part = match &step.part {
-                    Part::Key(key) => format!(".{key}"),
-                    Part::Index(at) => format!("[{at}]"),
-                    Part::Each => "[]".to_owned(),
+                let part = match &step.kind {
+                    StepKind::Key(key) => format!(".{key}"),
+                    StepKind::Index(at) => format!("[{at}]"),
+                    StepKind::Each => "[]".to_owned(),
                 };
                 part + if step.optional { "?" } else { "" }
             })

@@ -7,11 +7,11 @@ use jaq_json::{Val, read};
 use sonic_rs::LazyValue;
 
 use super::documents::{Document, Documents};
-use super::jq::{Jq, cut};
+use super::jq::{Jq, truncated};
 use super::json::{check, render};
 use super::lazy::{Stop, document, start as lazy_start, walk};
 use super::missing::missing;
-use super::plan::{Part, Plan, Step, plan};
+use super::plan::{FilterPlan, Step, StepKind, plan};
 use super::sink::Sink;
 use super::text::{too_deep, without_lone_surrogates};
 use crate::protocol::{Failure, Format, Refusal, Request, Summary};
@@ -90,11 +90,11 @@ fn first_text(data: &[u8], format: Format) -> Option<&[u8]> {
 /// A filter, compiled whole and in the parts of its plan.
 struct Program<'f> {
     whole: Jq,
-    parts: Option<Parts<'f>>,
+    parts: Option<CompiledPlan<'f>>,
 }
 
-struct Parts<'f> {
-    plan: Plan<'f>,
+struct CompiledPlan<'f> {
+    plan: FilterPlan<'f>,
     each: Option<Jq>,
     then: Option<Jq>,
 }
@@ -103,7 +103,7 @@ impl<'f> Program<'f> {
     fn compile(request: &'f Request) -> Result<Self, Refusal> {
         let whole = Jq::compile(&request.filter)?;
         let parts = match plan(&request.filter).filter(|_| !request.slurp) {
-            Some(plan) => Some(Parts {
+            Some(plan) => Some(CompiledPlan {
                 each: plan.each.map(Jq::compile).transpose()?,
                 then: plan.then.map(Jq::compile).transpose()?,
                 plan,
@@ -123,7 +123,7 @@ impl<'f> Program<'f> {
     ) -> Result<(), Stop> {
         let parts = self.parts.as_ref().expect("invariant: asked before");
         let parsed = |text: &str| parsed(text, runner.depth);
-        let is_one = !steps.iter().any(|step| step.part == Part::Each);
+        let is_one = !steps.iter().any(|step| step.kind == StepKind::Each);
         if !parts.plan.gathers {
             return flow(walk(value, steps, &mut |text| {
                 let ran = match &parts.each {
@@ -268,7 +268,7 @@ fn parsed(text: &str, depth: usize) -> Result<Val, Stop> {
 }
 
 fn emit(value: &Val, sink: &mut Sink<'_>) -> Result<(), Stop> {
-    let refused = |error| Stop::Error(cut(&error));
+    let refused = |error| Stop::Error(truncated(&error));
     let text = match sink.wants_text() {
         true => render(value, sink.raw).map_err(refused)?,
         // It fails on whichever page.

@@ -58,7 +58,7 @@ fn string_length(text: &[u8]) -> usize {
 }
 
 /// The text with U+FFFD for each escaped half of a surrogate pair that stands
-/// alone: JavaScript servers send such, parsers refuse them (SPEC 2.1).
+/// alone: JavaScript servers send such, parsers refuse them.
 pub(crate) fn without_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
     let mut fixed = Cow::Borrowed(json);
     let mut after = 0;

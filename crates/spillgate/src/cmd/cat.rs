@@ -1,4 +1,4 @@
-//! `spillgate cat`: a stored output, whole.
+//! `spillgate cat`: prints the whole of a stored output.
 
 use std::io::{self, Read, Write};
 
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::wiring::App;
 
-/// Bytes that are written at a time: enough that the sum over them is not held up.
+/// Bytes per write, 256 KiB: large enough not to slow down the checksum.
 const BLOCK: usize = 256 << 10;
 
 pub(crate) fn cat(app: &App, cat: &Cat, out: &Output) -> Result<u8, Failure> {
@@ -22,7 +22,7 @@ pub(crate) fn cat(app: &App, cat: &Cat, out: &Output) -> Result<u8, Failure> {
         false => (Part::View, stored.view.len()),
     };
     let mut checked = Checked::new(&stored, part);
-    // A reader that has gone has read what it wanted; what it left is not summed up.
+    // A reader may close the pipe once it has read enough. The checksum cannot be verified then.
     let mut is_read = false;
     let read = out.with(|to| {
         match out.json {
@@ -59,14 +59,14 @@ fn copy(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Text for a person's eyes: what is hidden in it is marked. It goes line by line, for what
-/// belongs where it stands is told by what stands beside it.
+/// Writes text to a terminal and marks what is hidden in it. It works line by line, because whether
+/// a character belongs where it stands depends on its neighbours.
 fn to_terminal(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
     let mut waiting = Vec::new();
     each_block(reader, &mut |block| {
         waiting.extend_from_slice(block);
         let newline = memchr::memrchr(b'\n', &waiting).map(|at| at + 1);
-        // Of a line that has no end nothing waits: memory is bounded.
+        // A line that is longer than a block does not wait for its end: memory stays bounded.
         let ends = newline.or((waiting.len() > BLOCK).then_some(waiting.len()));
         let lines: Vec<u8> = waiting.drain(..ends.unwrap_or(0)).collect();
         to.write_all(marked(&String::from_utf8_lossy(&lines)).as_bytes())
@@ -74,8 +74,8 @@ fn to_terminal(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
     to.write_all(marked(&String::from_utf8_lossy(&waiting)).as_bytes())
 }
 
-/// The inside of a JSON string, block by block. What is not UTF-8 becomes
-/// U+FFFD: JSON has no other way.
+/// Writes the inside of a JSON string, block by block. Bytes that are not UTF-8 become U+FFFD: JSON
+/// cannot express them.
 fn text(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
     each_block(reader, &mut |block| {
         let quoted = serde_json::to_string(&String::from_utf8_lossy(block))?;
@@ -83,7 +83,7 @@ fn text(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
     })
 }
 
-/// Gives the bytes block by block, each with whole characters.
+/// Calls `each` with the bytes, block by block; no block splits a character.
 fn each_block(
     reader: &mut dyn Read,
     each: &mut dyn FnMut(&[u8]) -> io::Result<()>,
@@ -93,7 +93,7 @@ fn each_block(
         let n = reader.read(&mut block[kept..])?;
         let filled = kept + n;
         let bytes = &block[..filled];
-        // A character that goes on in the next block waits for it.
+        // A character that continues in the next block is carried over to it.
         let whole = match std::str::from_utf8(bytes) {
             Err(error) if error.error_len().is_none() && n > 0 => error.valid_up_to(),
             _ => filled,

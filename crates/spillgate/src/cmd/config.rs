@@ -1,4 +1,4 @@
-//! `spillgate config`: the settings in force and where each comes from.
+//! `spillgate config`: prints the settings in force and the source of each.
 
 use std::fmt::Write;
 

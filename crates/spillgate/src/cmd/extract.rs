@@ -1,4 +1,4 @@
-//! `spillgate extract`: what does a stored output say about something?
+//! `spillgate extract`: answers a question about a stored output.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,7 @@ use crate::progress::ExtractProgress;
 use crate::wiring::App;
 
 pub(crate) fn extract(app: &App, extract: &Extract, out: &Output) -> Result<u8, Failure> {
-    // What there is to warn of stands in the answer.
+    // The answer itself contains the warnings.
     log_to_stderr("error");
     let configured = &app.settings.tool_output;
     let models = extract
@@ -49,7 +49,7 @@ pub(crate) fn extract(app: &App, extract: &Extract, out: &Output) -> Result<u8, 
         mode: extract.mode,
     };
     let shows_trace = extract.trace.as_deref() == Some(Path::new("-"));
-    // Before the models are paid.
+    // Opened before the models cost anything, so that a bad path fails first.
     let file = match &extract.trace {
         Some(file) if !shows_trace => Some((file, open(file)?)),
         _ => None,
@@ -72,7 +72,7 @@ pub(crate) fn extract(app: &App, extract: &Extract, out: &Output) -> Result<u8, 
 const NO_MODEL: &str = "note: no model is configured, so none reads the output; name one with \
                         --model provider/model, SPILLGATE_MODEL or `models` under [tool_output]";
 
-/// The settings with what was typed over them.
+/// Returns the settings with command-line options applied.
 fn settings(configured: &ExtractionSettings, extract: &Extract) -> ExtractionSettings {
     let max_chunks = extract.max_chunks.unwrap_or(configured.max_chunks);
     ExtractionSettings {
@@ -85,7 +85,7 @@ fn settings(configured: &ExtractionSettings, extract: &Extract) -> ExtractionSet
     }
 }
 
-/// The answer, unless a signal comes first.
+/// Extracts the answer, unless a signal cancels it.
 fn until_signalled(extractor: &Extractor, asked: &Asked) -> Result<Extraction, Failure> {
     let handle = asked.handle;
     let watch = ExtractProgress::new();
@@ -101,7 +101,7 @@ fn until_signalled(extractor: &Extractor, asked: &Asked) -> Result<Extraction, F
             _ = terminate.recv() => Err(cancelled(handle, 128 + 15)),
         }
     });
-    // Nobody waits any more for what a model may still say.
+    // A reply that is still under way is not waited for.
     runtime.shutdown_background();
     watch.end();
     ended
@@ -115,7 +115,7 @@ fn cancelled(handle: Handle, code: u8) -> Failure {
         .code(code)
 }
 
-/// The file for a trace; it quotes the output, so it is for its owner alone.
+/// Opens the file for a trace. It is readable by its owner alone, because it quotes the output.
 fn open(path: &Path) -> Result<File, Failure> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true).mode(0o600);

@@ -1,4 +1,5 @@
-//! `spillgate fs-mcp`: an MCP server that reads and greps below a directory. It goes with the next release.
+//! `spillgate fs-mcp`: an MCP server that reads and greps below a directory. The next release
+//! removes it.
 
 use spillgate_artifact::TokenBudget;
 use spillgate_files::Root;
@@ -31,7 +32,7 @@ pub(crate) fn fs_mcp(common: &Common, fs_mcp: &FsMcp) -> Result<u8, Failure> {
         settings.tokenizer.counter(),
         settings.lookup_timeout(),
     ));
-    // A call that nobody waits for any more must not keep the process.
+    // A call whose client has gone must not keep the process alive.
     runtime.shutdown_background();
     served.map_err(|error| Failure::new("stdio", Fault::Us, error.to_string()))?;
     Ok(0)

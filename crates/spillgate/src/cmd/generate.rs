@@ -1,4 +1,4 @@
-//! `spillgate completions` and `spillgate man`.
+//! `spillgate completions` and `spillgate man`: print completion scripts and manual pages.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `spillgate grep`: matching lines of a stored output.
+//! `spillgate grep`: prints the matching lines of a stored output.
 
 use serde_json::json;
 use spillgate_lookup::{Case, GrepQuery};

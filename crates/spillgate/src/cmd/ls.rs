@@ -1,4 +1,4 @@
-//! `spillgate ls`: what is stored.
+//! `spillgate ls`: lists stored outputs.
 
 use std::fmt::Write;
 

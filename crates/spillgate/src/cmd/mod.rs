@@ -1,4 +1,4 @@
-//! One file a command: from its arguments to its output.
+//! The commands, one file each, from arguments to output.
 
 pub(crate) mod agent;
 pub(crate) mod auth;

@@ -1,4 +1,4 @@
-//! `spillgate continue`: the next characters of an output (seed 002).
+//! `spillgate continue`: prints the next characters of an output.
 
 use serde_json::json;
 use spillgate_offload::ContinuationError;
@@ -14,7 +14,8 @@ pub(crate) fn more(app: &App, more: &Continue, out: &Output) -> Result<u8, Failu
         Ok(shown) if out.json => out.object(&json!({"text": shown.text()}))?,
         Ok(shown) => out.text(shown.text())?,
         Err(error) if out.json => return Err(error.into()),
-        // The tool's answer is its error, byte for byte (wire.md).
+        // The tool's answer is its error, byte for byte (docs/spec/texts.md,
+        // "Continuation tool").
         Err(error) => {
             out.text(&error.to_json())?;
             return Ok(1);

@@ -1,4 +1,4 @@
-//! What came of a result, as `put` and `run` print it.
+//! Prints the outcome of a result for `put` and `run`.
 
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Stats};
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::wiring::App;
 
-/// The members that `put --json` and `run --json` print for a result.
+/// Returns the object that `put --json` and `run --json` print for a result.
 pub(super) fn to_json(app: &App, outcome: &Outcome) -> Result<Value, Failure> {
     let mut object = match outcome {
         Outcome::Inline(fits) => {
@@ -35,7 +35,8 @@ pub(super) fn to_json(app: &App, outcome: &Outcome) -> Result<Value, Failure> {
     Ok(object)
 }
 
-/// Adds seed 003's `ToolResult` where its profile is in force.
+/// Adds the `ToolResult` of the funnel design where its profile applies
+/// (docs/spec/texts.md, "Funnel profile").
 fn tool_result(app: &App, outcome: &Outcome, object: &mut Value) -> Result<(), Failure> {
     let (origin, summary) = match outcome {
         Outcome::Inline(fits) => (fits.origin(), None),
@@ -57,8 +58,8 @@ fn tool_result(app: &App, outcome: &Outcome, object: &mut Value) -> Result<(), F
     Ok(())
 }
 
-/// Says in seed 003's `ToolResult` that the tool failed, and how: its summary was made
-/// before that was known.
+/// Marks the `ToolResult` as failed for the reason `how`. Its summary was made before the failure
+/// was known.
 pub(super) fn failed(object: &mut Value, how: &str) {
     object["status"] = json!("failure");
     object["error"] = json!(how);
@@ -100,7 +101,7 @@ pub(super) fn print(outcome: &Outcome, out: &Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Proof that a result is stored, if it is.
+/// Returns the receipt of a result that was stored.
 pub(super) fn receipt(outcome: &Outcome) -> Option<&Receipt> {
     match outcome {
         Outcome::Offloaded(offloaded) => Some(&offloaded.receipt),
@@ -108,7 +109,7 @@ pub(super) fn receipt(outcome: &Outcome) -> Option<&Receipt> {
     }
 }
 
-/// Why a result was not stored although it should have been.
+/// Returns why a result was not stored although it should have been.
 pub(super) fn failure(outcome: Outcome) -> Option<Failure> {
     match outcome {
         Outcome::NotStored(lost) => Some(lost.error.into()),

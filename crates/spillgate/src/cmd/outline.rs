@@ -1,4 +1,4 @@
-//! `spillgate outline`: the shape of a stored output.
+//! `spillgate outline`: prints the shape of a stored output.
 
 use serde_json::json;
 use spillgate_artifact::TokenBudget;

@@ -1,4 +1,4 @@
-//! `spillgate pin`: an output that quota and age spare.
+//! `spillgate pin`: protects an output from removal by quota and age.
 
 use serde_json::json;
 use spillgate_store::ArtifactStore;

@@ -1,4 +1,4 @@
-//! `spillgate prompt`: sections for a system prompt.
+//! `spillgate prompt`: prints sections for a system prompt.
 
 use spillgate_offload::FUNNEL_PROMPT;
 

@@ -1,4 +1,4 @@
-//! `spillgate put`: standard input, offloaded if it is too large.
+//! `spillgate put`: passes standard input through and stores it if it is too large.
 
 use std::io;
 

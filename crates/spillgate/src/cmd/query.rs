@@ -1,4 +1,4 @@
-//! `spillgate query`: a jq filter over a stored output.
+//! `spillgate query`: applies a jq filter to a stored output.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -18,9 +18,8 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::wiring::App;
 
-/// The argument that makes this program the child that runs one filter. It is
-/// no command: nobody types it, and a child that starts often need not know
-/// the others.
+/// The argument that makes this program the child process of one filter. It is not a command:
+/// nobody types it, and a child that starts often should not parse the other commands.
 pub(crate) const CHILD: &str = "__jq";
 
 pub(crate) fn query(app: &App, query: &Query, out: &Output) -> Result<u8, Failure> {
@@ -40,7 +39,7 @@ pub(crate) fn query(app: &App, query: &Query, out: &Output) -> Result<u8, Failur
         }
         page => page?,
     };
-    // Whoever asked for what is not there needs to know what is.
+    // A filter that found nothing gets the shape of the data, so that the next one can be right.
     let shape = match page.missing {
         Some(_) => app.offloader.outline(query.handle, budget)?,
         None => Vec::new(),
@@ -52,7 +51,7 @@ pub(crate) fn query(app: &App, query: &Query, out: &Output) -> Result<u8, Failur
     Ok(0)
 }
 
-/// Filters run in another process of this program.
+/// Returns the engine, which runs each filter in a child process of this program.
 pub(crate) fn engine() -> io::Result<Engine> {
     Ok(Engine::new(Child {
         program: std::env::current_exe()?,
@@ -76,7 +75,7 @@ fn object(page: &QueryPage, shape: &[String]) -> serde_json::Value {
 }
 
 fn print(page: &QueryPage, is_raw: bool, shape: &[String], out: &Output) -> io::Result<()> {
-    // Strings for another program are what they are, as `jq -r` prints them.
+    // Strings for another program are printed unchanged, as `jq -r` prints them.
     match is_raw && !out.terminal {
         true => out.text(&page.text)?,
         false => out.text(&page.render(is_raw))?,
@@ -111,8 +110,8 @@ fn print(page: &QueryPage, is_raw: bool, shape: &[String], out: &Output) -> io::
     Ok(())
 }
 
-/// The child: the request is in its environment, the data its standard input.
-/// It takes no arguments, which every user of the machine can read.
+/// Runs as the child: the request is in the environment, the data on standard input. It takes no
+/// arguments, because every user of the machine can read those.
 pub(crate) fn child(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     let (None, Ok(request)) = (arguments.next(), std::env::var(REQUEST)) else {
         return 1;
@@ -123,7 +122,7 @@ pub(crate) fn child(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     child_main(&request, &*input, &mut io::stdout())
 }
 
-/// Standard input: a file as it is, anything else read to its end.
+/// Opens standard input: a file directly, anything else read to its end.
 fn standard_input() -> io::Result<Box<dyn ByteSource>> {
     let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     if file.metadata()?.is_file() {

@@ -1,4 +1,4 @@
-//! `spillgate read`: lines or bytes of a stored output.
+//! `spillgate read`: prints lines or bytes of a stored output.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::wiring::App;
 
-/// Lines that `--tail` gives unless told.
+/// Default number of lines of `--tail`.
 const TAIL: u64 = 40;
 
 pub(crate) fn read(app: &App, read: &Read, out: &Output) -> Result<u8, Failure> {
@@ -68,8 +68,7 @@ pub(crate) fn read(app: &App, read: &Read, out: &Output) -> Result<u8, Failure> 
     Ok(0)
 }
 
-/// Each view line of the page on a line of its own, with its number; long lines
-/// are several.
+/// Formats each view line of the page with its number; long lines become several.
 fn numbered(app: &App, read: &Read, page: &Page) -> Result<String, Failure> {
     let artifact = app.offloader.artifact(read.handle)?;
     let mut lines = artifact.view().lines_from(page.lines.first)?;

@@ -1,4 +1,4 @@
-//! `spillgate rm`: stored outputs, removed.
+//! `spillgate rm`: removes stored outputs.
 
 use serde_json::json;
 use spillgate_artifact::{Clock, SystemClock};

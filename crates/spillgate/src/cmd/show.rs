@@ -1,4 +1,4 @@
-//! `spillgate show`: what is known of a stored output.
+//! `spillgate show`: prints the manifest of a stored output.
 
 use std::fmt::Write;
 
@@ -31,7 +31,7 @@ pub(crate) fn show(app: &App, show: &Show, out: &Output) -> Result<u8, Failure> 
     Ok(0)
 }
 
-/// `key: value` lines, nested ones indented.
+/// Formats `key: value` lines, nested ones indented.
 fn plain(object: &Value, depth: usize) -> String {
     let mut text = String::new();
     for (key, value) in object.as_object().into_iter().flatten() {

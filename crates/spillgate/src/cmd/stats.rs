@@ -1,4 +1,4 @@
-//! `spillgate stats`: tokens in, shown, read later, saved.
+//! `spillgate stats`: prints how many tokens came in, were shown, were read later and were saved.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,29 +21,28 @@ struct Sums {
     offloaded: u64,
     /// Results that should have been stored and could not.
     not_stored: u64,
-    /// Pages read or searched; extractions are counted apart.
+    /// Pages read or searched; extractions are counted separately.
     retrievals: u64,
     tokens_in: u64,
-    /// How many of `tokens_in` were extrapolated, not counted.
+    /// The part of `tokens_in` that was extrapolated, not counted.
     tokens_in_estimated: u64,
     tokens_shown: u64,
     tokens_retrieved: u64,
-    /// How many of `tokens_retrieved` were extrapolated.
+    /// The part of `tokens_retrieved` that was extrapolated.
     tokens_retrieved_estimated: u64,
-    /// What our own tools' definitions cost, once a list that has them.
+    /// Tokens of our own tools' definitions, counted once for each tool list that has them.
     tokens_schema: u64,
     tokens_schema_estimated: u64,
-    /// What was not shown of results that could not be stored.
+    /// Tokens that were not shown of results that could not be stored.
     tokens_lost: u64,
-    /// In − shown − retrieved − schema − lost; negative when it cost more than
-    /// it saved.
+    /// In − shown − retrieved − schema − lost; negative when Spillgate cost more than it saved.
     tokens_saved: i64,
-    /// The average time from a result's end to its message.
+    /// Average time from a result's end to its message.
     milliseconds: f64,
     #[serde(skip)]
     micros: u64,
-    /// What models used that extractions asked: beside the balance, for these
-    /// tokens are not those of the model that we save for.
+    /// What extractions used. It is not part of the balance: these are not tokens of the model
+    /// whose context is saved.
     extraction: Extractions,
 }
 
@@ -52,20 +51,20 @@ struct Sums {
 struct Extractions {
     /// Answers given.
     count: u64,
-    /// Those by the strategy that made them (`none`: failed or cancelled).
+    /// Answers by the strategy that made them (`none`: failed or cancelled).
     strategies: BTreeMap<String, u64>,
-    /// Those whose first strategy could not run.
+    /// Answers whose first strategy could not run.
     fallbacks: u64,
-    /// Times that a model was asked for them.
+    /// Requests to models.
     calls: u64,
     input_tokens: u64,
     cached_input_tokens: u64,
     output_tokens: u64,
-    /// US dollars, of those whose price is known.
+    /// Cost in US dollars of the answers whose price is known.
     cost: Option<f64>,
-    /// Answers of a model whose price is not known.
+    /// Answers of models whose price is unknown.
     unpriced: u64,
-    /// The average time from the question to the answer.
+    /// Average time from the question to the answer.
     milliseconds: f64,
     #[serde(skip)]
     micros: u64,
@@ -124,7 +123,7 @@ impl Sums {
                 if entry.exit == Exit::Offloaded {
                     self.offloaded += 1;
                 } else {
-                    // What is lost is not saved: nobody can read it later.
+                    // A result that was not stored is lost, not saved: nobody can read it later.
                     self.not_stored += 1;
                     self.tokens_lost += entry.tokens_in.count.saturating_sub(shown.count);
                 }
@@ -141,7 +140,7 @@ impl Sums {
         self.tokens_saved = self.tokens_in.cast_signed() - spent.cast_signed();
     }
 
-    /// Whether anything in the balance was extrapolated.
+    /// Whether any part of the balance was extrapolated.
     fn is_estimate(&self) -> bool {
         self.tokens_in_estimated + self.tokens_retrieved_estimated + self.tokens_schema_estimated
             > 0
@@ -216,7 +215,7 @@ fn table(text: &mut String, title: &str, sums: &ByName) {
         ],
     );
     for (name, sums) in sums {
-        // What was extrapolated is marked, here as in messages.
+        // Extrapolated figures are marked, here as in messages.
         let figure = |estimated: bool, value: String| match estimated {
             true => format!("≈{value}"),
             false => value,
@@ -243,7 +242,7 @@ fn table(text: &mut String, title: &str, sums: &ByName) {
     }
 }
 
-/// What extractions used, where there were any.
+/// Adds a table of extractions, if there were any.
 fn extractions(text: &mut String, by_tool: &ByName, total: &ByName) {
     let asked = |sums: &&Sums| sums.extraction.count > 0;
     if !total.values().any(|sums| asked(&sums)) {

@@ -1,12 +1,13 @@
-//! `spillgate tools`: the guarded tools, as an MCP server or called by hand.
+//! `spillgate tools`: serves the guarded tools over MCP, or calls one of them from the command
+//! line.
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use spillgate_artifact::Origin;
 use spillgate_offload::Offloader;
-use spillgate_tool_server::{Offloading, offloaded, serve_guarded};
-use spillgate_workspace_tools::{Answer, Body, Guarded, OnOverflow, Workspace};
+use spillgate_tool_server::{LookupTools, offloaded, serve_guarded};
+use spillgate_workspace_tools::{Body, OnOverflow, ToolResult, Workspace, WorkspaceTools};
 use tokio::runtime::Builder;
 
 use super::mcp;
@@ -22,7 +23,7 @@ pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, 
     log_to_stderr("warn");
     let app = App::for_gateway(common, &LimitArgs::default())?;
     let settings = over(app.settings.guarded.clone(), tools);
-    let guarded = Guarded::new(
+    let guarded = WorkspaceTools::new(
         workspace(&tools.root)?,
         settings.rules(&app.settings.places)?,
     );
@@ -34,7 +35,7 @@ pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, 
         match &tools.by_hand.call {
             Some(tool) => {
                 let arguments = object(&tools.by_hand.arguments)?;
-                // A call by hand is answered in the words of the command line.
+                // The offloader of `app` names the command line's look-up commands in its messages.
                 let offloader = &app.offloader;
                 let (text, is_error) = answer(&guarded, offloader, tool, arguments).await?;
                 print(&text, is_error, out)
@@ -42,13 +43,17 @@ pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, 
             None => serve(&app, &settings, guarded).await,
         }
     });
-    // A call that nobody waits for any more must not keep the process.
+    // A call whose client has gone must not keep the process alive.
     runtime.shutdown_background();
     app.tidy(None);
     code
 }
 
-async fn serve(app: &App, settings: &GuardedSettings, guarded: Guarded) -> Result<u8, Failure> {
+async fn serve(
+    app: &App,
+    settings: &GuardedSettings,
+    guarded: WorkspaceTools,
+) -> Result<u8, Failure> {
     let offloading = match settings.on_overflow {
         OnOverflow::Reject => None,
         OnOverflow::Offload => Some(offloading(app)?),
@@ -58,7 +63,7 @@ async fn serve(app: &App, settings: &GuardedSettings, guarded: Guarded) -> Resul
     Ok(0)
 }
 
-/// What was typed is over what is set.
+/// Applies command-line options to the settings.
 fn over(mut settings: GuardedSettings, tools: &Tools) -> GuardedSettings {
     if !tools.only.is_empty() {
         settings.tools = Some(tools.only.clone());
@@ -89,15 +94,15 @@ fn workspace(root: &Path) -> Result<Workspace, Failure> {
     })
 }
 
-/// What stores, and looks into what is stored, as the gateway does.
-fn offloading(app: &App) -> Result<Offloading, Failure> {
+/// Returns the store and its look-up tools, as the gateway has them.
+fn offloading(app: &App) -> Result<LookupTools, Failure> {
     let (tools, listed) = mcp::retrieval(app)?;
-    Ok(Offloading::new(tools, listed))
+    Ok(LookupTools::new(tools, listed))
 }
 
-/// The text of a call's answer, and whether it failed.
+/// Returns the text of a call's answer, and whether the call failed.
 async fn answer(
-    guarded: &Guarded,
+    guarded: &WorkspaceTools,
     offloader: &Offloader,
     tool: &str,
     arguments: Map<String, Value>,
@@ -106,7 +111,7 @@ async fn answer(
         arguments: Some(Value::Object(arguments.clone()).to_string()),
         ..Origin::tool(tool)
     };
-    let Answer { body, is_error } = guarded.call(tool, arguments).await;
+    let ToolResult { body, is_error } = guarded.call(tool, arguments).await;
     let text = match body {
         Body::Text(text) => text,
         Body::Oversized(all) => offloaded(offloader, origin, all, is_error).await?,
@@ -122,7 +127,7 @@ fn object(arguments: &str) -> Result<Map<String, Value>, Failure> {
     })
 }
 
-/// A refusal is an answer, but no success.
+/// Prints an answer. A refusal is printed like any answer, but the exit code is 1.
 fn print(text: &str, is_error: bool, out: &Output) -> Result<u8, Failure> {
     match out.json {
         true => out.object(&json!({"text": text, "is_error": is_error}))?,
@@ -131,7 +136,7 @@ fn print(text: &str, is_error: bool, out: &Output) -> Result<u8, Failure> {
     Ok(u8::from(is_error))
 }
 
-fn list(guarded: &Guarded, out: &Output) -> Result<u8, Failure> {
+fn list(guarded: &WorkspaceTools, out: &Output) -> Result<u8, Failure> {
     for tool in guarded.definitions() {
         let schema = Value::Object(tool.schema);
         if out.json {

@@ -1,11 +1,11 @@
-//! How does a person read what an extraction did?
+//! Formats the trace of an extraction for a person.
 
 use std::fmt::Write;
 
 use spillgate_extract::Op;
 
-/// An operation a line, those within it indented. Replies are left out: they can
-/// quote anything, and the JSON has them.
+/// Formats one operation a line, nested ones indented. Replies are left out: they can quote
+/// anything, and the JSON trace has them.
 pub(crate) fn rendered(op: &Op) -> String {
     let mut text = String::new();
     enter(&mut text, op, 0);

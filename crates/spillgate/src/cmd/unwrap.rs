@@ -1,4 +1,4 @@
-//! `spillgate unwrap`: a client's servers come out from behind the gateway.
+//! `spillgate unwrap`: restores a client's servers that `wrap` put behind the gateway.
 
 use spillgate_clients::{Plan, unwrap as plan};
 
@@ -14,7 +14,7 @@ pub(crate) fn unwrap(unwrap: &Unwrap, out: &Output) -> Result<u8, Failure> {
     let all = which.scope.is_none_or(|scope| scope == Scopes::All);
     let mut files = files(&places);
     if all && which.file.is_none() {
-        // What was wrapped in another directory is found by its record.
+        // Records know the files that were wrapped in other directories.
         let real = |file: &std::path::PathBuf| file.canonicalize().ok();
         let known: Vec<_> = files.iter().filter_map(real).collect();
         let recorded = records.files(client)?.into_iter();

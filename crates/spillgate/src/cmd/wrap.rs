@@ -1,4 +1,4 @@
-//! `spillgate wrap`: a client's servers go behind the gateway.
+//! `spillgate wrap`: puts a client's servers behind the gateway.
 
 use spillgate_clients::{Plan, Scope, State, permit, wrap as plan};
 
@@ -15,7 +15,7 @@ use crate::settings::Settings;
 pub(crate) fn wrap(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Failure> {
     Settings::load(common, &LimitArgs::default())?;
     let (client, which) = (wrap.client, &wrap.which);
-    // A project's file is everybody's who works on it: only when asked for.
+    // A project's file is shared by everyone who works on it: it changes only on request.
     let places = asked(client, which, |scope| scope != Scope::Project)?;
     let gateway = gateway(client, common, wrap)?;
     let records = records()?;
@@ -35,7 +35,7 @@ pub(crate) fn wrap(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Fai
         return Err(nothing_found(client, &files));
     }
     check_names(&which.servers, &plans)?;
-    // Nothing but the client's own configuration: not for a file that was named.
+    // Permissions go only into the client's own configuration, not with a file that was named.
     let added = plans.iter().flat_map(|plan| &plan.outcomes);
     let added = added.filter(|one| one.state == State::Added);
     let name = added.map(|one| one.server.clone()).next();

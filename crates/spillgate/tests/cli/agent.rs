@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::agent_lab::{Lab, Step, trace};
 use super::tool::feed;
 
-/// A large result, something out of it, and the report.
+/// A large result, an extraction from it, and the report.
 fn offloading() -> Vec<Step> {
     vec![
         Step::Calls(vec![("log", json!({})), ("note", json!({"name": "x"}))]),
@@ -22,7 +22,7 @@ fn offloading() -> Vec<Step> {
     ]
 }
 
-/// What a request's messages are, one a line.
+/// Formats the messages of a request, one a line.
 pub(crate) fn conversation(lab: &Lab, request: &Value) -> String {
     let messages = request["messages"].as_array().unwrap();
     let told = messages.iter().skip(1).map(|message| {
@@ -93,14 +93,14 @@ fn a_run_with_a_large_result() {
     assert!(lab.left().is_empty(), "the directory of the run is gone");
 }
 
-/// Times differ from run to run.
+/// Replaces times and other values that differ from run to run.
 fn without_times(text: &str) -> String {
     let is_timed = |line: &str| line.contains('←') || line.starts_with("agent: ");
     let lines = text.lines().map(|line| match line.rsplit_once(", ") {
         Some((before, _)) if is_timed(line) => format!("{before}, TIME"),
         _ => line.to_owned(),
     });
-    // A handle is random, and so is what it costs.
+    // A handle is random, and so is its number of tokens.
     let lines = lines.map(|line| match line.split_once("shown (") {
         Some((before, after)) => {
             let (_, after) = after.split_once(" tokens)").unwrap();
@@ -109,7 +109,7 @@ fn without_times(text: &str) -> String {
         None => line,
     });
     let mut lines: Vec<String> = lines.collect();
-    // Two calls at once come back in any order.
+    // Two calls at once return in any order.
     let came = lines.iter().position(|line| line.contains('←'));
     if let Some(came) = came {
         let end = lines[came..]
@@ -272,7 +272,7 @@ fn an_agent_calls_another() {
     assert!(lab.left().is_empty());
 }
 
-/// The names of a tree alone.
+/// Returns only the names of a tree.
 fn without_columns(text: &str) -> String {
     let lines = text.lines().skip(1).map(|line| {
         let indent = line.len() - line.trim_start().len();
@@ -282,7 +282,7 @@ fn without_columns(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Settings that somebody has set, and one that nobody has.
+/// Returns settings that differ from the built-in ones, and one that does not.
 fn without_defaults(text: &str) -> String {
     let is_kept = |line: &&str| !line.ends_with("  built-in") || line.contains("timeout");
     let lines: Vec<&str> = text.lines().filter(is_kept).collect();

@@ -1,4 +1,4 @@
-//! However a run ends, nothing of it is left, and its trace tells how far it came.
+//! However a run ends, it leaves nothing behind, and its trace shows how far it came.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::agent_lab::{Lab, PROMPT, Step, trace, until};
 
-/// A large result, and a call that never comes back.
+/// A large result, and a call that never returns.
 fn waiting() -> Lab {
     Lab::new(vec![
         Step::Calls(vec![("log", json!({}))]),
@@ -22,7 +22,7 @@ fn send(child: &Child, signal: Signal) {
     kill_process(id, signal).unwrap();
 }
 
-/// The operation of a tool in a trace.
+/// Returns the operation of a tool in a trace.
 fn tool<'a>(op: &'a Value, name: &str) -> Option<&'a Value> {
     if op["kind"] == "tool" && op["name"] == name {
         return Some(op);
@@ -31,7 +31,7 @@ fn tool<'a>(op: &'a Value, name: &str) -> Option<&'a Value> {
     children.into_iter().find_map(|child| tool(child, name))
 }
 
-/// What a trace must have of a run that waited for `slow`.
+/// Checks what the trace of a run that waited for `slow` must have.
 fn is_complete(trace: &Value) {
     let log = tool(&trace["root"], "log").unwrap();
     assert_eq!(log["decided"]["as"], "stored", "{log}");
@@ -109,7 +109,7 @@ fn its_time_is_over() {
     assert_eq!(trace(&lab.path("t.json"))["ending"]["status"], "timed-out");
 }
 
-/// The trace of a run that waits, once it has the call that it waits for.
+/// Returns the trace of a waiting run, once it has the call that the run waits for.
 fn trace_meanwhile(lab: &Lab) -> Value {
     let path = lab.path("t.json");
     let has_it = |path: &PathBuf| {
@@ -136,7 +136,7 @@ fn killed_it_leaves_a_trace_and_the_next_run_clears_away() {
     is_complete(&trace_meanwhile(&lab));
     let living = lab.left();
     assert_eq!(living.len(), 1);
-    // Others that start meanwhile leave a living run's alone.
+    // Runs that start meanwhile do not touch the directory of a living run.
     lab.write("quick.ai", PROMPT);
     let other = lab.run(&["quick.ai", "go", "--max-turns", "1"]);
     assert_eq!(other.status.code(), Some(1), "{other:?}");
@@ -160,7 +160,7 @@ fn killed_it_leaves_a_trace_and_the_next_run_clears_away() {
 
 #[test]
 fn a_second_signal_does_not_wait() {
-    // The server ignores that its input ends, so the first one takes its time.
+    // The server does not end with its input, so the first signal takes a while.
     let lab = waiting();
     lab.write(
         "server.sh",
@@ -175,7 +175,7 @@ fn a_second_signal_does_not_wait() {
     let mut signals = 0;
     until(
         || {
-            // The kernel may have made one of two that came at once.
+            // The kernel merges a signal with a pending one, so it is sent again.
             signals += 1;
             if signals % 50 == 0 {
                 send(&child, Signal::TERM);
@@ -201,7 +201,7 @@ fn failures_leave_nothing_and_keep_keeps() {
     let kept = lab.left();
     assert_eq!(kept.len(), 1);
     assert!(said.contains(&kept[0].display().to_string()), "{said}");
-    // Nobody clears it away, and what was stored can be read.
+    // Later runs do not remove it, and what was stored can be read.
     lab.run(&["agent.ai", "go", "--store-dir", "elsewhere"]);
     assert_eq!(lab.left(), kept);
     assert!(

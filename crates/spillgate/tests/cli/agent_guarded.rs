@@ -1,7 +1,7 @@
-//! Does a model that follows the advice of each refusal get what it wanted?
+//! A model that follows the advice in each refusal gets what it wanted.
 //!
-//! The scripted model makes its next call from the text of the error that it got: where
-//! the advice vanishes, it is lost, and the run has no report.
+//! The scripted model builds its next call from the text of the error that it got. If the advice
+//! disappears, the model is lost and the run has no report.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -19,10 +19,10 @@ use super::tool::feed;
 pub(crate) const PROMPT: &str = "---\nmodels: mock/reader\ntools: work\nmaxTurns: 40\n\
     toolResponseMaxBytes: 100000\n---\nYou find things out.\n";
 
-/// A call, or what follows from the answer to the last one.
+/// A tool's name and its arguments.
 pub(crate) type Call = (&'static str, Value);
 
-/// What stands in the first brackets of `pattern` in a text.
+/// Returns the first capture of `pattern` in a text.
 pub(crate) fn told(text: &str, pattern: &str) -> Option<String> {
     let found = Regex::new(pattern).unwrap().captures(text)?;
     Some(found[1].to_owned())
@@ -32,7 +32,7 @@ pub(crate) fn number(text: &str, pattern: &str) -> Option<u64> {
     told(text, pattern)?.parse().ok()
 }
 
-/// The call, where a text has these words.
+/// Returns the call if the text contains these words.
 pub(crate) fn where_told(
     text: &str,
     words: &str,
@@ -42,8 +42,8 @@ pub(crate) fn where_told(
     text.contains(words).then_some((name, arguments))
 }
 
-/// A lab with an entry of guarded tools, below `root` unless it says otherwise, which
-/// has some files.
+/// Creates a lab with an entry of guarded tools. Their root is `root`, which has some files, unless
+/// the entry names another.
 pub(crate) fn lab(mut entry: Value, steps: Vec<Step>) -> Lab {
     let lab = Lab::new(steps);
     let mut config = lab.config("");
@@ -65,7 +65,7 @@ pub(crate) fn lab(mut entry: Value, steps: Vec<Step>) -> Lab {
     lab
 }
 
-/// Files of one age are listed by their names.
+/// Writes a file with a fixed modification time: files of one age are listed by name.
 fn aged(lab: &Lab, name: &str, text: &str) {
     lab.write(name, text);
     let file = fs::File::options().append(true).open(lab.path(name));
@@ -73,7 +73,7 @@ fn aged(lab: &Lab, name: &str, text: &str) {
     file.unwrap().set_modified(age).unwrap();
 }
 
-/// All that was said, once there is a report.
+/// Runs the agent and returns the whole conversation; there must be a report.
 pub(crate) fn talked(lab: &Lab) -> String {
     let output = lab.run(&["agent.ai", "find it"]);
     let asked = lab.script.asked();

@@ -1,5 +1,5 @@
-//! Does a model that follows the advice of each refusal get what it wanted of commands
-//! and of the web, and is nothing lost that was too much?
+//! A model that follows the advice in each refusal gets what it wanted from commands and from the
+//! web, and no oversized result is lost.
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::agent_guarded::{Call, PROMPT, lab, number, talked, told, where_told};
 use super::agent_lab::Step;
 
-/// A command that may take so many seconds.
+/// A command with a timeout of this many seconds.
 fn run(command: &str, seconds: u64) -> Call {
     let arguments = json!({"command": command, "timeout": seconds});
     ("execute_shell", arguments)

@@ -1,4 +1,4 @@
-//! An agent's surroundings: a model that follows a script, an MCP server, files.
+//! An environment for agents: a scripted model, an MCP server, files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::tool::{Tool, feed};
 
-/// `server.sh`: a server whose `log` is large, whose `note` is small and whose
-/// `slow` never comes back.
+/// `server.sh`: a server whose `log` is large, whose `note` is small and whose `slow` never
+/// returns.
 const SERVER: &str = r#"
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 text() { say '{"content":[{"type":"text","text":"'"$1"'"}]}'; }
@@ -32,32 +32,31 @@ while read -r line; do
   esac
 done"#;
 
-/// Bytes of a handle.
+/// Length of a handle in bytes.
 const HANDLE: usize = 8 + 36 + 1 + 36;
 
 /// The prompt file of most tests.
 pub(crate) const PROMPT: &str =
     "---\nmodels: mock/reader\ntools: [lab]\n---\nYou find things out.\n";
 
-/// A step of a script: what the model says in the place of this reply.
+/// A step of a script: one reply of the model.
 #[derive(Clone)]
 pub(crate) enum Step {
-    /// It calls these.
+    /// Calls these tools.
     Calls(Vec<(&'static str, Value)>),
-    /// It calls `agent__final_report` with this.
+    /// Calls `agent__final_report` with this content.
     Reports(&'static str),
-    /// It makes the call that follows from what its last one gave; without one it is
-    /// lost.
+    /// Makes the call that the function builds from the last tool result; if it returns `None`, the
+    /// model is lost.
     Follows(fn(&str) -> Option<(&'static str, Value)>),
-    /// It writes this; `NONCE` is the wrapper's.
+    /// Writes this text; `NONCE` stands for the wrapper's nonce.
     Says(&'static str),
 }
 
-/// A model that follows a script for each agent: the first whose mark is in the
-/// request's system prompt. Which step is next is told by the replies that the
-/// request has.
+/// A model that follows a script for each agent: the first script whose mark is in the request's
+/// system prompt. The number of replies in a request selects the step.
 pub(crate) struct Script {
-    // The server lives on it.
+    // The mock server runs on it.
     runtime: Runtime,
     server: MockServer,
 }
@@ -69,7 +68,7 @@ impl Script {
         let reply = move |request: &Request| answer(&scripts, request);
         let mock = Mock::given(method("POST")).and(path("/v1/chat/completions"));
         runtime.block_on(mock.respond_with(reply).mount(&server));
-        // An API beside it, for REST tools.
+        // An API on the same server, for REST tools.
         let weather = |request: &Request| match request.url.path() {
             "/large" => ResponseTemplate::new(200).set_body_raw(large_page(), "text/html"),
             path => ResponseTemplate::new(200).set_body_string(format!("rain in {path}")),
@@ -79,7 +78,7 @@ impl Script {
         Self { runtime, server }
     }
 
-    /// What the model was sent.
+    /// Returns the requests to the model.
     pub(crate) fn asked(&self) -> Vec<Value> {
         let requests = self.runtime.block_on(self.server.received_requests());
         let bodies = requests.unwrap().into_iter();
@@ -87,7 +86,7 @@ impl Script {
         bodies.map(|one| one.body_json().unwrap()).collect()
     }
 
-    /// Its host and port.
+    /// Returns its host and port.
     pub(crate) fn host(&self) -> String {
         self.server.address().to_string()
     }
@@ -144,15 +143,15 @@ fn answer(scripts: &[(&'static str, Vec<Step>)], request: &Request) -> ResponseT
     }))
 }
 
-/// What the last call gave.
+/// Returns the last tool result.
 fn last_given(messages: &[Value]) -> &str {
     let mut given = messages.iter().filter(|one| one["role"] == "tool");
     let given = given.next_back().and_then(|one| one["content"].as_str());
     given.unwrap_or_default()
 }
 
-/// A message with calls, in which `HANDLE` is the last one of the request, and `BASE`
-/// the server's host and port.
+/// Builds a message with calls, in which `HANDLE` stands for the last handle in the request and
+/// `BASE` for the server's host and port.
 fn calls(turn: usize, named: &[(&str, Value)], request: &str, base: &str) -> Value {
     let handle = request
         .rfind("session-")
@@ -186,7 +185,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// With `agent.ai` and this script for it.
+    /// Creates a lab with `agent.ai` and this script for it.
     pub(crate) fn new(steps: Vec<Step>) -> Self {
         Self::of(vec![("", steps)])
     }
@@ -204,7 +203,7 @@ impl Lab {
         lab
     }
 
-    /// The configuration; `more` is put over its toolOutput section.
+    /// Returns the configuration; `window` is the model's context in tokens, or empty for 128,000.
     pub(crate) fn config(&self, window: &str) -> Value {
         let window = window.parse().unwrap_or(128_000);
         json!({
@@ -230,18 +229,18 @@ impl Lab {
         fs::write(self.path(name), text).unwrap();
     }
 
-    /// Where the directories of runs are.
+    /// Returns the parent of the run directories.
     pub(crate) fn temporary(&self) -> PathBuf {
         self.path("temporary")
     }
 
-    /// What is there now.
+    /// Returns what is in that directory now.
     pub(crate) fn left(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.temporary()).unwrap();
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
-    /// `spillgate agent` with these arguments, in the directory.
+    /// Returns the command `spillgate agent` with these arguments, run in the lab's directory.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.tool.command(&[&["agent"], args].concat());
         command
@@ -255,7 +254,7 @@ impl Lab {
         feed(self.command(args), b"")
     }
 
-    /// The same with what it said, in which nothing differs from run to run.
+    /// Runs the agent and returns what it printed, without what differs from run to run.
     pub(crate) fn said(&self, args: &[&str], stdin: &str) -> String {
         let output = feed(self.command(args), stdin.as_bytes());
         let out = String::from_utf8(output.stdout).unwrap();
@@ -267,7 +266,7 @@ impl Lab {
         ))
     }
 
-    /// Without what differs from run to run.
+    /// Replaces what differs from run to run.
     pub(crate) fn steady(&self, text: &str) -> String {
         let text = text.replace(&self.tool.home().display().to_string(), "/HOME");
         let text = text.replace(&self.script.url(), "URL");
@@ -284,7 +283,7 @@ impl Lab {
         steady
     }
 
-    /// A run that has called `slow` and waits.
+    /// Starts a run and returns once it has called `slow`.
     pub(crate) fn waiting(&self, args: &[&str]) -> Child {
         let mut command = self.command(args);
         let child = command
@@ -298,7 +297,7 @@ impl Lab {
     }
 }
 
-/// Waits until something is so.
+/// Waits until `is_so` holds.
 pub(crate) fn until(mut is_so: impl FnMut() -> bool, what: &str) {
     let begun = Instant::now();
     while !is_so() {
@@ -307,7 +306,7 @@ pub(crate) fn until(mut is_so: impl FnMut() -> bool, what: &str) {
     }
 }
 
-/// A trace as it was written.
+/// Reads a trace file.
 pub(crate) fn trace(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }

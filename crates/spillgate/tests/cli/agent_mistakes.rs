@@ -1,4 +1,4 @@
-//! What a person is told who starts an agent wrongly, before anything is started.
+//! The errors of an agent that is set up wrongly, which come before anything starts.
 
 use insta::assert_snapshot;
 use serde_json::json;

@@ -1,10 +1,10 @@
-//! What an agent's files say of its tools is so: each is there, and each goes its way.
+//! What an agent's files say about its tools takes effect, for each source of tools.
 
 use serde_json::{Value, json};
 
 use super::agent_lab::{Lab, PROMPT, Step, trace};
 
-/// All operations of a tool in a trace, in their order.
+/// Collects all operations of a tool in a trace, in their order.
 fn calls<'a>(op: &'a Value, name: &str, found: &mut Vec<&'a Value>) {
     if op["kind"] == "tool" && op["name"] == name {
         found.push(op);
@@ -14,7 +14,7 @@ fn calls<'a>(op: &'a Value, name: &str, found: &mut Vec<&'a Value>) {
     }
 }
 
-/// A run with a trace, which must come to a report.
+/// Runs the agent with a trace; there must be a report.
 fn traced(lab: &Lab) -> Value {
     let output = lab.run(&["agent.ai", "find it", "--trace", "t.json"]);
     assert!(
@@ -25,7 +25,7 @@ fn traced(lab: &Lab) -> Value {
     trace(&lab.path("t.json"))
 }
 
-/// What the model was last told by a tool.
+/// Returns the last tool result that the model was sent.
 fn last_reply(lab: &Lab) -> String {
     let asked = lab.script.asked();
     let messages = asked.last().unwrap()["messages"]

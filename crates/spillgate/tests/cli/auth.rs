@@ -1,4 +1,4 @@
-//! Logging in, with an authorization server on loopback and a person who pastes.
+//! `spillgate auth` with an authorization server on loopback and a user who pastes the answer.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -42,7 +42,7 @@ async fn authorization_server() -> MockServer {
     server
 }
 
-/// Runs the login and pastes an answer with this code; all that it wrote.
+/// Runs the login and pastes an answer with this code; returns all that it printed.
 fn log_in(tool: &Tool, url: &str, code: &str) -> (String, Option<i32>) {
     let mut child = tool
         .command(&["auth", url, "--no-browser"])
@@ -102,8 +102,8 @@ fn in_and_out() {
     assert_eq!(is_in(&["auth", &url, "--status"]), Some(1));
 }
 
-/// A server by its name: in `spillgate.toml`, in a client's list, in a client's
-/// entry that was wrapped.
+/// A server by its name: in `spillgate.toml`, in a client's list, and in a client's entry that was
+/// wrapped.
 #[test]
 fn servers_have_names() {
     let tool = Tool::new();

@@ -1,5 +1,5 @@
-//! Servers that break off amid an answer, or never give one: who is told what,
-//! and what is left in the store.
+//! Servers that break off amid an answer or never give one: the client gets an error, and the store
+//! keeps no leftovers.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -12,10 +12,10 @@ use super::raw::{server, until, whole};
 use super::session::Session;
 use super::tool::Tool;
 
-/// More than a message may have in memory.
+/// Bytes: more than a message may have in memory.
 const LARGE: usize = 6 << 20;
 
-/// A server that kills itself amid an answer of some bytes, or of megabytes.
+/// A server that kills itself amid an answer, which is either small or megabytes long.
 const DYING: &str = r#"
 while read -r line; do
   id=${line#*\"id\":}; id=${id%%,*}
@@ -28,7 +28,7 @@ while read -r line; do
   esac
 done"#;
 
-/// What a call gives: its text, or the error.
+/// Calls a tool and returns its text or the error.
 fn called(session: &mut Session, name: &str) -> String {
     session.send(3, "tools/call", &json!({"name": name, "arguments": {}}));
     let frame = loop {
@@ -68,14 +68,14 @@ fn a_server_killed_amid_its_answer() {
             said,
             r#"-32000 "the upstream server `dying` was ended by signal 9 before it answered" {"fault":"upstream","server":"dying"}"#
         );
-        // It is started again, and greeted for the client.
+        // The gateway restarts the server and greets it for the client.
         assert_eq!(called(&mut session, "fine"), "fine");
         until("the store is empty", || files(&tool.store()).is_empty());
         session.end_with(0);
     }
 }
 
-/// Says a line that never ends, in place of an answer.
+/// A server that answers with a line that never ends.
 const ENDLESS: &str = r#"
 while read -r line; do
   id=${line#*\"id\":}; id=${id%%,*}
@@ -95,7 +95,7 @@ fn a_line_without_an_end_ends_at_the_limit() {
     let mut session = Session::of(command);
     greet(&mut session);
     assert_snapshot!(called(&mut session, "endless"), @r#"-32000 "the upstream server `endless` sent a message of more than 8388608 bytes (`max_message`) and was ended before it answered" {"fault":"upstream","server":"endless"}"#);
-    // It is started again, and greeted for the client.
+    // The gateway restarts the server and greets it for the client.
     assert_eq!(called(&mut session, "fine"), "fine");
     until("the store is empty", || files(&tool.store()).is_empty());
     session.end_with(0);
@@ -112,13 +112,13 @@ fn a_client_s_line_in_memory_has_a_limit() {
     session.end_with(0);
 }
 
-/// The head of a response of this type, with more headers.
+/// Writes the head of a response with this content type and more headers.
 fn head(to: &mut TcpStream, kind: &str, more: &str) {
     let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n{more}\r\n");
     to.write_all(head.as_bytes()).unwrap();
 }
 
-/// Half of an answer with a text of so many bytes.
+/// Writes half of an answer whose text has this many bytes.
 fn half(to: &mut TcpStream, id: &Value, bytes: usize) {
     let begin = r#""result":{"content":[{"type":"text","text":""#;
     let text = "half".repeat(bytes / 4);
@@ -150,7 +150,7 @@ fn breaking() -> String {
                 to.write_all(b"800000\r\n").unwrap();
                 half(to, id, bytes);
             }
-            // Nothing but the end of the connection says where the body ends.
+            // Only the end of the connection marks the end of the body.
             "close" => {
                 head(to, "application/json", "connection: close\r\n");
                 half(to, id, bytes);
@@ -163,13 +163,13 @@ fn breaking() -> String {
             _ => {} // "nothing", "silent"
         }
         if ["stuck", "silent"].contains(&way) {
-            // Half open: the connection stays, and nothing comes.
+            // Half open: the connection stays, and nothing arrives.
             std::thread::park();
         }
     })
 }
 
-/// The gateway in front of it.
+/// Starts the gateway in front of that server.
 fn session(tool: &Tool, more: &str) -> Session {
     let config = tool.home().join("spillgate.toml");
     let text = format!("[servers.far]\nurl = \"{}\"\n{more}", breaking());
@@ -208,7 +208,7 @@ fn a_connection_cut_amid_the_answer() {
     "#);
 }
 
-/// A text that may name the server's address.
+/// Masks the port of the server's address.
 fn without_port(text: &str) -> String {
     let Some((before, after)) = text.split_once("127.0.0.1:") else {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Every byte that goes in comes out again, whatever it is.
+//! Every byte that goes in comes out again.
 
 use insta::assert_snapshot;
 use spillgate_testkit::{log, noise, records};
@@ -6,7 +6,7 @@ use spillgate_text::Tokenizer;
 
 use crate::tool::{Tool, masked, sha256};
 
-/// A text of exactly so many tokens: " word" is one, and each stands alone.
+/// A text of exactly this many tokens: " word" is one token, also when it is repeated.
 fn of_tokens(tokens: usize) -> String {
     let text = " word".repeat(tokens);
     let counter = Tokenizer::O200kBase.counter();
@@ -31,7 +31,8 @@ fn all_bytes_come_back_and_no_message_is_over_its_budget() {
         ("5 MB of noise", noise(5 << 20), true),
         (
             "invalid UTF-8",
-            // Some bytes of UTF-8 that are none; with fewer others it would be windows-1252.
+            // A few invalid bytes among UTF-8; with fewer other characters it would be
+            // windows-1252.
             ["Größe, café ".as_bytes(), b"\xff\xfe\n"]
                 .concat()
                 .repeat(9000),

@@ -1,4 +1,4 @@
-//! A client's configuration, wrapped and unwrapped and looked at.
+//! `wrap`, `unwrap` and `doctor` on the configurations of clients.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::tool::{Tool, feed};
 
-/// A server of one tool.
+/// A server with one tool.
 const SERVER: &str = r#"
 while read -r line; do
   id=${line##*\"id\":}; id=${id%%,*}
@@ -38,7 +38,7 @@ fn run(tool: &Tool, args: &[&str]) -> Output {
     feed(command, b"")
 }
 
-/// What was printed, with the names of this machine masked, and the exit code.
+/// Returns what was printed, with the names of this machine masked, and the exit code.
 fn said(tool: &Tool, args: &[&str]) -> String {
     let output = run(tool, args);
     let text = |bytes: &[u8]| masked(tool, &String::from_utf8_lossy(bytes));
@@ -211,7 +211,7 @@ fn flags_are_handed_on() {
       }
     }
     "#);
-    // A file of a directory that is not this one is found by its record, too.
+    // A file outside of the current directory is found by its record.
     let output = run(&tool, &["unwrap", "cursor", "--json"]);
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(told["files"][0]["byte_for_byte"], true);
@@ -258,7 +258,7 @@ fn malformed_files_stop_everything() {
     );
 }
 
-/// Servers of goose: one that answers, one that is not there, and two that are not asked.
+/// Servers of goose: one that answers, one that does not exist, and two that are not started.
 fn goose() -> (Tool, PathBuf) {
     let script = SERVER.replace('\n', "\n      ");
     let text = format!(

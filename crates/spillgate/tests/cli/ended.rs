@@ -1,4 +1,4 @@
-//! Look-ups that end before their time, and the gateway that goes on.
+//! Look-ups that are ended early, and a gateway that continues.
 
 use std::fs::File;
 use std::process::Stdio;
@@ -13,10 +13,10 @@ use super::faults::files;
 use super::session::{SILENT, Session};
 use super::tool::Tool;
 
-/// Compiled, it would be gigabytes.
+/// Compiled, it would take gigabytes.
 const TOO_LARGE: &str = "(?:a{0,1000}){0,1000}";
 
-/// May be compiled, and takes minutes on 300 KB of `a`.
+/// It can be compiled, and takes minutes on 300 KB of `a`.
 const COSTLY: &str = "(?:a{0,300}){0,300}b";
 
 #[test]
@@ -48,7 +48,7 @@ fn cancelled_look_ups_leave_their_turns_to_others() {
     for id in 20..30 {
         session.notify("notifications/cancelled", &json!({"requestId": id}));
     }
-    // It would wait for hours if one of them went on.
+    // It would wait for hours if one of them were still running.
     session.send(40, "tools/call", &asked("^a"));
     assert_eq!(session.receive()["id"], 40);
     session.end();

@@ -1,4 +1,4 @@
-//! `spillgate extract`, with a model and without.
+//! `spillgate extract` with and without a model.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -173,7 +173,7 @@ fn a_model_answers_and_is_accounted_for() {
     assert!(table.contains("$0.001560"), "{table}");
     let last = table.lines().last().unwrap();
     assert_snapshot!(last, @"EXTRACTIONS BY STRATEGY: full-chunked 1, fell back 0");
-    // The key is nowhere to be seen.
+    // The key appears nowhere.
     let mut shown = feed(with_key(&tool, &["config", "--config", config]), b"");
     shown.stdout.extend(shown.stderr);
     assert!(!String::from_utf8_lossy(&shown.stdout).contains("sk-mock"));
@@ -199,7 +199,7 @@ fn a_missing_key_is_named() {
     assert!(searched.status.success(), "a search needs no key");
 }
 
-/// The exit code, if it comes in time.
+/// Returns the exit code if the process ends in time; kills it otherwise.
 fn ended(child: &mut Child, within: Duration) -> Option<i32> {
     let begun = Instant::now();
     while begun.elapsed() < within {
@@ -221,7 +221,7 @@ fn a_signal_cancels_at_once() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let mut command = with_key(&tool, &["extract", &handle, "x", "--config", config]);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        // It is asked, and never answers.
+        // The provider accepts the request and never answers.
         let _asked = provider.accept().unwrap();
         let id = Pid::from_raw(child.id().try_into().unwrap()).unwrap();
         kill_process(id, signal).unwrap();

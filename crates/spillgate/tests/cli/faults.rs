@@ -1,4 +1,5 @@
-//! Killed, full, read-only: nothing half, nothing dead, and it is said.
+//! Killed processes, full disks, read-only directories: no partial artifact, no dead handle, and an
+//! error.
 
 use std::fs;
 use std::io::Write;
@@ -11,7 +12,7 @@ use spillgate_testkit::log;
 
 use crate::tool::{Tool, feed};
 
-/// Files below the store, by their names.
+/// Returns the files in the sessions of the store.
 pub(crate) fn files(store: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for session in fs::read_dir(store).into_iter().flatten().flatten() {
@@ -49,7 +50,7 @@ fn killed_while_storing() {
         left.iter()
             .all(|file| file.to_string_lossy().contains(".draft-"))
     );
-    // Two minutes later the next command that stores something clears it away.
+    // Two minutes later, the next command that stores something clears it away.
     for file in &left {
         let touched = fs::File::open(file).unwrap();
         let earlier = touched.metadata().unwrap().modified().unwrap() - Duration::from_secs(120);
@@ -60,8 +61,7 @@ fn killed_while_storing() {
     assert_eq!(files(&tool.store()).len(), 3);
 }
 
-/// What `put` says when files may only grow to `blocks` of 512 bytes, as on a
-/// full disk.
+/// Runs `put` while files may only grow to `blocks` of 512 bytes, as on a full disk.
 fn put_with_limit(tool: &Tool, blocks: u32, options: &str, input: &str) -> std::process::Output {
     let line = format!("ulimit -f {blocks}; exec \"$SPILLGATE\" put {options}");
     feed(tool.shell(&line), input.as_bytes())
@@ -94,7 +94,7 @@ fn a_full_disk() {
         "{text}"
     );
     assert!(files(&tool.store()).is_empty());
-    // Also where only the view or the last small file does not fit any more.
+    // Also when only the view or the last small file does not fit.
     for blocks in [0, 1, 8] {
         let plain = put_with_limit(&tool, blocks, "", &log(3000));
         assert_eq!(plain.status.code(), Some(1));
@@ -118,7 +118,7 @@ fn a_store_that_cannot_be_made() {
         text.contains("it could not be stored") && !text.contains("stored whole"),
         "{text}"
     );
-    // A command is run all the same, and its exit code kept.
+    // A command still runs, and its exit code is kept.
     let script = "yes 0123456789 | head -n 90000; exit 5";
     let output = tool.run(&["run", "--", "sh", "-c", script], b"");
     assert_eq!(output.status.code(), Some(5));

@@ -1,4 +1,4 @@
-//! `fs-mcp`, spoken to as a client speaks: a frame a line.
+//! `fs-mcp` through frames on standard streams, as a client sends them.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -11,7 +11,7 @@ use spillgate_testkit::log;
 
 use super::tool::Tool;
 
-/// A server under way, over a directory `root` beside a file `secret`.
+/// A running server of a directory `root` that has a file `secret` beside it.
 struct Session {
     child: Child,
     to: ChildStdin,

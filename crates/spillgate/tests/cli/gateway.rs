@@ -1,4 +1,4 @@
-//! The gateway's own tools, spoken to as a client speaks: a frame a line.
+//! The gateway's own tools through frames on standard streams, as a client sends them.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use spillgate_testkit::{log, records};
 use super::session::{LARGE, SILENT, Session, names};
 use super::tool::Tool;
 
-/// A call of each tool, arguments as models write them.
+/// A call of each tool, with arguments as models write them.
 fn calls(json: &str, lines: &str) -> [(&'static str, Value); 7] {
     [
         ("read", json!({"handle": lines, "start": "501", "lines": 1})),
@@ -225,7 +225,7 @@ fn tools_are_listed_once_something_is_stored() {
         ]
     );
     session.end();
-    // The account has the result, and what the definitions cost, once.
+    // The ledger has the result and, once, the tokens of the definitions.
     let stats = tool.json(&["stats"], b"");
     let server = &stats["servers"]["sh"];
     let figure = |name: &str| server[name].as_i64().unwrap();

@@ -12,7 +12,7 @@ use super::provider::{Provider, silent};
 use super::session::{LARGE, SILENT, Session, names};
 use super::tool::{Tool, feed};
 
-/// The tools that a gateway lists, with these options and this configuration.
+/// Returns the tools that a gateway lists with these options and this configuration.
 fn listed(options: &[&str], config: Option<&str>, server: &str) -> Value {
     let tool = Tool::new();
     let file = tool.home().join("c.toml");
@@ -28,7 +28,7 @@ fn listed(options: &[&str], config: Option<&str>, server: &str) -> Value {
 const MODEL: &str = "[tool_output]\nmodels = \"mock/x\"\n[providers.mock]\nkind = \"openai\"\n\
                      base_url = \"http://127.0.0.1:9/v1\"\n";
 
-/// The modes that `tool_output` is listed with, if it is.
+/// Returns the modes that `tool_output` is listed with, or `None` if it is not listed.
 fn modes(list: &Value) -> Option<String> {
     let tools = list["result"]["tools"].as_array().unwrap();
     let ours = tools.iter().find(|tool| tool["name"] == "tool_output")?;
@@ -201,7 +201,7 @@ fn a_cancelled_extraction_ends_at_once() {
     let (mut asked, _) = provider.accept().unwrap();
     let begun = Instant::now();
     session.notify("notifications/cancelled", &json!({"requestId": 8}));
-    // The model's server sees the connection go.
+    // The model's server sees the connection close.
     asked
         .set_read_timeout(Some(Duration::from_secs(2)))
         .unwrap();
@@ -259,7 +259,7 @@ fn the_log_tells_what_was_done_and_no_contents() {
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    // Two numbers of the result: one alone may be a time.
+    // Two numbers of the result: one alone could be a time.
     for content in ["secret", "quota", "E4217", "19998\n19999", r"19998\n19999"] {
         assert!(!said.contains(content), "{content}: {said}");
     }

@@ -1,5 +1,4 @@
-//! Links that the gateway serves, and arguments by reference, spoken to as a
-//! client speaks.
+//! Links that the gateway serves and arguments by reference, through frames as a client sends them.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -8,8 +7,8 @@ use spillgate_testkit::records;
 use super::session::Session;
 use super::tool::Tool;
 
-/// A server with a sound of 6,000 bytes, and a tool that notes the lines in
-/// which it was called; ids are the client's.
+/// A server with a sound of 6,000 bytes, and a tool that writes the lines that call it to a file;
+/// ids are the client's.
 fn server(tool: &Tool) -> String {
     let sent = tool.home().join("sent");
     let sent = sent.display();
@@ -80,7 +79,7 @@ fn a_sound_is_served_as_it_was() {
     assert_eq!(raw["content"][1]["data"], contents["blob"]);
 }
 
-/// What a call with such arguments gives: `sent`, or the error.
+/// Calls the tool with these arguments; returns `sent` or the error.
 fn written(session: &mut Session, arguments: &Value) -> String {
     let params = json!({"name": "write_file", "arguments": arguments});
     let result = asked(session, 3, "tools/call", &params)["result"].clone();
@@ -113,7 +112,7 @@ fn arguments_by_reference_reach_the_server() {
     let answers = [
         call(json!({"text": {"$spill": handle, "query": ".items[4711].name"}})),
         call(json!({"ids": {"$spill": handle, "query": ".items[:3][].id"}})),
-        // Numbers where a text is wanted, and the other way round.
+        // Numbers where a text is wanted, and the reverse.
         call(json!({"text": {"$spill": handle, "query": ".items[7] | {id, price}"}})),
         call(json!({"ids": {"$spill": handle, "query": "[1, 2] | tojson"}})),
         call(json!({"text": {"$spill": handle, "lines": "1-2"}, "ids": []})),

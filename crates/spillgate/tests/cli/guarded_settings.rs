@@ -1,4 +1,4 @@
-//! Do the settings of the guarded tools reach the tools?
+//! The settings of the guarded tools take effect in the tools.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use spillgate_testkit::log;
 
 use super::tool::Tool;
 
-/// What a call by hand prints, with these settings.
+/// Returns what a call from the command line prints with these settings.
 fn called(tool: &Tool, settings: &str, name: &str, arguments: &Value) -> String {
     let (home, config) = (tool.home(), tool.home().join("guarded.toml"));
     fs::write(&config, settings).unwrap();
@@ -23,7 +23,7 @@ fn called(tool: &Tool, settings: &str, name: &str, arguments: &Value) -> String 
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A server whose answer to everything keeps programs away, for so many requests.
+/// A server whose robots.txt forbids everything; it answers this many requests.
 fn closed(requests: usize) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

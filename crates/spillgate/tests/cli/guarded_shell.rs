@@ -1,4 +1,4 @@
-//! Does anything outlive a command's end, and what can it reach before?
+//! Nothing outlives a command's end, and a sandboxed command reaches only what it may.
 //!
 //! The tools' library with `spillgate __shell` as the supervisor of commands.
 
@@ -11,19 +11,19 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use spillgate_workspace_tools::{
-    Body, Guarded, Network, Rules, Sandbox, ShellRules, Supervisor, Workspace,
+    Body, Network, Rules, Sandbox, ShellRules, Supervisor, Workspace, WorkspaceTools,
 };
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
-/// Names the directory of the tools that [`a_server_to_be_killed`] has.
+/// Variable with the root of the tools in [`a_server_to_be_killed`].
 const SERVER: &str = "SPILLGATE_TEST_SHELL_SERVER";
 
 struct Lab {
     root: TempDir,
-    /// Where commands have no business.
+    /// A directory that commands must not touch.
     outside: TempDir,
-    tools: Guarded,
+    tools: WorkspaceTools,
 }
 
 impl Lab {
@@ -49,7 +49,7 @@ impl Lab {
     }
 }
 
-fn tools(root: &Path, change: impl FnOnce(&mut ShellRules)) -> Guarded {
+fn tools(root: &Path, change: impl FnOnce(&mut ShellRules)) -> WorkspaceTools {
     let mut shell = ShellRules {
         supervisor: Some(Supervisor {
             program: env!("CARGO_BIN_EXE_spillgate").into(),
@@ -62,10 +62,10 @@ fn tools(root: &Path, change: impl FnOnce(&mut ShellRules)) -> Guarded {
         shell: Some(shell),
         ..Rules::default()
     };
-    Guarded::new(Workspace::open(root).unwrap(), rules)
+    WorkspaceTools::new(Workspace::open(root).unwrap(), rules)
 }
 
-async fn ran(tools: &Guarded, command: &str) -> String {
+async fn ran(tools: &WorkspaceTools, command: &str) -> String {
     let Value::Object(arguments) = json!({ "command": command }) else {
         unreachable!("it is one");
     };
@@ -76,14 +76,14 @@ async fn ran(tools: &Guarded, command: &str) -> String {
     }
 }
 
-/// An argument for `sleep` by which its processes are found again.
+/// Returns an argument for `sleep` that identifies its processes.
 fn mark() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let next = NEXT.fetch_add(1, Ordering::Relaxed);
     format!("1000.{}00{next}", std::process::id())
 }
 
-/// How many processes have this in their command lines.
+/// Returns the number of processes whose command line contains `mark`.
 fn living(mark: &str) -> usize {
     let has_it = |entry: std::io::Result<fs::DirEntry>| {
         let line = fs::read(entry.unwrap().path().join("cmdline")).unwrap_or_default();
@@ -134,7 +134,7 @@ async fn a_supervisor_tells_the_truth() {
         lab.ran("pwd").await.trim(),
         lab.root.path().to_str().unwrap()
     );
-    // No descriptors beside those that any child of ours inherits.
+    // The command has no descriptors beyond those that any child of ours inherits.
     let count = "ls /proc/self/fd | wc -l";
     let mut plain = Command::new("sh");
     let plain = plain.args(["-c", count]).stdin(Stdio::null()).output();
@@ -146,7 +146,7 @@ async fn a_supervisor_tells_the_truth() {
     insta::assert_snapshot!(broken.ran("true").await, @"Error: The command was not run: its supervisor ended before it. This is a matter of how the tools are set up, not of the command.");
 }
 
-/// Ways to outlive a command, with `MARK` for what `sleep` is told.
+/// Ways to outlive a command; `MARK` stands for the argument of `sleep`.
 const ESCAPES: [&str; 7] = [
     "sleep MARK",
     "kill -STOP $PPID; sleep MARK; sleep MARK",
@@ -209,7 +209,7 @@ async fn what_runs_on_in_the_background_ends_with_the_tools() {
     }
 }
 
-/// Only part of the next test, in a process of its own.
+/// A part of the next test, which runs it in a process of its own.
 #[tokio::test]
 async fn a_server_to_be_killed() {
     if let Some(root) = std::env::var_os(SERVER) {
@@ -248,7 +248,7 @@ async fn a_supervisor_that_is_killed_takes_the_shell_with_it() {
     until(|| living(&mark) == 0, "the shell is there still").await;
 }
 
-/// Whether the system cannot do what was asked for: then nothing was run.
+/// Whether the system lacks what the test needs; then nothing was run.
 #[expect(clippy::print_stderr, reason = "a test that is left out says so")]
 fn is_lacking(told: &str) -> bool {
     let lacking = told.starts_with("Error: The command was not run: the system");
@@ -319,7 +319,7 @@ async fn a_sandbox_lets_only_the_root_be_written() {
     assert_eq!(more.ran(&command).await, "s3cret\nno\n");
 }
 
-/// The variables of who serves may be keys; root could read them past Landlock.
+/// The variables of the server may be keys; root could read them past Landlock.
 #[tokio::test]
 async fn a_sandbox_hides_the_servers_variables() {
     let lab = Lab::new(|shell| shell.sandbox = Some(Sandbox::default()));

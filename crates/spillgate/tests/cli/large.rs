@@ -1,4 +1,4 @@
-//! Results that no memory shall hold, through the gateway.
+//! Results through the gateway that must not be held in memory.
 
 use serde_json::json;
 
@@ -6,17 +6,17 @@ use super::run::high_water_kib;
 use super::session::Session;
 use super::tool::Tool;
 
-/// One line of the text, as it stands in JSON: 32 bytes.
+/// One line of the text as it stands in JSON: 32 bytes.
 const LINE: &str = r"worker 7 did batch 4711: all o\n";
 
 /// Bytes of the text in JSON.
 const BYTES: usize = 96 << 20;
 
-/// What the gateway needs for itself, mostly the tokenizer's vocabulary. In
-/// memory, frame, raw bytes and text would be three times the result.
+/// Memory that the gateway may use in KiB, most of it the tokenizer's vocabulary. Held in memory,
+/// the frame, the raw bytes and the text would be three times the result.
 const MOST_KIB: u64 = 80 << 10;
 
-/// A server of one tool whose result is one line of 96 MiB.
+/// A server with one tool whose result is one line of 96 MiB.
 fn server() -> String {
     format!(
         r#"while read -r line; do

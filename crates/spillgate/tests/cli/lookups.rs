@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::session::{LARGE, Session, names};
 use super::tool::{Tool, feed};
 
-/// A client's file with one server, wrapped.
+/// A client's file with one wrapped server.
 fn wrapped() -> (Tool, PathBuf) {
     let tool = Tool::new();
     let file = tool.home().join(".cursor/mcp.json");
@@ -21,7 +21,7 @@ fn wrapped() -> (Tool, PathBuf) {
     (tool, file)
 }
 
-/// A server as its client starts it.
+/// Starts a server as its client does.
 fn started(tool: &Tool, file: &PathBuf, name: &str) -> Session {
     let values: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     let args = values["mcpServers"][name]["args"].as_array().unwrap();
@@ -30,14 +30,14 @@ fn started(tool: &Tool, file: &PathBuf, name: &str) -> Session {
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
     session.send(1, "initialize", &hello);
     assert!(session.receive()["result"]["capabilities"]["tools"].is_object());
-    // The server in a shell would take it for another greeting.
+    // The server is a shell script that would take the notification for another greeting.
     if name == "spillgate" {
         session.notify("notifications/initialized", &json!({}));
     }
     session
 }
 
-/// The names of the tools of the wrapped server, and the ways on that a preview names.
+/// Returns the names of the wrapped server's tools, and the look-ups that a preview names.
 fn ways_on(tool: &Tool, file: &PathBuf) -> (String, String) {
     let mut session = started(tool, file, "a");
     session.send(2, "tools/list", &json!({}));
@@ -70,7 +70,7 @@ fn previews_name_what_can_be_reached() {
     );
     assert!(found.contains("7771"), "{found}");
     lookups.end();
-    // Off, and gone.
+    // Switched off, and removed.
     let text = fs::read_to_string(&file).unwrap();
     let mut values: Value = serde_json::from_str(&text).unwrap();
     values["mcpServers"]["spillgate"]["disabled"] = true.into();
@@ -109,7 +109,7 @@ fn previews_name_what_can_be_reached() {
 #[test]
 fn without_servers_there_are_the_look_up_tools() {
     let tool = Tool::new();
-    // A client that asks for nothing.
+    // A client that sends nothing.
     let output = feed(tool.command(&["mcp"]), b"");
     assert_eq!(output.status.code(), Some(0));
     let said = String::from_utf8_lossy(&output.stderr);

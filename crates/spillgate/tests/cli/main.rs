@@ -1,4 +1,4 @@
-//! The command line as a user meets it: one binary of tests, a module a topic.
+//! The command line as a user meets it: one test binary, one module per topic.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

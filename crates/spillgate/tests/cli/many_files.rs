@@ -1,4 +1,4 @@
-//! What do a million files, and one of ten gigabytes, cost who searches and reads them?
+//! The cost of searching and reading a million files and one of ten gigabytes.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,21 +15,21 @@ use super::tool::Tool;
 const DIRECTORIES: usize = 1000;
 const IN_EACH: usize = 1000;
 
-/// Threads that make them.
+/// Threads that create them.
 const MAKERS: usize = 4;
 
-/// One in so many directories has a file with a text.
+/// One in this many directories has a file with a text.
 const SPARSE: usize = 100;
 
-/// Memory of the server at most, without its program's own pages. Kept names of a
-/// million files would be some 100 MiB, ten gigabytes are ten gigabytes.
+/// Most memory of the server in KiB, without the pages of its program. The names of a million files
+/// would take some 100 MiB, and ten gigabytes would take ten gigabytes.
 const MOST_KIB: u64 = 24 << 10;
 
-/// Bytes that the server reads at most for its start and for refusals: its settings,
-/// the libraries, and 64 KiB of a file.
+/// Most bytes that the server reads to start and to refuse a call: its settings, the libraries, and
+/// 64 KiB of a file.
 const MOST_READ: u64 = 1 << 20;
 
-/// Where many small files are quick to make.
+/// Returns a directory in which many small files are created quickly.
 fn home() -> TempDir {
     let memory = Path::new("/dev/shm");
     match memory.is_dir() {
@@ -39,7 +39,7 @@ fn home() -> TempDir {
     .unwrap()
 }
 
-/// The tools below `root`.
+/// Starts the tools below `root`.
 fn served(tool: &Tool, root: &Path) -> Session {
     let mut session = Session::of(tool.command(&["tools", "--root", root.to_str().unwrap()]));
     let client = json!({
@@ -57,14 +57,15 @@ fn peak_kib(session: &Session) -> u64 {
     high_water_kib(&format!("/proc/{}/status", session.id()))
 }
 
-/// Bytes that a process has asked the system for so far.
+/// Returns the bytes that a process has requested from the system so far.
 fn bytes_read(session: &Session) -> u64 {
     let told = fs::read_to_string(format!("/proc/{}/io", session.id())).unwrap();
     let told = told.lines().find_map(|line| line.strip_prefix("rchar: "));
     told.unwrap().parse().unwrap()
 }
 
-/// `DIRECTORIES` of `IN_EACH` empty files; one in [`SPARSE`] has a text in its first file.
+/// Creates `DIRECTORIES` directories of `IN_EACH` empty files; one in [`SPARSE`] has a text in its
+/// first file.
 fn million(root: &Path) {
     let numbers: Vec<usize> = (0..DIRECTORIES).collect();
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! What a person is told who sets the gateway up wrongly.
+//! The errors of a gateway that is set up wrongly.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use insta::assert_snapshot;
 
 use crate::tool::{Tool, feed};
 
-/// What a start says on standard error that cannot be served, and its code.
+/// Runs a start that must fail; returns its standard error and exit code.
 fn said(tool: &Tool, args: &[&str]) -> String {
     let mut command = tool.command(args);
     command.current_dir(tool.home()).env("EMPTY", "");
@@ -243,7 +243,7 @@ fn tokens_and_ports() {
     ");
 }
 
-/// `http.listen` is where the gateway listens that is given no address.
+/// A gateway without an address listens at `http.listen`.
 #[test]
 fn the_configuration_says_where_to_listen() {
     let tool = Tool::new();

@@ -35,14 +35,14 @@ fn slices_from_the_command_line() {
         }
     }
     assert_eq!(slices, whole);
-    // Without an offset it goes on where the first slice ended.
+    // Without an offset it continues where the first slice ended.
     let second = tool.json(&["continue", "call_7"], b"");
     let chars: Vec<char> = whole.chars().collect();
     let wanted: String = chars[4000..8000].iter().collect();
     assert!(text(&second).starts_with(&wanted));
 }
 
-/// A slice and its marker.
+/// Splits a text into a slice and its marker.
 fn cut(shown: &str) -> (String, String) {
     let at = shown.rfind("\n\n[truncated").unwrap_or(shown.len());
     (shown[..at].to_owned(), shown[at..].to_owned())
@@ -133,7 +133,7 @@ fn the_funnels_file_is_for_other_programs() {
         ),
         (&json!(100_001), &json!(588_895), &json!("success"))
     );
-    // It goes when the artifact goes.
+    // It is removed with the artifact.
     tool.run(&["rm", object["handle"].as_str().unwrap()], b"");
     assert!(fs::symlink_metadata(path).is_err());
 }

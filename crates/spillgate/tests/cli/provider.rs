@@ -1,4 +1,4 @@
-//! A provider of models on this machine.
+//! A mock provider of models.
 
 use std::fs;
 use std::net::TcpListener;
@@ -11,10 +11,10 @@ use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::tool::Tool;
 
-/// A server that speaks as OpenAI's does. Its one model says what it is told to,
-/// in the wrapper that the request asks for.
+/// A server with the API of OpenAI. Its only model gives a fixed answer, in the wrapper that the
+/// request asks for.
 pub(crate) struct Provider {
-    // The server lives on it.
+    // The mock server runs on it.
     runtime: Runtime,
     server: MockServer,
 }
@@ -51,12 +51,12 @@ impl Provider {
         Self { runtime, server }
     }
 
-    /// A configuration file in which it is `mock`, with a key from `MOCK_KEY`.
+    /// Writes a configuration file that names it `mock`, with a key from `MOCK_KEY`.
     pub(crate) fn config(&self, tool: &Tool, more: &str) -> PathBuf {
         config(tool, &format!("{}/v1", self.server.uri()), more)
     }
 
-    /// The `Authorization` headers that came.
+    /// Returns the `Authorization` headers that it received.
     pub(crate) fn keys(&self) -> Vec<String> {
         let requests = self.runtime.block_on(self.server.received_requests());
         let header = |request: &Request| {
@@ -67,14 +67,14 @@ impl Provider {
     }
 }
 
-/// The nonce of the wrapper that a request asks for.
+/// Returns the nonce of the wrapper that a request asks for.
 fn nonce(request: &str) -> Option<&str> {
     let (_, after) = request.split_once("<ai-agent-")?;
     after.split_once("-FINAL").map(|(nonce, _)| nonce)
 }
 
-/// A provider that takes requests and never answers, and a configuration file
-/// in which it is `mock`.
+/// Returns a provider that accepts requests and never answers, and a configuration file that names
+/// it `mock`.
 pub(crate) fn silent(tool: &Tool) -> (TcpListener, PathBuf) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());

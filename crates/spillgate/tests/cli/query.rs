@@ -1,4 +1,4 @@
-//! jq filters over what was stored, kind ones and hostile ones.
+//! jq filters over stored results, friendly and hostile ones.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use spillgate_text::Tokenizer;
 
 use crate::tool::Tool;
 
-/// All pages of a filter's results, each found by the `next` of the one before.
+/// Returns all pages of a filter's results, following `next` from page to page.
 fn pages(tool: &Tool, handle: &str, filter: &str, tokens: &str) -> Vec<String> {
     let (mut start, mut byte) = ("0".to_owned(), "0".to_owned());
     let mut pages = Vec::new();
@@ -177,7 +177,7 @@ fn keys_of_later_elements_are_named_too() {
     let handle = tool.put(json!(rows).to_string().as_bytes());
     let page = tool.json(&["query", &handle, ".[].titel"], b"");
     assert_eq!(page["missing"]["near"], json!(["title", "id"]));
-    // The first has none, but others have: it is not missing.
+    // The first item has none, but others have: it is not missing.
     let page = tool.json(&["query", &handle, ".[].title"], b"");
     assert!(page["text"].as_str().unwrap().starts_with("null\n\"t\"\n"));
     assert_eq!(page["missing"], json!(null));
@@ -236,7 +236,7 @@ fn the_child_is_nobodys_command() {
     }
 }
 
-/// A store with one artifact and an engine with small limits.
+/// A store with one artifact, and an engine with small limits.
 struct Lab {
     artifact: Artifact,
     engine: Engine,
@@ -281,7 +281,7 @@ impl Lab {
     }
 }
 
-/// Children of this thread: every other test has its own.
+/// Returns the number of children of this thread: every other test has its own.
 fn children() -> usize {
     let all = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
     all.split_whitespace().count()
@@ -341,7 +341,7 @@ fn endless_results_give_a_page() {
     let counter = Tokenizer::Heuristic.counter();
     let page = query(&lab.artifact, &raw, &lab.engine, &*counter).unwrap();
     assert!(page.results > 0 && page.text.len() as u64 == page.results);
-    // Results that never come are no page.
+    // Results without an end make no page.
     let error = lab.ask("1, 2, last(range(1e12))").unwrap_err();
     assert_eq!(error.kind(), "timeout");
 }
@@ -361,7 +361,7 @@ fn hostile_documents_end_with_an_error_that_says_so() {
                             "{levels} {filter}: {error}"
                         );
                     }
-                    // Taken as text, for no parser took it as JSON.
+                    // Taken as text, because no parser accepted it as JSON.
                     Ok(page) => assert!(page.text.len() < 3000, "{levels} {filter}"),
                 }
             }
@@ -393,7 +393,7 @@ fn a_child_that_is_killed_is_reported() {
     assert!(matches!(lab.ask("."), Err(QueryError::Spawn(_))));
 }
 
-/// A library's way to the tool's store.
+/// The library's access to the tool's store.
 fn library(tool: &Tool) -> Offloader {
     let clock = Arc::new(SystemClock);
     Offloader::new(
@@ -471,7 +471,7 @@ fn a_page_as_a_model_sees_it() {
     assert_eq!(shown(".items[] | select(.id == -1)", 500), "[no results]\n");
 }
 
-/// Looks at what a child is started with.
+/// Checks that a child's filter is visible only to its owner.
 fn only_its_owner_sees_the_filter(child: &str) {
     let environment = std::fs::read(format!("/proc/{child}/environ")).unwrap();
     let environment = String::from_utf8(environment).unwrap();
@@ -479,11 +479,11 @@ fn only_its_owner_sees_the_filter(child: &str) {
         environment.contains("\0SPILLGATE_QUERY={") && environment.contains("last(range(1e12))"),
         "{environment}"
     );
-    // The other is the allocator's, which cuts it at its colons.
+    // The second variable is the allocator's, which splits it at its colons.
     let variables = environment.split_terminator('\0');
     let variables = variables.filter(|part| !part.starts_with("glibc."));
     assert_eq!(variables.count(), 2, "{environment}");
-    // What every user of the machine can read says nothing of the filter.
+    // What every user of the machine can read does not contain the filter.
     let line = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap();
     assert!(line.ends_with("\0__jq\0"), "{line}");
 }
@@ -512,7 +512,7 @@ fn a_child_ends_with_its_parent() {
         }
         std::thread::sleep(Duration::from_millis(20));
     };
-    // It has taken its limits on itself when it has its thread.
+    // The child has set its limits once it has its thread.
     while std::fs::read_dir(format!("/proc/{child}/task"))
         .unwrap()
         .count()
@@ -544,7 +544,7 @@ fn a_child_ends_with_its_parent() {
     }
 }
 
-/// Whatever the page, the notes and the call cost: each message is within its frame.
+/// Each message fits its budget, whatever the page, the notes and the call cost.
 #[test]
 fn every_budget_has_room_for_a_message() {
     let tool = Tool::new();
@@ -569,7 +569,8 @@ fn every_budget_has_room_for_a_message() {
             for call in ["short", &long] {
                 let next = |_: QueryNext| call.to_owned();
                 let handle = handle.parse().unwrap();
-                // An answer costs what it may, or it is an error; that there is one will do.
+                // The filter may also fail, or the answer may not fit; any answer must be within
+                // the budget.
                 if let Ok(shown) = offloader.present_query(handle, &asked, &engine, &next) {
                     assert!(shown.tokens() <= tokens + 120, "{filter} {tokens}");
                     let text = shown.text();
@@ -581,7 +582,7 @@ fn every_budget_has_room_for_a_message() {
             }
         }
     }
-    // The long call is written where there is room, a short one has room always.
+    // The long call is written where there is room; a short one always has room.
     let pair = |long, short| seen.contains(&(long, short));
     assert!(pair(true, true) && pair(true, false) && !pair(false, true));
 }

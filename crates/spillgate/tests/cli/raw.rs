@@ -1,5 +1,4 @@
-//! HTTP byte by byte: servers that break off and clients that do not read, for
-//! which no library is made.
+//! HTTP byte by byte: servers that break off and clients that do not read, which no library offers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// Far longer than anything here takes: only so that a test that hangs fails.
+/// Limit of all waits: far longer than anything here takes, so that a hanging test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until it is so.
+/// Waits until `is_so` holds.
 pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let started = Instant::now();
     while !is_so() {
@@ -21,8 +20,7 @@ pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// The next message of a connection: its head, and the body where a length is
-/// told.
+/// Reads the next message of a connection: its head, and its body if it has a length.
 fn message(from: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -40,12 +38,11 @@ fn message(from: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
     Some((head, body))
 }
 
-/// What a server does with a call of the tool `name`, once; then the connection
-/// is closed.
+/// Answers one call of the tool `name`; then the connection is closed.
 type Answer = dyn Fn(&str, &Value, &mut TcpStream) + Send + Sync;
 
-/// A server behind HTTP whose calls are answered by the test; its URL. It is
-/// there until the tests end.
+/// Starts an HTTP server whose calls `answer` answers; returns its URL. It runs until the tests
+/// end.
 pub(crate) fn server(
     answer: impl Fn(&str, &Value, &mut TcpStream) + Send + Sync + 'static,
 ) -> String {
@@ -93,8 +90,8 @@ fn serve(stream: TcpStream, answer: &Answer) {
     }
 }
 
-/// A response that is complete. The connection is not used again, or the next
-/// request could cross with its end.
+/// Returns a complete response. It closes the connection, because another request could cross with
+/// its end.
 pub(crate) fn whole(frame: &Value) -> Vec<u8> {
     let body = frame.to_string();
     let length = body.len();
@@ -109,7 +106,7 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// The gateway that a command starts.
+    /// Starts a gateway with this command.
     pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());
@@ -117,7 +114,7 @@ impl Front {
         said.read_line(&mut line).unwrap();
         let (_, url) = line.split_once("http://").expect("an address");
         let at = url.trim().strip_suffix("/mcp").unwrap().to_owned();
-        // What else it says must not fill the pipe.
+        // Its further output must not fill the pipe.
         std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
         Self { child, at }
     }
@@ -126,7 +123,7 @@ impl Front {
         self.child.id()
     }
 
-    /// A client with a session.
+    /// Returns a client with a session.
     pub(crate) fn begin(&self) -> Client<'_> {
         let mut client = Client {
             front: self,
@@ -147,7 +144,7 @@ impl Front {
 }
 
 impl Front {
-    /// A client of 2026-07-28, without a session.
+    /// Returns a client of 2026-07-28, without a session.
     pub(crate) fn stateless(&self) -> Client<'_> {
         Client {
             front: self,
@@ -163,15 +160,14 @@ impl Drop for Front {
     }
 }
 
-/// A client of a front, with a connection for each request.
+/// A client of the gateway, with a connection for each request.
 pub(crate) struct Client<'a> {
     front: &'a Front,
     session: String,
 }
 
 impl Client<'_> {
-    /// Sends a request, and reads nothing. The answer ends with the connection,
-    /// as in HTTP/1.0.
+    /// Sends a request and reads nothing. The answer ends with the connection, as in HTTP/1.0.
     pub(crate) fn send(&self, method: &str, params: &Value) -> TcpStream {
         let mut params = params.clone();
         let more = match self.session.as_str() {
@@ -203,13 +199,13 @@ impl Client<'_> {
         stream
     }
 
-    /// Sends a request and reads all that is answered: head and body.
+    /// Sends a request and reads the whole answer: head and body.
     pub(crate) fn ask(&self, method: &str, params: &Value) -> (String, String) {
         rest(self.send(method, params), Vec::new())
     }
 }
 
-/// What is left to be read of an answer, after what was: head and body.
+/// Reads the rest of an answer, after what was read: head and body.
 pub(crate) fn rest(mut stream: TcpStream, mut read: Vec<u8>) -> (String, String) {
     stream.read_to_end(&mut read).unwrap();
     let text = String::from_utf8(read).unwrap();

@@ -1,12 +1,11 @@
-//! Reading and searching what was stored.
+//! Reading and searching stored results.
 
 use serde_json::Value;
 use spillgate_testkit::{log, records};
 
 use crate::tool::Tool;
 
-/// The pages of `read` with these arguments, each found by the `next` of the
-/// one before.
+/// Returns the pages of `read` with these arguments, following `next` from page to page.
 fn pages(tool: &Tool, handle: &str, first: &[&str], tokens: &str) -> Vec<String> {
     let mut args: Vec<String> = first.iter().map(|&arg| arg.to_owned()).collect();
     let mut pages = Vec::new();
@@ -164,8 +163,7 @@ fn options_of_a_search_may_stand_behind_its_words() {
     assert_eq!(page["absent"], serde_json::json!([]));
     let absent = tool.json(&["search", &handle, "code E9999"], b"");
     assert_eq!(absent["absent"], serde_json::json!(["E9999"]));
-    // What begins with a dash stands behind `--`; an option that is none is
-    // said.
+    // Words that begin with a dash stand after `--`; an unknown option is an error.
     assert_eq!(
         tool.error(&["search", &handle, "quota", "--tokens", "7"]).1,
         2

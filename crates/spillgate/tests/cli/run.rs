@@ -1,4 +1,4 @@
-//! Commands run through us: their output, their exit codes, their signals.
+//! `spillgate run`: output, exit codes and signals of commands.
 
 use std::io::Read;
 use std::path::Path;
@@ -128,17 +128,17 @@ fn memory_is_bounded_however_much_is_printed() {
     assert!(peak > 1000 && peak < 48 << 10, "peak of {peak} KiB");
 }
 
-/// The most memory that the process of a `/proc/PID/status` ever had, less the pages
-/// of the program itself: an unoptimized one has many more. Files that it maps count.
+/// Returns the peak memory in KiB of the process of a `/proc/PID/status`, without the pages of the
+/// program itself: an unoptimized one has many more. Files that it maps count.
 pub(crate) fn high_water_kib(status: &str) -> u64 {
-    // In this order: of a process that is gone there is neither.
+    // In this order: for a process that is gone, both are 0.
     match program_kib(status) {
         0 => 0,
         program => kib(status, "VmHWM:").saturating_sub(program),
     }
 }
 
-/// The pages of its own program that the process has in memory.
+/// Returns the pages of its own program that the process has in memory, in KiB.
 fn program_kib(status: &str) -> u64 {
     let process = Path::new(status).parent().unwrap();
     let program = std::fs::read_link(process.join("exe")).unwrap_or_default();
@@ -157,7 +157,7 @@ fn program_kib(status: &str) -> u64 {
     sum
 }
 
-/// A figure of it.
+/// Returns a figure of a status file.
 fn kib(status: &str, name: &str) -> u64 {
     let text = std::fs::read_to_string(status).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name));

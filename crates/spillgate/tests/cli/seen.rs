@@ -1,4 +1,4 @@
-//! What is seen of a gateway from outside: its logs and its traces.
+//! The logs and traces of a gateway.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -11,19 +11,19 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 use super::session::{LARGE, Session};
 use super::tool::Tool;
 
-/// Must be seen nowhere.
+/// Must appear nowhere.
 const CANARY: &str = "canary-4711";
 
-/// The trace and the span that the client is in.
+/// The trace and the span of the client.
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const SPAN: &str = "b7ad6b7169203331";
 
-/// A server with one tool whose result has the canary in it, many times.
+/// A server with one tool whose result contains the canary.
 fn server() -> String {
     LARGE.replace("$(seq -s, 1 20000)", &format!("{CANARY}$(seq -s, 1 20000)"))
 }
 
-/// What a client asks for.
+/// Calls the tool as a client does.
 fn converse(session: &mut Session) {
     session.send(1, "initialize", &json!({}));
     session.receive();
@@ -80,7 +80,7 @@ fn logs_tell_of_requests_but_not_of_contents() {
     "#);
 }
 
-/// Two collectors' worth of runtime: the mock server has its own threads.
+/// Starts a mock OTLP collector on `runtime`.
 fn collector(runtime: &tokio::runtime::Runtime) -> MockServer {
     runtime.block_on(async {
         let collector = MockServer::start().await;
@@ -140,7 +140,7 @@ fn spans_join_the_clients_trace() {
     ] {
         assert!(has(&body, word.as_bytes()), "{word}");
     }
-    // A span's trace is its field 1, its parent field 4: 16 and 8 bytes.
+    // In a span, field 1 is the trace id and field 4 the parent: 16 and 8 bytes.
     let joined = [&[0x0a, 16][..], &bytes_of(TRACE)].concat();
     let child = [&[0x22, 8][..], &bytes_of(SPAN)].concat();
     assert!(has(&body, &joined) && has(&body, &child));

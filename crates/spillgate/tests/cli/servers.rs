@@ -1,4 +1,4 @@
-//! Servers that a file names: which are started, how, and what happens to them.
+//! Servers that a file names: which are started, how, and how they are restarted.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::session::{Session, names};
 use super::tool::Tool;
 
-/// `server.sh NAME TOOL…`: a call's result tells who got it, where and with what
-/// greeting. A call of `die` ends it, one of `slow` is never answered.
+/// `server.sh NAME TOOL…`: the result of a call tells which server got it, where it runs and with
+/// which greeting. A call of `die` ends the server, one of `slow` is never answered.
 const SERVER: &str = r#"
 name=$1; shift; tools=
 for tool in "$@"; do tools="$tools${tools:+,}{\"name\":\"$tool\",\"inputSchema\":{\"type\":\"object\"}}"; done
@@ -29,7 +29,7 @@ while read -r line; do
   esac
 done"#;
 
-/// A file of the configuration beside the script.
+/// A configuration file beside the script.
 struct Place {
     tool: Tool,
     file: PathBuf,
@@ -45,12 +45,12 @@ impl Place {
         place
     }
 
-    /// `SCRIPT` stands for the script, `HOME` for its directory.
+    /// Writes the file; `SCRIPT` stands for the script, `HOME` for its directory.
     fn write(&self, text: &str) {
         let home = self.tool.home();
         let script = home.join("server.sh").display().to_string();
         let text = text.replace("SCRIPT", &script);
-        // As editors do, so that no half of it is ever read.
+        // Renamed into place as editors do, so that no half of it is ever read.
         let beside = home.join("beside");
         fs::write(&beside, text.replace("HOME", &home.display().to_string())).unwrap();
         fs::rename(beside, &self.file).unwrap();
@@ -60,7 +60,7 @@ impl Place {
         [&["mcp", "--config", self.file.to_str().unwrap()], more].concat()
     }
 
-    /// A client's connection after the handshake; the log goes to a file.
+    /// Returns a client's connection after the handshake; the log goes to a file.
     fn start(&self, more: &[&str]) -> Session {
         let mut command = self.tool.command(&self.args(more));
         command.env("WHO", "env");
@@ -81,7 +81,7 @@ impl Place {
         self.tool.home().join("log")
     }
 
-    /// What is said when the gateway does not start, without the directory.
+    /// Returns the error of a gateway that does not start, without the directory.
     fn failure(&self, more: &[&str]) -> String {
         let (error, code) = self.tool.error(&self.args(more));
         let home = format!("{}/", self.tool.home().display());
@@ -90,7 +90,7 @@ impl Place {
     }
 }
 
-/// The next answer; what servers tell meanwhile is passed over.
+/// Returns the next answer and skips notifications.
 fn answer(session: &mut Session) -> Value {
     loop {
         let frame = session.receive();
@@ -100,7 +100,7 @@ fn answer(session: &mut Session) -> Value {
     }
 }
 
-/// The names of the servers' tools.
+/// Returns the names of the servers' tools.
 fn tools(session: &mut Session) -> Vec<String> {
     session.send(2, "tools/list", &json!({}));
     let list = answer(session);
@@ -109,7 +109,7 @@ fn tools(session: &mut Session) -> Vec<String> {
     theirs.map(str::to_owned).collect()
 }
 
-/// What a call says, or the error's message.
+/// Returns the text of a call's result, or the error's message.
 fn called(session: &mut Session, name: &str) -> String {
     session.send(3, "tools/call", &json!({"name": name, "arguments": {}}));
     let frame = answer(session);
@@ -192,7 +192,7 @@ fn some_servers_are_chosen_by_name() {
     let mut session = place.start(&["--server", "right"]);
     assert_eq!(tools(&mut session), ["three", "die"]);
     session.end();
-    // Who asks for one by its name gets it, also where it is switched off.
+    // A server that is named explicitly is started even if it is switched off.
     let mut session = place.start(&["--server", "off", "--server", "right"]);
     assert_eq!(tools(&mut session), ["four", "three", "die"]);
     session.end();
@@ -222,7 +222,7 @@ fn what_is_wrong_with_servers_is_told_with_its_place() {
     let place = Place::new("spillgate.toml", "");
     let said = texts.map(|text| {
         place.write(text);
-        // Without a server one client is offered the look-up tools.
+        // Over HTTP, because a single client without servers gets the look-up tools.
         place.failure(&["--http", "0"])
     });
     assert_snapshot!(said.join("\n"), @r#"
@@ -299,8 +299,7 @@ fn secrets_of_servers_are_not_shown() {
     }
 }
 
-/// Waits until the log has this; it is about a thing that happens every two
-/// seconds.
+/// Waits until the log contains `what`, which happens about every two seconds.
 fn wait_for(log: &Path, what: &str) {
     let started = Instant::now();
     while !fs::read_to_string(log).unwrap().contains(what) {
@@ -317,7 +316,7 @@ fn a_changed_file_is_taken_over_while_the_client_is_there() {
         tools(&mut session),
         ["one", "left_same", "right_same", "two"]
     );
-    // A wrong one changes nothing.
+    // An invalid file changes nothing.
     place.write("{\"mcpServers\": ");
     wait_for(&place.log(), "the old one stays in force");
     assert_eq!(
@@ -342,9 +341,9 @@ fn a_server_that_died_is_started_again() {
     assert_eq!(tools(&mut session), ["one", "slow", "three", "die"]);
     let died = called(&mut session, "die");
     assert!(called(&mut session, "one").starts_with("left.one in "));
-    // After the first end at once.
+    // After its first end it is restarted at once.
     assert!(called(&mut session, "three").starts_with("right.three in "));
-    // When it ends again and again, it is left alone for longer and longer.
+    // When it ends again and again, the pauses before a restart grow.
     let mut rest = String::new();
     for _ in 0..8 {
         rest = called(&mut session, "die");
@@ -352,7 +351,7 @@ fn a_server_that_died_is_started_again() {
             break;
         }
     }
-    // The other server is there: the client ended it all.
+    // The other server is up, so the exit code is that of a client that ended.
     session.end();
     let seconds = rest
         .rfind("again in ")

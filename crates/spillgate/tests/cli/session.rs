@@ -1,4 +1,4 @@
-//! A gateway under way, spoken to as a client speaks: a frame a line.
+//! A running gateway, driven by frames on standard streams as a client sends them.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::tool::Tool;
 
-/// A server that reads and says nothing: our tools need none.
+/// A server that reads and answers nothing: our own tools need none.
 pub(crate) const SILENT: &str = "cat >/dev/null";
 
-/// One tool whose result is large; ids are the client's, in this order.
+/// A server with one tool whose result is large; ids are the client's, in this order.
 pub(crate) const LARGE: &str = r#"
 while read -r line; do
   case "$line" in
@@ -20,7 +20,7 @@ while read -r line; do
   esac
 done"#;
 
-/// A gateway under way.
+/// A running gateway.
 pub(crate) struct Session {
     child: Child,
     to: ChildStdin,
@@ -35,7 +35,7 @@ impl Session {
         Self::of(command)
     }
 
-    /// With these variables, and another place for what it logs.
+    /// Starts a gateway with these variables and this standard error.
     pub(crate) fn start_with(
         tool: &Tool,
         variables: &[(&str, &str)],
@@ -47,7 +47,7 @@ impl Session {
         Self::of(command)
     }
 
-    /// The gateway that a command starts.
+    /// Starts a gateway with this command.
     pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -59,7 +59,7 @@ impl Session {
         Self { child, to, from }
     }
 
-    /// Its process.
+    /// Returns its process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -82,8 +82,7 @@ impl Session {
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"))
     }
 
-    /// What a call of one of our tools gives: its text, and `error: ` before it
-    /// if it is one.
+    /// Calls one of our tools; returns its text, after `error: ` if the call failed.
     pub(crate) fn call(&mut self, name: &str, arguments: &Value) -> String {
         self.send(
             9,
@@ -98,7 +97,7 @@ impl Session {
         }
     }
 
-    /// As if the machine had taken it.
+    /// Kills the gateway, as a crash would.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -108,14 +107,14 @@ impl Session {
         self.end_with(0);
     }
 
-    /// The client goes, and the gateway exits with this code.
+    /// Closes the gateway's input and expects this exit code.
     pub(crate) fn end_with(mut self, code: i32) {
         drop(self.to);
         assert_eq!(self.child.wait().unwrap().code(), Some(code));
     }
 }
 
-/// The names in a list of tools.
+/// Returns the names in a list of tools.
 pub(crate) fn names(list: &Value) -> Vec<&str> {
     let tools = list["result"]["tools"].as_array().unwrap();
     tools

@@ -1,4 +1,4 @@
-//! What is wrong in a configuration file, and where?
+//! Errors in a configuration file, and the place that they name.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::tool::Tool;
 
-/// The message and the hint for each text, the file's name without its folder.
+/// Returns the message and the hint for each text; the file's name has no directory.
 fn said(texts: &[&str]) -> String {
     let tool = Tool::new();
     let file = tool.home().join("wrong.toml");

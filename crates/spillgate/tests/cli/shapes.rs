@@ -1,7 +1,7 @@
-//! Whoever sees only the outline can ask the right question.
+//! A reader who sees only the outline can ask the right question.
 //!
-//! Each case has an output, what one reads in its outline, the command that one
-//! writes from that, and the answer.
+//! Each case has an output, what one reads in its outline, the command that one writes from that,
+//! and the answer.
 
 use std::fmt::Write;
 use std::process::Command;
@@ -10,10 +10,10 @@ use serde_json::json;
 
 use super::tool::Tool;
 
-/// A case; the command's handle is written `H`.
+/// A case; `H` stands for the handle in the command.
 struct Case {
     output: String,
-    /// What stands in the outline and is used in the command.
+    /// Parts of the outline that the command uses.
     read: &'static [&'static str],
     command: &'static [&'static str],
     answer: &'static str,
@@ -105,7 +105,7 @@ fn pods_as_kubernetes_lists_them() {
     .hold();
 }
 
-/// "Which licence does this crate have?", of what cargo really prints.
+/// "Which licence does this crate have?", on real output of cargo.
 #[test]
 fn packages_as_cargo_lists_them() {
     let printed = Command::new(env!("CARGO"))
@@ -126,7 +126,7 @@ fn packages_as_cargo_lists_them() {
     .hold();
 }
 
-/// "What went wrong?", in a log of which one line in ten thousand says it.
+/// "What went wrong?", in a log where one line in twenty thousand says it.
 #[test]
 fn a_log_with_one_failure() {
     let mut log = String::new();
@@ -153,7 +153,7 @@ fn a_log_with_one_failure() {
     .hold();
 }
 
-/// "Which orders were returned, and why?", where a cell has lines of its own.
+/// "Which orders were returned, and why?", where cells have several lines.
 #[test]
 fn a_table_with_lines_in_its_cells() {
     let mut csv = "id,customer,state,note\n".to_owned();

@@ -1,4 +1,4 @@
-//! The store kept whole: damage is noticed and can be removed, and nobody else's files are
+//! The store's integrity: damage is noticed and can be removed, and files of others are not
 //! touched.
 
 use std::fs;
@@ -11,12 +11,12 @@ use spillgate_testkit::log;
 
 use crate::tool::{Tool, masked};
 
-/// A file of an artifact, by its suffix.
+/// Returns the path of an artifact's file with this suffix.
 fn part(tool: &Tool, handle: &str, suffix: &str) -> PathBuf {
     tool.store().join(format!("{handle}{suffix}"))
 }
 
-/// Changes one bit of a file; the same again takes it back.
+/// Flips one bit of a file; a second call restores it.
 fn flip(path: &PathBuf, at: usize) {
     let mut bytes = fs::read(path).unwrap();
     bytes[at] ^= 4;
@@ -98,7 +98,7 @@ fn what_older_versions_stored_is_checked_as_far_as_it_can_be() {
     let told = tool.run(&["verify", &coloured], b"");
     assert!(told.status.success());
     assert_snapshot!(masked(&String::from_utf8(told.stdout).unwrap(), &coloured), @"HANDLE whole, but not checkable, for it was stored by an older version: view");
-    // A number of the index: the line of its second anchor.
+    // A number in the index: the line of its second anchor.
     for handle in [&plain, &coloured] {
         flip(&part(&tool, handle, ".lines"), 56);
         assert_eq!(tool.run(&["verify", handle], b"").status.code(), Some(1));
@@ -153,7 +153,7 @@ fn links_in_the_base_are_not_followed() {
     );
 }
 
-/// Files of the base itself.
+/// The store's own files in its base directory.
 const BOOKS: [&str; 2] = [".store", "ledger.ndjson"];
 
 #[test]
@@ -173,7 +173,7 @@ fn a_store_of_others_is_used_only_when_asked_to() {
     }
     let object = tool.json(&["put", "--shared-store"], input.as_bytes());
     let handle = object["handle"].as_str().unwrap();
-    // The ways on lead to the same store.
+    // The look-up commands in the message name the same store.
     assert!(object["text"].as_str().unwrap().contains("--shared-store"));
     let mut command = tool.command(&["show", handle]);
     command.env("SPILLGATE_SHARED_STORE", "true");

@@ -1,5 +1,5 @@
-//! A wrong value of any setting, from the file or the environment, is an error of every
-//! command before it does anything.
+//! A wrong value of any setting, from the file or the environment, makes every command fail before
+//! it does anything.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::tool::{Tool, feed};
 
-/// A table of the configuration, the lines that it needs besides, and for each of its keys a
-/// value that the key cannot have. A key that is missing here fails the test.
+/// A table of the configuration, the lines that it also needs, and for each of its keys a value
+/// that the key cannot have. A key that is missing here fails the test.
 type Table = (
     &'static str,
     &'static str,
@@ -53,7 +53,7 @@ const TOP: &[(&str, &str)] = &[
     ("tombstones", "-1"),
 ];
 
-/// The same for the variables of the environment.
+/// Wrong values of the environment's variables.
 const VARIABLES: &[(&str, &str)] = &[
     ("sync", "never"),
     ("tokenizer", "letters"),
@@ -223,7 +223,7 @@ const TABLES: &[Table] = &[
     ),
 ];
 
-/// The keys that the program knows in a table: it lists them where a key is unknown.
+/// Returns the keys of a table, which the program lists when a key is unknown.
 fn known(tool: &Tool, table: &str, needs: &str) -> BTreeSet<String> {
     let file = tool.home().join("known.toml");
     let head = match table {
@@ -236,19 +236,19 @@ fn known(tool: &Tool, table: &str, needs: &str) -> BTreeSet<String> {
     let names = hint
         .strip_prefix("there are ")
         .unwrap_or_else(|| panic!("{table}: {error}"));
-    // Other spellings of some: `type`, `baseUrl`.
+    // Skips the other spellings of some keys: `type`, `baseUrl`.
     let is_name = |name: &&str| *name != "type" && !name.contains(char::is_uppercase);
     let names = names.split(", ").filter(is_name);
     names.map(ToOwned::to_owned).collect()
 }
 
-/// The error of a command under a configuration file and a variable.
+/// Returns the error of a command with a configuration file and a variable.
 fn error(tool: &Tool, args: &[&str], file: Option<&str>, variable: Option<(&str, &str)>) -> Value {
     let mut args = args.to_vec();
     args.insert(1, "--json");
     let mut command = tool.command(&args);
     if let Some(file) = file {
-        // The variable would be over the file's own store.
+        // The variable would override the file's own store.
         command
             .env("SPILLGATE_CONFIG", file)
             .env_remove("SPILLGATE_STORE");
@@ -314,7 +314,7 @@ fn every_variable_is_checked() {
     for (key, _) in TOP {
         let name = format!("SPILLGATE_{}", key.to_uppercase());
         let Some((_, value)) = VARIABLES.iter().find(|(known, _)| known == key) else {
-            // Any text is the name of a directory; the others are set by no variable.
+            // Any text is a valid directory; the other keys have no variable.
             let mut command = tool.command(&["config", "--json"]);
             command.env(&name, "\u{1}[");
             let output = feed(command, b"");
@@ -393,7 +393,7 @@ fn no_command_runs_under_a_wrong_setting() {
     every_command_is_in(&tool, &[refused, usable].concat());
 }
 
-/// Fails for a command of the help that is not among those that were tried.
+/// Fails for a command of the help that was not tried.
 fn every_command_is_in(tool: &Tool, tried: &[&[&str]]) {
     let help = tool.run(&["--help"], b"").stdout;
     let help = String::from_utf8(help).unwrap();
@@ -401,7 +401,7 @@ fn every_command_is_in(tool: &Tool, tried: &[&[&str]]) {
     let names = commands.lines().take_while(|line| !line.is_empty());
     for name in names.filter_map(|line| line.split_whitespace().next()) {
         let is_tried = tried.iter().any(|args| args[0] == name);
-        // A wrapped line of a description begins further in.
+        // A continued line of a description is indented further.
         let is_name = commands.contains(&format!("\n  {name} ")) || commands.starts_with("  run");
         assert!(!is_name || is_tried, "{name}");
     }

@@ -1,4 +1,4 @@
-//! The binary on a store of its own.
+//! The binary with a store of its own.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -34,7 +34,7 @@ impl Tool {
         self.with(Command::new(env!("CARGO_BIN_EXE_spillgate")), args)
     }
 
-    /// The same through a shell line in which `$SPILLGATE` is the binary.
+    /// Returns the command of a shell line in which `$SPILLGATE` is the binary.
     pub(crate) fn shell(&self, line: &str) -> Command {
         let mut command = self.with(Command::new("sh"), &["-c", line]);
         command.env("SPILLGATE", env!("CARGO_BIN_EXE_spillgate"));
@@ -60,41 +60,41 @@ impl Tool {
         feed(self.command(args), stdin)
     }
 
-    /// The object that `--json` prints; the command must succeed.
+    /// Returns the object that `--json` prints; the command must succeed.
     pub(crate) fn json<S: AsRef<OsStr>>(&self, args: &[S], stdin: &[u8]) -> Value {
         let output = feed(self.command(&with_json(args)), stdin);
         assert!(output.status.success(), "{output:?}");
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// The object that `--json` prints, however the command ends.
+    /// Returns the object that `--json` prints, however the command ends.
     pub(crate) fn json_of_any<S: AsRef<OsStr>>(&self, args: &[S]) -> Value {
         let output = feed(self.command(&with_json(args)), b"");
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// The same for a command that fails: the `error` member and the exit code.
+    /// Returns the `error` member of `--json` and the exit code of a command that fails.
     pub(crate) fn error<S: AsRef<OsStr>>(&self, args: &[S]) -> (Value, i32) {
         let output = feed(self.command(&with_json(args)), b"");
         let object: Value = serde_json::from_slice(&output.stdout).unwrap();
         (object["error"].clone(), output.status.code().unwrap())
     }
 
-    /// The handle of `bytes`, which must be offloaded.
+    /// Stores `bytes`, which must be offloaded, and returns the handle.
     pub(crate) fn put(&self, bytes: &[u8]) -> String {
         let object = self.json(&["put"], bytes);
         object["handle"].as_str().unwrap().to_owned()
     }
 }
 
-/// `--json` right behind the subcommand: what follows `run` is the command's.
+/// Inserts `--json` after the subcommand: what follows `run` belongs to the command.
 fn with_json<S: AsRef<OsStr>>(args: &[S]) -> Vec<&OsStr> {
     let mut args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
     args.insert(1, OsStr::new("--json"));
     args
 }
 
-/// Runs a command with all of `stdin`.
+/// Runs a command with `stdin` as its input.
 pub(crate) fn feed(mut command: Command, stdin: &[u8]) -> Output {
     let mut child = command
         .stdin(Stdio::piped())

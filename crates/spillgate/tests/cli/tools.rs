@@ -1,4 +1,4 @@
-//! `spillgate tools`, spoken to as a client speaks, and by hand.
+//! `spillgate tools` as an MCP server and called from the command line.
 
 use std::fs;
 use std::io::Read;
@@ -13,7 +13,7 @@ use super::provider::silent;
 use super::session::{Session, names};
 use super::tool::{Tool, sha256};
 
-/// A directory with a small file and a large one.
+/// Creates a directory with a small file and a large one.
 fn root(tool: &Tool) -> PathBuf {
     let root = tool.home().join("root");
     fs::create_dir_all(root.join("src")).unwrap();
@@ -141,7 +141,7 @@ fn an_offloaded_output_is_stored_whole_and_can_be_looked_into() {
     assert_eq!(sha256(&stored), sha256(whole.as_bytes()));
 }
 
-/// The handle in what is told.
+/// Returns the handle in a message.
 fn handle(told: &str) -> &str {
     let (_, behind) = told.split_once("stored whole as ").expect(told);
     behind.lines().next().unwrap()
@@ -157,7 +157,7 @@ fn what_is_told_beside_an_output_is_not_stored_with_it() {
     };
     let failed = ran("printf '['; seq -s, 30000 | tr -d '\\n'; echo ']'; exit 4");
     let late = ran("seq 100000; sleep 60");
-    // As text three times as large: within the limit before, over it behind.
+    // As text it is three times as large: within the limit as bytes, over it as text.
     let bytes = ran("head -c 40000 /dev/zero | tr '\\0' '\\377'");
     assert!(failed.ends_with("\n[exit 4]"), "{failed}");
     let time_up = "error: Error: Command timed out after 2 s";
@@ -271,7 +271,7 @@ fn tools_can_be_called_by_hand() {
     "#);
 }
 
-/// What is said of settings that are wrong.
+/// Returns the error for wrong settings.
 fn refusal(tool: &Tool, settings: &str) -> String {
     let (root, config) = (root(tool), tool.home().join("guarded.toml"));
     fs::write(&config, settings).unwrap();
@@ -362,7 +362,7 @@ fn a_cancelled_extraction_asks_no_model_any_more() {
     session.send(8, "tools/call", &call);
     let (mut asked, _) = provider.accept().unwrap();
     session.notify("notifications/cancelled", &json!({"requestId": 8}));
-    // The model's server sees the connection go.
+    // The model's server sees the connection close.
     let patience = Duration::from_secs(20);
     asked.set_read_timeout(Some(patience)).unwrap();
     asked.read_to_end(&mut Vec::new()).unwrap();

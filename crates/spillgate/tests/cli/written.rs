@@ -1,4 +1,4 @@
-//! What an earlier build wrote is read by this one.
+//! Files that an earlier build wrote are read by this one.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ fn written(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Copies a directory with the rights that a store has.
+/// Copies a directory with the permissions of a store.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     fs::set_permissions(to, fs::Permissions::from_mode(0o700)).unwrap();

@@ -1,11 +1,11 @@
-//! Does an agent get through its work with a real language model and real MCP servers?
+//! `spillgate agent` with a real language model and real MCP servers.
 //!
-//! The model is too small to find its way through tools. So the task has the calls written out, and behind
-//! the form `held` the agent's turns are these (xtask/models/forms.py). What stands in them is the model's
-//! own: what to extract, what was extracted, the report. Whether any of it is right is not asked.
+//! The model is too small to find its way through tools. So the task lists the calls, and with the
+//! form `held` the agent's turns are exactly these (xtask/models/forms.py). Their content is the
+//! model's own: what to extract, what was extracted, and the report. The tests do not judge it.
 //!
-//! The five cases of seed 001's phase 3 are here: `auto` that reads in chunks, `auto` that greps, and the
-//! three modes by name.
+//! They cover the five cases that the extraction design wants tested with a real model: `auto` that
+//! reads in chunks, `auto` that greps, and the three modes by name.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn call(name: &str, arguments: &Value) -> Value {
     json!({"name": name, "arguments": arguments})
 }
 
-/// What to extract is the model's to say, and the handle is the one it was shown.
+/// The model chooses what to extract; the handle is the one that it was shown.
 fn extract(mode: &str) -> Value {
     call("tool_output", &json!({"mode": mode}))
 }
@@ -42,7 +42,7 @@ fn a_tree_of_thousands_of_files_is_grepped() {
     run.routed("auto", "read-grep");
     let asked = run.extracted("directory_tree", "read-grep");
     assert!(asked >= 2, "a call of a tool, then the answer: {run:?}");
-    // What is stored is what the server says, to the byte.
+    // The store holds what the server sent, byte for byte.
     let says = agent.server().says("directory_tree", &arguments);
     assert_eq!(run.bytes_of("directory_tree"), says.len() as u64);
     let stored = agent.sum_of_stored(run.stored("directory_tree"));
@@ -54,7 +54,7 @@ fn a_long_history_is_grepped_by_name() {
     let agent = Agent::new(ReplyForm::Held, Server::git(), "maxChunks: 1");
     let arguments = json!({"repo_path": agent.server().path(""), "max_count": 3000});
     let steps = [call("git_log", &arguments), extract("read-grep")];
-    // No report is written out: it comes in its wrapper.
+    // The task lists no report, so the model gives it in its wrapper.
     let run = agent.run("Which error was fixed last?", &steps, &["--keep"]);
     run.reported_by("wrapper");
     run.routed("read-grep", "read-grep");

@@ -1,4 +1,4 @@
-//! An agent with a served model and a real MCP server, and what one run of it came to.
+//! An agent with a served model and a real MCP server, and the outcome of one run.
 
 use std::fs;
 use std::io::Write;
@@ -13,12 +13,13 @@ use tempfile::TempDir;
 use crate::lab::{MAX_OUTPUT, ReplyForm, WINDOW, model, spillgate};
 use crate::servers::Server;
 
-/// Bytes over which results are stored: as small as a result that a prompt has room for needs it.
+/// Size from which results are stored, in bytes: small, because the prompt has little room for a
+/// result.
 const CAP: u64 = 900;
 /// Tokens of the window that are kept free.
 const BUFFER: u64 = 64;
 
-/// The prompt file; its tools and what it says of `toolOutput` go in.
+/// The prompt file, with placeholders for its tools and for `toolOutput`.
 const PROMPT: &str = "\
 ---
 models: MODEL
@@ -35,14 +36,15 @@ toolOutput:
 You find things out with your tools.
 ";
 
-/// An agent of its own directory.
+/// An agent in a directory of its own.
 pub(crate) struct Agent {
     home: TempDir,
     server: Server,
 }
 
 impl Agent {
-    /// With the tools of `server`, a model behind that form, and one more line under `toolOutput`.
+    /// Creates an agent with the tools of `server`, a model with this reply form, and one more line
+    /// under `toolOutput`.
     pub(crate) fn new(form: ReplyForm, server: Server, more: &str) -> Self {
         let agent = Self {
             home: tempfile::tempdir().unwrap(),
@@ -57,7 +59,8 @@ impl Agent {
             .replace("MORE", more);
         fs::write(agent.path("agent.ai"), prompt).unwrap();
         let (program, arguments) = agent.server.command.split_first().unwrap();
-        // A retry would wait behind the request that it repeats: no limit that a slow machine meets.
+        // A retry would wait behind the request that it repeats, so no slow machine may meet the
+        // limit.
         let config = json!({
             "providers": {"local": {"kind": "openai", "baseUrl": form.url(), "timeoutS": 600}},
             "models": {model: {"window": WINDOW, "maxOutput": MAX_OUTPUT}},
@@ -73,8 +76,8 @@ impl Agent {
         &self.server
     }
 
-    /// Runs it with `options` on a task that has `steps` written out, and holds what is true of
-    /// every run against what came.
+    /// Runs the agent with `options` on a task that lists `steps`, and checks what holds for every
+    /// run.
     pub(crate) fn run(&self, question: &str, steps: &[Value], options: &[&str]) -> Run {
         let steps = steps.iter().map(|step| format!("\n{step}"));
         let task = format!("{question}{}\n", steps.collect::<String>());
@@ -109,13 +112,13 @@ impl Agent {
         run
     }
 
-    /// What is left where the directories of runs are made.
+    /// Returns what is left in the parent of the run directories.
     pub(crate) fn left(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path("temporary")).unwrap();
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
-    /// The sum of what is stored under a handle in a directory that was kept.
+    /// Returns the SHA-256 of what is stored under a handle in the run directory that was kept.
     pub(crate) fn sum_of_stored(&self, handle: &str) -> String {
         let left = self.left();
         let [kept] = left.as_slice() else {
@@ -137,7 +140,7 @@ pub(crate) fn sum(bytes: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     said: Value,
@@ -146,7 +149,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// It ended with a report of the model's, which came so.
+    /// Checks that the run ended with a report of the model's, given in this way.
     #[track_caller]
     pub(crate) fn reported_by(&self, source: &str) {
         assert_eq!(self.code(), 0, "{self:?}");
@@ -164,7 +167,7 @@ impl Run {
         self.said.pointer(pointer).unwrap_or(&Value::Null)
     }
 
-    /// The handle of what `tool` gave, which was over the cap and is not shown.
+    /// Returns the handle of the result of `tool`, which was over the cap and is not shown.
     #[track_caller]
     pub(crate) fn stored(&self, tool: &str) -> &str {
         let op = self.called(tool);
@@ -174,13 +177,13 @@ impl Run {
         op["decided"]["handle"].as_str().unwrap()
     }
 
-    /// Bytes that `tool` gave.
+    /// Returns the size of the result of `tool`, in bytes.
     pub(crate) fn bytes_of(&self, tool: &str) -> u64 {
         self.called(tool)["response_bytes"].as_u64().unwrap()
     }
 
-    /// `tool_output` was asked for something of what is stored, and answered by `strategy`; how
-    /// often the model was asked for that.
+    /// Checks that `tool_output` was asked about the stored result and answered with `strategy`;
+    /// returns the number of requests to the model.
     #[track_caller]
     pub(crate) fn extracted(&self, tool: &str, strategy: &str) -> usize {
         let (handle, op) = (self.stored(tool), self.called("tool_output"));
@@ -201,7 +204,7 @@ impl Run {
         found(op, &is_llm).len()
     }
 
-    /// How `auto` decided, or that it had not to.
+    /// Checks the route from `mode` to `strategy`.
     #[track_caller]
     pub(crate) fn routed(&self, mode: &str, strategy: &str) {
         let route = format!("route {mode} to {strategy}");
@@ -209,14 +212,14 @@ impl Run {
         assert_eq!(routes.len(), 1, "{route}: {self:?}");
     }
 
-    /// Names of the requests to the model that an extraction made.
+    /// Returns the names of the model requests that an extraction made.
     pub(crate) fn asked(&self) -> Vec<&str> {
         let asked = found(self.called("tool_output"), &is_llm);
         let names = asked.iter().map(|op| op["name"].as_str().unwrap());
         names.collect()
     }
 
-    /// The one call of a tool by the agent itself.
+    /// Returns the only call of a tool by the agent itself.
     #[track_caller]
     fn called(&self, tool: &str) -> &Value {
         let turns = self.trace["root"]["children"].as_array().into_iter();
@@ -231,7 +234,8 @@ impl Run {
         first.unwrap_or_else(|| panic!("{tool} was not called: {self:?}"))
     }
 
-    /// The account is that of the tree: in all, of the agent's own turns, of extractions.
+    /// Checks that the accounts match the tree: in total, for the agent's own turns and for
+    /// extractions.
     #[track_caller]
     fn adds_up(&self) {
         let root = &self.trace["root"];
@@ -262,14 +266,14 @@ impl Run {
         }
     }
 
-    /// What a part of the run asked of models.
+    /// Returns the account of a part of the run.
     fn part(&self, part: &str) -> [u64; 4] {
         let rows = self.trace["accounting"]["models"].as_array().unwrap();
         let mut rows = rows.iter().filter(|row| row["part"] == part);
         rows.next().map_or([0; 4], entered)
     }
 
-    /// One line for whoever watches.
+    /// Prints one line for the person who runs the tests.
     fn tell(&self) {
         let total = entered(&self.said["accounting"]["total"]);
         let line = format!(
@@ -285,14 +289,14 @@ impl Run {
     }
 }
 
-/// Calls, and tokens of input, cached input and output, of an entry in the account.
+/// Returns calls and the tokens of input, cached input and output of an entry in the accounts.
 fn entered(entry: &Value) -> [u64; 4] {
     let of = |key: &str| entry["usage"][key].as_u64().unwrap_or_default();
     let calls = entry["calls"].as_u64().unwrap_or_default();
     [calls, of("input"), of("cached_input"), of("output")]
 }
 
-/// The same of requests.
+/// Sums the same figures over requests.
 fn counted(asked: &[&Value]) -> [u64; 4] {
     asked.iter().fold([0; 4], |sum, op| {
         let one = entered(op);
@@ -309,7 +313,7 @@ fn is_llm(op: &Value) -> bool {
     op["kind"] == "llm"
 }
 
-/// The operations of a tree that are so, in their order.
+/// Returns the operations of a tree for which `is_so` holds, in their order.
 fn found<'a>(op: &'a Value, is_so: &dyn Fn(&Value) -> bool) -> Vec<&'a Value> {
     let children = op["children"].as_array().into_iter().flatten();
     let within = children.flat_map(|child| found(child, is_so));

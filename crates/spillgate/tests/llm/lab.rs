@@ -1,4 +1,4 @@
-//! A store, a configuration that names the served model, and what one extraction said.
+//! A store, a configuration that names the served model, and the outcome of one extraction.
 
 use std::fs;
 use std::io::Write;
@@ -9,31 +9,32 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The tool that the texts are said to come from.
+/// The tool that the texts come from, by their origin.
 const TOOL: &str = "read_log";
 
-/// Tokens that the model's context is said to have. Its server has more, for it counts otherwise.
+/// The model's context in tokens, as configured. Its server allows more, because it counts
+/// differently.
 pub(crate) const WINDOW: u64 = 2048;
 
-/// Tokens of a reply: the form that a reply is held to ends before.
+/// Most tokens of a reply; the form of a held reply ends earlier.
 pub(crate) const MAX_OUTPUT: u64 = 256;
 
-/// The same where nothing holds it, and a small model goes on until it is cut off.
+/// Most tokens of a reply that no grammar holds: a small model continues until it is cut off.
 const MAX_FREE_OUTPUT: u64 = 96;
 
-/// How the server holds the model to a form of replies.
+/// How the server constrains the model's replies.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ReplyForm {
     /// The model writes as it likes.
     Free,
-    /// It is held to the form that it was asked for.
+    /// A grammar holds it to the form that it was asked for.
     Held,
-    /// It is held so, and not to say that there is nothing.
+    /// As `Held`, and it may not answer that there is nothing.
     Sure,
 }
 
 impl ReplyForm {
-    /// Where the model is served behind it.
+    /// Returns the URL at which the model is served with this form.
     pub(crate) fn url(self) -> String {
         let path = match self {
             Self::Free => "v1",
@@ -44,7 +45,7 @@ impl ReplyForm {
     }
 }
 
-/// The model, as `provider/model`.
+/// Returns the model, as `provider/model`.
 pub(crate) fn model() -> String {
     format!("local/{}", served("SPILLGATE_TEST_LLM_MODEL"))
 }
@@ -59,7 +60,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// With these lines under `[tool_output]`.
+    /// Creates a lab with these lines under `[tool_output]`.
     pub(crate) fn new(form: ReplyForm, tool_output: &str) -> Self {
         Self::with_window(form, WINDOW, tool_output)
     }
@@ -70,7 +71,8 @@ impl Lab {
             ReplyForm::Free => MAX_FREE_OUTPUT,
             ReplyForm::Held | ReplyForm::Sure => MAX_OUTPUT,
         };
-        // A retry would wait behind the request that it repeats: no limit that a slow machine meets.
+        // A retry would wait behind the request that it repeats, so no slow machine may meet the
+        // limit.
         let config = format!(
             "[tool_output]\nmodels = [\"{model}\"]\nanswer_tokens = {answer}\n{tool_output}\n\n\
              [providers.local]\nkind = \"openai\"\nbase_url = \"{url}\"\ntimeout_s = 600\n\n\
@@ -83,10 +85,11 @@ impl Lab {
         lab
     }
 
-    /// Stores `text`, extracts from it with `arguments`, and holds what is true of every extraction
-    /// against what came.
+    /// Stores `text`, extracts from it with `arguments`, and checks what holds for every
+    /// extraction.
     pub(crate) fn extract(&self, text: &Text, arguments: &[&str]) -> Answer {
-        // The shortest message: texts here are small, and none is stored that a message would outweigh.
+        // The profile with the shortest message: a small text is not stored if its message would be
+        // larger.
         let put = [
             "put",
             "--json",
@@ -126,12 +129,12 @@ impl Lab {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // The texts are smaller than a pipe.
+        // The texts are smaller than a pipe's buffer.
         child.stdin.take().unwrap().write_all(stdin).unwrap();
         child.wait_with_output().unwrap()
     }
 
-    /// What was entered so far.
+    /// Returns all ledger entries so far.
     fn ledger(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.store().join("ledger.ndjson")).unwrap_or_default();
         let entries = text.lines().map(serde_json::from_str);
@@ -147,7 +150,7 @@ impl Lab {
     }
 }
 
-/// The binary, of whose surroundings only a home is left.
+/// Returns the command of the binary, with no environment of ours but a home directory.
 pub(crate) fn spillgate(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spillgate"));
     for (name, _) in std::env::vars_os() {
@@ -164,11 +167,11 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-/// A text to extract from; it is the same in every run.
+/// A text to extract from, the same in every run.
 pub(crate) struct Text(String);
 
 impl Text {
-    /// A log of so many lines, an error in the second half.
+    /// A log of this many lines, with an error in the second half.
     pub(crate) fn log(lines: usize) -> Self {
         let line = |at: usize| match at == lines * 2 / 3 {
             true => {
@@ -185,7 +188,7 @@ impl Text {
         Self((0..lines).map(line).collect())
     }
 
-    /// An array of so many objects, in one line.
+    /// An array of this many objects in one line.
     pub(crate) fn json(items: usize) -> Self {
         const NAMES: [&str; 5] = ["valve", "gasket", "flange", "gauge", "hose"];
         let item = |at: usize| match at == items / 2 {
@@ -199,14 +202,14 @@ impl Text {
         Self(Value::Array((0..items).map(item).collect()).to_string())
     }
 
-    /// Whether `quote` is in it, white space and JSON's escapes aside.
+    /// Whether the text contains `quote`, apart from white space and JSON's escapes.
     fn has(&self, quote: &str) -> bool {
         let bare = |text: &str| text.replace(|c: char| c.is_whitespace() || c == '\\', "");
         self.0.contains(quote) || bare(&self.0).contains(&bare(quote))
     }
 }
 
-/// What an extraction said.
+/// The answer of an extraction.
 #[derive(Debug)]
 pub(crate) struct Answer {
     said: Value,
@@ -215,7 +218,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// It was made so.
+    /// Checks that `strategy` made it.
     #[track_caller]
     pub(crate) fn is(&self, strategy: &str) {
         assert_eq!(self.said["strategy"], strategy, "{self:?}");
@@ -225,7 +228,7 @@ impl Answer {
         );
     }
 
-    /// It was made so, or says that it could not.
+    /// Checks that `strategy` made it, or that it says why it could not.
     #[track_caller]
     pub(crate) fn is_or_fell_back_from(&self, strategy: &str) {
         if self.said["strategy"] != "truncate" {
@@ -240,7 +243,7 @@ impl Answer {
         assert_eq!(self.status(), "failed", "{self:?}");
     }
 
-    /// Every byte was looked at, in chunks that all were read.
+    /// Checks that every byte was examined, in chunks that were all read.
     #[track_caller]
     pub(crate) fn read_everything(&self) {
         let (examined, total) = self.examined();
@@ -248,7 +251,7 @@ impl Answer {
         assert_eq!(self.said["coverage"]["failed_chunks"], 0, "{self:?}");
     }
 
-    /// Bytes that were looked at, and all.
+    /// Returns the bytes examined and the bytes in total.
     pub(crate) fn examined(&self) -> (u64, u64) {
         let of = |key| self.number("coverage", key);
         (of("bytes_examined"), of("bytes_total"))
@@ -266,13 +269,13 @@ impl Answer {
         self.said["status"].as_str().expect("it has a status")
     }
 
-    /// What stands between the envelope's first line and its end.
+    /// Returns the text between the first line and the end of the envelope.
     pub(crate) fn body(&self) -> &str {
         let text = self.text();
         text.split_once("\n\n").map_or("", |(_, body)| body)
     }
 
-    /// Its trace has every question to the model, and what came of it.
+    /// Checks that the trace has every request to the model with its reply.
     #[track_caller]
     pub(crate) fn is_traced(&self) {
         let asked = self.traced("llm");
@@ -285,7 +288,7 @@ impl Answer {
         }
     }
 
-    /// The operations of a kind in the trace, outermost first.
+    /// Returns the operations of a kind in the trace, outermost first.
     fn traced(&self, kind: &str) -> Vec<&Value> {
         let mut found = Vec::new();
         let mut next = vec![&self.said["trace"]];
@@ -307,7 +310,7 @@ impl Answer {
         number.unwrap_or_else(|| panic!("no {of}.{key}: {self:?}"))
     }
 
-    /// One line for whoever watches.
+    /// Prints one line for the person who runs the tests.
     fn tell(&self) {
         let of = |key| self.said["tokens"][key].as_u64().unwrap_or_default();
         let line = format!(
@@ -322,7 +325,7 @@ impl Answer {
         std::io::stderr().write_all(line.as_bytes()).unwrap();
     }
 
-    /// What is true of every answer.
+    /// Checks what holds for every answer.
     fn keeps_the_protocol(&self, text: &Text) {
         let strategy = self.said["strategy"].as_str().expect("it has a strategy");
         let first = format!(
@@ -366,7 +369,7 @@ impl Answer {
         }
     }
 
-    /// What is cited is in the text, where it is said to be.
+    /// Checks that a citation is in the text, where it says.
     fn is_there(&self, citation: &Value, text: &Text) {
         let range = |key: &str| {
             let pair = [0, 1].map(|at| citation[key][at].as_u64());
@@ -383,14 +386,14 @@ impl Answer {
             "{citation} {self:?}"
         );
         if let Some(quote) = citation["quote"].as_str() {
-            // A model may quote a line with the number before it, as it was shown it.
+            // A model may quote a line with its number, because it is shown so.
             let number = format!("{first}:");
             let quote = quote.strip_prefix(&number).unwrap_or(quote);
             assert!(text.has(quote), "not in the text: {citation} {self:?}");
         }
     }
 
-    /// The account has it.
+    /// Checks that the ledger has the extraction.
     fn is_entered(&self, entries: &[Value]) {
         let of_this = |entry: &&Value| {
             entry["exit"] == "extracted" && entry["handle"] == self.handle.as_str()

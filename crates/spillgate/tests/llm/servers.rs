@@ -1,4 +1,5 @@
-//! Real MCP servers that give much: server-filesystem on a large tree, mcp-server-git on a long history.
+//! Real MCP servers with large results: server-filesystem on a large tree, mcp-server-git on a long
+//! history.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,13 +10,13 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Directories of the tree, files in each, lines of its log, commits of the history.
+/// Directories of the tree, files in each, lines of its log, and commits of the history.
 const PARTS: usize = 60;
 const NOTES: usize = 50;
 const LOG_LINES: usize = 90_000;
 const COMMITS: usize = 3_000;
 
-/// An MCP server with what it serves.
+/// An MCP server and the data that it serves.
 pub(crate) struct Server {
     /// Its name in a configuration.
     pub(crate) name: &'static str,
@@ -26,7 +27,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// server-filesystem on 3,000 files: `app.log` is over 4 MiB, `today.log` fits twice into a prompt.
+    /// server-filesystem on 3,000 files: `app.log` is over 4 MiB, `today.log` would fit twice into
+    /// a prompt.
     pub(crate) fn files() -> Self {
         let directory = tempfile::tempdir().unwrap();
         write_tree(directory.path());
@@ -44,7 +46,7 @@ impl Server {
         }
     }
 
-    /// mcp-server-git, and a repository of 3,000 commits.
+    /// mcp-server-git on a repository of 3,000 commits.
     pub(crate) fn git() -> Self {
         let directory = tempfile::tempdir().unwrap();
         commit(directory.path());
@@ -57,12 +59,12 @@ impl Server {
         }
     }
 
-    /// A path in what it serves.
+    /// Returns a path in the data.
     pub(crate) fn path(&self, name: &str) -> String {
         shown(&self.directory.path().join(name))
     }
 
-    /// What it says itself, with nobody between.
+    /// Returns what the server itself answers, without the gateway.
     pub(crate) fn says(&self, tool: &str, arguments: &Value) -> String {
         let (program, rest) = self.command.split_first().unwrap();
         let mut child = Command::new(program)
@@ -81,7 +83,7 @@ impl Server {
             json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
             json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}),
         ];
-        // Open until the answer is there: a server ends with its standard input.
+        // The input stays open until the answer arrives: a server ends with its standard input.
         let mut stdin = child.stdin.take().unwrap();
         for message in messages {
             writeln!(stdin, "{message}").unwrap();
@@ -99,9 +101,9 @@ impl Server {
     }
 }
 
-/// Where `cargo xtask peers` installed them.
+/// Returns the directory that `cargo xtask peers` installed them in.
 fn peers() -> PathBuf {
-    // Asked at run time: checkouts that share a target directory share the compiled test too.
+    // Read at run time: checkouts that share a target directory also share the compiled test.
     let package = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     let peers = package.join("../../.peers").canonicalize();
@@ -132,7 +134,7 @@ fn write_tree(directory: &Path) {
     fs::write(directory.join("today.log"), today).unwrap();
 }
 
-/// A history, written by way of `git fast-import`.
+/// Writes a history with `git fast-import`.
 fn commit(directory: &Path) {
     let mut stream = String::new();
     for at in 0..COMMITS {

@@ -1,7 +1,7 @@
-//! Real coding agents, a scripted model on one side of them and the gateway on the other.
+//! Real coding agents between a scripted model and the gateway.
 //!
-//! `cargo xtask peers` installs them, if they can be had; `cargo xtask test` leaves these tests out
-//! where they cannot, and says so.
+//! `cargo xtask peers` installs them where it can; elsewhere `cargo xtask test` skips these tests
+//! and says so.
 
 use crate::lab::Lab;
 
@@ -84,7 +84,7 @@ fn shows(agent: &str) {
         "every step was made",
         "a small result is whole",
         "journal is a preview",
-        // As structured content, which both agents show in place of the text.
+        // As structured content, which both agents show instead of the text.
         "rows is a preview",
         "rows is short",
         "the large text is nowhere",

@@ -1,5 +1,5 @@
-"""A coding agent, end to end: a scripted model tells it to call a large tool, to look into what was
-stored by the handle that it was shown, and to stop. What the model was shown is asserted on.
+"""A coding agent, end to end: a scripted model tells it to call a tool with a large result, to look
+into the stored result by its handle, and to stop. The checks are about what the model was shown.
 
 `--only claude` is Claude Code, `--only codex` Codex CLI; `--peers` is where they are installed.
 Both run without the caller's environment, in a home of their own, with proxies that lead nowhere:
@@ -21,7 +21,7 @@ import shelf_server as shelf
 from common import OUR_TOOLS, PREVIEW_BYTES_MAX, Setup, Verdict
 from model import HANDLE, Call, Model
 
-# Seconds that an agent may take for the whole script.
+# Time limit of an agent for the whole script, in seconds.
 PATIENCE = 90
 
 PROMPT = "Do what you are told."
@@ -33,7 +33,7 @@ ANSWER = "E4217, said worker 3"
 
 
 def script(last: Call) -> list[Call]:
-    """What the model does, in order."""
+    """The model's steps, in order."""
     return [
         Call("note", {}),
         Call("journal", {"kb": 300}),
@@ -46,7 +46,7 @@ def script(last: Call) -> list[Call]:
 
 
 def environment(home: Path, peers: Path) -> dict[str, str]:
-    """What every agent runs with."""
+    """The environment of every agent."""
     nowhere = "http://127.0.0.1:9"
     return {
         "PATH": f"{peers / 'bin'}:{os.defpath}",
@@ -61,7 +61,7 @@ def environment(home: Path, peers: Path) -> dict[str, str]:
 
 
 def claude(setup: Setup, server: list[str], model: Model, home: Path) -> Run:
-    """Claude Code: the command, and the environment on top."""
+    """Claude Code: its command, and the additional environment."""
     config = home / "mcp.json"
     entry = {"command": server[0], "args": server[1:]}
     config.write_text(json.dumps({"mcpServers": {"shelf": entry}}))
@@ -75,19 +75,19 @@ def claude(setup: Setup, server: list[str], model: Model, home: Path) -> Run:
         "DISABLE_AUTOUPDATER": "1",
         "DISABLE_TELEMETRY": "1",
         "DISABLE_ERROR_REPORTING": "1",
-        # Tools are in the request from the start, not behind a search for tools.
+        # Put tools into the request from the start, not behind a search for tools.
         "ENABLE_TOOL_SEARCH": "false",
     }
 
 
-# What Codex lets commands do. A tool that may change something is called unasked only where this is
-# "danger-full-access".
+# What Codex allows commands to do. It calls a tool that may change something without asking only if
+# this is "danger-full-access".
 CODEX_SANDBOX = "read-only"
 
 
 def codex(setup: Setup, server: list[str], model: Model, home: Path) -> Run:
-    """Codex CLI: the command, and the environment on top."""
-    # A JSON text and a JSON array of texts are TOML as well.
+    """Codex CLI: its command, and the additional environment."""
+    # A JSON string and a JSON array of strings are also TOML.
     config = f"""
 model = "scripted"
 model_provider = "scripted"
@@ -116,7 +116,7 @@ AGENTS: dict[str, Callable[[Setup, list[str], Model, Path], Run]] = {
 
 
 def play(setup: Setup, server: list[str], model: Model, name: str) -> dict[str, Any]:
-    """Runs the agent to its end, and tells how that went."""
+    """Runs the agent to its end, and returns how it ended."""
     home = setup.work / f"home-{name}"
     home.mkdir(parents=True)
     command, more = AGENTS[setup.only](setup, server, model, home)
@@ -136,7 +136,7 @@ def play(setup: Setup, server: list[str], model: Model, name: str) -> dict[str, 
 
 
 def with_a_model(setup: Setup, model: Model) -> list[str]:
-    """The gateway's options: `tool_output` asks the same scripted endpoint."""
+    """The gateway's options: `tool_output` uses the same scripted endpoint."""
     config = setup.work / "spillgate.toml"
     config.write_text(
         '[tool_output]\nmodels = "scripted/reader"\n'
@@ -176,8 +176,8 @@ def judge(setup: Setup, verdict: Verdict, model: Model, ended: dict[str, Any], t
 
 
 def preview_in(text: str) -> str | None:
-    """The tool whose preview the text is. Agents wrap what they show: a preview that comes as
-    structured content is JSON, and Codex puts a line on top."""
+    """The tool of a preview. Agents wrap what they show: a preview in structured content is JSON,
+    and Codex adds a line on top."""
     for line in ('{"spillgate":"', "[spillgate] "):
         at = text.find(line)
         if at >= 0 and line.startswith("{"):
@@ -190,7 +190,7 @@ def preview_in(text: str) -> str | None:
 
 
 def holds_note(text: str) -> bool:
-    """Whether the small structured result is in the text as it was sent."""
+    """Whether the text contains the small structured result as it was sent."""
     at = text.find("{")
     try:
         return at >= 0 and json.JSONDecoder().raw_decode(text, at)[0] == shelf.NOTE
@@ -199,13 +199,13 @@ def holds_note(text: str) -> bool:
 
 
 def holds_row(text: str, number: int) -> bool:
-    """Whether the row with that id is in the text, however it is spelled."""
+    """Whether the text contains the row with this id, in any spelling."""
     bare = text.replace(" ", "").replace("\\", "").replace("\n", "")
     return f'"id":{number},"state"' in bare
 
 
 def scenario(setup: Setup, verdict: Verdict) -> None:
-    """Once without a model for `tool_output`, once with one."""
+    """Runs once without a model for `tool_output`, once with one."""
     question = "Which error code is there?"
     asked = Call("spillgate_search", {"handle": HANDLE, "query": "error code disk quota"})
     with Model(script(asked)) as model:

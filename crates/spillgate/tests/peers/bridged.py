@@ -1,8 +1,8 @@
 """A client of one generation of MCP and a server of the other, with the gateway between them.
 
-What stands where, and the checks that all such pairs have in common. The clients of the Python SDK are in
-`bridged_python.py`, those of the TypeScript SDK and the inspector in `bridged_node.py`; each is tried on standard
-streams and over HTTP, with the server on either side of both.
+This file has the setups and the checks that all such pairs share. The clients of the Python SDK are in
+`bridged_python.py`, those of the TypeScript SDK and the inspector in `bridged_node.py`. Clients and servers each
+use standard streams and HTTP, in all combinations.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ MODERN = "2026-07-28"
 ADDRESS = re.compile(r"listening on (http://127\.0\.0\.1:\d+\S*)")
 NEEDLE = "NEEDLE-77b1 valve 17 stuck"
 
-# A text over the limit, the needle in its middle.
+# A text over the limit, with the needle in its middle.
 LONG = "\n".join(f"{n:05d} all is well" for n in range(3000)) + f"\n{NEEDLE}\n"
 LONG += "\n".join(f"{n:05d} all is well" for n in range(3000, 6000))
 
 
 @dataclass
 class Way:
-    """How client, gateway and server are put together."""
+    """A combination of client, gateway and server."""
 
-    # The server's side: the generation of the server, and how it is reached.
+    # The generation of the server, and its transport.
     era: str
     server: str
     client: str
@@ -55,41 +55,41 @@ class Way:
 
 @dataclass
 class Witness:
-    """Answers what a server asks, and notes what it was told."""
+    """Answers the requests of a server, and records its notifications."""
 
     seen: list[str] = field(default_factory=list)
 
     async def elicit(self, _: Any, params: Any) -> Any:
-        """Fills in a form, visits a page."""
+        """Fills in a form, or visits a page."""
         self.seen.append(f"elicit {params.mode}")
         given = None if params.mode == "url" else {"name": "Ada", "check": True, "integer": 3}
         return types.ElicitResult(action="accept", content=given)
 
     async def sample(self, _: Any, _params: Any) -> Any:
-        """Says one word."""
+        """Answers a sampling request with one word."""
         self.seen.append("sample")
         word = types.TextContent(type="text", text="sampled")
         return types.CreateMessageResult(role="assistant", content=word, model="m")
 
     async def roots(self, _: Any) -> Any:
-        """One root."""
+        """Lists one root."""
         self.seen.append("roots")
         return types.ListRootsResult(roots=[types.Root(uri="file:///x", name="x")])
 
     async def log(self, params: Any) -> None:
-        """A log message."""
+        """Records a log message."""
         self.seen.append(f"log {params.data}")
 
     async def progress(self, done: float, _total: Any, _message: Any) -> None:
-        """Progress of a call."""
+        """Records the progress of a call."""
         self.seen.append(f"progress {done:g}")
 
     async def told(self, message: Any) -> None:
-        """Any other message."""
+        """Records any other message."""
         self.seen.append(str(getattr(message, "method", message)))
 
     async def until(self, *wanted: str) -> bool:
-        """Waits until all of that was seen."""
+        """Waits until all of these were seen."""
         with anyio.move_on_after(WAIT):
             while not all(any(one in had for had in self.seen) for one in wanted):
                 await anyio.sleep(0.05)
@@ -99,7 +99,7 @@ class Witness:
 
 @asynccontextmanager
 async def listening(command: list[str], log: Path) -> AsyncIterator[str]:
-    """A process that says where it listens; gives the address."""
+    """Starts a process that prints its address; yields the address."""
     with log.open("wb") as said:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=asyncio.subprocess.PIPE, stdout=said, stderr=said
@@ -118,20 +118,20 @@ async def listening(command: list[str], log: Path) -> AsyncIterator[str]:
 
 
 def python(*arguments: str) -> list[str]:
-    """A script of ours."""
+    """The command of one of our scripts."""
     return [sys.executable, *(str(HERE / one) if one.endswith(".py") else one for one in arguments)]
 
 
 @dataclass
 class Place:
-    """A way that stands: where the client finds the gateway, and what the server notes."""
+    """A running combination: the gateway's address, and what the server recorded."""
 
     at: str | list[str]
     log: Path
 
 
 def direct(setup: Setup, way: Way, log: Path) -> list[str]:
-    """The command of the server by itself."""
+    """The command of the server without the gateway."""
     if way.era == "modern":
         return python("modern_server.py", *(["--http"] if way.server == "http" else []), str(log))
     node, modules = setup.peers / "bin/node", setup.peers / "node/node_modules"
@@ -143,7 +143,7 @@ def direct(setup: Setup, way: Way, log: Path) -> list[str]:
 
 @asynccontextmanager
 async def standing(setup: Setup, way: Way, command: list[str] | None = None) -> AsyncIterator[Place]:
-    """The server and the gateway before it."""
+    """Starts the server and the gateway in front of it."""
     work = setup.work / re.sub(r"\W+", "-", f"{way.era} {way}")
     work.mkdir(parents=True, exist_ok=True)
     log = work / "server.log"
@@ -162,7 +162,7 @@ async def standing(setup: Setup, way: Way, command: list[str] | None = None) -> 
 
 @asynccontextmanager
 async def _reached(way: Way, command: list[str], work: Path) -> AsyncIterator[str]:
-    """The lines of the configuration that say how the server is reached."""
+    """The configuration of the server."""
     if way.server == "stdio":
         yield f"command = {json.dumps(command[0])}\nargs = {json.dumps(command[1:])}"
         return
@@ -172,7 +172,7 @@ async def _reached(way: Way, command: list[str], work: Path) -> AsyncIterator[st
 
 @asynccontextmanager
 async def client(place: Place, mode: str, witness: Witness, **more: Any) -> AsyncIterator[Client]:
-    """The Python SDK's client in that mode."""
+    """The Python SDK's client in this mode."""
     server: Any = place.at
     if isinstance(server, list):
         server = StdioServerParameters(command=server[0], args=server[1:])
@@ -193,7 +193,7 @@ def text_of(result: Any) -> str:
 
 
 async def refusal(work: Any) -> tuple[int, str]:
-    """The error that something ends in."""
+    """The error that `work` ends with."""
     try:
         return 0, str(await work)
     except MCPError as error:
@@ -201,21 +201,21 @@ async def refusal(work: Any) -> tuple[int, str]:
 
 
 class Checks:
-    """Checks of one way."""
+    """The checks of one combination."""
 
     def __init__(self, setup: Setup, verdict: Verdict, way: Way) -> None:
         self.setup, self.verdict, self.way = setup, verdict, way
 
     def check(self, what: str, ok: bool, detail: Any = "") -> None:
-        """Records one."""
+        """Records a check."""
         self.verdict.check(f"{self.way}: {what}", ok, detail)
 
     def equal(self, what: str, got: Any, wanted: Any) -> None:
-        """Records whether both are equal."""
+        """Records whether both values are equal."""
         self.verdict.equal(f"{self.way}: {what}", got, wanted)
 
     async def lists(self, session: Client, tools: list[str], prompts: list[str]) -> None:
-        """What there is."""
+        """The lists of tools and prompts."""
         listed = [tool.name for tool in (await session.list_tools()).tools]
         self.check("tools", set(tools) <= set(listed) and listed[-4:] == OUR_TOOLS, listed)
         listed = [prompt.name for prompt in (await session.list_prompts()).prompts]
@@ -229,7 +229,7 @@ class Checks:
         self.check("a resource", bool(read.contents), read)
 
     async def large(self, session: Client, tool: str, given: Any, needle: str, whole: bytes) -> None:
-        """A result over the limit is a preview, and all of it is there."""
+        """A result over the limit is a preview, and all of it is stored."""
         shown = text_of(await session.call_tool(tool, given))
         parts = common.preview(shown) or {}
         self.check("a preview", parts.get("tool") == tool and len(shown) < 10_000, shown)
@@ -244,7 +244,7 @@ class Checks:
         self.equal("cat --raw is the result", *sums)
 
     async def cancelled(self, session: Client, witness: Witness, log: Path, call: Any) -> None:
-        """A call that its client gives up ends at the server, and the next is served."""
+        """A call that the client cancels ends at the server, and the next one is served."""
         name, given, mark = call
         async with anyio.create_task_group() as group:
 
@@ -263,7 +263,7 @@ class Checks:
 
 
 def exact(setup: Setup, way: Way, tool: str, given: Any, meta: Any = None) -> bytes:
-    """The result of a call as the server itself spells it."""
+    """The result of a call as the server itself sends it."""
     alone = Way(way.era, "stdio", "none")
     log = setup.work / f"{way.era}.txt"
     with Peer(direct(setup, alone, log.with_suffix(".log")), log) as peer:
@@ -279,7 +279,7 @@ SIDES = [(client, server) for client in ("stdio", "http") for server in ("stdio"
 
 
 async def each(setup: Setup, verdict: Verdict, ways: list[Way], show: Show) -> None:
-    """All ways, two at a time: most of it is waiting for servers to start."""
+    """Runs all combinations, two at a time: most of the time servers are starting."""
     turns = anyio.Semaphore(2)
 
     async def one(way: Way) -> None:
@@ -289,7 +289,7 @@ async def each(setup: Setup, verdict: Verdict, ways: list[Way], show: Show) -> N
                 with anyio.fail_after(4 * WAIT):
                     await show(checks)
                 checks.check("to its end", True)
-            except Exception:  # What the other ways show is to be told, too.
+            except Exception:  # The other combinations must still be reported.
                 checks.check("to its end", False, traceback.format_exc()[-1400:])
 
     async with anyio.create_task_group() as group:

@@ -1,4 +1,4 @@
-"""The TypeScript SDK's clients and the inspector before servers of the other generation (see `bridged.py`)."""
+"""The TypeScript SDK's clients and the inspector with servers of the other generation (see `bridged.py`)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from common import OUR_TOOLS, Setup, Verdict
 from sdks import text_of
 
 def node_server(setup: Setup, way: Way) -> list[str]:
-    """The TypeScript SDK's server that knows nothing older than 2026-07-28."""
+    """The TypeScript SDK's server that supports only 2026-07-28."""
     program, modules = HERE / "modern_server.mjs", setup.peers / "node/node_modules"
     command = [str(setup.peers / "bin/node"), str(program), str(modules)]
     return command + (["--http"] if way.server == "http" else [])
 
 
 async def looked_into(face: Node, check: Any, tool: str, given: dict[str, Any], needle: str) -> None:
-    """A large result is a preview, and what is in it is found."""
+    """A large result is a preview, and a search finds its content."""
     shown = text_of(await face.call(tool, given))
     handle = (common.preview(shown) or {}).get("handle", "none")
     check("a preview", handle != "none" and len(shown) < common.PREVIEW_BYTES_MAX, shown)
@@ -30,12 +30,12 @@ async def looked_into(face: Node, check: Any, tool: str, given: dict[str, Any], 
 
 
 async def names(face: Node) -> list[Any]:
-    """The names of the tools that are listed first of all."""
+    """The names of the tools in the first list."""
     return [tool.get("name") for tool in await face.tools()]
 
 
 async def to_modern(setup: Setup, verdict: Verdict) -> None:
-    """The client of SDK 1.x, each way."""
+    """The client of SDK 1.x, in each combination."""
 
     async def show(checks: Checks) -> None:
         way, check = checks.way, checks.check
@@ -51,7 +51,7 @@ async def to_modern(setup: Setup, verdict: Verdict) -> None:
             if way.client == "stdio":
                 shown = await inspected(setup, way, at, "echo", {"message": "hi"})
                 check("inspector", "Echo: hi" in shown, shown)
-                # It declares less than the server asks for, and the server says so.
+                # It declares fewer capabilities than the server requires, and the server says so.
                 shown = await inspected(setup, way, at, "ask", {})
                 check("inspector: a clear refusal", "capabilities do not declare" in shown, shown)
 
@@ -59,7 +59,7 @@ async def to_modern(setup: Setup, verdict: Verdict) -> None:
 
 
 async def rest(face: Node, check: Any) -> None:
-    """What is no list and no large result."""
+    """Everything other than lists and large results."""
     asked = text_of(await face.call("ask", {}))
     check("it is asked", asked.startswith('done first \u2028 "round"') and "Ada" in asked, asked)
     check("its roots", "file:///x" in asked, asked)
@@ -78,7 +78,7 @@ async def rest(face: Node, check: Any) -> None:
 
 
 async def to_legacy(setup: Setup, verdict: Verdict) -> None:
-    """The client of SDK 2.x that will have 2026-07-28, each way."""
+    """The client of SDK 2.x that insists on 2026-07-28, in each combination."""
 
     async def show(checks: Checks) -> None:
         way, check = checks.way, checks.check
@@ -87,7 +87,7 @@ async def to_legacy(setup: Setup, verdict: Verdict) -> None:
             async with typescript("v2-modern")(at, setup.peers) as face:
                 assert isinstance(face, Node)
                 if way.bridge == "auto":
-                    # It asks whether it may, is told that it may not, and says so.
+                    # It probes the version, is refused, and reports that.
                     said = await face.hear()
                     check("a clear refusal", MODERN in said.get("refused", ""), said)
                     return
@@ -101,7 +101,7 @@ async def to_legacy(setup: Setup, verdict: Verdict) -> None:
 
 
 async def served(face: Node, check: Any) -> None:
-    """What server-everything does for it."""
+    """What server-everything offers it."""
     listed = await names(face)
     check("tools", "echo" in listed and listed[-4:] == OUR_TOOLS, listed)
     await looked_into(face, check, "echo", {"message": LONG}, NEEDLE)
@@ -114,8 +114,8 @@ async def served(face: Node, check: Any) -> None:
 
 
 async def inspected(setup: Setup, way: Way, command: list[str], tool: str, given: dict[str, str]) -> str:
-    """What the inspector's command line says of a call."""
-    # It speaks what the server does not.
+    """The output of the inspector's command line for a call."""
+    # It speaks the generation that the server does not.
     era = "modern" if way.era == "legacy" else "legacy"
     config = setup.work / f"inspector-{era}-{way.server}.json"
     server = {"command": command[0], "args": command[1:]}
@@ -132,7 +132,7 @@ async def inspected(setup: Setup, way: Way, command: list[str], tool: str, given
 
 
 async def scenario(setup: Setup, verdict: Verdict) -> None:
-    """The one or the other."""
+    """Runs one of the two directions."""
     await (to_legacy if setup.only == "to-legacy" else to_modern)(setup, verdict)
 
 

@@ -1,4 +1,4 @@
-"""The Python SDK's client in either generation, before a server of the other (`bridged.py` says how)."""
+"""The Python SDK's client in either generation, with a server of the other (see `bridged.py`)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from mcp.client.subscriptions import listen
 from mcp_types import PromptReference
 
 async def to_legacy(setup: Setup, verdict: Verdict) -> None:
-    """A client of 2026-07-28 before server-everything, each way; with and without being told so."""
+    """A client of 2026-07-28 with server-everything, in each combination; it requires the version or negotiates it."""
     whole = exact(setup, Way("legacy", "stdio", "none"), "echo", {"message": LONG})
-    # What a modern result must have is put first, and what is stored is what the client would have got.
+    # The gateway inserts the field that a modern result requires, and stores the result as the client would get it.
     whole = whole.replace(b"{", b'{"resultType":"complete",', 1)
 
     async def show(checks: Checks) -> None:
         way, witness = checks.way, Witness()
-        # A client that insists; and one that is told that it may.
+        # A client that requires 2026-07-28, and one that negotiates it.
         mode = MODERN if way.bridge == "auto" else "auto"
         async with (
             standing(setup, way) as place,
@@ -55,7 +55,7 @@ async def to_legacy(setup: Setup, verdict: Verdict) -> None:
 
 
 async def everything(checks: Checks, session: Client, witness: Witness, place: Place) -> None:
-    """What server-everything can do beside results."""
+    """The features of server-everything besides results."""
     prompt = await session.get_prompt("args-prompt", {"city": "Ulm"})
     checks.check("a prompt", "Ulm" in str(prompt), prompt)
     got = await refusal(session.read_resource("demo://nope"))
@@ -67,7 +67,7 @@ async def everything(checks: Checks, session: Client, witness: Witness, place: P
     slow = ("trigger-long-running-operation", {"duration": 60, "steps": 60})
     await checks.cancelled(session, witness, place.log, (*slow, "notifications/cancelled"))
     roots = await session.call_tool("get-roots-list", {})
-    # It asks on no call's stream; in a session that clients share nobody could say whose question that is.
+    # The server asks outside of a call's stream; in a shared session the question belongs to no particular client.
     is_shared = (checks.way.client, checks.way.server) == ("http", "http")
     wanted, name = ("no roots", "roots: nobody is asked") if is_shared else ("file:///x", "roots")
     checks.check(name, wanted in str(roots) and is_shared != ("roots" in witness.seen), (roots, witness.seen))
@@ -83,7 +83,7 @@ async def everything(checks: Checks, session: Client, witness: Witness, place: P
 
 
 async def changes(checks: Checks, session: Client, witness: Witness) -> None:
-    """Changes of a resource and of the list of them, and log messages amid a call."""
+    """Changes of a resource and of the resource list, and log messages during a call."""
     uri = str((await session.list_resources()).resources[0].uri)
     zipped = {"name": "z.gz", "data": "data:text/plain,hello", "outputType": "resourceLink"}
     async with listen(session.session, resources_list_changed=True, resource_subscriptions=[uri]) as stream:
@@ -105,7 +105,7 @@ async def changes(checks: Checks, session: Client, witness: Witness) -> None:
 
 
 async def to_modern(setup: Setup, verdict: Verdict) -> None:
-    """A client of 2025-11-25 before a server that knows nothing of it, each way."""
+    """A client of 2025-11-25 with a server that does not support it, in each combination."""
     whole = exact(setup, Way("modern", "stdio", "none"), "journal", {"kb": 100}, TODAY)
 
     async def show(checks: Checks) -> None:
@@ -121,7 +121,7 @@ async def to_modern(setup: Setup, verdict: Verdict) -> None:
 
 
 async def modern(checks: Checks, session: Client, witness: Witness, place: Place) -> None:
-    """What the modern server can do beside results."""
+    """The features of the modern server besides results."""
     await session.send_ping()
     prompt = await session.get_prompt("greet", {"who": "Ulm"})
     checks.check("a prompt", "hello Ulm" in str(prompt), prompt)
@@ -150,7 +150,7 @@ async def modern(checks: Checks, session: Client, witness: Witness, place: Place
 
 
 async def several(setup: Setup, verdict: Verdict) -> None:
-    """A server of each generation behind one gateway, and a client of each before it."""
+    """A server of each generation behind one gateway, with a client of each generation."""
     node, modules = str(setup.peers / "bin/node"), str(setup.peers / "node/node_modules")
     servers = {
         "new": [str(HERE / "modern_server.mjs"), modules],
@@ -186,7 +186,7 @@ async def several(setup: Setup, verdict: Verdict) -> None:
 
 
 async def scenario(setup: Setup, verdict: Verdict) -> None:
-    """One of them."""
+    """Runs the selected scenario."""
     shows = {"to-legacy": to_legacy, "to-modern": to_modern, "several": several}
     await shows[setup.only](setup, verdict)
 

@@ -1,7 +1,7 @@
-"""The clients of the SDKs behind one face: list the tools, call one, say why it was refused.
+"""A common interface to the SDKs' clients: list the tools, call one, report why a result was refused.
 
-`CLIENTS` has them by name. A client *refuses* a result when it raises instead of handing it over,
-because the result does not fit the schema that the tool declares.
+`CLIENTS` has them by name. A client *refuses* a result when it raises an error instead of returning
+the result, because it does not fit the schema that the tool declares.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Result = dict[str, Any]
 
 
 class Face(Protocol):
-    """What all clients can do."""
+    """The interface of all clients."""
 
     async def tools(self) -> list[Result]:
-        """The tools, as the client hands them over."""
+        """The tools, as the client returns them."""
 
     async def call(self, tool: str, arguments: Result) -> Result:
         """A result, or `{"refused": why}`."""
@@ -48,12 +48,12 @@ class Python:
         """Calls a tool."""
         try:
             return plain(await getattr(self.client, self.method)(tool, arguments, **self.options))
-        except Exception as error:  # Whatever it raises is its refusal.
+        except Exception as error:  # Any exception is a refusal.
             return {"refused": f"{type(error).__name__}: {error}"}
 
 
 def plain(value: Any) -> Result:
-    """A typed value as the JSON that it came from."""
+    """Converts a typed value back to its JSON."""
     return value.model_dump(by_alias=True, exclude_unset=True, mode="json")
 
 
@@ -79,7 +79,7 @@ async def discovering(command: list[str], _: Path) -> AsyncIterator[Face]:
 
 @asynccontextmanager
 async def fast(command: list[str], _: Path) -> AsyncIterator[Face]:
-    """`fastmcp.Client`; `call_tool_mcp` gives what came, `call_tool` parses it."""
+    """`fastmcp.Client`; `call_tool_mcp` returns the raw result, `call_tool` parses it."""
     transport = StdioTransport(command=command[0], args=command[1:], keep_alive=False)
     async with fastmcp.Client(transport, timeout=WAIT) as client:
         yield Python(client, "call_tool_mcp")
@@ -92,13 +92,13 @@ class Node:
         self.process = process
 
     async def hear(self) -> Result:
-        """The next thing that it says."""
+        """Its next output."""
         assert self.process.stdout is not None
         line = await asyncio.wait_for(self.process.stdout.readline(), WAIT)
         return json.loads(line)
 
     async def tools(self) -> list[Result]:
-        """The tools; said once, before all else."""
+        """The tools; it prints them once, before all other output."""
         said = await self.hear()
         return said.get("tools") or [said]
 
@@ -111,14 +111,14 @@ class Node:
         return await self.say({"do": method, "with": arguments})
 
     async def say(self, what: Any) -> Result:
-        """Says a line, and gives the one that answers it."""
+        """Sends a line, and returns the answer to it."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(what).encode() + b"\n")
         return await self.hear()
 
 
 def typescript(generation: str) -> Opener:
-    """The client of that generation of the SDK."""
+    """The client of this generation of the SDK."""
 
     @asynccontextmanager
     async def open_it(command: list[str], peers: Path) -> AsyncIterator[Face]:

@@ -1,10 +1,10 @@
-"""What all drivers share: their command line, the verdict that they print, the sample file.
+"""The parts that all drivers share: their command line, the verdict that they print, the sample file.
 
 A driver runs one scenario and prints one JSON object on its last line:
 `{"checks": [{"name", "ok", "detail"}], "facts": {...}}`. `peers.rs` asserts on the checks; the
-facts are measurements for whoever reads a failure. Without `--gateway` a driver talks to the
-server directly and leaves out the checks that only a gateway can pass: that is how the drivers
-themselves are proven.
+facts are measurements that help to analyze a failure. Without `--gateway` a driver talks to the
+server directly and skips the checks that only a gateway can pass: this verifies the drivers
+themselves.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from typing import Any
 
 OUR_TOOLS = ["spillgate_read", "spillgate_grep", "spillgate_query", "spillgate_search"]
 
-# Hosts cut or divert what is longer: see SPEC 4.1.
+# Clients cut or divert what is longer (docs/spec/limits.md, "What clients take").
 PREVIEW_BYTES_MAX = 10_000
 
-# What a client gets that looks for the resources of a server which has none, and what that says.
+# The reply to a list of resources from a server without any, and its content.
 EMPTY_LIST = re.compile(
     rb',"result":\{(?:"cacheScope":"private",)?"(?:resources|resourceTemplates)":\[\]'
     rb'(?:,"resultType":"complete","ttlMs":0)?\}'
 )
 ERROR = re.compile(rb',"error":\{"code":-32601,[^{}]*(?:\{[^{}]*\})?\}')
 
-# Seconds that a client waits for a reply before it calls that a failure.
+# Seconds after which a missing reply is a failure.
 WAIT = 60.0
 
 PREVIEW = re.compile(
@@ -51,13 +51,13 @@ class Setup:
     store: Path
     work: Path
     server: list[str]
-    # Where `cargo xtask peers` installed, and which client or server it is about, where there are several.
+    # Where `cargo xtask peers` installed the peers, and the client or server to test, if there are several.
     peers: Path = Path(".peers")
     only: str = ""
-    # Where a server and the gateway before it listen, for the drivers that can ask over HTTP.
+    # URLs of a server and of the gateway in front of it, for the drivers that can use HTTP.
     direct_url: str = ""
     through_url: str = ""
-    # Nothing becomes a link: then a greeting has nothing to say of resources, either.
+    # Nothing becomes a link, so a greeting does not mention resources either.
     no_links: bool = False
 
     def direct(self) -> list[str]:
@@ -65,7 +65,7 @@ class Setup:
         return self.server
 
     def relayed(self, *options: str) -> list[str]:
-        """The server behind the gateway, or the server alone where there is no gateway."""
+        """The server behind the gateway, or the server alone without a gateway."""
         if self.gateway is None:
             return self.server
         return [self.gateway, "mcp", "--store", str(self.store), *options, "--", *self.server]
@@ -89,15 +89,15 @@ class Verdict:
 
 
 def short(detail: Any) -> str:
-    """`detail` as text that a test log can take."""
+    """`detail` as a short text for a test log."""
     value = detail() if callable(detail) else detail
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 1500 else f"{text[:1000]} … {text[-450:]}"
 
 
 def meant(got: bytes, wanted: bytes) -> bytes:
-    """A reply without what the gateway is meant to change in a greeting or an empty list: it serves
-    links itself, so it says that there are resources, and lists none where the server has none."""
+    """A reply without the intended changes of the gateway to a greeting or an empty list: it serves
+    links itself, so it declares resources, and lists none if the server has none."""
     if b'"capabilities":{' in got and b'"resources":' not in wanted:
         return got.replace(b'"capabilities":{"resources":{},', b'"capabilities":{', 1)
     if b'"code":-32601' in wanted and (empty := EMPTY_LIST.search(got)):
@@ -107,7 +107,7 @@ def meant(got: bytes, wanted: bytes) -> bytes:
 
 
 def difference(got: Any, wanted: Any) -> str:
-    """The neighbourhood of the first difference between two values."""
+    """The surroundings of the first difference between two values."""
     left, right = repr(got), repr(wanted)
     pairs = enumerate(zip(left, right))
     at = next((i for i, (a, b) in pairs if a != b), min(len(left), len(right)))
@@ -116,7 +116,7 @@ def difference(got: Any, wanted: Any) -> str:
 
 
 def preview(text: str) -> dict[str, str] | None:
-    """The parts of a preview's first line, or None where `text` is no preview."""
+    """The parts of a preview's first line, or None if `text` is no preview."""
     match = PREVIEW.match(text)
     return match.groupdict() if match else None
 
@@ -129,7 +129,7 @@ def run(scenario: Callable[[Setup, Verdict], Any]) -> None:
         if inspect.isawaitable(outcome):
             asyncio.run(outcome)
         verdict.check("the driver ran to its end", True)
-    except BaseException:  # A verdict must come out whatever happens, task-group errors included.
+    except BaseException:  # The verdict must be printed in any case, also after task-group errors.
         verdict.check("the driver ran to its end", False, traceback.format_exc()[-1400:])
     sys.stdout.write(json.dumps({"checks": verdict.checks, "facts": verdict.facts}) + "\n")
 
@@ -151,7 +151,7 @@ def parse() -> Setup:
 
 @dataclass
 class Sample:
-    """A text file of about five megabytes with one needle in it."""
+    """A text file of about 5 MB with one needle in it."""
 
     path: Path
     lines: list[str]

@@ -4,7 +4,7 @@ A step is what the client sends and what it waits for. `frame` is the line witho
 `base64` is one that is not UTF-8. In a frame `<PLACE>` stands for the server's place and `<FILL n>`
 for a text of n characters. `reply` is the id of the reply to wait for, `after` that of the server's
 own request to wait for first; `later` waits only at the session's end. `varies` names what a server
-makes up anew each time (see `MASKS`); nothing else may differ between two runs.
+generates differently in each run (see `MASKS`); nothing else may differ between two runs.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class Step:
 
     @staticmethod
     def of(line: dict[str, Any]) -> Step:
-        """A step from its line."""
+        """Parses a step from its line."""
         raw = line.pop("base64", None)
         frame = base64.b64decode(raw) if raw else line.pop("frame").encode("utf-8")
         return Step(frame, **line)
 
     def line(self) -> dict[str, Any]:
-        """The step as its line."""
+        """Formats the step as its line."""
         try:
             said: dict[str, Any] = {"frame": self.frame.decode("utf-8")}
         except UnicodeDecodeError:
@@ -63,7 +63,7 @@ class Step:
         return told | said | self.masked()
 
     def masked(self) -> dict[str, Any]:
-        """What varies, where something does."""
+        """The masks of what varies, if anything does."""
         return {"varies": self.varies} if self.varies else {}
 
     def sent(self, place: Path) -> bytes:
@@ -72,7 +72,7 @@ class Step:
         return re.sub(FILL.pattern.encode(), lambda m: fill(int(m[1])), text) + b"\n"
 
     def stable(self, raw: bytes) -> bytes:
-        """A reply without what varies."""
+        """Masks what varies in a reply."""
         return masked(raw, self.varies)
 
 
@@ -83,26 +83,26 @@ class Session:
     server: str
     name: str
     steps: list[Step]
-    # What varies in frames that are no reply.
+    # What varies in frames that are not replies.
     varies: list[str] = field(default_factory=list)
 
 
 def masked(raw: bytes, varies: list[str]) -> bytes:
-    """Bytes without what varies."""
+    """Masks what varies in bytes."""
     for name in varies:
         raw = re.sub(MASKS[name], f"<{name}>".encode(), raw)
     return raw
 
 
 def fill(size: int) -> bytes:
-    """A text of so many characters, the same each time; it needs no escapes in JSON."""
+    """A text of `size` characters, always the same; it needs no escapes in JSON."""
     line = "row {} of the filling, state ok; "
     text = "".join(line.format(n) for n in range(size // 25 + 1))
     return text[:size].encode()
 
 
 def load(file: Path = FILE) -> list[Session]:
-    """All sessions; a line with `session` begins one."""
+    """Loads all sessions; a line with `session` begins one."""
     sessions: list[Session] = []
     for line in map(json.loads, file.read_text("utf-8").strip().split("\n")):
         if "session" in line:
@@ -121,7 +121,7 @@ def save(sessions: list[Session], file: Path = FILE) -> None:
         lines[-1] |= {"varies": one.varies} if one.varies else {}
         lines += [step.line() for step in one.steps]
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    # Line separators are line ends to some readers of text, none to JSON.
+    # Some readers of text treat line separators as line ends; JSON does not.
     file.write_text(text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"), "utf-8")
 
 
@@ -140,7 +140,7 @@ def spans(raw: bytes) -> dict[str, bytes]:
 
 
 def same_lines(got: list[bytes], wanted: list[bytes], varies: list[str]) -> tuple[Counter, Counter]:
-    """The lines that only the one, and that only the other has."""
+    """The lines that only the first has, and those that only the second has."""
     left = Counter(masked(raw, varies) for raw in got)
     right = Counter(masked(raw, varies) for raw in wanted)
     return left - right, right - left

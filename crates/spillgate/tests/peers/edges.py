@@ -1,5 +1,5 @@
 """The part of the corpus that no well-behaved client sends: odd spellings, wrong arguments, large
-results, broken frames. `record_corpus.py` puts it beside what it recorded."""
+results, broken frames. `record_corpus.py` adds it to what it recorded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"
 
 CAPABILITIES = '{"roots":{"listChanged":true},"sampling":{},"elicitation":{}}'
 
-# Tool, arguments as they are spelled: each server's own.
+# For each server: tool, and arguments as they are spelled.
 CALLS: dict[str, list[tuple[str, str]]] = {
     "everything": [
         ("echo", '{"message":"Grüße \\u2028 \\ud83c\\udfac \\u0000\\u001f \\/ k\\u00e4se"}'),
@@ -142,7 +142,7 @@ CALLS: dict[str, list[tuple[str, str]]] = {
 PROMPT = '{"type":"ref/prompt","name":"completable-prompt"}'
 TEMPLATE = '{"type":"ref/resource","uri":"demo://resource/dynamic/text/{resourceId}"}'
 
-# Method, parameters as they are spelled: what is not a tool. A server that has it not says so.
+# Methods other than tools, with parameters as they are spelled. A server that lacks one answers with an error.
 METHODS: list[tuple[str, str]] = [
     ("ping", ""),
     ("ping", "null"),
@@ -179,7 +179,7 @@ METHODS: list[tuple[str, str]] = [
     ("rpc.discover", "{}"),
 ]
 
-# Frames that are no request of ours: what comes back, if anything, comes back through us, too.
+# Frames that are not valid requests: the answers, if any, must also come back through the gateway.
 BROKEN: list[tuple[str, bytes]] = [
     ("an empty line", b""),
     ("no JSON", b"hello"),
@@ -238,7 +238,7 @@ def call(identity: int | str, tool: str, arguments: str, more: str = "", **how: 
 
 
 def versions(server: str) -> list[Session]:
-    """A session for each version that a client may ask for."""
+    """A session for each version that a client may request."""
     sessions = []
     for version in VERSIONS:
         steps = [initialize(version), INITIALIZED, request(2, "ping", ""), request(3, "tools/list", "")]
@@ -247,7 +247,7 @@ def versions(server: str) -> list[Session]:
 
 
 def calls(server: str) -> Session:
-    """Every tool, with what it can be given."""
+    """Calls of every tool with its arguments."""
     numbers = count(1)
     steps = [initialize("2025-11-25"), INITIALIZED]
     for tool, arguments in CALLS[server]:
@@ -266,7 +266,7 @@ def methods(server: str) -> Session:
 
 
 def spellings() -> Session:
-    """Frames that say the usual in unusual ways."""
+    """Ordinary frames in unusual spellings."""
     odd = [
         (9007199254740991, b'{ "method" : "ping" , "id" : 9007199254740991, "jsonrpc" : "2.0" }'),
         ("a b ä", b'{"jsonrpc":"2.0","id":"a b \\u00e4","method":"ping"}\r'),
@@ -283,7 +283,7 @@ def spellings() -> Session:
 
 
 def side_by_side() -> Session:
-    """Requests under way at the same time, with progress, and one that is cancelled."""
+    """Concurrent requests with progress, one of them cancelled."""
     slow = "trigger-long-running-operation"
     steps = [
         initialize("2025-11-25"),
@@ -299,13 +299,13 @@ def side_by_side() -> Session:
         ),
         call(6, "echo", '{"message":"after that"}'),
     ]
-    # What is cancelled has no reply.
+    # A cancelled request has no reply.
     steps[6].reply = None
     return Session("everything", "side by side", steps)
 
 
 def asking() -> Session:
-    """The server asks back."""
+    """The server sends requests to the client."""
     roots = '{"roots":[{"uri":"file:///somewhere","name":"Größe"}]}'
     said = '{"role":"assistant","model":"m","content":{"type":"text","text":"\\u2028 1.0"}}'
     steps = [
@@ -329,7 +329,7 @@ def asking() -> Session:
 
 
 def sessions() -> list[Session]:
-    """All of it."""
+    """All these sessions."""
     found = versions("everything") + versions("git")[3:5]
     found += [calls(server) for server in CALLS]
     found += [methods("everything"), methods("filesystem"), methods("git")]

@@ -1,5 +1,5 @@
-"""server-everything, through the Python `mcp` package: what the client gets is the same with and
-without the gateway, in both directions."""
+"""server-everything with the Python `mcp` package: the client gets the same with and without the
+gateway, in both directions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TOOL_CALLS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def plain(value: Any) -> Any:
-    """A result as plain data that two runs can agree on."""
+    """A result as plain data, without what differs between two runs."""
     data = value.model_dump_json(by_alias=True, exclude_unset=True)
     return CLOCK.sub("<time>", data)
 
@@ -65,7 +65,7 @@ async def roots(_: Any) -> types.ListRootsResult:
 
 
 class Observer:
-    """Runs everything against one command and notes what a client sees."""
+    """Runs everything against one command and records what a client sees."""
 
     def __init__(self) -> None:
         self.seen: dict[str, Any] = {}
@@ -74,11 +74,11 @@ class Observer:
         self.notified: list[str] = []
 
     async def log(self, params: types.LoggingMessageNotificationParams) -> None:
-        """Takes a log message."""
+        """Records a log message."""
         self.logged.append(plain(params))
 
     async def notice(self, message: Any) -> None:
-        """Takes any other notification."""
+        """Records any other notification."""
         self.notified.append(type(message).__name__)
 
     async def run(self, command: list[str]) -> None:
@@ -110,10 +110,10 @@ class Observer:
             self.seen["notifications"] = sorted(set(self.notified))
 
     async def note(self, name: str, awaitable: Any) -> None:
-        """Notes a result, or the error that came instead."""
+        """Records a result, or the error instead of one."""
         try:
             self.seen[name] = plain(await awaitable)
-        except Exception as error:  # What kind of error it was is part of what a client sees.
+        except Exception as error:  # A client also sees the kind of error.
             self.seen[name] = f"{type(error).__name__}: {error}"
 
     async def call_tools(self, session: ClientSession) -> None:
@@ -147,7 +147,7 @@ class Observer:
         await self.note("logging/setLevel", session.set_logging_level("warning"))
 
     async def progress(self, session: ClientSession) -> None:
-        """A slow call tells how far it is."""
+        """A slow call reports progress."""
         steps: list[tuple[float, float | None]] = []
 
         async def stepped(progress: float, total: float | None, _: str | None) -> None:
@@ -159,7 +159,7 @@ class Observer:
         self.seen["its progress"] = steps
 
     async def cancel(self, session: ClientSession) -> None:
-        """A slow call is abandoned; the session goes on."""
+        """A slow call is cancelled; the session continues."""
         with anyio.move_on_after(0.5) as scope:
             await session.call_tool(LONG, {"duration": 60, "steps": 60})
         self.seen["cancellation is quick"] = scope.cancelled_caught
@@ -170,7 +170,7 @@ class Observer:
 
 
 def unwrapped(tool: types.Tool) -> types.Tool:
-    """The upstream's own tool, from one whose output schema the gateway widened."""
+    """Restores the upstream's tool from one whose output schema the gateway widened."""
     schema = tool.output_schema
     if not schema or "spillgate" not in str(schema):
         return tool
@@ -187,12 +187,12 @@ async def scenario(setup: Setup, verdict: Verdict) -> None:
         verdict.equal(name, relayed.seen.get(name), wanted)
     ours = [tool.name for tool in relayed.tools if tool.name in OUR_TOOLS]
     verdict.equal("our tools", ours, OUR_TOOLS if setup.gateway else [])
-    # Unwidened, a schema's members are in another order.
+    # After restoring, the members of a schema are in a different order.
     theirs = [
         json.loads(plain(unwrapped(tool))) for tool in relayed.tools if tool.name not in OUR_TOOLS
     ]
     verdict.equal("tools/list", theirs, [json.loads(plain(tool)) for tool in direct.tools])
-    # A comparison of nothing with nothing would pass too.
+    # A comparison of two empty results would also pass.
     image = str(direct.seen["an image"])
     verdict.check("the comparison has substance", "image/png" in image, image)
     verdict.equal("progress came", direct.seen["its progress"], [(n, 4.0) for n in (1, 2, 3, 4)])

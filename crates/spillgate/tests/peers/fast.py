@@ -1,5 +1,5 @@
 """FastMCP's own client and server, generations 4 and 3: the typed `data` of fourteen return types is
-the same through the gateway, and for what is large our preview, never nothing."""
+the same through the gateway; for a large result it is our preview, never empty."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PEER = str(Path(__file__).with_name("fast_peer.py"))
 
 
 async def asked(search: str, server: list[str]) -> dict[str, Any]:
-    """What the client of that search path says of a server."""
+    """The output of the client of this search path for a server."""
     env = os.environ | {"PYTHONPATH": search}
     process = await asyncio.create_subprocess_exec(
         sys.executable, PEER, "ask", *server, env=env, stdout=asyncio.subprocess.PIPE, limit=1 << 26
@@ -27,23 +27,23 @@ async def asked(search: str, server: list[str]) -> dict[str, Any]:
 
 
 def without_ours(data: Any) -> Any:
-    """A model without the field that the gateway adds, as long as that is empty."""
+    """Removes the field that the gateway adds to a model, if it is empty."""
     if isinstance(data, dict) and data.get("spillgate", "") is None:
         return {key: value for key, value in data.items() if key != "spillgate"}
     return data
 
 
 def is_preview(said: dict[str, Any]) -> bool:
-    """Whether the data is our object."""
+    """Whether the data is our preview object."""
     data = said.get("data")
     shown = data.get("spillgate") if isinstance(data, dict) else None
     return isinstance(shown, str) and common.preview(shown) is not None
 
 
 async def scenario(setup: Setup, verdict: Verdict) -> None:
-    """Both generations, each with a server of its own."""
+    """Runs both generations, each with a server of its own."""
     for name, search in (("4", ""), ("3", str(setup.peers / "fastmcp3"))):
-        # The gateway hands its environment on; a server's is not the gateway's to choose.
+        # Set for the server alone: the gateway passes its own environment on.
         server = ["env", f"PYTHONPATH={search}", sys.executable, PEER, "serve"]
         behind = Setup(setup.gateway, setup.store, setup.work, server)
         direct, through = await asyncio.gather(asked(search, server), asked(search, behind.relayed()))

@@ -1,8 +1,8 @@
 """A FastMCP server with a tool for each kind of return type, and FastMCP's client that calls them.
 
 `fast_peer.py serve` serves on standard streams; `fast_peer.py ask COMMAND…` calls every tool of a
-server, small and large, and prints the `data` that the client makes of each result. Runs with
-FastMCP 3 and 4: which one is a matter of the search path.
+server, small and large, and prints the `data` that the client makes of each result. It runs with
+FastMCP 3 and 4; the search path selects one.
 """
 
 from __future__ import annotations
@@ -124,14 +124,14 @@ async def ask(command: list[str]) -> dict[str, Any]:
                 try:
                     result = await client.call_tool(tool.__name__, {"n": size})
                     said = {"data": plain(result.data)}
-                except Exception as error:  # Whatever it raises is what a program would see.
+                except Exception as error:  # A program would see the same exception.
                     said = {"raised": f"{type(error).__name__}: {error}"}
                 told[f"{tool.__name__} {size}"] = said
     return told
 
 
 def main() -> None:
-    """Serves, or asks."""
+    """Serves, or calls the tools of a server."""
     if sys.argv[1] == "serve":
         server = FastMCP("types")
         for tool in TOOLS:

@@ -1,4 +1,4 @@
-"""server-filesystem with a file of five megabytes, through the Python `mcp` package."""
+"""server-filesystem with a file of 5 MB, through the Python `mcp` package."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def scenario(setup: Setup, verdict: Verdict) -> None:
 
 
 async def read_small(session: ClientSession, file: Sample, verdict: Verdict) -> None:
-    """A result within the limit is the server's own, in both places."""
+    """A result within the limit is unchanged, in both places."""
     result = await session.call_tool("read_text_file", {"path": str(file.path), "head": 3})
     wanted = "\n".join(file.lines[:3])
     verdict.equal("a small read is untouched", text_of(result).rstrip("\n"), wanted)
@@ -56,9 +56,9 @@ async def read_small(session: ClientSession, file: Sample, verdict: Verdict) -> 
 async def read_whole(
     setup: Setup, session: ClientSession, file: Sample, verdict: Verdict
 ) -> str | None:
-    """The whole file: a preview in `content` and in `structuredContent`; gives the handle."""
+    """Reads the whole file: a preview in `content` and in `structuredContent`; returns the handle."""
     start = time.monotonic()
-    # The client raises when structured content does not fit the tool's advertised schema.
+    # The client raises an error if structured content does not fit the tool's schema.
     result = await session.call_tool("read_text_file", {"path": str(file.path)})
     verdict.facts["seconds for 5 MB"] = round(time.monotonic() - start, 2)
     text = text_of(result)
@@ -79,7 +79,7 @@ async def read_whole(
 
 
 async def look_up(session: ClientSession, handle: str, file: Sample, verdict: Verdict) -> None:
-    """The needle and the pages around it, through our two tools."""
+    """Finds the needle and the pages around it with our two tools."""
     found = text_of(
         await session.call_tool("spillgate_grep", {"handle": handle, "pattern": r"NEEDLE-\w+"})
     )
@@ -102,8 +102,8 @@ async def look_up(session: ClientSession, handle: str, file: Sample, verdict: Ve
 
 
 async def follow_pages(session: ClientSession, handle: str, file: Sample, verdict: Verdict) -> None:
-    """Follows `next:` from the first line on: no line is missing, none comes twice."""
-    # The budget ends a page: a page of all lines that were asked for has no next.
+    """Follows `next:` from the first line on: no line is missing or repeated."""
+    # The budget must end the page: a page with all requested lines has no `next:`.
     arguments: dict[str, Any] = {"handle": handle, "start": 1, "max_tokens": 1500}
     read: list[str] = []
     for _ in range(4):
@@ -121,7 +121,7 @@ async def follow_pages(session: ClientSession, handle: str, file: Sample, verdic
 
 
 def cat(setup: Setup, handle: str, file: Sample, verdict: Verdict) -> None:
-    """The command line gives back what the server sent, after the gateway has gone."""
+    """The command line prints what the server sent, after the gateway has ended."""
     command = [setup.gateway or "", "cat", handle, "--store", str(setup.store)]
     raw = subprocess.run([*command, "--raw"], capture_output=True, check=False)
     verdict.equal("cat --raw succeeds", (raw.returncode, raw.stderr), (0, b""))
@@ -137,7 +137,7 @@ def cat(setup: Setup, handle: str, file: Sample, verdict: Verdict) -> None:
 async def both_generations(
     setup: Setup, server: StdioServerParameters, file: Sample, verdict: Verdict
 ) -> None:
-    """The newer client, which first asks `server/discover`, meets the same."""
+    """The newer client, which first asks `server/discover`, gets the same."""
     async with Client(server) as client:
         result = await client.call_tool("read_text_file", {"path": str(file.path)})
         text = text_of(result)

@@ -1,4 +1,4 @@
-"""A stdio peer that knows nothing of MCP's types: it sends and takes raw lines, byte for byte."""
+"""A stdio peer without MCP's types: it sends and receives raw lines, byte for byte."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Seconds until a reply counts as missing.
+# Seconds after which a reply counts as missing.
 WAIT = 30.0
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line as it came, its newline included, and when."""
+    """A received line, including its newline, and its time."""
 
     raw: bytes
     at: float
@@ -31,11 +31,11 @@ class Line:
             return None
 
     def answers(self, request: Any) -> bool:
-        """Whether this is the reply to the request with that id."""
+        """Whether this is the reply to the request with this id."""
         message = self.message()
         if not isinstance(message, dict) or "method" in message:
             return False
-        # Python holds 1 == 1.0 == True; ids are only the same when spelled the same.
+        # In Python 1 == 1.0 == True; ids are equal only if they are spelled the same.
         return json.dumps(message.get("id")) == json.dumps(request)
 
 
@@ -52,10 +52,10 @@ class Peer:
         threading.Thread(target=self._read, daemon=True).start()
 
     def begin(self) -> None:
-        """Nothing was sent, and nothing came."""
+        """Resets the state: nothing sent, nothing received."""
         self.lines: queue.Queue[Line | None] = queue.Queue()
         self.sent = b""
-        # Lines that were no awaited reply, in order.
+        # Lines other than awaited replies, in order.
         self.others: list[Line] = []
         self.ended = False
 
@@ -66,7 +66,7 @@ class Peer:
         self.lines.put(None)
 
     def take(self, raw: bytes) -> None:
-        """Notes a line that came."""
+        """Records a received line."""
         self.lines.put(Line(raw, time.monotonic()))
 
     def __enter__(self) -> Peer:
@@ -95,8 +95,8 @@ class Peer:
         return line
 
     def reply(self, request: Any, timeout: float = WAIT) -> Line:
-        """The reply to the request with that id; lines before it go to `others`. Replies may come
-        in any order, so it may be there already."""
+        """The reply to the request with this id; lines before it go to `others`. Replies may come
+        in any order, so it may have arrived already."""
         if early := next((line for line in self.others if line.answers(request)), None):
             self.others.remove(early)
             return early
@@ -108,7 +108,7 @@ class Peer:
         raise EOFError(f"the stream ended before a reply to {request!r}; stderr: {self.stderr()}")
 
     def asked(self, request: Any, timeout: float = WAIT) -> Line:
-        """The server's own request with that id; it stays among `others`."""
+        """The server's own request with this id; it stays in `others`."""
         deadline = time.monotonic() + timeout
         seen = 0
         while True:
@@ -150,7 +150,7 @@ class Peer:
         return line
 
     def quiet(self, seconds: float) -> None:
-        """Takes lines into `others` until none came for that long."""
+        """Reads lines into `others` until none arrives for `seconds`."""
         with contextlib.suppress(TimeoutError):
             while (line := self.next(seconds)) is not None:
                 self.others.append(line)
@@ -160,7 +160,7 @@ class Peer:
         return self.errors.read_text(errors="replace")[-600:]
 
     def peak_memory(self) -> int | None:
-        """The process's peak resident memory in bytes, where the system tells."""
+        """The process's peak resident memory in bytes, if the system reports it."""
         with contextlib.suppress(OSError, StopIteration):
             status = Path(f"/proc/{self.process.pid}/status").read_text()
             line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
@@ -168,7 +168,7 @@ class Peer:
         return None
 
     def close(self, timeout: float = 10.0) -> int | None:
-        """Closes stdin and gives the exit code, or None where the process had to be killed."""
+        """Closes stdin and returns the exit code, or None if the process had to be killed."""
         with contextlib.suppress(OSError):
             assert self.process.stdin is not None
             self.process.stdin.close()

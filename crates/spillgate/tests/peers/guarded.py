@@ -1,8 +1,8 @@
-"""A coding agent with the guarded tools: a scripted model tells it to ask for too much, and then for
-less, as the refusals advise. What the model was shown is asserted on.
+"""A coding agent with the guarded tools: a scripted model tells it to request too much, and then
+less, as the refusals advise. The checks are about what the model was shown.
 
 `--only claude` is Claude Code, `--only codex` Codex CLI, whose own limits differ: the server of each
-refuses whatever its client would cut.
+refuses what its client would cut.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from model import Call, Model
 
 LINES = 4000
 
-# Tokens of an answer that the client passes on whole.
+# Most tokens of an answer that the client passes on whole.
 LIMIT = {"claude": 25_000, "codex": 2_500}
 
-# Lines of a page that is just below that; a line has 75 bytes.
+# Lines of a page just below that limit; a line has 75 bytes.
 PAGE = {"claude": 1_200, "codex": 120}
 
 
@@ -26,7 +26,7 @@ def line(number: int) -> str:
 
 
 def scenario(setup: Setup, verdict: Verdict) -> None:
-    """Asks for too much by each tool, then for less."""
+    """Requests too much from each tool, then less."""
     agents.CODEX_SANDBOX = "danger-full-access"
     root = setup.work / "root"
     root.mkdir(parents=True)

@@ -1,5 +1,5 @@
-"""A server on a bad day behind the gateway, in raw frames: nothing may kill the relay, and what
-the gateway need not touch comes through byte for byte."""
+"""A misbehaving server behind the gateway, in raw frames: nothing may kill the relay, and what the
+gateway need not change comes through byte for byte."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FROM_CLIENT = [
 
 
 class Case:
-    """What every scenario gets: a verdict to fill, and sessions with the server."""
+    """The context of a scenario: its verdict, and sessions with the server."""
 
     def __init__(self, setup: Setup, verdict: Verdict) -> None:
         self.setup, self.verdict = setup, verdict
@@ -42,7 +42,7 @@ class Case:
 
     @contextlib.contextmanager
     def session(self, *options: str) -> Iterator[Peer]:
-        """A session after its handshake."""
+        """Starts a session and makes the handshake."""
         number = len(self.logs)
         self.logs.append(self.setup.work / f"received-{number}.log")
         command = [*self.setup.relayed(), "--log", str(self.logs[-1]), *options]
@@ -51,17 +51,17 @@ class Case:
             yield peer
 
     def received(self) -> bytes:
-        """What the server of the last session has got."""
+        """What the server of the last session has received."""
         return self.logs[-1].read_bytes()
 
     def alive(self, name: str, peer: Peer) -> None:
-        """Whether the session still serves."""
+        """Checks that the session still works."""
         line = peer.call(f"alive {name}", "surrogate")
         wanted = wire(f"alive {name}", text(LONE + b"\\n"))
         self.equal(f"{name}: the relay lives", line.raw, wanted)
 
     def preview(self, name: str, line: Line) -> tuple[str, dict[str, Any]]:
-        """The preview in an oversized result, checked, and the result."""
+        """Checks the preview in an oversized result; returns it and the result."""
         result = (line.message() or {}).get("result", {})
         texts = [block["text"] for block in result.get("content", []) if block["type"] == "text"]
         found = next((text for text in texts if common.preview(text)), "")
@@ -72,7 +72,7 @@ class Case:
 
 
 def surrogates(case: Case) -> None:
-    """Half a UTF-16 pair, in a small result and in an oversized one."""
+    """A lone surrogate, in a small result and in an oversized one."""
     with case.session() as peer:
         line = peer.call(1, "surrogate")
         case.equal("surrogate: small is identical", line.raw, wire(1, text(LONE + b"\\n")))
@@ -91,25 +91,25 @@ def surrogates(case: Case) -> None:
 
 
 def encodes(value: str) -> bool:
-    """Whether a text is Unicode text."""
+    """Whether a text is valid Unicode."""
     with contextlib.suppress(UnicodeEncodeError):
         return bool(value.encode()) or True
     return False
 
 
 def handle_of(preview: str) -> str:
-    """The handle that a preview names."""
+    """The handle in a preview."""
     return (common.preview(preview) or {}).get("handle", "")
 
 
 def raw(case: Case, handle: str) -> bytes:
-    """The stored bytes behind a handle, by way of the command line."""
+    """The stored bytes of a handle, from the command line."""
     command = [case.setup.gateway or "", "cat", "--raw", handle, "--store", str(case.setup.store)]
     return subprocess.run(command, capture_output=True, check=False).stdout
 
 
 def malformed(case: Case) -> None:
-    """Lines that are no messages pass through unchanged, in order, both ways."""
+    """Lines that are not messages pass unchanged, in order, in both directions."""
     with case.session() as peer:
         line = peer.call(7, "noise")
         case.equal("noise: the reply is right", line.raw, wire(7, text(b"after the noise")))
@@ -123,7 +123,7 @@ def malformed(case: Case) -> None:
 
 
 def cut_off(case: Case) -> None:
-    """A reply that breaks off: whoever waits for it is told, and the server goes on."""
+    """A reply that breaks off: its caller gets an error, and the server continues."""
     if not case.gated:
         return
     with case.session() as peer:
@@ -133,7 +133,7 @@ def cut_off(case: Case) -> None:
 
 
 def large(case: Case) -> None:
-    """A result of fifty megabytes on one line."""
+    """A result of 50 MB on one line."""
     with case.session() as peer:
         start = time.monotonic()
         line = peer.call(1, "huge", {"megabytes": 50}, wait=120)
@@ -167,7 +167,7 @@ def death(case: Case) -> None:
 
 
 def failed(case: Case, name: str, peer: Peer, request: Any) -> None:
-    """Expects a JSON-RPC error that says that the upstream is gone."""
+    """Expects a JSON-RPC error that says that the upstream has ended."""
     try:
         message = peer.reply(request, 15).message()
     except (EOFError, TimeoutError) as missing:
@@ -180,7 +180,7 @@ def failed(case: Case, name: str, peer: Peer, request: Any) -> None:
 
 
 def after(case: Case, name: str, peer: Peer) -> None:
-    """A call after the server's death: the server, started again, answers it."""
+    """A call after the server has died: the restarted server answers it."""
     try:
         line = peer.call("late", "surrogate", wait=15)
         answer = "error" if "error" in line.message() else "answer"
@@ -192,7 +192,7 @@ def after(case: Case, name: str, peer: Peer) -> None:
 
 
 def hanging_up(case: Case) -> None:
-    """The server closes its stdout and stays."""
+    """The server closes its stdout but does not exit."""
     if not case.gated:
         return
     with case.session() as peer:
@@ -211,7 +211,7 @@ def last_words(case: Case) -> None:
 
 
 def progress(case: Case) -> None:
-    """Progress arrives when it is made, before the reply."""
+    """Progress arrives when it happens, before the reply."""
     with case.session() as peer:
         peer.start_call(1, "slow", {"steps": 8}, _meta={"progressToken": "p"})
         reply = peer.reply(1)
@@ -223,8 +223,8 @@ def progress(case: Case) -> None:
 
 
 def cancellation(case: Case) -> None:
-    """A cancellation reaches the server as it was sent, and an oversized reply to another call
-    is not held up by the cancelled one."""
+    """A cancellation reaches the server unchanged, and the cancelled call does not delay an
+    oversized reply to another call."""
     with case.session() as peer:
         peer.start_call(1, "slow", {"steps": 600})
         params = b'{"requestId":1, "reason":"x"}'
@@ -238,7 +238,7 @@ def cancellation(case: Case) -> None:
 
 
 def colliding_ids(case: Case) -> None:
-    """Both sides use the same id at once: directions are told apart."""
+    """Both sides use the same id at once: the directions do not interfere."""
     with case.session() as peer:
         peer.start_call(5, "ask")
         asked = peer.next()
@@ -253,7 +253,7 @@ def colliding_ids(case: Case) -> None:
 
 
 def shapes(case: Case) -> None:
-    """Oversized results of other shapes: what is no text stays as it is."""
+    """Oversized results of other shapes: blocks other than text are unchanged."""
     with case.session() as peer:
         _, result = case.preview("failed", peer.call(1, "failed"))
         case.check("failed: the flag stays", result.get("isError") is True, result)
@@ -279,7 +279,7 @@ def shapes(case: Case) -> None:
 
 
 def endings(case: Case) -> None:
-    """The client goes: the server sees the end of its input and nothing stays behind."""
+    """The client disconnects: the server's input ends, and no process stays behind."""
     with case.session() as peer:
         peer.start_call(1, "slow", {"steps": 5})
         code = peer.close()
@@ -298,13 +298,13 @@ def endings(case: Case) -> None:
 
 
 def last_calls(case: Case) -> None:
-    """Calls of our own tools that are under way when the client goes are answered all the same."""
+    """Calls of our own tools that run when the client disconnects are still answered."""
     if not case.gated:
         return
     with case.session() as peer:
         preview, _ = case.preview("last calls", peer.call(1, "surrogate", {"lines": 50_000}))
     arguments = {"handle": handle_of(preview), "pattern": "4711$"}
-    # A server that ends at once, with its input.
+    # A server that ends with its input at once.
     setup = replace(case.setup, server=["cat"])
     with Peer(setup.relayed(), case.setup.work / "last-calls.txt") as peer:
         for number in range(6):
@@ -316,7 +316,7 @@ def last_calls(case: Case) -> None:
 
 
 def launched(case: Case) -> None:
-    """A server behind a launcher, as with npx: a signal after the end of input ends both."""
+    """A server behind a launcher such as npx: a signal after the end of input ends both."""
     if not case.gated:
         return
     log = case.setup.work / "launched.log"
@@ -334,7 +334,7 @@ def launched(case: Case) -> None:
 
 
 def gone(case: Case, name: str, peer: Peer, children: list[int]) -> None:
-    """Whether the gateway ends, and its server with it."""
+    """Checks that the gateway ends, and its server with it."""
     case.check(f"{name}: there is a server", bool(children), children)
     try:
         case.verdict.facts[f"exit code, {name}"] = peer.process.wait(10)
@@ -351,7 +351,7 @@ def children_of(parent: int) -> list[int]:
 
 
 def wait_gone(processes: list[int]) -> bool:
-    """Whether all of them end within some seconds; those that do not are killed."""
+    """Whether all processes end within some seconds; kills those that do not."""
     deadline = time.monotonic() + 8
     while time.monotonic() < deadline:
         if not any(Path(f"/proc/{process}").exists() for process in processes):
@@ -370,7 +370,7 @@ SCENARIOS = (
 
 
 def scenario(setup: Setup, verdict: Verdict) -> None:
-    """All of them; one that fails to run leaves the others their turn."""
+    """Runs all scenarios; one that fails does not stop the others."""
     case = Case(setup, verdict)
     for each in SCENARIOS:
         try:

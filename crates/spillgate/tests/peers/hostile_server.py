@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-# A UTF-16 half that JavaScript servers do send: legal JSON, but no Unicode text.
+# A lone surrogate, as JavaScript servers send it: legal JSON, but not valid Unicode.
 LONE = b"half of a smiley: \\ud83d."
 FILLER = b"line with some words and a number 4711\\n"
 PIXEL = (
@@ -27,7 +27,7 @@ PIXEL = (
 
 NOISE = [
     b"Debugger listening on port 9229\n",
-    # Cut off, and of a request that nobody made: one that waits would get an error.
+    # Cut off, with the id of a request that nobody made: a waiting request would get an error.
     b'{"jsonrpc":"2.0","id":77,"result":{"content":[{"type":"te\n',
     b"\xff\xfe not UTF-8 \x80\x00\n",
     b"\n",
@@ -58,7 +58,7 @@ TREE_SCHEMA = {
 
 
 class Server:
-    """State of one session, and the way out."""
+    """The state of one session, and its output."""
 
     def __init__(self, log: BinaryIO) -> None:
         self.log = log
@@ -68,7 +68,7 @@ class Server:
         self.answers: dict[str, Any] = {}
 
     def emit(self, *parts: bytes) -> None:
-        """Writes bytes to stdout as they are."""
+        """Writes bytes to stdout unchanged."""
         with self.lock:
             for part in parts:
                 self.out.write(part)
@@ -112,7 +112,7 @@ class Server:
 
     @staticmethod
     def welcome(params: dict[str, Any]) -> dict[str, Any]:
-        """The handshake."""
+        """The result of the handshake."""
         return {
             "protocolVersion": params["protocolVersion"],
             "capabilities": {"tools": {}},
@@ -144,7 +144,7 @@ def text(raw: bytes) -> bytes:
 
 
 def unknown(server: Server, request: Any, params: dict[str, Any]) -> None:
-    """No such tool."""
+    """Answers that there is no such tool."""
     server.send({"id": request, "error": {"code": -32602, "message": f"no {params['name']}"}})
 
 
@@ -155,7 +155,7 @@ def surrogate(server: Server, request: Any, params: dict[str, Any]) -> None:
 
 
 def noise(server: Server, request: Any, _: dict[str, Any]) -> None:
-    """Lines that are no MCP messages, around a good reply."""
+    """Lines that are not MCP messages, around a valid reply."""
     server.emit(*NOISE, wire(request, text(b"after the noise")), *NOISE)
 
 
@@ -165,7 +165,7 @@ def cut_off(server: Server, request: Any, _: dict[str, Any]) -> None:
 
 
 def huge(server: Server, request: Any, params: dict[str, Any]) -> None:
-    """One line of so many megabytes."""
+    """One line of the requested megabytes."""
     count = params["arguments"]["megabytes"] * 1_000_000 // (len(FILLER) - 1)
     server.emit(wire(request, text(FILLER * count)))
 
@@ -178,7 +178,7 @@ def die(server: Server, request: Any, params: dict[str, Any]) -> None:
 
 
 def hang_up(server: Server, *_: Any) -> None:
-    """Closes stdout and stays."""
+    """Closes stdout but does not exit."""
     with server.lock:
         os.close(1)
     time.sleep(3600)
@@ -203,7 +203,7 @@ def slow(server: Server, request: Any, params: dict[str, Any]) -> None:
 
 
 def ask(server: Server, request: Any, _: dict[str, Any]) -> None:
-    """Asks the client something under the very id of the client's own request."""
+    """Sends the client a request with the id of the client's own request."""
     server.send({"id": request, "method": "sampling/createMessage", "params": {"maxTokens": 1}})
     key = json.dumps(request)
     while key not in server.answers:

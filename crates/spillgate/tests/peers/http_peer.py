@@ -1,5 +1,5 @@
-"""A Streamable HTTP peer with the face of `frames.Peer`: each frame is a POST, and whatever comes
-back, as JSON or as events, is a line. Of 2025-11-25 and older: sessions and the GET stream."""
+"""A Streamable HTTP peer with the interface of `frames.Peer`: each frame is a POST, and each message
+that comes back, as JSON or as an event, is a line. Versions up to 2025-11-25: sessions and the GET stream."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Headers = dict[str, str]
 class HttpPeer(Peer):
     """A client of the server at `url`."""
 
-    # The base class starts a process; here is none.
+    # The base class would start a process.
     def __init__(self, url: str) -> None:  # pylint: disable=super-init-not-called
         self.url = urlsplit(url)
         self.headers: Headers = {
@@ -28,11 +28,11 @@ class HttpPeer(Peer):
         self.begin()
 
     def send(self, message: dict[str, Any] | bytes) -> None:
-        """Posts a frame; its replies become lines as they come."""
+        """Posts a frame; its replies become lines as they arrive."""
         raw = message if isinstance(message, bytes) else json.dumps(message).encode()
         self.sent += raw
         body = raw.rstrip(b"\r\n")
-        # The session's id has to be known before the next frame goes out.
+        # The session id must be known before the next frame is sent.
         if b'"initialize"' in body:
             self.exchange("POST", body)
         else:
@@ -41,7 +41,7 @@ class HttpPeer(Peer):
             threading.Thread(target=self.exchange, args=("GET", b""), daemon=True).start()
 
     def exchange(self, method: str, body: bytes) -> None:
-        """One request, read to its end."""
+        """Makes one request and reads the response to its end."""
         line = http.client.HTTPConnection(self.url.hostname or "", self.url.port, timeout=600)
         path = self.url.path or "/"
         with contextlib.closing(line), contextlib.suppress(OSError, http.client.HTTPException):
@@ -55,7 +55,7 @@ class HttpPeer(Peer):
                 self.take(whole.rstrip(b"\n") + b"\n")
 
     def events(self, answer: http.client.HTTPResponse) -> None:
-        """The data of each event is a line."""
+        """Records the data of each event as a line."""
         data = b""
         for raw in answer:
             if raw.startswith(b"data:"):
@@ -65,7 +65,7 @@ class HttpPeer(Peer):
                 data = b""
 
     def stderr(self) -> str:
-        """A server that somebody else started says nothing to us."""
+        """Empty: the server is not our child."""
         return ""
 
     def close(self, timeout: float = 10.0) -> int | None:

@@ -1,5 +1,5 @@
-"""The same requests to a real server, once directly and once through the gateway: every small
-reply is the same to the byte. Raw frames are recorded, because a client's types would hide it."""
+"""The same requests to a real server, once directly and once through the gateway: every small reply
+is the same, byte for byte. Raw frames are compared, because a client's types would hide differences."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ import common
 from common import OUR_TOOLS, Setup, Verdict, meant
 from frames import Peer
 
-# What a server makes up anew in each run: ids, dates, times of day.
+# What a server generates differently in each run: ids, dates, times of day.
 VARYING = re.compile(
     rb"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}"
     rb"|\d{4}-\d{2}-\d{2}T[\d:.]+Z|\d{1,2}:\d{2}:\d{2} [AP]M"
 )
 
-# What the gateway writes into the output schema that is a plain object.
+# What the gateway adds to an output schema that is a plain object.
 WIDENED = re.compile(
     r',?"spillgate":\{"type":"string"\}'
     r'|"anyOf":\[\{("required":[^]]*\])\},\{"required":\["spillgate"\]\}\]'
 )
 
-# A client's own odd spellings: the gateway has to pass them on as they are.
+# Unusual spellings of a client, which the gateway must pass on unchanged.
 SPELLINGS = [
     b'{"jsonrpc":"2.0","id":"a b \\u00e4","method":"ping"}\n',
     b'{ "method" : "ping" , "id" : 9007199254740991, "jsonrpc" : "2.0" }\n',
@@ -42,7 +42,7 @@ SPELLINGS = [
 
 
 def requests(work: Path) -> dict[str, tuple[str, Any]]:
-    """The corpus, for whichever server it is: a server answers what it has not with an error."""
+    """The requests, the same for every server: a server answers those it does not support with an error."""
     files = work / "files"
     files.mkdir(exist_ok=True)
     (files / "small.txt").write_text('Käse\ttab "quoted" \\n no newline\r\nsecond\n', "utf-8")
@@ -89,21 +89,21 @@ def requests(work: Path) -> dict[str, tuple[str, Any]]:
 class Recording:
     """One run of the corpus."""
 
-    # Reply lines by their request's name.
+    # Reply lines by the name of their request.
     replies: dict[str, bytes]
     others: list[bytes]
-    # None where the process did not end by itself.
+    # None if the process did not end by itself.
     code: int | None
 
 
 def record(command: list[str], work: Path, errors: Path, patience: float) -> Recording:
-    """Runs the corpus; after it the process has so many seconds to end by itself."""
+    """Runs the corpus; then the process has `patience` seconds to end by itself."""
     replies: dict[str, bytes] = {}
-    # Few and odd variables: a server shows them, and they end up in a failure's text.
+    # Few and unusual variables: a server shows them, and a failure's text contains them.
     env = {"PATH": os.environ["PATH"], "HOME": str(work), "ODD": 'Käse "x"\n\ty'}
     with Peer(command, errors, env) as peer:
         replies["initialize"] = peer.handshake().raw
-        # Servers announce their tools once more soon after the handshake.
+        # Servers announce their tools again soon after the handshake.
         peer.quiet(1.0)
         for number, (name, (method, params)) in enumerate(requests(work).items()):
             replies[name] = peer.request(100 + number, method, params).raw
@@ -117,7 +117,7 @@ def record(command: list[str], work: Path, errors: Path, patience: float) -> Rec
 
 
 def stable(raw: bytes | None) -> bytes:
-    """A line without what varies from run to run."""
+    """Masks what varies from run to run in a line."""
     return VARYING.sub(b"<varying>", raw or b"<no reply>")
 
 
@@ -133,8 +133,8 @@ def elements(line: bytes) -> list[str]:
 
 
 def compare_tools(verdict: Verdict, direct: bytes, relayed: bytes, gated: bool) -> None:
-    """The list is the upstream's, each tool to the byte, then our tools. Only the value of
-    `outputSchema` may differ, and then it holds the original as it was spelled."""
+    """The list has the upstream's tools, byte for byte, then ours. Only the value of
+    `outputSchema` may differ, and then it contains the original spelling."""
     theirs, all_of_them = elements(direct), elements(relayed)
     ours = [json.loads(tool)["name"] for tool in all_of_them[len(theirs) :]]
     verdict.equal("tools/list: our tools last", ours, OUR_TOOLS if gated else [])
@@ -160,8 +160,8 @@ def compare_tools(verdict: Verdict, direct: bytes, relayed: bytes, gated: bool) 
 
 
 def unwidened(schema: dict[str, Any]) -> dict[str, Any]:
-    """The server's own output schema, from one that the gateway widened: a plain object got one
-    more property, any other schema stands beside the envelope."""
+    """Restores the server's output schema from one that the gateway widened: a plain object got one
+    more property, any other schema is an alternative to the envelope."""
     if "spillgate" not in schema.get("properties", {}):
         return schema["anyOf"][0]
     own = {key: value for key, value in schema.items() if key != "anyOf"}
@@ -176,9 +176,9 @@ def spelled(text: str, key: str) -> str:
 
 
 def scenario(setup: Setup, verdict: Verdict) -> None:
-    """Records twice and compares."""
+    """Records both runs and compares them."""
     work, gated = setup.work, setup.gateway is not None
-    # server-everything stays for minutes once it has made a task: no use in waiting for it.
+    # server-everything runs for minutes once it has created a task: do not wait for it.
     direct = record(setup.direct(), work, work / "direct.txt", patience=1)
     relayed = record(setup.relayed(), work, work / "relayed.txt", patience=20 if gated else 1)
     verdict.check("the gateway ends, its server too or not", relayed.code is not None or not gated)

@@ -1,4 +1,4 @@
-//! The installed peers, a fresh directory for one test, and how a driver is run.
+//! The installed peers, a fresh directory for one test, and a way to run a driver.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 /// The binary under test.
 pub(crate) const GATEWAY: &str = env!("CARGO_BIN_EXE_spillgate");
 
-/// A driver that takes longer hangs: each has its own, shorter, time limits for what it waits for.
+/// Longest run of a driver. One that takes longer hangs: its own time limits are shorter.
 const DRIVER_LIMIT: Duration = Duration::from_mins(5);
 
-/// The installed peers, and a fresh directory for one test.
+/// The installed peers and a fresh directory for one test.
 pub(crate) struct Lab {
     pub(crate) peers: PathBuf,
     drivers: PathBuf,
@@ -23,7 +23,7 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) fn new(test: &str) -> Self {
-        // Asked at run time: checkouts that share a target directory share the compiled test too.
+        // Read at run time: checkouts that share a target directory also share the compiled test.
         let package = std::env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
         let peers = package.join("../../.peers");
@@ -31,7 +31,7 @@ impl Lab {
             peers.join("stamp").is_file(),
             "no peers here: run `cargo xtask peers` first"
         );
-        // Kept after the test, for whoever looks into a failure; the next run clears it.
+        // Kept after the test, for the analysis of a failure; the next run clears it.
         let home = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join("peers")
             .join(test);
@@ -49,13 +49,13 @@ impl Lab {
         lab
     }
 
-    /// The command of an npm server.
+    /// Returns the command of an npm server.
     pub(crate) fn node_server(&self, name: &str) -> Vec<String> {
         let script = self.peers.join("node/node_modules/.bin").join(name);
         vec![shown(&self.peers.join("bin/node")), shown(&script)]
     }
 
-    /// server-filesystem on the test's own directory.
+    /// Returns the command of server-filesystem on the test's own directory.
     pub(crate) fn filesystem_server(&self) -> Vec<String> {
         let mut command = self.node_server("mcp-server-filesystem");
         command.push(shown(&self.work));
@@ -69,7 +69,7 @@ impl Lab {
         ]
     }
 
-    /// A server with a few well-behaved tools.
+    /// Returns the command of a server with a few well-behaved tools.
     pub(crate) fn shelf_server(&self) -> Vec<String> {
         vec![
             shown(&self.python()),
@@ -86,7 +86,7 @@ impl Lab {
         self.drive_with(driver, &[], server)
     }
 
-    /// The same, with options that only this driver has.
+    /// Runs a driver with options that only this driver has.
     pub(crate) fn drive_with(&self, driver: &str, options: &[&str], server: &[String]) -> Verdict {
         let mut command = Command::new(self.python());
         command
@@ -101,7 +101,7 @@ impl Lab {
             .args(options)
             .arg("--")
             .args(server)
-            // The drivers' directory is source: no compiled files into it.
+            // The drivers' directory is source: Python must not put compiled files there.
             .env("PYTHONDONTWRITEBYTECODE", "1");
         let stdout = self.finish(&mut command);
         let last = stdout.lines().next_back().unwrap_or_default();
@@ -113,9 +113,9 @@ impl Lab {
         }
     }
 
-    /// Runs a command to its end within the limit, wants exit code 0, and gives its stdout.
+    /// Runs a command within the time limit, expects exit code 0, and returns its standard output.
     pub(crate) fn finish(&self, command: &mut Command) -> String {
-        // Files instead of pipes: nobody has to read along, however much comes.
+        // Files instead of pipes: no output, however long, has to be read meanwhile.
         let stdout = self.work.join("stdout.txt");
         let mut child = command
             .stdin(Stdio::null())
@@ -151,7 +151,7 @@ impl Lab {
         self.work.join("stderr.txt")
     }
 
-    /// The end of what the last command, and the processes under it, wrote to stderr.
+    /// Returns the end of what the last command and its children wrote to standard error.
     pub(crate) fn stderr(&self) -> String {
         let bytes = fs::read(self.stderr_file()).unwrap_or_default();
         let from = bytes.len().saturating_sub(2000);
@@ -159,14 +159,14 @@ impl Lab {
     }
 }
 
-/// What a driver found.
+/// The findings of a driver.
 pub(crate) struct Verdict {
     verdict: Value,
     stderr: String,
 }
 
 impl Verdict {
-    /// Fails unless all checks are green and those of `names` are among them.
+    /// Checks that all checks passed and that those of `names` are among them.
     #[track_caller]
     pub(crate) fn shows(&self, names: &[&str]) {
         let checks = self.verdict["checks"]
@@ -192,7 +192,7 @@ impl Verdict {
         );
     }
 
-    /// A measured number.
+    /// Returns a measured number.
     pub(crate) fn fact(&self, name: &str) -> f64 {
         self.verdict["facts"][name]
             .as_f64()
@@ -200,7 +200,7 @@ impl Verdict {
     }
 }
 
-/// A path as text; the peers take nothing else.
+/// Returns a path as text, which is all that the peers take.
 pub(crate) fn shown(path: &Path) -> String {
     path.to_str()
         .expect("paths of a checkout are text")

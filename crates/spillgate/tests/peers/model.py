@@ -1,8 +1,8 @@
-"""A scripted language model on 127.0.0.1: it plays a list of tool calls, then says its last word.
+"""A scripted language model on 127.0.0.1: it plays a list of tool calls, then a final answer.
 
 It speaks Anthropic's Messages and OpenAI's Responses (for agents), and OpenAI's chat completions
-(for `tool_output`). It keeps no state: which step comes next is how many tool results a request
-holds. Every request is recorded; what a model would have been shown is read from there.
+(for `tool_output`). It keeps no state: the number of tool results in a request selects the next step.
+Every request is recorded, so that tests see what a model would have been shown.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-# Stands in a step's arguments for the handle that the model was shown last.
+# Placeholder in a step's arguments for the handle that the model was shown last.
 HANDLE = "<handle>"
 
 HANDLES = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}")
 
-# How `tool_output` wants an answer to be wrapped.
+# The wrapper of an answer that `tool_output` asks for.
 NONCE = re.compile(r"<ai-agent-([0-9a-f]+)-FINAL")
 
 USAGE = {"input_tokens": 10, "output_tokens": 5}
@@ -28,7 +28,7 @@ USAGE = {"input_tokens": 10, "output_tokens": 5}
 
 @dataclass(frozen=True)
 class Call:
-    """A step of a script: the tool whose name ends so is called with these arguments."""
+    """A step of a script: calls the tool whose name ends with `tool`, with these arguments."""
 
     tool: str
     arguments: dict[str, Any]
@@ -42,7 +42,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Offered:
-    """A tool that a request offers: its name, and its namespace where it has one."""
+    """A tool in a request: its name, and its namespace if it has one."""
 
     name: str
     space: str | None
@@ -59,7 +59,7 @@ class Model:
     requests: list[dict[str, Any]] = field(default_factory=list)
     # Bodies of the requests of `tool_output`.
     extractions: list[dict[str, Any]] = field(default_factory=list)
-    # What was asked for and is not spoken here.
+    # Requests for paths that this server does not support.
     refused: list[str] = field(default_factory=list)
 
     def __enter__(self) -> Model:
@@ -80,11 +80,11 @@ class Model:
 
     @property
     def url(self) -> str:
-        """Where it is served."""
+        """Its URL."""
         return f"http://127.0.0.1:{self.server.server_port}"
 
     def shown(self) -> list[str]:
-        """The tool results in the request that held most of them, as texts."""
+        """The tool results, as texts, in the request with most of them."""
         return max(map(results, self.requests), key=len, default=[])
 
     def tools(self) -> list[str]:
@@ -92,7 +92,7 @@ class Model:
         return sorted({tool.name for body in self.requests for tool in offered(body)})
 
     def next_step(self, body: dict[str, Any]) -> tuple[Offered, dict[str, Any]] | None:
-        """The tool to call now; None where the script is over or the tool is not offered."""
+        """The tool to call now; None if the script is over or the tool is not offered."""
         so_far = results(body)
         if len(so_far) >= len(self.script):
             return None
@@ -102,15 +102,15 @@ class Model:
 
 
 def counted(body: dict[str, Any]) -> int:
-    """Tokens of a request's messages, about: agents decide by it what is too large."""
+    """Approximate tokens of a request's messages, by which agents decide what is too large."""
     return len(json.dumps(body.get("messages"))) // 4
 
 
 def offered(body: dict[str, Any]) -> list[Offered]:
-    """The tools of a request; Codex packs those of a server into a namespace."""
+    """The tools of a request; Codex puts those of a server into a namespace."""
     found = []
     items = body.get("input") if isinstance(body.get("input"), list) else []
-    # To some models Codex tells its tools among the messages.
+    # For some models Codex lists its tools among the messages.
     more = [tool for item in items if item.get("type") == "additional_tools" for tool in item["tools"]]
     for tool in [*(body.get("tools") or []), *more]:
         inner = tool["tools"] if tool.get("type") == "namespace" else [tool]
@@ -132,7 +132,7 @@ def results(body: dict[str, Any]) -> list[str]:
 
 
 def plain(content: Any) -> str:
-    """A tool result as text; what is no text block counts as its JSON."""
+    """A tool result as text; a block other than text becomes its JSON."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else json.dumps(content)
     return "\n".join(block.get("text") or json.dumps(block) for block in content)
@@ -145,18 +145,18 @@ class Handler(BaseHTTPRequestHandler):
     script: Model
 
     def log_message(self, *_: object) -> None:
-        """Says nothing: the verdict is the only output."""
+        """Logs nothing: the verdict is the only output."""
 
     def do_HEAD(self) -> None:
-        """A client looks whether we are there."""
+        """Answers a client that checks whether we are up."""
         self.reply(b"", "text/plain")
 
     def do_GET(self) -> None:
-        """The list of models; nothing else is read."""
+        """Answers the list of models; no other path is supported."""
         self.json({"object": "list", "data": [{"id": "scripted", "object": "model"}], "models": []})
 
     def do_POST(self) -> None:
-        """One request to the model."""
+        """Answers a request to the model."""
         body = json.loads(self.body() or b"{}")
         match self.path.partition("?")[0].rsplit("/v1", 1)[-1]:
             case "/messages/count_tokens":
@@ -252,7 +252,7 @@ def responses(body: dict[str, Any], model: Model) -> Iterator[dict[str, Any]]:
             "status": "completed",
         }
         if tool.definition.get("type") == "custom":
-            # Its input is a text of its own, not JSON.
+            # Its input is plain text, not JSON.
             del item["arguments"]
             item |= {"type": "custom_tool_call", "input": arguments["input"]}
         if tool.space:
@@ -283,7 +283,7 @@ def responses(body: dict[str, Any], model: Model) -> Iterator[dict[str, Any]]:
 
 
 def extraction(body: dict[str, Any], answer: str) -> dict[str, Any]:
-    """A chat completion that answers in the wrapper that was asked for."""
+    """A chat completion that answers in the requested wrapper."""
     found = NONCE.search(json.dumps(body.get("messages")))
     nonce = found.group(1) if found else ""
     text = f'<ai-agent-{nonce}-FINAL format="text">{answer}</ai-agent-{nonce}-FINAL>'

@@ -1,7 +1,7 @@
-"""A server on the Python SDK that speaks 2026-07-28 and nothing older: `modern_server.py [--http] LOG`.
+"""A server on the Python SDK that supports only 2026-07-28: `modern_server.py [--http] LOG`.
 
-The SDK by itself serves both generations; here what is older is refused as the protocol says (-32022).
-Notes in LOG what was cancelled. With `--http` it says where it listens, and ends with stdin.
+The SDK by itself serves both generations; here older versions are refused as the protocol says (-32022).
+It records in LOG what was cancelled. With `--http` it prints its address, and ends with stdin.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def said(value: str, **more: Any) -> types.CallToolResult:
 
 
 async def list_tools(_ctx: Any, _params: Any) -> types.ListToolsResult:
-    """All of them take anything."""
+    """Lists the tools, which accept any arguments."""
     tools = [types.Tool(name=name, input_schema={"type": "object"}) for name in TOOLS]
     return types.ListToolsResult(tools=tools, ttl_ms=7, cache_scope="public")
 
 
 def ask(params: types.CallToolRequestParams) -> Any:
-    """Asks in two rounds: a form and the roots, then for a sample."""
+    """Asks in two rounds: for a form and the roots, then for a sample."""
     given = params.input_responses or {}
     answers = {name: one.model_dump(mode="json", exclude_none=True) for name, one in given.items()}
     if params.request_state is None:
@@ -70,7 +70,7 @@ def ask(params: types.CallToolRequestParams) -> Any:
 
 
 def page(params: types.CallToolRequestParams) -> Any:
-    """Asks for a page to be visited."""
+    """Asks the user to visit a page."""
     if params.request_state is None:
         visit = types.ElicitRequestURLParams(message="Go.", url="https://page.example/1")
         asked: Any = {"go": types.ElicitRequest(params=visit)}
@@ -79,7 +79,7 @@ def page(params: types.CallToolRequestParams) -> Any:
 
 
 async def slow(ctx: Any) -> types.CallToolResult:
-    """Tells of its progress and logs until it is cancelled."""
+    """Reports progress and logs until it is cancelled."""
     try:
         await ctx.session.report_progress(1, 2, "begun")
         await ctx.session.send_log_message("warning", "slow is slow", related_request_id=ctx.request_id)
@@ -92,7 +92,7 @@ async def slow(ctx: Any) -> types.CallToolResult:
 
 
 async def change() -> types.CallToolResult:
-    """Tells of changes of everything."""
+    """Announces changes of everything."""
     await BUS.publish(ResourceUpdated("r:1"))
     for event in (ToolsListChanged(), PromptsListChanged(), ResourcesListChanged()):
         await BUS.publish(event)
@@ -121,37 +121,37 @@ async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> Any:
 
 
 async def list_prompts(_ctx: Any, _params: Any) -> types.ListPromptsResult:
-    """One prompt."""
+    """Lists one prompt."""
     who = types.PromptArgument(name="who", required=True)
     return types.ListPromptsResult(prompts=[types.Prompt(name="greet", arguments=[who])])
 
 
 async def get_prompt(_ctx: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-    """Greets whom it is told."""
+    """Returns a greeting."""
     hello = text(f"hello {(params.arguments or {}).get('who')}")
     return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=hello)])
 
 
 async def list_resources(_ctx: Any, _params: Any) -> types.ListResourcesResult:
-    """One resource."""
+    """Lists one resource."""
     return types.ListResourcesResult(resources=[types.Resource(uri="r:1", name="r")])
 
 
 async def list_templates(_ctx: Any, _params: Any) -> types.ListResourceTemplatesResult:
-    """One template."""
+    """Lists one template."""
     one = types.ResourceTemplate(uri_template="r:{n}", name="r")
     return types.ListResourceTemplatesResult(resource_templates=[one])
 
 
 async def read_resource(_ctx: Any, params: Any) -> types.ReadResourceResult:
-    """It says hello."""
+    """Reads the resource."""
     if params.uri != "r:1":
         raise MCPError(-32602, "Resource not found", {"uri": params.uri})
     return types.ReadResourceResult(contents=[types.TextResourceContents(uri="r:1", text="hello")])
 
 
 async def complete(_ctx: Any, params: types.CompleteRequestParams) -> types.CompleteResult:
-    """Completes whatever it is given."""
+    """Completes any argument."""
     values = [f"{params.argument.value}da"]
     return types.CompleteResult(completion=types.Completion(values=values))
 
@@ -175,7 +175,7 @@ def server() -> Server[Any]:
 
 
 async def stdio() -> None:
-    """Serves stdin and stdout. The SDK has no public way to serve one generation alone."""
+    """Serves on stdin and stdout. The SDK has no public way to serve only one generation."""
     modern = server()
     async with stdio_server() as streams, modern.lifespan(modern) as state:
         serve = runner._serve_modern_stream  # pylint: disable=protected-access
@@ -183,7 +183,7 @@ async def stdio() -> None:
 
 
 def strict(app: Any) -> Callable[[Any, Any, Any], Awaitable[None]]:
-    """The same, but that what does not say that it is modern is refused."""
+    """Wraps the app to refuse requests that do not declare 2026-07-28."""
 
     async def serve(scope: Any, receive: Any, send: Any) -> None:
         headers = dict(scope.get("headers", []))
@@ -199,7 +199,7 @@ def strict(app: Any) -> Callable[[Any, Any, Any], Awaitable[None]]:
 
 
 def http() -> None:
-    """Serves a free port until stdin ends."""
+    """Serves on a free port until stdin ends."""
     listener = socket.create_server(("127.0.0.1", 0))
     sys.stdout.write(f"listening on http://127.0.0.1:{listener.getsockname()[1]}/mcp\n")
     sys.stdout.flush()

@@ -1,7 +1,7 @@
-"""The servers of the corpus: how each is started, and the place that it works on.
+"""The servers of the corpus: how each is started, and its place, the directory that it works on.
 
-A place is made anew for every run and is the same to the byte every time, its commits and times of
-change included: two runs of the same requests then get the same replies.
+A place is created for every run and is always the same, byte for byte, including its commits and
+modification times: two runs of the same requests then get the same replies.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-# 2026-01-01: whatever has a time has this one.
+# 2026-01-01, the time of everything that has one.
 THEN = 1_767_225_600
 
-# What Debian, Google and Playwright call it.
+# Its names at Debian, Google and Playwright.
 BROWSERS = ["chromium", "chromium-headless-shell", "google-chrome", "headless_shell"]
 
 @dataclass(frozen=True)
 class Server:
     """A server of the corpus."""
 
-    # Takes where the peers are installed, and the place.
+    # Gets the directory of the peers, and the place.
     command: Callable[[Path, Path], list[str]]
     make: Callable[[Path], None]
-    # Set beside the few variables that all servers get; `<PLACE>` stands for the place.
+    # Additional variables to those that all servers get; `<PLACE>` stands for the place.
     env: tuple[tuple[str, str], ...] = ()
 
 
@@ -47,7 +47,7 @@ def git(peers: Path, place: Path) -> list[str]:
 
 
 def playwright(peers: Path, place: Path) -> list[str]:
-    """Playwright's server, with whatever browser is there."""
+    """Playwright's server, with the browser that is installed."""
     options = ["--headless", "--no-sandbox", "--isolated", "--executable-path", browser() or "none"]
     return node("playwright-mcp", *options, "--output-dir", "<PLACE>/out")(peers, place)
 
@@ -58,7 +58,7 @@ def browser() -> str | None:
 
 
 def empty(_: Path) -> None:
-    """Nothing in it."""
+    """An empty place."""
 
 
 def files(place: Path) -> None:
@@ -120,7 +120,7 @@ SERVERS = {
 
 
 def variables(place: Path, server: Server | None = None) -> dict[str, str]:
-    """The environment of a run: little, odd, and always the same."""
+    """The environment of a run: small, unusual, and always the same."""
     given = {"PATH": os.environ["PATH"], "HOME": str(place.parent), "ODD": 'Käse "x"\n\ty'}
     given |= {"TZ": "UTC", "LANG": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1"}
     own = {k: v.replace("<PLACE>", str(place)) for k, v in (server.env if server else ())}
@@ -128,7 +128,7 @@ def variables(place: Path, server: Server | None = None) -> dict[str, str]:
 
 
 def fresh(server: Server, place: Path) -> None:
-    """Makes the place anew."""
+    """Recreates the place."""
     if place.exists():
         shutil.rmtree(place)
     place.mkdir(parents=True)

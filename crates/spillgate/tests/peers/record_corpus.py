@@ -1,10 +1,10 @@
-"""Makes `corpus.jsonl` anew: what real clients send to real servers, and `edges.py`.
+"""Records `corpus.jsonl` again: what real clients send to real servers, and `edges.py`.
 
     python record_corpus.py --peers .peers --store X --work /tmp/new-directory
 
-Clients: the SDKs' and FastMCP's, the inspector, Claude Code, Codex CLI, each against the servers
-that it is for. Every session is then run twice without a gateway, and what differs between the two
-is noted as `varies`; a difference that no mask takes ends the recording.
+Clients: the SDKs' and FastMCP's, the inspector, Claude Code, Codex CLI, each with the servers in
+`FOR`. Every session is then run twice without a gateway, and what differs between the two is noted
+as `varies`; a difference that no mask covers ends the recording.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from frames import Peer
 from model import Call, Model
 from replay import QUIET, run, title
 
-# Seconds after which a request counts as one that the server does not answer; a browser is slow.
+# Seconds after which a request counts as unanswered; a browser is slow.
 PATIENCE = 8.0
 PATIENCE_WITH_A_BROWSER = 60.0
 
-# What a client is told to call: a small and a large result of each server.
+# The calls of a client: one with a small and one with a large result of each server.
 TOURS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "everything": [
         ("echo", {"message": "Grüße \u2028 🎬"}),
@@ -76,13 +76,13 @@ FOR: dict[str, list[str]] = {
 
 
 class Recorder:
-    """Runs clients against a server behind the tap."""
+    """Runs clients with a server behind the tap."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
 
     def command(self, server: str, place: Path, log: Path) -> list[str]:
-        """The server behind the tap, with its environment, which clients do not pass on."""
+        """The server behind the tap, with its environment, because clients do not pass theirs on."""
         its = places.SERVERS[server]
         variables = places.variables(place, its)
         pairs = [f"{k}={v}" for k, v in variables.items() if "\n" not in v]
@@ -90,7 +90,7 @@ class Recorder:
         return ["/usr/bin/env", *pairs, *tap, *its.command(self.setup.peers, place)]
 
     async def record(self, server: str, client: str) -> Session:
-        """One client, one server."""
+        """Runs one client with one server."""
         place = self.setup.work / f"{server}-{client}".replace(" ", "-") / "place"
         places.fresh(places.SERVERS[server], place)
         log = place.with_name("tap.jsonl")
@@ -113,7 +113,7 @@ class Recorder:
         return Session(server, client, taken(log, place))
 
     def inspect(self, command: list[str], place: Path, step: tuple[str, dict[str, Any]]) -> None:
-        """The inspector's command line, once."""
+        """Runs the inspector's command line once."""
         config = place.with_name("inspector.json")
         entry = {"command": command[0], "args": command[1:]}
         config.write_text(json.dumps({"mcpServers": {"s": entry}}))
@@ -126,7 +126,7 @@ class Recorder:
 
 
 def at(place: Path, arguments: Any) -> Any:
-    """Arguments with the place in them."""
+    """Inserts the place into arguments."""
     return json.loads(json.dumps(arguments).replace("<PLACE>", str(place)))
 
 
@@ -141,7 +141,7 @@ def taken(log: Path, place: Path) -> list[Step]:
         if who != "client":
             waiting.pop(key(message) if "method" not in message else "", None)
             continue
-        # The client went on before these were answered.
+        # The client continued before these were answered.
         for earlier in waiting.values():
             earlier.later = True
         step = Step(text.encode("utf-8", errors="surrogateescape"))
@@ -157,7 +157,7 @@ def taken(log: Path, place: Path) -> list[Step]:
 
 
 def load(text: str) -> dict[str, Any]:
-    """A message, or nothing."""
+    """Parses a message; empty if it is none."""
     try:
         message = json.loads(text)
     except ValueError:
@@ -166,12 +166,12 @@ def load(text: str) -> dict[str, Any]:
 
 
 def key(message: dict[str, Any]) -> str:
-    """An id in one spelling."""
+    """A normalized spelling of an id."""
     return json.dumps(message.get("id"))
 
 
 def once(setup: Setup, session: Session) -> Any:
-    """One run of a session, without a gateway."""
+    """Runs a session without a gateway."""
     server = places.SERVERS[session.server]
     place = setup.work / "varies" / f"{session.server} {session.name}".replace(" ", "-") / "place"
     places.fresh(server, place)
@@ -181,15 +181,15 @@ def once(setup: Setup, session: Session) -> Any:
 
 
 def find_what_varies(setup: Setup, session: Session, verdict: Verdict) -> None:
-    """Runs a session twice; notes the masks that make the two the same."""
+    """Runs a session twice; records the masks that make the two runs equal."""
     first = once(setup, session)
-    # A request that the server does not answer is a frame like any other.
+    # A request that the server does not answer is not waited for.
     for _ in session.steps:
         if not first.stuck:
             break
         session.steps[first.at].reply = None
         first = once(setup, session)
-    # Clocks that show seconds have to move on.
+    # Clocks that show seconds must advance.
     time.sleep(1.1)
     second = once(setup, session)
     name = f"{session.server}, {session.name}"
@@ -207,12 +207,12 @@ def find_what_varies(setup: Setup, session: Session, verdict: Verdict) -> None:
 
 
 def choices() -> list[list[str]]:
-    """Masks, fewest first."""
+    """All sets of masks, smallest first."""
     return [list(some) for size in range(4) for some in itertools.combinations(MASKS, size)]
 
 
 async def scenario(setup: Setup, verdict: Verdict) -> None:
-    """Records, finds what varies, writes the file; `--only edges` keeps what was recorded."""
+    """Records, finds what varies, writes the file; `--only edges` keeps earlier recordings."""
     recorded = [(server, client) for server in places.SERVERS for client in FOR[server]]
     found = []
     if setup.only == "edges":

@@ -1,10 +1,10 @@
-"""The corpus, once to a server directly and once through the gateway: every reply is the same to
-the byte, unless it was oversized; then what is stored is the same to the byte.
+"""The corpus, once to a server directly and once through the gateway: every reply is the same, byte
+for byte, unless it was oversized; then the stored result is the same.
 
-Only these may differ: `tools/list` ends with our tools and has widened output schemas; and what a
-step says that varies, which servers make up anew each time; and, unless `--no-links`, what `meant`
-takes away. `--only SERVER` leaves the others out.
-With `--direct-url` and `--through-url` the servers behind these are asked instead of started ones.
+Only these may differ: `tools/list` ends with our tools and has widened output schemas; what a step
+declares to vary from run to run; and, unless `--no-links`, what `meant` removes. `--only SERVER`
+leaves the other servers out. With `--direct-url` and `--through-url` the servers at these URLs are
+used instead of started ones.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from http_peer import HttpPeer
 from identity import compare_tools
 from model import HANDLES
 
-# Seconds until a reply counts as missing: servers that are being started wait for each other.
+# Seconds after which a reply counts as missing: servers that start wait for each other.
 WAIT = 90.0
 
-# Seconds in which a frame that nobody answers may still bring something.
+# Seconds to wait after a frame that gets no reply.
 QUIET = 0.4
 
-# A text over this many bytes is over the gateway's limit of 2,500 tokens, whatever it says ...
+# A text of more bytes is over the gateway's limit of 2,500 tokens, whatever its content ...
 SURELY_LARGE = 60_000
-# ... and one of this many bytes is within it.
+# ... and one of this many bytes is within the limit.
 SURELY_SMALL = 2_000
 
 
 @dataclass
 class Recording:
-    """What came back in one run of a session."""
+    """The replies in one run of a session."""
 
-    # By the number of the step.
+    # By the index of the step.
     replies: dict[int, bytes] = field(default_factory=dict)
     others: list[bytes] = field(default_factory=list)
-    # The first step whose reply did not come, and why.
+    # The first step whose reply is missing, and why.
     stuck: str = ""
     at: int = 0
 
@@ -62,7 +62,7 @@ def run(session: Session, peer: Peer, place: Path, wait: float = WAIT) -> Record
                 if step.reply is None:
                     peer.quiet(QUIET)
                 elif not step.later:
-                    # The first reply takes as long as the server takes to start.
+                    # The first reply takes as long as the server's start.
                     made.replies[number] = peer.reply(step.reply, wait if number else WAIT).raw
             for number, step in enumerate(session.steps):
                 if step.later:
@@ -76,7 +76,7 @@ def run(session: Session, peer: Peer, place: Path, wait: float = WAIT) -> Record
 
 
 def title(step: Step) -> str:
-    """A step's name: its own, or what it asks for."""
+    """A step's name: its own, or its request."""
     if step.name:
         return step.name
     try:
@@ -88,7 +88,7 @@ def title(step: Step) -> str:
 
 
 def texts(reply: bytes) -> int:
-    """How many bytes of text a tool result has."""
+    """The bytes of text in a tool result."""
     content = (json.loads(reply).get("result") or {}).get("content") or []
     return sum(len(block.get("text", "").encode(errors="replace")) for block in content)
 
@@ -105,7 +105,7 @@ class Judge:
     stored: int = 0
 
     def compare(self, direct: Recording, through: Recording) -> None:
-        """All replies, and all that came beside them."""
+        """Compares all replies, and all other frames."""
         name = f"{self.session.server}, {self.session.name}"
         self.verdict.equal(f"{name}: runs to its end directly", direct.stuck, "")
         self.verdict.equal(f"{name}: runs to its end", through.stuck, direct.stuck)
@@ -118,7 +118,7 @@ class Judge:
         self.verdict.check(f"{name}: beside replies, nothing lost", not missing, list(missing))
 
     def reply(self, name: str, step: Step, got: bytes, wanted: bytes) -> None:
-        """One reply."""
+        """Compares one reply."""
         if not got:
             return self.verdict.check(name, False, "no reply")
         got = got if self.setup.no_links else meant(got, wanted)
@@ -134,14 +134,14 @@ class Judge:
         return self.verdict.equal(name, step.stable(got), step.stable(wanted))
 
     def tools(self, name: str, got: bytes, wanted: bytes) -> None:
-        """The list is the server's, then ours; a page that is not the last is as it was."""
+        """The list has the server's tools, then ours; a page other than the last is unchanged."""
         inner = Verdict()
         compare_tools(inner, wanted, got, gated=self.setup.gateway is not None)
         red = [check for check in inner.checks if not check["ok"]]
         self.verdict.check(name, not red, red)
 
     def oversized(self, name: str, step: Step, got: bytes, wanted: bytes) -> None:
-        """What was shown in place of a large reply leads to all of it."""
+        """The preview of a large reply leads to all of it."""
         self.stored += 1
         result = spans(wanted)["result"]
         self.verdict.check(f"{name}: was too large", len(result) > SURELY_SMALL, len(result))
@@ -160,13 +160,13 @@ class Judge:
         self.verdict.equal(f"{name}: beside the content", *inner)
 
     def raw(self, handle: str) -> bytes:
-        """What is stored."""
+        """The stored result."""
         cat = [self.setup.gateway or "", "cat", "--raw", handle, "--store", str(self.setup.store)]
         return subprocess.run(cat, capture_output=True, check=False).stdout
 
 
 def peers(setup: Setup, session: Session, place: Path, through: bool) -> Peer:
-    """A client of the server, or of the gateway before it."""
+    """A client of the server, or of the gateway in front of it."""
     if url := (setup.through_url if through else setup.direct_url):
         return HttpPeer(url)
     server = places.SERVERS[session.server]
@@ -183,14 +183,14 @@ def peers(setup: Setup, session: Session, place: Path, through: bool) -> Peer:
 
 
 def play(setup: Setup, session: Session) -> tuple[Session, Recording, Recording]:
-    """Both runs of a session."""
+    """Makes both runs of a session."""
     place = setup.work / f"{session.server} {session.name}".replace(" ", "-") / "place"
     runs = [run(session, peers(setup, session, place, through), place) for through in (False, True)]
     return session, *runs
 
 
 def scenario(setup: Setup, verdict: Verdict) -> None:
-    """All sessions, two at a time."""
+    """Runs all sessions, two at a time."""
     sessions = [one for one in load() if setup.only in ("", one.server)]
     start, exact, masked, stored = time.monotonic(), 0, 0, 0
     with ThreadPoolExecutor(2) as pool:

@@ -1,7 +1,7 @@
-"""What do clients take in place of a large result of a tool with an output schema? Prints a table.
+"""Prints a table of what clients accept in place of a large result of a tool with an output schema.
 
-Not a test: nothing here is asserted, and no gateway runs. `shelf_server.py --form FORM` plays what a
-gateway could advertise and answer; ADR 9 has the table and what was decided. To measure again:
+This is not a test: it asserts nothing and runs no gateway. `shelf_server.py --form FORM` plays what a
+gateway could advertise and answer; ADR 9 has the table and the decision. To measure again:
 
     python schema_forms.py --peers .peers --store X --work /tmp/new-directory -- python shelf_server.py
 """
@@ -34,7 +34,7 @@ async def with_sdk(setup: Setup, command: list[str], name: str) -> str:
             if note.get("structuredContent") != shelf.NOTE:
                 return f"the other tool is lost: {note}"
             return told(await face.call(CALL.tool, CALL.arguments))
-    except Exception as error:  # A list that is refused ends the session in some clients.
+    except Exception as error:  # In some clients a refused list ends the session.
         return f"session lost: {error!r}"
 
 
@@ -47,7 +47,7 @@ def told(result: dict[str, Any]) -> str:
 
 
 def with_agent(setup: Setup, command: list[str], name: str, form: str) -> str:
-    """What the model of an agent is shown."""
+    """What an agent's model is shown."""
     setup.only = name
     with Model([Call("note", {}), CALL]) as model:
         ended = play(setup, command, model, f"{form}-{name}")
@@ -79,7 +79,7 @@ def with_inspector(setup: Setup, command: list[str], strict: bool) -> str:
 
 
 async def scenario(setup: Setup, verdict: Verdict) -> None:
-    """Every form with every client; the rows are facts of the verdict."""
+    """Tries every form with every client; the rows are facts of the verdict."""
     for form in shelf.FORMS:
         command = [*setup.server, "--form", form]
         row = {name: await with_sdk(setup, command, name) for name in CLIENTS}

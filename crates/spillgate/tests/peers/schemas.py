@@ -38,7 +38,7 @@ async def scenario(setup: Setup, verdict: Verdict) -> None:
 async def attempt(
     verdict: Verdict, name: str, session: ClientSession, tool: str, **arguments: Any
 ) -> dict[str, Any] | None:
-    """Calls a tool; the client raises when the result does not fit the schema."""
+    """Calls a tool; the client raises an error if the result does not fit the schema."""
     try:
         result = await session.call_tool(tool, arguments)
     except RuntimeError as error:

@@ -1,5 +1,5 @@
-"""The clients of the official SDKs and FastMCP's: large results come as previews that fit the
-tool's schema, and what was stored is found again through the same client."""
+"""The clients of the official SDKs and FastMCP's: large results are previews that fit the tool's
+schema, and the stored results can be searched through the same client."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from common import OUR_TOOLS, PREVIEW_BYTES_MAX, Setup, Verdict
 
 
 def text_of(result: dict[str, Any]) -> str:
-    """The text blocks of a result, joined; the refusal where it was refused."""
+    """The text blocks of a result, joined; or the refusal."""
     texts = [block.get("text", "") for block in result.get("content", [])]
     return "\n".join(texts) or str(result.get("refused", ""))
 
 
 async def small(face: Face, check: Any) -> None:
-    """A result within the limit is as the server sent it."""
+    """A result within the limit is unchanged."""
     note = await face.call("note", {})
     check("a small result", note.get("structuredContent") == shelf.NOTE, note)
     check("its twin", json.loads(text_of(note)) == shelf.NOTE, note)
 
 
 async def offloaded(face: Face, check: Any, tool: str, arguments: dict[str, Any]) -> str:
-    """A result over the limit is a preview; gives its handle."""
+    """A result over the limit is a preview; returns its handle."""
     result = await face.call(tool, arguments)
     text = text_of(result)
     parts = common.preview(text) or {}
@@ -42,14 +42,14 @@ async def look_into(face: Face, check: Any, handle: str) -> None:
     check("grep finds the needle", shelf.NEEDLE in text_of(grep), grep)
     read = await face.call("spillgate_read", {"handle": handle, "start": 2222, "lines": 1})
     check("read gives the line", "0002222 INFO" in text_of(read), read)
-    # Not listed here, answered all the same; without a model it is a search.
+    # Not listed here, but answered; without a model it is a search.
     words = {"handle": handle, "extract": "error code disk quota"}
     extract = await face.call("tool_output", words)
     check("tool_output finds the needle", shelf.NEEDLE in text_of(extract), extract)
 
 
 async def scenario(setup: Setup, verdict: Verdict) -> None:
-    """The same with every client."""
+    """Runs the scenario with every client."""
     for name, opened in CLIENTS.items():
 
         def check(what: str, ok: bool, detail: Any = "", name: str = name) -> None:

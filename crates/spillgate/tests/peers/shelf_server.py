@@ -41,7 +41,7 @@ NOTED = {
     "required": ["text", "size"],
 }
 
-# What a gateway shows in place of a large result.
+# What a gateway shows instead of a large result.
 SHOWN = "[preview] rows returned 300,000 bytes; stored whole as session-0/1"
 ENVELOPE = {
     "type": "object",
@@ -59,7 +59,7 @@ BOTH = {
 }
 
 
-# Form: the output schema that is advertised, and the structured content that comes; None is none.
+# Form: the advertised output schema, and the structured content; None means that there is none.
 FORMS: dict[str, tuple[Any, Any]] = {
     "widened": ({"type": "object", "anyOf": [ROWS, ENVELOPE]}, INSTEAD),
     "widened-untyped": ({"anyOf": [ROWS, ENVELOPE]}, INSTEAD),
@@ -78,7 +78,7 @@ FORMS: dict[str, tuple[Any, Any]] = {
 
 
 def journal(kb: int) -> dict[str, Any]:
-    """So many KiB of log."""
+    """A log of `kb` KiB."""
     lines: list[str] = []
     size = 0
     while size < kb * 1024:
@@ -90,14 +90,14 @@ def journal(kb: int) -> dict[str, Any]:
 
 
 def rows(count: int) -> dict[str, Any]:
-    """So many rows, as structured content and as its text twin."""
+    """Rows as structured content and as the same JSON in text."""
     states = ("ok", "idle", "failed")
     value = {"rows": [{"id": n, "state": states[n % 3]} for n in range(count)]}
     return structured(value)
 
 
 def structured(value: Any) -> dict[str, Any]:
-    """A result with its text twin."""
+    """A result with the same JSON in text."""
     return {
         "content": [{"type": "text", "text": json.dumps(value)}],
         "structuredContent": value,
@@ -105,7 +105,7 @@ def structured(value: Any) -> dict[str, Any]:
 
 
 def shaped(form: str) -> dict[str, Any]:
-    """What `rows` gives in that form."""
+    """The result of `rows` in this form."""
     _, content = FORMS[form]
     result: dict[str, Any] = {"content": [{"type": "text", "text": SHOWN}]}
     if content is not None:
@@ -142,7 +142,7 @@ def call(form: str | None, name: str, arguments: dict[str, Any]) -> dict[str, An
 
 
 def answer(form: str | None, message: dict[str, Any]) -> dict[str, Any] | None:
-    """The reply to a request, None for what has none."""
+    """The reply to a message; None for a notification."""
     params = message.get("params") or {}
     match message.get("method"):
         case "initialize":

@@ -1,4 +1,4 @@
-"""Stands between a client and a server and notes every line of both: `tap.py LOG COMMAND…`."""
+"""Records every line between a client and a server: `tap.py LOG COMMAND…`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import BinaryIO, TextIO
 
 
 def pump(source: BinaryIO, sink: BinaryIO, who: str, log: TextIO) -> None:
-    """Passes lines on, noting them first."""
+    """Records lines and passes them on."""
     for raw in source:
         text = raw.rstrip(b"\n").decode("utf-8", errors="surrogateescape")
         log.write(json.dumps([who, text]) + "\n")
@@ -22,10 +22,10 @@ def pump(source: BinaryIO, sink: BinaryIO, who: str, log: TextIO) -> None:
 
 
 def main() -> None:
-    """Runs the server until the client hangs up."""
+    """Runs the server until the client disconnects."""
     with open(sys.argv[1], "w", encoding="utf-8") as log:
         server = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        # Clients that are in a hurry end us first.
+        # Some clients end us before the server.
         signal.signal(signal.SIGTERM, lambda *_: (server.kill(), sys.exit(0)))
         assert server.stdin and server.stdout
         back = (server.stdout, sys.stdout.buffer, "server", log)

@@ -1,8 +1,8 @@
 """A real client's own configuration, wrapped: the client lists its servers through the gateway, and
-`unwrap` gives it its file back.
+`unwrap` restores its file.
 
-`--only claude` is Claude Code, `--only codex` Codex CLI. Each has two servers, the one behind `--`
-and the same behind HTTP, which wants a token that is in the client's environment alone.
+`--only claude` is Claude Code, `--only codex` Codex CLI. Each has two servers, the one after `--`
+and the same behind HTTP, which requires a token that only the client's environment has.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from agents import environment
 from common import OUR_TOOLS, Setup, Verdict
 
 TOKEN = "a-token-that-nobody-may-see"
-# Seconds that a client may take to ask its servers.
+# Time limit of a client that lists its servers, in seconds.
 PATIENCE = 60
 
 
 @contextmanager
 def served(setup: Setup) -> Iterator[str]:
-    """The server behind HTTP, for who has the token: its URL."""
+    """Starts the server behind HTTP with a token; yields its URL."""
     tokens = setup.work / "tokens"
     tokens.touch(0o600)
     tokens.write_text(TOKEN)
     options = ["--http", "0", "--token-file", str(tokens), "--store", str(setup.store / "front")]
     command = [str(setup.gateway), "mcp", *options, "--", *setup.server]
-    # It is a gateway, too: without look-up tools of its own it is a server like any other.
+    # It is also a gateway; without look-up tools of its own it looks like any other server.
     env = os.environ | {"SPILLGATE_LIST_TOOLS": "never"}
     with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as front:
         try:
@@ -43,7 +43,7 @@ def served(setup: Setup) -> Iterator[str]:
 
 
 def claude(setup: Setup, home: Path, url: str) -> tuple[Path, str]:
-    """Claude Code's file and what is in it."""
+    """Claude Code's file and its content."""
     command, *args = setup.server
     files = {"type": "stdio", "command": command, "args": args, "env": {}}
     far = {"type": "http", "url": url, "headers": {"Authorization": "Bearer ${FAR_TOKEN}"}}
@@ -52,9 +52,9 @@ def claude(setup: Setup, home: Path, url: str) -> tuple[Path, str]:
 
 
 def codex(setup: Setup, home: Path, url: str) -> tuple[Path, str]:
-    """Codex CLI's."""
+    """Codex CLI's file and its content."""
     command, *args = setup.server
-    # A JSON text and a JSON array of texts are TOML as well.
+    # A JSON string and a JSON array of strings are also TOML.
     text = f"""# mine
 [mcp_servers.files]
 command = {json.dumps(command)}
@@ -68,7 +68,7 @@ bearer_token_env_var = "FAR_TOKEN"
 
 
 def listed_by_claude(setup: Setup, env: dict[str, str], home: Path) -> dict[str, str]:
-    """What Claude Code says of each server."""
+    """What Claude Code reports about each server."""
     wrapper = setup.peers / "agents/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs"
     command = [str(setup.peers / "bin/node"), str(wrapper), "mcp", "list"]
     quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
@@ -112,7 +112,7 @@ CLIENTS = {
 
 
 def run(command: list[str], env: dict[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    """A command to its end."""
+    """Runs a command to its end."""
     return subprocess.run(
         command,
         cwd=cwd,
@@ -126,9 +126,9 @@ def run(command: list[str], env: dict[str, str], cwd: Path) -> subprocess.Comple
 
 
 def is_wrapped(name: str, said: dict[str, str]) -> bool:
-    """Whether what a client lists of both servers comes through the gateway."""
+    """Whether the client lists both servers through the gateway."""
     if name == "codex":
-        # The tools are in the entry of their own, and there alone.
+        # Only the separate entry has our tools.
         ours = {server for server, tools in said.items() if OUR_TOOLS[0] in tools}
         return ours == {"spillgate"} and all(said.get(server) for server in ("files", "far"))
     wrapped = ("files", "spillgate mcp --name"), ("far", "spillgate mcp --name")
@@ -137,7 +137,7 @@ def is_wrapped(name: str, said: dict[str, str]) -> bool:
 
 
 def main(setup: Setup, verdict: Verdict) -> None:
-    """One client, there and back."""
+    """Wraps and unwraps one client."""
     name, write, listed = CLIENTS[setup.only]
     home = setup.work / "home"
     home.mkdir()
@@ -154,7 +154,7 @@ def main(setup: Setup, verdict: Verdict) -> None:
         said = listed(setup, env, home)
         verdict.equal("both servers are listed before", sorted(said), ["far", "files"])
         verdict.check("none is behind the gateway before", not is_wrapped(setup.only, said), said)
-        # A client may write its file anew when it runs.
+        # A client may rewrite its file when it runs.
         before = file.read_bytes()
         dry = spillgate("wrap", "--dry-run")
         verdict.check("a dry run writes nothing", file.read_bytes() == before, dry.stderr)

@@ -1,6 +1,6 @@
-//! Which capabilities does the server have, and who answers which request?
+//! The server's capabilities and the dispatch of its requests.
 
-// Sampling, roots and logging are on their way out of the protocol; older clients use them.
+// Sampling, roots and logging are deprecated in the protocol; older clients use them.
 #![allow(deprecated)]
 
 use rmcp::model::{
@@ -18,14 +18,14 @@ use tokio::sync::broadcast;
 
 use crate::{prompts, resources, rounds, tasks, tools};
 
-/// A list that changed, which subscribers are told.
+/// A list that changed, of which subscribers are notified.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Change {
     Tools,
     Prompts,
 }
 
-/// The server. It keeps who wants to hear of changes, and the tasks that run.
+/// The server, with its subscribers and its running tasks.
 #[derive(Clone)]
 pub(crate) struct Everything {
     changes: broadcast::Sender<Change>,
@@ -41,7 +41,7 @@ impl Everything {
         }
     }
 
-    /// Tells all listeners; it is all right when there are none.
+    /// Notifies all listeners, if there are any.
     pub(crate) fn tell(&self, change: Change) {
         let _ = self.changes.send(change);
     }
@@ -207,7 +207,7 @@ impl ServerHandler for Everything {
                 () = context.cancelled() => return Ok(()),
                 change = changes.recv() => change,
             };
-            // What the client did not ask for, the sink refuses.
+            // The sink drops what the client did not subscribe to.
             let _ = match change {
                 Ok(Change::Tools) => context.sink().notify_tool_list_changed().await,
                 Ok(Change::Prompts) => context.sink().notify_prompt_list_changed().await,

@@ -1,8 +1,9 @@
-//! What does a server look like that can do everything the protocol knows?
+//! A server that implements everything in the protocol.
 //!
-//! The official suite asks a server for fixtures by name (`test_simple_text`, `test://static-text`, …); this
-//! one has them, on the official Rust SDK. It is the second server, beside the Python SDK's, that conformance is compared
-//! with and without the gateway; and, with `echo`, `big` and `slow`, the server of the load test.
+//! The official suite asks a server for fixtures by name (`test_simple_text`, `test://static-text`,
+//! …); this one has them, on the official Rust SDK. It is the second server, beside the Python
+//! SDK's, for which conformance is compared with and without the gateway. With `echo`, `big` and
+//! `slow` it is also the server of the load test.
 //!
 //! ```text
 //! everything           speaks on stdin and stdout
@@ -46,9 +47,9 @@ async fn main() -> Result<()> {
 async fn http() -> Result<()> {
     let config = StreamableHttpServerConfig::default()
         .with_sse_retry(Some(Duration::from_millis(100)))
-        // By-reference arguments make requests large, too.
+        // By-reference arguments can make requests large.
         .with_max_request_body_bytes(64 << 20);
-    // One for all sessions: a change in one is told to subscribers in every other.
+    // One instance for all sessions: a change in one session notifies subscribers in every other.
     let everything = Everything::new();
     let service = StreamableHttpService::new(
         move || Ok(everything.clone()),
@@ -57,7 +58,8 @@ async fn http() -> Result<()> {
     );
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    // Or what is written in two parts waits 40 ms for the client's kernel to confirm the first.
+    // Without it, a response written in two parts would wait 40 ms for the client's kernel to
+    // confirm the first.
     let listener = listener.tap_io(|stream| {
         let _ = stream.set_nodelay(true);
     });
@@ -72,7 +74,8 @@ async fn http() -> Result<()> {
     }
 }
 
-/// Ends when stdin does: whoever started us holds the other end, and it closes however they end.
+/// Waits for the end of stdin: our parent holds the other end, which closes however the parent
+/// ends.
 async fn parent_is_gone() {
     let mut stdin = tokio::io::stdin();
     let mut ignored = [0; 64];

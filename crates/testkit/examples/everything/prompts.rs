@@ -1,4 +1,4 @@
-//! Which prompts are there, and what do they say?
+//! The prompts and their messages.
 
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptRequestParams, GetPromptResponse, GetPromptResult, Prompt};

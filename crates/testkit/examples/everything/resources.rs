@@ -1,4 +1,4 @@
-//! Which resources are there, and what is in them?
+//! The resources and their contents.
 
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceTemplate};

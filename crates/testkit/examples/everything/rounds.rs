@@ -1,7 +1,8 @@
-//! How does a result ask its client for something first (2026-07-28)?
+//! Results that first ask the client for input (2026-07-28).
 //!
-//! Each tool here answers `input_required` until its questions are answered. What it has to remember between the rounds
-//! goes to the client and back as `requestState`, sealed, so that nobody changes it on the way.
+//! Each tool here answers `input_required` until its questions are answered. What it has to
+//! remember between the rounds goes to the client and back as `requestState`, sealed so that nobody
+//! can change it.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, InputRequests,
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::tools::typed;
 
-/// A fixture's key is no secret.
+/// The key of a fixture is no secret.
 const KEY: &[u8] = b"a key of a fixture, thirty-two bytes or more";
 
 pub(crate) fn call(
@@ -72,13 +73,13 @@ impl<'a> Round<'a> {
         Ok(Self { request, state })
     }
 
-    /// The answer to a question that was put; not one that is no answer at all.
+    /// Returns the answer to a question; ignores a value that is not an answer.
     fn answer(&self, name: &str) -> Option<&Value> {
         let answers = self.request.input_responses.as_ref()?;
         answers.get(name).filter(|answer| answer.is_object())
     }
 
-    /// Done when all of `names` are answered; else the questions, again.
+    /// Completes when all of `names` are answered; otherwise asks again.
     fn until(&self, names: &[&str], questions: Value, state: Option<Value>) -> CallToolResponse {
         let answers: Option<Vec<&Value>> = names.iter().map(|name| self.answer(name)).collect();
         match answers {
@@ -89,7 +90,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Two questions, one after the other; the first answer travels in the state.
+    /// Asks two questions, one after the other; the state carries the first answer.
     fn of_three(&self) -> CallToolResponse {
         let round = self
             .state
@@ -136,7 +137,7 @@ fn codec() -> RequestStateCodec {
     RequestStateCodec::try_new(KEY).expect("invariant: the key is long enough")
 }
 
-/// A result that asks first.
+/// Builds a result that asks first.
 pub(crate) fn required(questions: Value, state: Option<Value>) -> InputRequiredResult {
     let state = state.map(|state| {
         let sealed = codec().seal_json(&state);
@@ -145,7 +146,7 @@ pub(crate) fn required(questions: Value, state: Option<Value>) -> InputRequiredR
     InputRequiredResult::new(Some(typed::<InputRequests>(questions)), state)
 }
 
-/// Asks the user for one value.
+/// Builds a question to the user for one value.
 pub(crate) fn ask(message: &str, field: &str, kind: &str) -> Value {
     let schema =
         json!({"type": "object", "properties": {field: {"type": kind}}, "required": [field]});

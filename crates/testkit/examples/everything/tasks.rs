@@ -1,4 +1,4 @@
-//! How does a call become a task that is asked after (the tasks extension)?
+//! Calls that become tasks, which the client polls (the tasks extension).
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::rounds::{ask, required};
 use crate::tools::{taking, typed};
 
-/// How often a client should ask, in milliseconds.
+/// Poll interval for clients, in milliseconds.
 const POLL_MS: u64 = 100;
 /// How long a finished task is remembered, in milliseconds.
 const KEPT_MS: u64 = 60_000;
@@ -29,7 +29,7 @@ pub(crate) const TOOLS: [&str; 6] = [
     "test_tool_with_task",
 ];
 
-/// Those that cannot do without.
+/// The tools that cannot be called without a task.
 const ONLY_AS_TASK: [&str; 2] = ["failing_job", "test_tool_with_task"];
 
 pub(crate) fn tools() -> Vec<Tool> {
@@ -47,7 +47,7 @@ pub(crate) fn tools() -> Vec<Tool> {
     typed(Value::Array(tools))
 }
 
-/// Calls one of [`TOOLS`]: at once where the client knows no tasks.
+/// Calls one of [`TOOLS`]; without a task if the client does not support tasks.
 pub(crate) async fn call(
     tasks: &TaskManager,
     request: CallToolRequestParams,
@@ -78,7 +78,7 @@ pub(crate) async fn call(
     Ok(CreateTaskResult::new(task).into())
 }
 
-/// What a task does.
+/// The work of a task.
 struct Job {
     name: String,
     takes: Duration,

@@ -1,4 +1,4 @@
-//! Which tools are there, and what do they do?
+//! The tools.
 
 #![allow(deprecated)]
 
@@ -22,10 +22,10 @@ pub(crate) const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAA
 /// A sound without a sample.
 const SILENCE: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAA";
 
-/// Between two notifications of one call.
+/// Time between two notifications of a call.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// Name and description of the tools that take nothing.
+/// Names and descriptions of the tools without arguments.
 const PLAIN: [(&str, &str); 26] = [
     ("test_simple_text", "A text"),
     ("test_image_content", "An image"),
@@ -70,7 +70,7 @@ const PLAIN: [(&str, &str); 26] = [
     ("test_no_content", "A result without content"),
 ];
 
-/// All tools, the same for every caller.
+/// Returns all tools, the same for every caller.
 pub(crate) fn all() -> Vec<Tool> {
     let plain = PLAIN
         .iter()
@@ -95,12 +95,12 @@ pub(crate) fn all() -> Vec<Tool> {
     tools
 }
 
-/// A tool that takes nothing.
+/// A tool without arguments.
 pub(crate) fn plain(name: &str, description: &str) -> Value {
     json!({"name": name, "description": description, "inputSchema": {"type": "object", "properties": {}}})
 }
 
-/// A tool that takes these; the first must be there.
+/// A tool with these arguments; the first is required.
 pub(crate) fn taking(name: &str, arguments: &[(&str, &str)]) -> Value {
     let properties: serde_json::Map<String, Value> = arguments
         .iter()
@@ -202,7 +202,7 @@ pub(crate) async fn call(
     Ok(typed::<CallToolResult>(result).into())
 }
 
-/// The result of a tool that only says something.
+/// Returns the result of a tool that has nothing to wait for.
 fn at_once(name: &str, call: &Call) -> Option<Value> {
     let image = json!({"type": "image", "data": PIXEL, "mimeType": "image/png"});
     let resource = |uri: &str, kind: &str, text: &str| json!({"type": "resource", "resource": {"uri": uri, "mimeType": kind, "text": text}});
@@ -248,7 +248,7 @@ fn at_once(name: &str, call: &Call) -> Option<Value> {
     })
 }
 
-/// A tool that is being called.
+/// A call of a tool.
 struct Call {
     arguments: Value,
     context: RequestContext<RoleServer>,
@@ -293,7 +293,7 @@ impl Call {
         text("Tool with logging executed successfully")
     }
 
-    /// Newer clients say with each request whether they want to hear.
+    /// Newer clients state in each request whether they want log messages.
     async fn log_where_wanted(&self) -> Value {
         if !self.is_modern() || self.context.meta.log_level().is_some() {
             self.log("test_logging_tool ran").await;
@@ -389,7 +389,8 @@ fn choices() -> Value {
     })
 }
 
-/// So many bytes of numbered lines, each with `tag`; the same for the same arguments, so that a caller can tell its own reply.
+/// Returns this many bytes of numbered lines, each with `tag`. They depend on the arguments alone,
+/// so that a caller recognizes its own reply.
 pub(crate) fn filled(tag: &str, bytes: usize) -> String {
     let mut filled = String::with_capacity(bytes + 64);
     let mut line = 0_u64;
@@ -409,10 +410,10 @@ fn content(blocks: &[Value]) -> Value {
     json!({"resultType": "complete", "content": blocks})
 }
 
-/// A value of the SDK's, from its JSON.
+/// Converts JSON to a value of the SDK.
 ///
 /// # Panics
-/// When the JSON is no such value: a mistake in this file.
+/// When the JSON does not fit the type: a mistake in this file.
 pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("invariant: a fixture is what the protocol says")
 }

@@ -1,4 +1,4 @@
-//! How does a client speak either generation of the protocol over HTTP, and is a reply its own?
+//! An HTTP client for both generations of the protocol that checks its replies.
 
 use std::time::Duration;
 
@@ -7,25 +7,25 @@ use reqwest::RequestBuilder;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::{Value, json};
 
-/// A reply that takes longer is lost.
+/// A reply that takes longer counts as lost.
 const LOST_AFTER: Duration = Duration::from_mins(1);
 
-/// No message in place of a result is longer: hosts cut what is.
+/// Most characters of a message in place of a result: hosts cut longer ones.
 const MESSAGE_MAX: usize = 12_000;
 
-/// Results up to this many bytes are never replaced.
+/// Results of up to this many bytes are never replaced.
 const INLINE: usize = 1_000;
 
-/// Which generation a client speaks.
+/// The generation of the protocol that a client uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
     /// 2025-11-25: `initialize`, then a session.
     Sessions,
-    /// 2026-07-28: every request says all.
+    /// 2026-07-28: every request is self-contained.
     Stateless,
 }
 
-/// Where the tool puts what it says.
+/// Where the tool puts its output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// In a text block.
@@ -44,14 +44,14 @@ pub(crate) struct Client {
     id: u64,
 }
 
-/// The result of a call, and the message that it came in, to the byte.
+/// The result of a call, and the message that contained it, byte for byte.
 pub(crate) struct Reply {
     result: Value,
     message: String,
 }
 
 impl Client {
-    /// Connects and, where the era has it, initializes.
+    /// Connects and, with sessions, initializes.
     pub(crate) async fn begin(url: &str, era: Era) -> Result<Self> {
         let http = reqwest::Client::builder()
             .tls_backend_preconfigured(no_tls()?)
@@ -88,7 +88,7 @@ impl Client {
         Ok(())
     }
 
-    /// Calls the fixture's tool for so many bytes that name `tag`.
+    /// Calls the fixture's tool for this many bytes that name `tag`.
     pub(crate) async fn call(&mut self, kind: Kind, tag: &str, bytes: usize) -> Result<Reply> {
         self.id += 1;
         let name = match kind {
@@ -134,12 +134,13 @@ impl Client {
     }
 }
 
-/// The message with `id` in a response, which must be the only answer in it: its body, or one of its events.
+/// Returns the message with `id` in a response, in its body or in one of its events. It must be the
+/// only answer there.
 async fn message(response: reqwest::Response, id: u64) -> Result<(Value, String)> {
     let status = response.status();
     let body = response.text().await?;
     ensure!(status.is_success(), "status {status}: {body:.200}");
-    // A message of JSON has no line break, so an event's data is one line.
+    // A JSON message contains no line break, so an event's data is one line.
     let events = body.lines().filter_map(|line| line.strip_prefix("data:"));
     let messages: Vec<&str> = match body.starts_with('{') {
         true => vec![&body],
@@ -166,7 +167,7 @@ async fn message(response: reqwest::Response, id: u64) -> Result<(Value, String)
 }
 
 impl Reply {
-    /// Whether this is the result that was asked for, or a message in its place; how many bytes it has.
+    /// Checks that this is the requested result or a message in its place; returns its bytes.
     pub(crate) fn check(&self, kind: Kind, tag: &str, bytes: usize) -> Result<usize> {
         let text = self.result["content"][0]["text"]
             .as_str()
@@ -194,7 +195,7 @@ impl Reply {
             "{} bytes that are not the result",
             shown.len()
         );
-        // Every tag in it is ours, and there is one; a line that was cut may end amid it.
+        // It contains our tag, and every tag is ours; a cut line may end within one.
         let tags = shown.match_indices("client").map(|(at, _)| {
             let rest = &shown[at..];
             let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
@@ -209,20 +210,20 @@ impl Reply {
         Ok(shown.len())
     }
 
-    /// The handle of what was stored in the place of the result, if it was.
+    /// Returns the handle of the stored result, if the result was replaced.
     pub(crate) fn handle(&self) -> Option<&str> {
         let text = self.result["content"][0]["text"].as_str()?;
         let (_, rest) = text.split_once("stored whole as ")?;
         rest.split(char::is_whitespace).next()
     }
 
-    /// Whether these bytes are the result that this message brought, all of it.
+    /// Whether these bytes are the whole result that this message contained.
     pub(crate) fn is_of(&self, stored: &str, bytes: usize) -> bool {
         stored.len() >= bytes && self.message.contains(stored)
     }
 }
 
-/// What the fixture server makes of `tag` and `bytes`.
+/// Returns what the fixture server generates for `tag` and `bytes`.
 fn filled(tag: &str, bytes: usize) -> String {
     let mut filled = String::with_capacity(bytes + 64);
     for line in 0_u64.. {
@@ -235,7 +236,7 @@ fn filled(tag: &str, bytes: usize) -> String {
     filled
 }
 
-/// The client library wants to know how it would encrypt, even where it never does.
+/// The client library requires a TLS configuration even for plain HTTP.
 fn no_tls() -> Result<rustls::ClientConfig> {
     let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider);

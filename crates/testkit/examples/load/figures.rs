@@ -1,4 +1,4 @@
-//! How many replies came, how long did they take, and which were wrong?
+//! Counts and durations of replies, and the wrong ones.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,12 +18,12 @@ pub(crate) struct Figures {
     shown: BTreeMap<(usize, Side), usize>,
     /// Stored results that were fetched and compared.
     pub(crate) fetched: usize,
-    /// What was wrong with a reply, with its request.
+    /// Descriptions of wrong replies, each with its request.
     pub(crate) wrong: Vec<String>,
 }
 
 impl Figures {
-    /// Notes one call: how long it took, and how many bytes came or what was wrong.
+    /// Records one call: its duration, and its bytes or what was wrong.
     pub(crate) fn note(
         &mut self,
         side: Side,
@@ -51,7 +51,7 @@ impl Figures {
         self.wrong.extend(other.wrong);
     }
 
-    /// The figures of results of this size, or of all.
+    /// Writes the figures for results of this size, or for all.
     fn row(&self, f: &mut fmt::Formatter<'_>, bytes: Option<usize>) -> fmt::Result {
         let side = |side: Side| {
             let is_of =
@@ -118,7 +118,7 @@ impl fmt::Display for Figures {
     }
 }
 
-/// In milliseconds; of durations in order.
+/// Returns a percentile in milliseconds; `took` is sorted.
 fn percentile(took: &[Duration], of_hundred: usize) -> f64 {
     let at = took.len().saturating_sub(1) * of_hundred / 100;
     took.get(at)

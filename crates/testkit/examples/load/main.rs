@@ -1,14 +1,17 @@
-//! Does every one of many clients get its own replies, and what does the gateway cost?
+//! Load test: checks that each of many clients gets its own replies, and measures the cost of the
+//! gateway.
 //!
 //! ```text
 //! load SERVER GATEWAY PID CLIENTS SECONDS PROGRAM STORE QUOTA
 //! ```
-//! Each client calls the tool `big` of the fixture server (`examples/everything`) through the gateway and then directly, the same
-//! call, over and over, with results of 200 bytes to 16 MB. The text of a result follows from its
-//! request, so that a reply that is lost, crossed or changed is found. Half of the clients speak 2025-11-25 with a session, half
-//! 2026-07-28 without. Ids are the same in all clients. Of what was stored, all huge results and one in ten of the others are
-//! fetched with `PROGRAM cat --raw` and compared, to the byte, with what the server says directly. The memory of process PID
-//! is sampled, and must not grow; the files in STORE are summed, and may not be more than QUOTA bytes and one artifact.
+//! Each client calls the tool `big` of the fixture server (`examples/everything`) through the
+//! gateway and then directly, the same call, over and over, with results of 200 bytes to 16 MB. The
+//! text of a result follows from its request, so that a reply that is lost, crossed or changed is
+//! found. Half of the clients use 2025-11-25 with a session, half 2026-07-28 without. Ids are the
+//! same in all clients. Of the stored results, all huge ones and one in ten of the others are
+//! fetched with `PROGRAM cat --raw` and compared, byte for byte, with the direct result. The memory
+//! of process PID is sampled and must not grow; the sizes of the files in STORE are summed and must
+//! not exceed QUOTA bytes and one artifact.
 
 mod client;
 mod figures;
@@ -37,13 +40,14 @@ const SIZES: [(usize, u32); 6] = [
     (16_000_000, 3),
 ];
 
-/// So many calls with results over this many bytes may be under way: the machine's memory is not what is tested.
+/// At most [`HUGE_AT_ONCE`] calls with results over this many bytes run at once: the machine's
+/// memory is not under test.
 const HUGE: usize = 500_000;
 const HUGE_AT_ONCE: usize = 4;
 
 const MB: u64 = 1_000_000;
 
-/// The most that one artifact takes: a result of 16 MB that is there as text and as structure, with its view.
+/// Most bytes of one artifact: a result of 16 MB as text and as structured content, with its view.
 const LARGEST: u64 = 70 * MB;
 
 #[tokio::main]
@@ -99,7 +103,7 @@ async fn main() -> Result<()> {
     Ok(writeln!(stdout, "no reply was lost, crossed or changed")?)
 }
 
-/// One of the clients: its two connections, and its way of choosing.
+/// One of the clients, with its two connections and its random choices.
 struct OneClient {
     number: u32,
     sides: [(Side, Client); 2],
@@ -151,7 +155,7 @@ impl OneClient {
         figures
     }
 
-    /// The same call through the gateway and directly.
+    /// Makes the same call through the gateway and directly.
     async fn round(&mut self, figures: &mut Figures, kind: Kind, tag: &str, bytes: usize) {
         let is_looked_into = bytes > HUGE || self.next().is_multiple_of(10);
         let mut replies = Vec::new();
@@ -180,7 +184,7 @@ impl OneClient {
         }
     }
 
-    /// A size, as often as the table says.
+    /// Returns a random size with the frequencies of the table.
     fn size(&mut self) -> usize {
         let mut left = self.next() % 1000;
         for (bytes, share) in SIZES {
@@ -201,7 +205,7 @@ impl OneClient {
     }
 }
 
-/// What is stored under a handle.
+/// Returns what is stored under a handle.
 async fn fetched(program: &str, handle: String) -> Result<String> {
     let mut command = Command::new(program);
     command.args(["cat", "--raw", &handle]);

@@ -1,34 +1,37 @@
-//! How much memory does a process hold, and does it grow?
+//! Samples the memory of a process and judges its growth.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-/// Points of the curve that is printed, less one.
+/// Points of the printed curve, minus one.
 const CURVE: usize = 24;
 
 const EVERY: Duration = Duration::from_millis(500);
 
-/// Samples over less time say nothing of growth: caches and pools fill.
+/// Seconds below which samples say nothing about growth: caches and pools still fill.
 const SHORTEST: f64 = 55.0;
-/// From so many seconds on the growth in the second half counts, and may be so many MiB a minute: 100 bytes a call were 8.
+/// Seconds from which the growth in the second half counts. It may be [`MOST_GROWTH`] MiB a minute;
+/// a leak of 100 bytes a call was 8.
 const LONG: f64 = 595.0;
 const MOST_GROWTH: f64 = 0.5;
-/// Samples whose least counts for the growth, half a minute of them: results under way come and go, and are up to 16 MB each.
+/// Samples per window, half a minute, of which the smallest counts for the growth: results in
+/// flight come and go, and have up to 16 MB each.
 const WINDOW: usize = 60;
-/// The second half may lie above the first by this part of it, and so many MiB: what one more huge result under way takes.
+/// The second half may exceed the first by this fraction plus [`MORE_MIB`]: as much as one more
+/// huge result in flight takes.
 const PART: f64 = 0.15;
 const MORE_MIB: f64 = 16.0;
 
-/// The samples: seconds since the first, and MiB resident.
+/// The samples: seconds since the first, and resident MiB.
 #[derive(Debug)]
 pub(crate) struct Memory {
     samples: Vec<(f64, f64)>,
     peak: f64,
 }
 
-/// Looks at `process` until then.
+/// Samples the memory of `process` until then.
 pub(crate) async fn sample(process: u32, until: Instant) -> Result<Memory> {
     let begin = Instant::now();
     let mut memory = Memory {
@@ -47,7 +50,7 @@ pub(crate) async fn sample(process: u32, until: Instant) -> Result<Memory> {
     Ok(memory)
 }
 
-/// A figure of `/proc/PID/status`, in MiB.
+/// Returns a figure of `/proc/PID/status` in MiB.
 fn field(status: &str, name: &str) -> Result<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kib = line.and_then(|line| line.split_whitespace().next());
@@ -56,7 +59,7 @@ fn field(status: &str, name: &str) -> Result<f64> {
 }
 
 impl Memory {
-    /// The halves' means in MiB, without the first tenth: it fills caches.
+    /// Returns the means of both halves in MiB, without the first tenth, which fills caches.
     fn halves(&self) -> [f64; 2] {
         let warm = &self.samples[self.samples.len() / 10..];
         let (first, second) = warm.split_at(warm.len() / 2);
@@ -64,7 +67,7 @@ impl Memory {
             .map(|half| half.iter().map(|sample| sample.1).sum::<f64>() / half.len().max(1) as f64)
     }
 
-    /// Whether it does not grow, as far as the time tells.
+    /// Whether memory does not grow, as far as the duration tells.
     pub(crate) fn is_flat(&self) -> bool {
         let [first, second] = self.halves();
         let seconds = self.samples.last().map_or(0.0, |sample| sample.0);
@@ -75,12 +78,12 @@ impl Memory {
         }
     }
 
-    /// The second half: the first fills caches.
+    /// Returns the second half of the samples: the first fills caches.
     fn second_half(&self) -> &[(f64, f64)] {
         &self.samples[self.samples.len() / 2..]
     }
 
-    /// MiB a minute by which what is held at the least grows in the second half.
+    /// Returns the growth of the least memory in the second half, in MiB a minute.
     fn growth(&self) -> f64 {
         let windows = self.second_half().chunks_exact(WINDOW);
         let least = windows.filter_map(|window| {
@@ -91,7 +94,7 @@ impl Memory {
     }
 }
 
-/// MiB a minute, by least squares.
+/// Returns the slope by least squares, in MiB a minute.
 fn slope(half: &[(f64, f64)]) -> f64 {
     let count = half.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| half.iter().map(of).sum::<f64>() / count;
@@ -124,7 +127,7 @@ impl fmt::Display for Memory {
             slope(self.second_half()),
             self.growth()
         )?;
-        // The curve: steps are sweeps, a line is a leak.
+        // Steps in the curve are sweeps; a steady rise is a leak.
         let curve = (0..=CURVE).map(|point| format!("{:.0}", mib(last * point / CURVE)));
         writeln!(
             f,

@@ -1,4 +1,4 @@
-//! How many bytes lie in a store, over time.
+//! Samples the size of a store.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use tokio::task::spawn_blocking;
 
-/// How often is looked: a look at 100,000 artifacts takes a second.
+/// Time between two samples: one over 100,000 artifacts takes a second.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// The most bytes that there were in artifacts until then. What is being written (a draft) is none yet.
+/// Returns the most bytes that artifacts had until then. Drafts, which are still being written, do
+/// not count.
 pub(crate) async fn sample(store: PathBuf, until: Instant) -> Result<u64> {
     let mut most = 0;
     while Instant::now() < until {
@@ -29,7 +30,7 @@ fn bytes_below(directory: &Path) -> io::Result<u64> {
         entries => entries?,
     };
     for entry in entries {
-        // An artifact that is evicted meanwhile takes nothing.
+        // An artifact that is evicted meanwhile takes no space.
         let Ok((entry, found)) =
             entry.and_then(|entry| entry.metadata().map(|found| (entry, found)))
         else {

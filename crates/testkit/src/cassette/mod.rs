@@ -1,7 +1,7 @@
-//! Exchanges with a model, recorded in a file and played again.
+//! Records exchanges with a model in a file and replays them.
 //!
-//! A cassette is a file of JSON lines: first whose replies they are, then a request
-//! and what came of it on each line.
+//! A cassette is a file of JSON lines. The first line names the model; each further line holds a
+//! request and its outcome.
 
 mod recorder;
 mod replayer;
@@ -24,11 +24,11 @@ struct Head {
     /// The version of the format.
     cassette: u32,
     target: Target,
-    /// Requests are cut to these, so that they belong to the recording.
+    /// The model's limits. Requests are cut to them, so they are part of the recording.
     limits: ModelLimits,
 }
 
-/// The version that is written and read.
+/// The format version that is written and read.
 const VERSION: u32 = 1;
 
 /// Each line after the first.

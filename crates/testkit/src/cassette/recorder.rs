@@ -15,8 +15,8 @@ use spillgate_llm::{
 
 /// A model whose exchanges are written to a cassette.
 ///
-/// What is written is what the model was told and said, and so whatever is in the
-/// texts; keys are in neither. Only the file's owner can read it.
+/// The file holds the model's requests and replies, including everything in their texts, but no
+/// keys. Only the file's owner can read it.
 pub struct Recorder<M> {
     model: M,
     path: PathBuf,
@@ -24,11 +24,11 @@ pub struct Recorder<M> {
 }
 
 impl<M: ChatModel> Recorder<M> {
-    /// Records `model` on the cassette at `path`, behind what is there already.
+    /// Records `model` on the cassette at `path`, after the exchanges that it already has.
     ///
     /// # Errors
-    /// Those of the file; and a file that is no cassette, or one of another target
-    /// or with other limits, is refused.
+    /// Those of the file; and when the file is no cassette, or is one of another target or with
+    /// other limits.
     pub fn new(model: M, path: &Path) -> io::Result<Self> {
         let head = Head {
             cassette: VERSION,
@@ -50,7 +50,7 @@ impl<M: ChatModel> Recorder<M> {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, why));
             }
         }
-        // A cassette that was there may be open to others.
+        // An existing cassette may be readable by others.
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -69,7 +69,7 @@ impl<M: ChatModel> Recorder<M> {
     }
 }
 
-/// One line in one write, so that a recording that is cut off is whole up to there.
+/// Writes one line in one write, so that a recording that is cut off is valid up to there.
 fn write_line(file: &mut File, line: &impl Serialize) -> io::Result<()> {
     let mut bytes = serde_json::to_vec(line)?;
     bytes.push(b'\n');
@@ -96,7 +96,7 @@ impl<M: ChatModel> ChatModel for Recorder<M> {
                     Err(error) => Outcome::Error(error.clone()),
                 },
             };
-            // A recording with a hole is worse than a failure that is seen.
+            // A recording with a gap is worse than a visible failure.
             self.write(&exchange).map_err(|error| {
                 let message = format!("the exchange cannot be recorded: {error}");
                 LlmError::new(ErrorKind::BadRequest, self.target(), message)

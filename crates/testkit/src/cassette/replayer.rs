@@ -1,4 +1,4 @@
-//! Plays recorded exchanges with a model.
+//! Replays recorded exchanges with a model.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -11,42 +11,41 @@ use spillgate_llm::{
     ChatModel, ErrorKind, LlmError, ModelLimits, OnDelta, Reply, ReplyFuture, Request, Target,
 };
 
-/// A cassette cannot be played.
+/// A cassette cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum CassetteError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("the cassette {}: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A line of it is none of a cassette's.
+    /// A line has the wrong format.
     #[error("the cassette {}, line {line}: {why}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// What is wrong with the line.
         why: String,
     },
 }
 
-/// What was recorded of requests that are the same, in the order in which they
-/// were recorded.
+/// The outcomes of equal requests, in the order in which they were recorded.
 #[derive(Debug, Default)]
 struct Takes {
     left: VecDeque<(Blanked, Outcome)>,
     recorded: usize,
 }
 
-/// A model that says again what was recorded.
+/// A model that replays recorded replies.
 ///
-/// A request is answered by the next recorded exchange whose request is the same
-/// but for what varies. One that is not on the cassette, or is asked more often
-/// than it was recorded, is an error that is not worth a retry.
+/// A request is answered by the next recorded exchange whose request is the same, apart from what
+/// varies. A request that is not on the cassette, or that is made more often than it was recorded,
+/// fails with an error that is not worth a retry.
 pub struct Replayer {
     head: Head,
     varying: Box<Varying>,
@@ -54,12 +53,12 @@ pub struct Replayer {
 }
 
 impl Replayer {
-    /// Plays the cassette at `path`; [`nonces`] vary.
+    /// Replays the cassette at `path`; [`nonces`] vary.
     pub fn open(path: &Path) -> Result<Self, CassetteError> {
         Self::with(path, Box::new(nonces))
     }
 
-    /// Plays the cassette at `path`; `varying` says what may differ.
+    /// Replays the cassette at `path`; `varying` finds what may differ.
     pub fn with(path: &Path, varying: Box<Varying>) -> Result<Self, CassetteError> {
         let text = std::fs::read_to_string(path).map_err(|source| CassetteError::Read {
             path: path.to_owned(),
@@ -94,7 +93,7 @@ impl Replayer {
         })
     }
 
-    /// How many recorded exchanges were not played.
+    /// Returns the number of recorded exchanges that were not replayed.
     #[must_use]
     pub fn left(&self) -> usize {
         let takes = self.takes.lock();

@@ -1,4 +1,4 @@
-//! Recording and playing.
+//! Recording and replaying.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(future)
 }
 
-/// A request with a nonce in it, in a wrapper and beside.
+/// A request that contains a nonce twice: in its wrapper and elsewhere.
 fn request(text: &str, nonce: &str) -> Request {
     Request {
         system: format!("Answer in <ai-agent-{nonce}-FINAL format=\"text\">."),
@@ -22,7 +22,7 @@ fn request(text: &str, nonce: &str) -> Request {
     }
 }
 
-/// A model that wraps its answers as it is told, numbers them, and fails at times.
+/// A model that wraps its answers as instructed, numbers them, and sometimes fails.
 fn wrapping() -> Scripted {
     Scripted::new(|seen| {
         let system = &seen.request.system;
@@ -49,7 +49,7 @@ fn wrapping() -> Scripted {
     })
 }
 
-/// What each request gives.
+/// Returns the outcome of each request.
 fn ask(model: &dyn ChatModel, requests: &[Request]) -> Vec<Result<Reply, LlmError>> {
     block_on(async {
         let mut replies = Vec::new();

@@ -7,19 +7,17 @@ use regex::Regex;
 
 use spillgate_llm::{Reply, Request};
 
-/// Finds the parts of a request's JSON text that differ from run to run: see
-/// [`nonces`] for the usual ones.
+/// Finds the parts of a request's JSON text that differ from run to run: see [`nonces`] for the
+/// usual ones.
 pub type Varying = dyn Fn(&str) -> Vec<Range<usize>> + Send + Sync;
 
-/// The nonces of wrappers, `ai-agent-<32 hex>-FINAL`.
+/// Finds the nonces of wrappers, `ai-agent-<32 hex>-FINAL`.
 ///
-/// Each call of an extraction has a nonce of its own in its prompt, fresh each
-/// time, for a nonce that could be foreseen could be forged by the text that is
-/// read. So no request would ever be found again on a cassette, and no recorded
-/// reply would have the nonce that its caller looks for. Where a nonce stands, and
-/// wherever else in the request the same characters stand, a request is compared
-/// as if a blank stood there; and the reply is played with the nonce of the request
-/// that it answers now.
+/// Each call of an extraction has a fresh nonce in its prompt, because the text that is read could
+/// forge a predictable one. Without special treatment, no request would ever match one on a
+/// cassette, and no recorded reply would contain the nonce that its caller expects. So requests are
+/// compared with a blank wherever a nonce, or the same characters elsewhere in the request, stand,
+/// and a reply is replayed with the nonce of the current request.
 #[must_use]
 pub fn nonces(text: &str) -> Vec<Range<usize>> {
     static NONCE: LazyLock<Regex> = LazyLock::new(|| {
@@ -29,7 +27,7 @@ pub fn nonces(text: &str) -> Vec<Range<usize>> {
     found.map(|nonce| nonce.range()).collect()
 }
 
-/// A request as it is compared, and what stood where the blanks are.
+/// The text of a request with blanks, and the values of the blanks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Blanked {
     pub(super) text: String,
@@ -55,8 +53,7 @@ impl Blanked {
         }
     }
 
-    /// A reply to this request as one to `now`, which is the same but for what
-    /// varies.
+    /// Turns a reply to this request into one to `now`, which differs only in what varies.
     pub(super) fn reply_to(&self, now: &Self, mut reply: Reply) -> Reply {
         let replay = |text: &str| {
             let mut text = blank(text, &self.values);
@@ -73,8 +70,8 @@ impl Blanked {
     }
 }
 
-/// `text` with a mark for each value; the longest first, for a value may be a part
-/// of another.
+/// Replaces each value in `text` with its mark; the longest first, because a value may be a part of
+/// another.
 fn blank(text: &str, values: &[String]) -> String {
     let mut numbered: Vec<(usize, &String)> = values.iter().enumerate().collect();
     numbered.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
@@ -85,7 +82,7 @@ fn blank(text: &str, values: &[String]) -> String {
     text
 }
 
-/// Characters for private use: no text of a model's has them.
+/// Characters for private use, which no text of a model contains.
 fn mark(number: usize) -> String {
     format!("\u{f8f0}{number}\u{f8f1}")
 }

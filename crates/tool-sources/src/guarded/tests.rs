@@ -18,7 +18,7 @@ fn lab(rules: Rules) -> Lab {
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("small"), "one\ntwo\n").unwrap();
     let workspace = Workspace::open(root.path()).unwrap();
-    let host = GuardedTools::new("work", Guarded::new(workspace, rules));
+    let host = GuardedTools::new("work", WorkspaceTools::new(workspace, rules));
     Lab { root, host }
 }
 

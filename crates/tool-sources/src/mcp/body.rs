@@ -22,25 +22,25 @@ pub(crate) enum Piece {
 }
 
 /// The text of a result.
-pub(crate) struct Body {
+pub(crate) struct ResultBody {
     source: Arc<dyn ByteSource>,
     /// What the source is in, until the text is read.
     _draft: Option<Box<dyn Draft>>,
     left: VecDeque<Piece>,
     /// The part that is being read.
-    open: Option<Open>,
+    open: Option<OpenPart>,
     /// Text that is there to be given, and how much of it was.
     ready: Vec<u8>,
     given: usize,
 }
 
-struct Open {
+struct OpenPart {
     at: u64,
     part: TextPart,
     decoder: JsonStringDecoder,
 }
 
-impl fmt::Debug for Body {
+impl fmt::Debug for ResultBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Body")
             .field("pieces", &self.left.len())
@@ -48,7 +48,7 @@ impl fmt::Debug for Body {
     }
 }
 
-impl Body {
+impl ResultBody {
     /// The pieces, one after the other; parts are of `source`, which is in `draft` if
     /// that is said.
     pub(crate) fn new(
@@ -76,7 +76,7 @@ impl Body {
                     None => return Ok(false),
                     Some(Piece::Words(words)) => self.ready = words.into_bytes(),
                     Some(Piece::Part(part)) => {
-                        self.open = Some(Open {
+                        self.open = Some(OpenPart {
                             at: part.start,
                             part,
                             decoder: JsonStringDecoder::default(),
@@ -105,7 +105,7 @@ impl Body {
     }
 }
 
-impl Read for Body {
+impl Read for ResultBody {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() || self.given == self.ready.len() && !self.more()? {
             return Ok(0);
@@ -163,7 +163,7 @@ mod tests {
         ];
         for step in [1, 3, 100] {
             let source = Arc::clone(&source) as Arc<dyn ByteSource>;
-            let mut body = Body::new(pieces.clone(), source, None);
+            let mut body = ResultBody::new(pieces.clone(), source, None);
             let mut text = Vec::new();
             let mut buffer = vec![0; step];
             while let taken @ 1.. = body.read(&mut buffer).unwrap() {
@@ -180,7 +180,7 @@ mod tests {
     fn a_large_text_is_read_block_by_block() {
         let bytes = 64 << 20;
         let source = Arc::new(Endless(bytes / 3 * 3));
-        let mut body = Body::new(vec![part(0, source.len(), true)], source.clone(), None);
+        let mut body = ResultBody::new(vec![part(0, source.len(), true)], source.clone(), None);
         let read = io::copy(&mut body, &mut io::sink()).unwrap();
         assert_eq!(read, source.len() / 3 * 2);
     }
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn what_is_cut_off_is_an_error() {
         let source = Arc::new(b"abc".to_vec());
-        let mut body = Body::new(vec![part(0, 9, true)], source, None);
+        let mut body = ResultBody::new(vec![part(0, 9, true)], source, None);
         let error = body.read_to_end(&mut Vec::new()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }

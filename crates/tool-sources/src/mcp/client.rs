@@ -14,8 +14,8 @@ use spillgate_transport::{
     ConnectionError, Connector, Frame, Item, Message, Refusal, ServerEvent, Spooled,
 };
 use spillgate_upstream::{
-    Answered, InFlight, InFlightRequest, Owner, RequestOutcome, RequestSpan, Server, Slot,
-    Unanswered, Upstream, watch,
+    InFlight, InFlightRequest, Owner, RequestFailure, RequestOutcome, RequestResult, RequestSpan,
+    Server, Slot, Upstream, refused_answer, watch,
 };
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Notify, oneshot};
@@ -30,7 +30,7 @@ const ONLY: Slot = 0;
 pub(super) struct Client {
     connector: Arc<dyn Connector>,
     pub(super) upstream: Arc<Upstream<Self>>,
-    pub(super) in_flight: InFlight<Purpose>,
+    pub(super) in_flight: InFlight<RequestPurpose>,
     /// Numbers requests.
     next: AtomicU64,
     /// Messages for the server. One task sends them, so that none overtakes another and
@@ -48,7 +48,7 @@ pub(super) struct Client {
 
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum RequestPurpose {
     /// Its answer is read as a server gave it: that there is none is an error in that form.
     Answer,
     /// A server that was opened again is greeted.
@@ -64,7 +64,7 @@ pub(super) enum Outgoing {
         params: String,
         /// The tool that it calls.
         tool: Option<String>,
-        tell: oneshot::Sender<Answered>,
+        tell: oneshot::Sender<RequestResult>,
     },
     /// Nobody waits for the answer to the request of this number any more.
     Cancel(u64),
@@ -109,8 +109,8 @@ impl Client {
         number: u64,
         method: &str,
         tool: Option<&str>,
-        purpose: Purpose,
-        tell: oneshot::Sender<Answered>,
+        purpose: RequestPurpose,
+        tell: oneshot::Sender<RequestResult>,
     ) -> RequestId {
         let key = RequestId::number(number);
         let span = RequestSpan::begin(Arc::new(()), self.upstream.name(), &key, method, tool);
@@ -137,28 +137,33 @@ impl Client {
     }
 
     /// Gives an answer to whoever waits for it.
-    fn tell(&self, key: Option<&RequestId>, answer: Answered) {
-        let waiting = key.and_then(|key| self.in_flight.take(key));
-        if let Some(for_us) = waiting.and_then(|waiting| waiting.for_us) {
+    fn tell(&self, key: Option<&RequestId>, answer: RequestResult) {
+        let Some(mut waiting) = key.and_then(|key| self.in_flight.take(key)) else {
+            return;
+        };
+        if answer.is_err() {
+            waiting.end(RequestOutcome::UpstreamGone);
+        }
+        if let Some(for_us) = waiting.for_us {
             drop(for_us.send(answer)); // or it has just given up
         }
     }
 
     /// Takes a frame that is in memory.
-    fn heard(&self, frame: &Bytes) {
+    fn on_message(&self, frame: &Bytes) {
         for envelope in messages(frame) {
             match envelope.key().filter(|_| envelope.is_response()) {
                 Some(key) => {
                     self.note_answer(&key, &envelope, frame.len() as u64);
                     self.tell(Some(&key), Ok(Frame::Memory(frame.clone())));
                 }
-                None => self.asked(&envelope),
+                None => self.on_request(&envelope),
             }
         }
     }
 
     /// Takes what is too large for the memory.
-    fn heard_large(&self, spooled: Box<Spooled>) {
+    fn on_large_message(&self, spooled: Box<Spooled>) {
         let messages = spooled.messages();
         let answer = messages.iter().find(|one| one.is_response());
         let key = answer.and_then(Envelope::key);
@@ -167,7 +172,7 @@ impl Client {
         }
         // Beside an answer, or instead of it, there are requests and notifications.
         for envelope in messages.iter().filter(|one| !one.is_response()) {
-            self.asked(envelope);
+            self.on_request(envelope);
         }
         drop(messages);
         self.tell(key.as_ref(), Ok(Frame::Spooled(spooled)));
@@ -191,11 +196,11 @@ impl Client {
         let waiting = answered.as_ref().filter(|_| !is_opaque);
         let waiting = waiting.and_then(|key| self.in_flight.take(key));
         if !is_opaque {
-            self.upstream.log_noise(&frame, waiting.is_some());
+            self.upstream.log_stray_output(&frame, waiting.is_some());
         }
         match (waiting, frame) {
             (Some(waiting), frame) => {
-                let why = Unanswered::Failed(ConnectionError::unreadable(frame.len()));
+                let why = RequestFailure::Failed(ConnectionError::unreadable(frame.len()));
                 self.unanswered(&self.upstream, waiting, why).await;
             }
             // Nobody can read what it is: most likely what was asked for, and whole.
@@ -205,7 +210,7 @@ impl Client {
     }
 
     /// Takes a request or a notification.
-    fn asked(&self, envelope: &Envelope<'_>) {
+    fn on_request(&self, envelope: &Envelope<'_>) {
         match (envelope.method.as_deref(), envelope.id) {
             (Some(method), Some(id)) => self.answer(method, id),
             (Some("notifications/tools/list_changed"), None) => self.changed.notify_one(),
@@ -217,14 +222,14 @@ impl Client {
     /// Takes the progress of a call: its server is not silent.
     fn reported(&self, envelope: &Envelope<'_>) {
         #[derive(Deserialize)]
-        struct Reported<'a> {
+        struct ProgressParams<'a> {
             #[serde(borrow, rename = "progressToken")]
             token: &'a RawValue,
         }
-        let reported = envelope.params.and_then(object::<Reported<'_>>);
-        if let Some(reported) = reported {
+        let progress = envelope.params.and_then(object::<ProgressParams<'_>>);
+        if let Some(progress) = progress {
             self.in_flight
-                .progressed(reported.token.get(), Instant::now());
+                .progressed(progress.token.get(), Instant::now());
         }
     }
 
@@ -240,14 +245,14 @@ impl Client {
 }
 
 impl Owner for Client {
-    type Details = Purpose;
+    type Details = RequestPurpose;
     type Notes = ();
 
     fn connector(&self) -> &dyn Connector {
         &*self.connector
     }
 
-    fn in_flight(&self) -> &InFlight<Purpose> {
+    fn in_flight(&self) -> &InFlight<RequestPurpose> {
         &self.in_flight
     }
 
@@ -269,12 +274,12 @@ impl Owner for Client {
         &self,
         _: &Upstream<Self>,
         initialize: &Message,
-    ) -> (Message, oneshot::Receiver<Answered>) {
+    ) -> (Message, oneshot::Receiver<RequestResult>) {
         let (number, (tell, told)) = (self.number(), oneshot::channel());
         let earlier = messages(&initialize.frame);
         let params = earlier.first().and_then(|one| one.params);
         let params = params.map_or("{}", RawValue::get);
-        let key = self.note(number, "initialize", None, Purpose::GreetAgain, tell);
+        let key = self.note(number, "initialize", None, RequestPurpose::GreetAgain, tell);
         let frame = frame::line(frame::request(number, "initialize", Some(params)));
         let message = Message {
             id: Some(key),
@@ -286,11 +291,13 @@ impl Owner for Client {
     async fn received(self: &Arc<Self>, _: &Arc<Upstream<Self>>, event: ServerEvent) {
         match event.item {
             Item::Message(Frame::Memory(frame)) if !messages(&frame).is_empty() => {
-                self.heard(&frame);
+                self.on_message(&frame);
             }
             Item::Message(Frame::Spooled(spooled)) if spooled.is_sound() => {
-                self.heard_large(spooled);
+                self.on_large_message(spooled);
             }
+            // A large notification that a bridge translated: none that this client heeds.
+            Item::Message(Frame::Pieces(_)) => {}
             Item::Message(frame) => self.unreadable(event.of, frame).await,
             Item::Ended => {
                 let how = "ended the answer before it was whole";
@@ -305,29 +312,33 @@ impl Owner for Client {
         self: &Arc<Self>,
         _: &Arc<Upstream<Self>>,
         _: Option<RequestId>,
-        waiting: Option<InFlightRequest<Purpose>>,
+        waiting: Option<InFlightRequest<RequestPurpose>>,
         refusal: Refusal,
     ) {
         let Some(mut waiting) = waiting else { return };
         waiting.end(RequestOutcome::Refused);
+        let answer = match waiting.details {
+            RequestPurpose::Answer => refused(refusal),
+            RequestPurpose::GreetAgain => refused_answer(refusal),
+        };
         if let Some(for_us) = waiting.for_us.take() {
-            drop(for_us.send(refused(refusal)));
+            drop(for_us.send(answer));
         }
     }
 
     async fn unanswered(
         &self,
         upstream: &Upstream<Self>,
-        mut waiting: InFlightRequest<Purpose>,
-        why: Unanswered,
+        mut waiting: InFlightRequest<RequestPurpose>,
+        why: RequestFailure,
     ) {
         waiting.end(why.outcome());
         let answer = match waiting.details {
-            Purpose::Answer => {
+            RequestPurpose::Answer => {
                 let error = why.frame(&waiting.id, upstream.name());
                 Ok(Frame::Memory(error.into()))
             }
-            Purpose::GreetAgain => Err(why.how()),
+            RequestPurpose::GreetAgain => Err(why.reason()),
         };
         if let Some(for_us) = waiting.for_us.take() {
             drop(for_us.send(answer));
@@ -337,7 +348,7 @@ impl Owner for Client {
 
 /// What an HTTP response says that is no answer in the protocol's sense; its body may
 /// be the protocol's own error.
-fn refused(refusal: Refusal) -> Answered {
+fn refused(refusal: Refusal) -> RequestResult {
     let body = std::str::from_utf8(&refusal.body).unwrap_or_default();
     if is_message(body) {
         return Ok(Frame::Memory(refusal.body));

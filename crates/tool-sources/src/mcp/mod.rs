@@ -6,10 +6,10 @@
 
 mod body;
 mod client;
-mod given;
 mod leftovers;
 mod listing;
 mod peer;
+mod tool_result;
 
 use std::fmt;
 use std::iter;
@@ -173,7 +173,7 @@ impl Host for McpTools {
                 Ok(answer) => answer,
                 Err(how) => return Given::error(format!("The server `{}` {how}.", self.name)),
             };
-            let read = spawn_blocking(move || given::of_answer(answer));
+            let read = spawn_blocking(move || tool_result::of_answer(answer));
             read.await
                 .unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
         }

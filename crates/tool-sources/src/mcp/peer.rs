@@ -11,13 +11,13 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spillgate_mcp::{RequestId, frame, messages, object_in};
 use spillgate_transport::{Connector, Frame, Message};
-use spillgate_upstream::{Answered, Server, invalid_params};
+use spillgate_upstream::{RequestResult, Server, invalid_params};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use super::client::{Client, Outgoing, Purpose};
+use super::client::{Client, Outgoing, RequestPurpose};
 use super::leftovers::Leftovers;
 
 /// How long is waited for the end of a server that does not answer: what it says at its end comes
@@ -77,7 +77,7 @@ impl Peer {
     }
 
     /// The answer to a call of a tool. Dropped, the call is cancelled.
-    pub(crate) async fn call(&self, tool: &str, arguments: &RawValue) -> Answered {
+    pub(crate) async fn call(&self, tool: &str, arguments: &RawValue) -> RequestResult {
         let number = self.client.number();
         if let Some(what) = self.client.upstream.server.tools.refusal(tool) {
             let refusal = invalid_params(&number.to_string(), &what);
@@ -97,9 +97,9 @@ impl Peer {
         method: &str,
         params: String,
         tool: Option<&str>,
-    ) -> Answered {
+    ) -> RequestResult {
         let (tell, told) = oneshot::channel();
-        let mut awaited = Awaited {
+        let mut pending = PendingAnswer {
             client: &self.client,
             number,
             // The protocol forbids to cancel the greeting.
@@ -113,7 +113,7 @@ impl Peer {
             tell,
         });
         let answer = told.await;
-        awaited.is_over = true;
+        pending.is_over = true;
         answer.unwrap_or_else(|_| Err("was closed".to_owned()))
     }
 
@@ -172,7 +172,13 @@ async fn write(client: Arc<Client>, mut outbox: UnboundedReceiver<Outgoing>) {
                 tool,
                 tell,
             } => {
-                let key = client.note(number, &method, tool.as_deref(), Purpose::Answer, tell);
+                let key = client.note(
+                    number,
+                    &method,
+                    tool.as_deref(),
+                    RequestPurpose::Answer,
+                    tell,
+                );
                 // Behind what was noted: closing forgets it.
                 if client.is_closed.load(Ordering::SeqCst) {
                     drop(client.in_flight.take(&key));
@@ -195,13 +201,13 @@ async fn write(client: Arc<Client>, mut outbox: UnboundedReceiver<Outgoing>) {
 }
 
 /// Somebody waits for an answer.
-struct Awaited<'a> {
+struct PendingAnswer<'a> {
     client: &'a Client,
     number: u64,
     is_over: bool,
 }
 
-impl Drop for Awaited<'_> {
+impl Drop for PendingAnswer<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             self.client.send(Outgoing::Cancel(self.number));

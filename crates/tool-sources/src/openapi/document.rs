@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Broken;
+use super::DocumentError;
 
 /// References that may lead to each other before something is found.
 const MOST_STEPS: usize = 32;
@@ -19,37 +19,37 @@ pub(crate) struct Document {
 
 /// A value and its place, as a JSON pointer.
 #[derive(Debug, Clone)]
-pub(crate) struct At<'a> {
+pub(crate) struct Located<'a> {
     pub(crate) value: &'a Value,
     pub(crate) pointer: String,
 }
 
-impl<'a> At<'a> {
+impl<'a> Located<'a> {
     /// A member, if it is there.
-    pub(crate) fn get(&self, name: &str) -> Option<At<'a>> {
+    pub(crate) fn get(&self, name: &str) -> Option<Located<'a>> {
         let value = self.value.get(name)?;
-        Some(At {
+        Some(Located {
             value,
             pointer: pointer(&self.pointer, name),
         })
     }
 
     /// The elements of a list, or nothing.
-    pub(crate) fn elements(&self) -> impl Iterator<Item = At<'a>> + use<'a> {
+    pub(crate) fn elements(&self) -> impl Iterator<Item = Located<'a>> + use<'a> {
         let base = self.pointer.clone();
         let all = self.value.as_array().into_iter().flatten().enumerate();
-        all.map(move |(number, value)| At {
+        all.map(move |(number, value)| Located {
             value,
             pointer: format!("{base}/{number}"),
         })
     }
 
     /// The members of an object, or nothing.
-    pub(crate) fn members(&self) -> impl Iterator<Item = (&'a str, At<'a>)> + use<'a> {
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&'a str, Located<'a>)> + use<'a> {
         let base = self.pointer.clone();
         let all = self.value.as_object().into_iter().flatten();
         all.map(move |(name, value)| {
-            let at = At {
+            let at = Located {
                 value,
                 pointer: pointer(&base, name),
             };
@@ -63,8 +63,8 @@ impl<'a> At<'a> {
     }
 
     /// It is broken.
-    pub(crate) fn broken(&self, what: impl Into<String>) -> Broken {
-        Broken::new(&self.pointer, what)
+    pub(crate) fn broken(&self, what: impl Into<String>) -> DocumentError {
+        DocumentError::new(&self.pointer, what)
     }
 }
 
@@ -75,14 +75,14 @@ fn pointer(base: &str, name: &str) -> String {
 
 impl Document {
     /// A document of OpenAPI 3.0 or 3.1 in JSON or YAML.
-    pub(crate) fn parse(text: &[u8]) -> Result<Self, Broken> {
-        let text = std::str::from_utf8(text).map_err(|_| Broken::new("", "is not UTF-8"))?;
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, DocumentError> {
+        let text = std::str::from_utf8(text).map_err(|_| DocumentError::new("", "is not UTF-8"))?;
         let text = text.trim_start_matches('\u{feff}');
         let root: Value = match text.trim_start().starts_with('{') {
             true => serde_json::from_str(text).map_err(|error| error.to_string()),
             false => of_yaml(text, MOST_NODES),
         }
-        .map_err(|what| Broken::new("", what))?;
+        .map_err(|what| DocumentError::new("", what))?;
         let version = root["openapi"].as_str();
         match version {
             Some(version) if version.starts_with("3.0") || version.starts_with("3.1") => {
@@ -90,21 +90,21 @@ impl Document {
             }
             Some(version) => {
                 let what = format!("is {version:?}; 3.0 and 3.1 can be read");
-                Err(Broken::new("/openapi", what))
+                Err(DocumentError::new("/openapi", what))
             }
             None if root.get("swagger").is_some() => {
                 let what = "the document is of Swagger 2.0; convert it to OpenAPI 3";
-                Err(Broken::new("/swagger", what))
+                Err(DocumentError::new("/swagger", what))
             }
-            None => Err(Broken::new(
+            None => Err(DocumentError::new(
                 "",
                 "has no `openapi`: it is no OpenAPI document",
             )),
         }
     }
 
-    pub(crate) fn root(&self) -> At<'_> {
-        At {
+    pub(crate) fn root(&self) -> Located<'_> {
+        Located {
             value: &self.root,
             pointer: String::new(),
         }
@@ -118,7 +118,7 @@ impl Document {
     }
 
     /// What stands there, or where a `$ref` there leads to.
-    pub(crate) fn resolved<'a>(&'a self, at: At<'a>) -> Result<At<'a>, Broken> {
+    pub(crate) fn resolved<'a>(&'a self, at: Located<'a>) -> Result<Located<'a>, DocumentError> {
         let mut found = at;
         for _ in 0..MOST_STEPS {
             let Some(reference) = found.text("$ref") else {
@@ -130,7 +130,11 @@ impl Document {
     }
 
     /// Where a reference leads to.
-    pub(crate) fn target<'a>(&'a self, from: &At<'_>, reference: &str) -> Result<At<'a>, Broken> {
+    pub(crate) fn target<'a>(
+        &'a self,
+        from: &Located<'_>,
+        reference: &str,
+    ) -> Result<Located<'a>, DocumentError> {
         let shown = || reference.chars().take(200).collect::<String>();
         let Some(pointer) = reference.strip_prefix('#') else {
             let what = format!(
@@ -142,7 +146,7 @@ impl Document {
         let pointer = percent_decoded(pointer);
         let value = self.root.pointer(&pointer);
         value
-            .map(|value| At { value, pointer })
+            .map(|value| Located { value, pointer })
             .ok_or_else(|| from.broken(format!("refers to {:?}, which is not there", shown())))
     }
 }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
-use crate::rest::{Patience, RestTools, Verb, fetch, origin};
+use crate::rest::{ResponseLimits, RestTools, Verb, fetch, origin};
 use document::Document;
 
 /// Bytes that a document may have.
@@ -98,12 +98,12 @@ impl OpenApiError {
 
 /// What is wrong, and where in the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Broken {
+pub(crate) struct DocumentError {
     pub(crate) pointer: String,
     pub(crate) what: String,
 }
 
-impl Broken {
+impl DocumentError {
     pub(crate) fn new(pointer: &str, what: impl Into<String>) -> Self {
         Self {
             pointer: pointer.to_owned(),
@@ -113,26 +113,26 @@ impl Broken {
 }
 
 /// Which operations become tools.
-pub(crate) struct Wanted {
+pub(crate) struct OperationFilter {
     include: Option<GlobSet>,
     exclude: GlobSet,
     methods: Vec<Verb>,
 }
 
-impl Wanted {
-    fn new(api: &OpenApi) -> Result<Self, Broken> {
+impl OperationFilter {
+    fn new(api: &OpenApi) -> Result<Self, DocumentError> {
         let set = |member: &str, patterns: &[String]| {
             let mut set = GlobSetBuilder::new();
             for pattern in patterns {
                 let glob = Glob::new(pattern);
                 // The pattern itself may have come from a variable.
                 let wrong = |error: globset::Error| {
-                    Broken::new("", format!("`{member}`: {}", error.kind()))
+                    DocumentError::new("", format!("`{member}`: {}", error.kind()))
                 };
                 set.add(glob.map_err(wrong)?);
             }
             set.build()
-                .map_err(|error| Broken::new("", format!("`{member}`: {error}")))
+                .map_err(|error| DocumentError::new("", format!("`{member}`: {error}")))
         };
         Ok(Self {
             include: match &api.include[..] {
@@ -169,7 +169,7 @@ impl OpenApi {
         directory: &Path,
         client: Client,
     ) -> Result<RestTools, OpenApiError> {
-        let failed = |Broken { pointer, what }| OpenApiError {
+        let failed = |DocumentError { pointer, what }| OpenApiError {
             source_name: shown(&self.spec),
             pointer,
             what,
@@ -177,17 +177,17 @@ impl OpenApi {
         let address = Url::parse(&self.spec).ok();
         let address = address.filter(|url| matches!(url.scheme(), "http" | "https"));
         let text = if let Some(url) = &address {
-            let patience = Patience {
+            let limits = ResponseLimits {
                 timeout: FETCHING,
                 most_bytes: MOST_BYTES,
             };
-            fetch(&client, url, patience).await
+            fetch(&client, url, limits).await
         } else {
             let file = directory.join(&self.spec);
             let read = spawn_blocking(move || read(&file)).await;
             read.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
         };
-        let text = text.map_err(|what| failed(Broken::new("", what)))?;
+        let text = text.map_err(|what| failed(DocumentError::new("", what)))?;
         // Large documents take a while.
         let api = self.clone();
         let made = spawn_blocking(move || api.tools(&text, address.as_ref())).await;
@@ -195,9 +195,9 @@ impl OpenApi {
         Ok(RestTools::of(name, made.map_err(failed)?, client))
     }
 
-    fn tools(&self, text: &[u8], at: Option<&Url>) -> Result<operation::Tools, Broken> {
+    fn tools(&self, text: &[u8], at: Option<&Url>) -> Result<operation::Tools, DocumentError> {
         let document = Document::parse(text)?;
-        operation::tools(self, &Wanted::new(self)?, &document, at)
+        operation::tools(self, &OperationFilter::new(self)?, &document, at)
     }
 }
 

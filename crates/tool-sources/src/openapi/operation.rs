@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 use spillgate_llm::ToolSpec;
 use spillgate_text::clip;
 
-use super::document::{At, Document};
+use super::document::{Document, Located};
 use super::schema::Schemas;
-use super::{Broken, OpenApi, Wanted};
+use super::{DocumentError, OpenApi, OperationFilter};
 use crate::names::fitting;
 use crate::rest::{BodyForm, Plan, PlanBody, Template, Verb, escaped};
 
@@ -42,18 +42,18 @@ pub(crate) type Tools = Vec<(ToolSpec, Plan)>;
 /// The tools of a document; `address` is where it lies, if that is known.
 pub(crate) fn tools(
     api: &OpenApi,
-    wanted: &Wanted,
+    filter: &OperationFilter,
     document: &Document,
     address: Option<&Url>,
-) -> Result<Tools, Broken> {
+) -> Result<Tools, DocumentError> {
     let base = base(api, document, address)?;
-    let operations = operations(wanted, document)?;
+    let operations = operations(filter, document)?;
     if operations.len() > MOST_TOOLS {
         let many = operations.len();
         let what = format!(
             "{many} operations would be tools; name those that are needed in `include` ({MOST_TOOLS} at most)"
         );
-        return Err(Broken::new("/paths", what));
+        return Err(DocumentError::new("/paths", what));
     }
     let (mut left, mut made) = (MOST_BYTES, Tools::new());
     let mut given = BTreeSet::new();
@@ -66,7 +66,7 @@ pub(crate) fn tools(
         made.push((spec, plan));
     }
     match made.len() {
-        0 => Err(Broken::new(
+        0 => Err(DocumentError::new(
             "/paths",
             "has no operation that `include`, `exclude` and `methods` let be",
         )),
@@ -76,18 +76,18 @@ pub(crate) fn tools(
 
 /// The operations that are wanted, each with its name and its path's item.
 fn operations<'a>(
-    wanted: &Wanted,
+    filter: &OperationFilter,
     document: &'a Document,
-) -> Result<Vec<(String, At<'a>, Operation<'a>)>, Broken> {
+) -> Result<Vec<(String, Located<'a>, Operation<'a>)>, DocumentError> {
     let mut operations = Vec::new();
     let paths = document.root().get("paths");
-    for (path, item) in paths.iter().flat_map(At::members) {
+    for (path, item) in paths.iter().flat_map(Located::members) {
         let item = document.resolved(item)?;
         for (method, verb) in METHODS {
             let Some(at) = item.get(method) else { continue };
             let own = at.text("operationId").map(str::to_owned);
             let name = own.unwrap_or_else(|| format!("{method}_{}", path.trim_matches('/')));
-            if wanted.has(verb, &name) {
+            if filter.has(verb, &name) {
                 let operation = Operation {
                     document,
                     at,
@@ -114,19 +114,23 @@ fn clip_to(text: &str, most: usize) -> String {
 }
 
 /// Where requests go.
-fn base(api: &OpenApi, document: &Document, address: Option<&Url>) -> Result<String, Broken> {
+fn base(
+    api: &OpenApi,
+    document: &Document,
+    address: Option<&Url>,
+) -> Result<String, DocumentError> {
     if let Some(base) = &api.base_url {
         return Ok(base.clone());
     }
     let missing = || {
         let what = "names no server with an address; say `baseUrl`";
-        Broken::new("/servers", what)
+        DocumentError::new("/servers", what)
     };
     let servers = document.root().get("servers").ok_or_else(missing)?;
     let server = servers.elements().next().ok_or_else(missing)?;
     let mut url = server.text("url").ok_or_else(missing)?.to_owned();
     let variables = server.get("variables");
-    for (name, variable) in variables.iter().flat_map(At::members) {
+    for (name, variable) in variables.iter().flat_map(Located::members) {
         let default = variable.text("default");
         let default = default.ok_or_else(|| variable.broken("has no `default`"))?;
         url = url.replace(&format!("{{{name}}}"), default);
@@ -142,14 +146,14 @@ fn base(api: &OpenApi, document: &Document, address: Option<&Url>) -> Result<Str
 
 struct Operation<'a> {
     document: &'a Document,
-    at: At<'a>,
+    at: Located<'a>,
     path: &'a str,
     verb: Verb,
 }
 
 /// A parameter, and what its argument is called.
 struct Parameter<'a> {
-    at: At<'a>,
+    at: Located<'a>,
     name: &'a str,
     place: &'a str,
     argument: String,
@@ -161,10 +165,10 @@ impl<'a> Operation<'a> {
     fn tool(
         &self,
         api: &OpenApi,
-        item: &At<'a>,
+        item: &Located<'a>,
         base: &str,
         left: &mut usize,
-    ) -> Result<Option<(ToolSpec, Plan)>, Broken> {
+    ) -> Result<Option<(ToolSpec, Plan)>, DocumentError> {
         let mut parameters = self.parameters(item)?;
         // Cookies are a browser's: nobody here has any.
         if parameters
@@ -185,9 +189,9 @@ impl<'a> Operation<'a> {
         }
         let mut content_type = None;
         let body = match self.body(&mut schemas)? {
-            Found::Nothing => None,
-            Found::Unusable => return Ok(None),
-            Found::Body {
+            RequestBody::Nothing => None,
+            RequestBody::Unusable => return Ok(None),
+            RequestBody::Body {
                 schema,
                 form,
                 kind,
@@ -231,10 +235,10 @@ impl<'a> Operation<'a> {
     }
 
     /// The parameters of the operation and of its path, of which it may replace some.
-    fn parameters(&self, item: &At<'a>) -> Result<Vec<Parameter<'a>>, Broken> {
+    fn parameters(&self, item: &Located<'a>) -> Result<Vec<Parameter<'a>>, DocumentError> {
         let lists = [item.get("parameters"), self.at.get("parameters")];
         let mut found: Vec<Parameter<'a>> = Vec::new();
-        for at in lists.iter().flatten().flat_map(At::elements) {
+        for at in lists.iter().flatten().flat_map(Located::elements) {
             let at = self.document.resolved(at)?;
             let text = |name: &str| {
                 at.text(name)
@@ -268,14 +272,14 @@ impl<'a> Operation<'a> {
         Ok(found)
     }
 
-    fn body(&self, schemas: &mut Schemas<'a>) -> Result<Found, Broken> {
+    fn body(&self, schemas: &mut Schemas<'a>) -> Result<RequestBody, DocumentError> {
         let Some(body) = self.at.get("requestBody") else {
-            return Ok(Found::Nothing);
+            return Ok(RequestBody::Nothing);
         };
         let body = self.document.resolved(body)?;
         let is_required = body.value["required"] == true;
         let content = body.get("content");
-        let kinds = || content.iter().flat_map(At::members);
+        let kinds = || content.iter().flat_map(Located::members);
         let essence = |kind: &str| {
             kind.split(';')
                 .next()
@@ -293,8 +297,8 @@ impl<'a> Operation<'a> {
         let Some((kind, media, form)) = chosen else {
             // Of files, mostly: a tool that may leave it out remains one.
             return Ok(match is_required {
-                true => Found::Unusable,
-                false => Found::Nothing,
+                true => RequestBody::Unusable,
+                false => RequestBody::Nothing,
             });
         };
         let mut schema = match media.get("schema") {
@@ -302,7 +306,7 @@ impl<'a> Operation<'a> {
             None => json!({}),
         };
         describe(&mut schema, body.text("description"));
-        Ok(Found::Body {
+        Ok(RequestBody::Body {
             schema,
             form,
             // A patch may be of one kind only.
@@ -312,7 +316,7 @@ impl<'a> Operation<'a> {
     }
 
     /// How requests are made, but for the arguments.
-    fn plan(&self, api: &OpenApi, base: &str, schema: &Value) -> Result<Plan, Broken> {
+    fn plan(&self, api: &OpenApi, base: &str, schema: &Value) -> Result<Plan, DocumentError> {
         let at_all = json!({"type": "object", "required": schema["required"]});
         // Patterns may be JavaScript's own, which is no mistake: the server judges.
         let url = escaped(base);
@@ -320,12 +324,12 @@ impl<'a> Operation<'a> {
         let plan = plan.or_else(|_| Plan::to(self.verb, &url, &at_all));
         let mut plan = plan.map_err(|(_, what)| match &api.base_url {
             // It may have a secret in it.
-            Some(_) => Broken::new("", format!("`baseUrl` {what}")),
-            None => Broken::new("/servers", format!("{base:?} {what}")),
+            Some(_) => DocumentError::new("", format!("`baseUrl` {what}")),
+            None => DocumentError::new("/servers", format!("{base:?} {what}")),
         })?;
         for (name, value) in &api.headers {
             let added = plan.header(name, Template::text(value));
-            added.map_err(|what| Broken::new("", format!("`headers.{name}` {what}")))?;
+            added.map_err(|what| DocumentError::new("", format!("`headers.{name}` {what}")))?;
         }
         if let Some(seconds) = api.timeout_s {
             plan.timeout = Duration::from_secs(seconds.max(1).into());
@@ -334,7 +338,7 @@ impl<'a> Operation<'a> {
     }
 
     /// Says the type of the body, unless the settings do.
-    fn say_type(&self, plan: &mut Plan, kind: Option<String>) -> Result<(), Broken> {
+    fn say_type(&self, plan: &mut Plan, kind: Option<String>) -> Result<(), DocumentError> {
         let is_said = plan.headers.iter().any(|(name, _)| name == "content-type");
         let Some(kind) = kind.filter(|_| !is_said) else {
             return Ok(());
@@ -344,7 +348,7 @@ impl<'a> Operation<'a> {
     }
 
     /// Puts each parameter in its place.
-    fn place(&self, plan: &mut Plan, parameters: &[Parameter<'_>]) -> Result<(), Broken> {
+    fn place(&self, plan: &mut Plan, parameters: &[Parameter<'_>]) -> Result<(), DocumentError> {
         if plan
             .path
             .last()
@@ -375,7 +379,7 @@ impl<'a> Operation<'a> {
     }
 
     /// `{id}.json` with an argument in the place of each name.
-    fn segment(&self, text: &str, parameters: &[Parameter<'_>]) -> Result<Template, Broken> {
+    fn segment(&self, text: &str, parameters: &[Parameter<'_>]) -> Result<Template, DocumentError> {
         let (mut segment, mut rest) = (Template::default(), text);
         while let Some((before, after)) = rest.split_once('{') {
             let Some((name, after)) = after.split_once('}') else {
@@ -411,7 +415,7 @@ fn of_arguments(properties: &Map<String, Value>, required: &[String]) -> Value {
 }
 
 /// The body of a request.
-enum Found {
+enum RequestBody {
     Nothing,
     /// One that no model can write.
     Unusable,
@@ -425,7 +429,7 @@ enum Found {
 }
 
 impl<'a> Parameter<'a> {
-    fn schema(&self, schemas: &mut Schemas<'a>) -> Result<Value, Broken> {
+    fn schema(&self, schemas: &mut Schemas<'a>) -> Result<Value, DocumentError> {
         let content = self.at.get("content");
         let of_content = content.and_then(|content| content.members().next()?.1.get("schema"));
         let schema = self.at.get("schema").or(of_content);

@@ -7,8 +7,8 @@
 use serde_json::{Map, Value, json};
 use spillgate_text::clip;
 
-use super::Broken;
-use super::document::{At, Document};
+use super::DocumentError;
+use super::document::{Document, Located};
 use super::operation::LONGEST;
 
 /// Levels of a schema.
@@ -86,7 +86,7 @@ impl<'a> Schemas<'a> {
     }
 
     /// The schema that stands there, whole.
-    pub(crate) fn whole(&mut self, at: &At<'a>) -> Result<Value, Broken> {
+    pub(crate) fn whole(&mut self, at: &Located<'a>) -> Result<Value, DocumentError> {
         self.schema(at, &mut Vec::new(), 0)
     }
 
@@ -97,10 +97,10 @@ impl<'a> Schemas<'a> {
 
     fn schema(
         &mut self,
-        at: &At<'a>,
+        at: &Located<'a>,
         within: &mut Vec<String>,
         depth: usize,
-    ) -> Result<Value, Broken> {
+    ) -> Result<Value, DocumentError> {
         self.take(4);
         if at.value.is_boolean() {
             return Ok(at.value.clone());
@@ -116,11 +116,11 @@ impl<'a> Schemas<'a> {
 
     fn reference(
         &mut self,
-        at: &At<'a>,
+        at: &Located<'a>,
         reference: &str,
         within: &mut Vec<String>,
         depth: usize,
-    ) -> Result<Value, Broken> {
+    ) -> Result<Value, DocumentError> {
         let target = self.document.target(at, reference)?;
         let turns = within.iter().filter(|one| **one == target.pointer).count();
         if turns > MOST_TURNS {
@@ -139,10 +139,10 @@ impl<'a> Schemas<'a> {
 
     fn object(
         &mut self,
-        at: &At<'a>,
+        at: &Located<'a>,
         within: &mut Vec<String>,
         depth: usize,
-    ) -> Result<Value, Broken> {
+    ) -> Result<Value, DocumentError> {
         let mut made = Map::new();
         for (name, member) in at.members() {
             if LEFT_OUT.contains(&name) || name.starts_with("x-") {
@@ -179,10 +179,10 @@ impl<'a> Schemas<'a> {
     /// A schema, or a list of schemas.
     fn schemas(
         &mut self,
-        at: &At<'a>,
+        at: &Located<'a>,
         within: &mut Vec<String>,
         depth: usize,
-    ) -> Result<Value, Broken> {
+    ) -> Result<Value, DocumentError> {
         if !at.value.is_array() {
             return self.schema(at, within, depth);
         }
@@ -192,7 +192,7 @@ impl<'a> Schemas<'a> {
     }
 
     /// A description, cut.
-    fn said(&mut self, at: &At<'_>) -> Option<Value> {
+    fn said(&mut self, at: &Located<'_>) -> Option<Value> {
         let text = clip(at.value.as_str()?, LONGEST);
         self.as_it_is(&text.into())
     }

@@ -25,7 +25,7 @@ use spillgate_agent::{Given, Host, Scope};
 use spillgate_llm::{ToolCall, ToolSpec};
 
 pub(crate) use plan::{Body as PlanBody, Plan};
-pub(crate) use send::{Patience, fetch};
+pub(crate) use send::{ResponseLimits, fetch};
 pub(crate) use template::{Template, encoded, escaped};
 
 /// How long a request may take, its response included, unless the tool says
@@ -235,8 +235,8 @@ impl Host for RestTools {
             };
             match plan.request(&call.arguments) {
                 Ok(request) => {
-                    let patience = plan.patience().within(self.most);
-                    send::call(&self.client, request, patience).await
+                    let limits = plan.response_limits().within(self.most);
+                    send::call(&self.client, request, limits).await
                 }
                 Err(what) => Given::error(what),
             }

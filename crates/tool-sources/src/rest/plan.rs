@@ -10,7 +10,7 @@ use reqwest::header::HeaderName;
 use serde_json::{Value, json};
 
 use super::template::{self, Template};
-use super::{BodyForm, DEFAULT_TIMEOUT, MOST_BYTES, Patience, RestTool, Verb};
+use super::{BodyForm, DEFAULT_TIMEOUT, MOST_BYTES, ResponseLimits, RestTool, Verb};
 
 /// Headers that are the connection's own.
 const NOT_OURS: [&str; 6] = [
@@ -23,7 +23,7 @@ const NOT_OURS: [&str; 6] = [
 ];
 
 /// What is wrong with a description: the member, and what.
-pub(crate) type Wrong = (String, String);
+pub(crate) type DescriptionFault = (String, String);
 
 /// How requests of a tool are made. Printed without what may be secret.
 pub(crate) struct Plan {
@@ -39,7 +39,7 @@ pub(crate) struct Plan {
     pub(crate) query: Vec<(String, String)>,
     pub(crate) body: Option<Body>,
     /// Where arguments go that have no place.
-    pub(crate) rest: Rest,
+    pub(crate) rest: Remainder,
     pub(crate) schema: Validator,
     pub(crate) timeout: Duration,
     pub(crate) most_bytes: u64,
@@ -65,7 +65,7 @@ pub(crate) enum Body {
 
 /// Where arguments go that have no place of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rest {
+pub(crate) enum Remainder {
     /// Behind `?`.
     Query,
     /// Into the body.
@@ -76,16 +76,16 @@ pub(crate) enum Rest {
 
 impl Plan {
     /// The plan of a description.
-    pub(crate) fn of(tool: &RestTool) -> Result<Self, Wrong> {
+    pub(crate) fn of(tool: &RestTool) -> Result<Self, DescriptionFault> {
         let has_body = !matches!(tool.method, Verb::Get | Verb::Delete);
         let rest = match (has_body, tool.body, &tool.body_template) {
             (_, Some(_), Some(_)) => {
                 let what = "stands beside `body`, and a request has one body";
                 return Err(wrong("bodyTemplate", what));
             }
-            (false, None, None) => Rest::Query,
-            (_, None, Some(_)) => Rest::Nowhere,
-            (_, form, None) => Rest::Body(form.unwrap_or_default()),
+            (false, None, None) => Remainder::Query,
+            (_, None, Some(_)) => Remainder::Nowhere,
+            (_, form, None) => Remainder::Body(form.unwrap_or_default()),
         };
         let mut plan = Self::to(tool.method, &tool.url, &tool.parameters_schema).map_err(
             |(member, what)| match &*member {
@@ -119,7 +119,7 @@ impl Plan {
     }
 
     /// A plan of requests to `url` whose arguments fit `schema`.
-    pub(crate) fn to(verb: Verb, url: &str, schema: &Value) -> Result<Self, Wrong> {
+    pub(crate) fn to(verb: Verb, url: &str, schema: &Value) -> Result<Self, DescriptionFault> {
         let in_url = |what: String| ("url".to_owned(), what);
         let (origin, path, query) = parts(url).map_err(in_url)?;
         let pairs = match query {
@@ -134,7 +134,7 @@ impl Plan {
             headers: Vec::new(),
             query: Vec::new(),
             body: None,
-            rest: Rest::Nowhere,
+            rest: Remainder::Nowhere,
             schema: validator(schema).map_err(|what| wrong("schema", &what))?,
             timeout: DEFAULT_TIMEOUT,
             most_bytes: MOST_BYTES,
@@ -165,15 +165,15 @@ impl Plan {
         placed
     }
 
-    pub(crate) fn patience(&self) -> Patience {
-        Patience {
+    pub(crate) fn response_limits(&self) -> ResponseLimits {
+        ResponseLimits {
             timeout: self.timeout,
             most_bytes: self.most_bytes,
         }
     }
 
     /// A placeholder that no argument can fill is a slip.
-    fn check_names(&self, schema: &Value) -> Result<(), Wrong> {
+    fn check_names(&self, schema: &Value) -> Result<(), DescriptionFault> {
         let Some(known) = schema["properties"].as_object() else {
             return Ok(());
         };
@@ -193,7 +193,7 @@ impl Plan {
     }
 }
 
-fn wrong(member: &str, what: &str) -> Wrong {
+fn wrong(member: &str, what: &str) -> DescriptionFault {
     (member.to_owned(), what.to_owned())
 }
 

@@ -7,7 +7,7 @@ use reqwest::{Method, Url};
 use serde_json::Value;
 use spillgate_text::clip;
 
-use super::plan::{Body, Plan, Rest, arguments_in};
+use super::plan::{Body, Plan, Remainder, arguments_in};
 use super::template::{Arguments, Template, encoded, plain};
 use super::{BodyForm, Verb};
 
@@ -142,14 +142,14 @@ impl Plan {
                 BodyForm::Json,
             ),
             (Some(Body::Argument(name, form)), _) => (arguments.get(name)?.clone(), *form),
-            (None, Rest::Nowhere) => return None,
-            (None, Rest::Query) => {
+            (None, Remainder::Nowhere) => return None,
+            (None, Remainder::Query) => {
                 for (name, value) in self.left_over(arguments) {
                     append(url, &name, &value);
                 }
                 return None;
             }
-            (None, Rest::Body(form)) => (Value::Object(self.left_over(arguments)), form),
+            (None, Remainder::Body(form)) => (Value::Object(self.left_over(arguments)), form),
         };
         let (kind, body) = match form {
             BodyForm::Json => ("application/json", value.to_string()),

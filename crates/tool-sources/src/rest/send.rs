@@ -20,12 +20,12 @@ const ERROR_BYTES: u64 = 16 << 10;
 
 /// How long is waited for a response, and for how much of it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct ResponseLimits {
     pub(crate) timeout: Duration,
     pub(crate) most_bytes: u64,
 }
 
-impl Patience {
+impl ResponseLimits {
     /// The same, but no longer than this.
     pub(crate) fn within(self, most: Duration) -> Self {
         let timeout = self.timeout.min(most);
@@ -35,15 +35,15 @@ impl Patience {
 
 /// Sends a request. What comes back is read while it comes; whatever goes wrong is
 /// told to the model.
-pub(crate) async fn call(client: &Client, request: Request, patience: Patience) -> Given {
+pub(crate) async fn call(client: &Client, request: Request, limits: ResponseLimits) -> Given {
     let what = request.what();
-    let deadline = Instant::now() + patience.timeout;
+    let deadline = Instant::now() + limits.timeout;
     match timeout_at(deadline, followed(client, request)).await {
-        Ok(Ok(response)) => given(response, what, deadline, patience),
+        Ok(Ok(response)) => into_given(response, what, deadline, limits),
         Ok(Err(told)) => Given::error(told),
         Err(_) => Given::error(format!(
             "{what} has not answered within {} s. Try it later, or ask for less.",
-            patience.timeout.as_secs()
+            limits.timeout.as_secs()
         )),
     }
 }
@@ -52,7 +52,7 @@ pub(crate) async fn call(client: &Client, request: Request, patience: Patience) 
 pub(crate) async fn fetch(
     client: &Client,
     url: &Url,
-    patience: Patience,
+    limits: ResponseLimits,
 ) -> Result<Vec<u8>, String> {
     let request = Request {
         method: Method::GET,
@@ -71,21 +71,18 @@ pub(crate) async fn fetch(
         while let Some(block) = response
             .chunk()
             .await
-            .map_err(|error| told(&what, &error))?
+            .map_err(|error| error_text(&what, &error))?
         {
             bytes.extend_from_slice(&block);
-            if bytes.len() as u64 > patience.most_bytes {
-                return Err(format!(
-                    "{what} gave more than {} bytes",
-                    patience.most_bytes
-                ));
+            if bytes.len() as u64 > limits.most_bytes {
+                return Err(format!("{what} gave more than {} bytes", limits.most_bytes));
             }
         }
         Ok(bytes)
     };
-    let seconds = patience.timeout.as_secs();
+    let seconds = limits.timeout.as_secs();
     let late = |_| Err(format!("{what} has not answered within {seconds} s"));
-    tokio::time::timeout(patience.timeout, fetched)
+    tokio::time::timeout(limits.timeout, fetched)
         .await
         .unwrap_or_else(late)
 }
@@ -101,7 +98,7 @@ async fn followed(client: &Client, mut request: Request) -> Result<Response, Str
             sent = sent.body(body.clone());
         }
         let response = sent.send().await;
-        let response = response.map_err(|error| told(&request.what(), &error))?;
+        let response = response.map_err(|error| error_text(&request.what(), &error))?;
         match redirected(&request, &response)? {
             Some(next) => request = next,
             None => return Ok(response),
@@ -152,7 +149,12 @@ fn redirected(request: &Request, response: &Response) -> Result<Option<Request>,
     Ok(Some(next))
 }
 
-fn given(response: Response, what: String, deadline: Instant, patience: Patience) -> Given {
+fn into_given(
+    response: Response,
+    what: String,
+    deadline: Instant,
+    limits: ResponseLimits,
+) -> Given {
     let status = response.status();
     if status == StatusCode::NO_CONTENT
         || status.is_success() && response.content_length() == Some(0)
@@ -163,12 +165,12 @@ fn given(response: Response, what: String, deadline: Instant, patience: Patience
     let head = format!("{what} answered with {}.\n", named(status));
     let limits = Limits {
         deadline,
-        seconds: patience.timeout.as_secs(),
-        most_bytes: patience.most_bytes,
+        seconds: limits.timeout.as_secs(),
+        most_bytes: limits.most_bytes,
     };
     let stream = Stream::new(response, what, limits);
     let body: Box<dyn Read + Send> = match is_error {
-        true => Box::new(Cursor::new(head).chain(Forgiving::new(stream.take(ERROR_BYTES)))),
+        true => Box::new(Cursor::new(head).chain(LenientReader::new(stream.take(ERROR_BYTES)))),
         false => Box::new(stream),
     };
     Given { body, is_error }
@@ -176,19 +178,19 @@ fn given(response: Response, what: String, deadline: Instant, patience: Patience
 
 /// What there is of a body, though it breaks off: the status of an error, and what came
 /// of its body, are worth more than that it did not end.
-struct Forgiving<R> {
+struct LenientReader<R> {
     body: R,
     /// What is said of the end.
     end: Option<Cursor<String>>,
 }
 
-impl<R> Forgiving<R> {
+impl<R> LenientReader<R> {
     fn new(body: R) -> Self {
         Self { body, end: None }
     }
 }
 
-impl<R: Read> Read for Forgiving<R> {
+impl<R: Read> Read for LenientReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         if let Some(end) = &mut self.end {
             return end.read(buffer);
@@ -206,7 +208,7 @@ fn named(status: StatusCode) -> String {
 }
 
 /// What went wrong on the way, and what may help.
-fn told(what: &str, error: &reqwest::Error) -> String {
+fn error_text(what: &str, error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -369,6 +371,34 @@ async fn a_server_by_http() {
     });
     let error = place.open(server("other", elsewhere)).await.unwrap_err();
     assert_snapshot!(error.to_string(), @"the MCP server `other` has no MCP at that address (HTTP status 404); check its url");
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_to_be_greeted_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let has_forgotten = Arc::new(AtomicBool::new(false));
+    let answer = move |body: String| {
+        let message: Value = serde_json::from_str(&body).unwrap();
+        let is_call = message["method"] == "tools/call";
+        let status = match has_forgotten.fetch_or(is_call, Ordering::SeqCst) {
+            true => Some(StatusCode::UNAUTHORIZED),
+            false => is_call.then_some(StatusCode::NOT_FOUND),
+        };
+        std::future::ready(match status {
+            Some(status) => status.into_response(),
+            None => ([("mcp-session-id", "s")], by_http_named(&message, false)).into_response(),
+        })
+    };
+    let router = Router::new().route("/mcp", axum::routing::post(answer));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let place = Place::new();
+    let headers = BTreeMap::new();
+    let transport = Transport::Http(HttpServer { url, headers });
+    let host = place.open(server("web", transport)).await.unwrap();
+    drop(told(&host, "first", "{}").await); // the session is lost by this call
+    assert_snapshot!(told(&host, "first", "{}").await, @"ERROR the upstream server `web` refused it with HTTP status 401 before it answered");
+    host.close(true).await;
 }
 
 #[tokio::test]

@@ -1,11 +1,11 @@
-//! Where in a stream of JSON do strings, containers and words begin and end?
+//! A lexer that finds strings, containers and words in a stream of JSON.
 //!
-//! No parser: a frame's values are for whoever asked for them. A relay that
-//! cannot hold a frame only has to know where its parts lie.
+//! It is no parser: parsing the values of a frame is up to the receiver. A relay that cannot hold a
+//! frame only needs to know where its parts lie.
 
 use memchr::memchr2;
 
-/// A place in the JSON.
+/// A lexical element of JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Token {
     /// `{` or `[`.
@@ -14,19 +14,19 @@ pub(crate) enum Token {
     Close(u8),
     /// The quote that begins a string.
     StringBegins,
-    /// A stretch of a string without its quotes.
+    /// A part of a string, without its quotes.
     Inside,
-    /// The quote that ends it.
+    /// The quote that ends a string.
     StringEnds,
     /// `,`
     Comma,
     /// `:`
     Colon,
-    /// White space.
+    /// Whitespace.
     Gap,
-    /// A stretch of a number or a literal.
+    /// A part of a number or a literal.
     Word,
-    /// What JSON cannot have here: an escape that there is none of.
+    /// Invalid JSON: an unknown escape.
     Odd,
 }
 
@@ -39,14 +39,14 @@ enum Within {
     Escape,
 }
 
-/// Cuts blocks of JSON into tokens, wherever the blocks were cut.
+/// Splits JSON into tokens, regardless of how it is divided into blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Lexer {
     within: Within,
 }
 
 impl Lexer {
-    /// The first token of `json`, which must not be empty, and its length.
+    /// Returns the first token of `json` and its length. `json` must not be empty.
     pub(crate) fn next(&mut self, json: &[u8]) -> (Token, usize) {
         match self.within {
             Within::Gap => self.between(json),
@@ -97,9 +97,9 @@ fn is_word(byte: u8) -> bool {
     !is_gap(byte) && !b"{}[],:\"".contains(&byte)
 }
 
-/// Where the value begins that is not complete at the end of `start`, the first
-/// bytes of a frame: a member of the message, or of one of the messages of a
-/// batch. `None` if there is no such value just now.
+/// Returns where the value begins that is still incomplete at the end of `start`, the first bytes
+/// of a frame. The value is a member of the message, or of one of the messages of a batch. `None`
+/// if no such value is open.
 pub(crate) fn open_member(start: &[u8]) -> Option<usize> {
     let (mut lexer, mut at) = (Lexer::default(), 0);
     let (mut depth, mut message_depth) = (0usize, 1usize);
@@ -122,7 +122,7 @@ pub(crate) fn open_member(start: &[u8]) -> Option<usize> {
             Token::Colon if is_member => value = Value::Next,
             Token::Open(_) if depth == message_depth + 1 => begin(&mut value, at),
             Token::StringBegins if is_member => begin(&mut value, at),
-            // Complete, or too short to be of interest.
+            // Complete, or too short to matter.
             Token::Close(_) | Token::StringEnds | Token::Word if is_member => value = Value::None,
             Token::Close(_) if depth < message_depth => value = Value::None,
             _ => {}
@@ -135,16 +135,16 @@ pub(crate) fn open_member(start: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether a member's value is under way.
+/// The state of a member's value.
 enum Value {
     None,
-    /// It is to begin.
+    /// The next token begins it.
     Next,
-    /// It began there.
+    /// It began at this offset.
     At(usize),
 }
 
-/// Notes where the value after a colon begins.
+/// Records where the value after a colon begins.
 fn begin(value: &mut Value, at: usize) {
     if matches!(value, Value::Next) {
         *value = Value::At(at);

@@ -1,8 +1,8 @@
-//! How does a message of any size come in?
+//! Reads messages of any size.
 //!
-//! A small one is collected in memory. Of a larger one the member that makes it
-//! large (a result, mostly) goes to a draft of the store while it comes, on a
-//! thread of its own: it is hashed and its skeleton made on the way.
+//! A small message is collected in memory. For a larger one, the member that makes it large
+//! (usually the result) is written to a draft of the store while it arrives, on a thread of its
+//! own, which also hashes it and builds its skeleton.
 
 mod lexer;
 mod outline;
@@ -20,32 +20,32 @@ use worker::Worker;
 
 pub(crate) use outline::Outliner;
 
-/// Larger messages are streamed. Up to here memory is faster: a message of 1 MB
-/// is the largest that is common.
+/// Messages above this size in bytes are streamed to the store. Below it, memory is faster: 1 MB is
+/// the largest common message.
 pub const DEFAULT_SPOOL_BYTES: usize = 4 << 20;
 
 /// Bytes handed to the thread at a time.
 const BLOCK: usize = 256 << 10;
 
-/// A message is larger than a message may be: `max_message`.
+/// A message exceeds the limit `max_message`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("sent a message of more than {most} bytes (`max_message`)")]
 pub struct TooLong {
-    /// Bytes that a message may have.
+    /// The limit, in bytes.
     pub most: u64,
 }
 
-/// Takes in messages.
+/// Reads messages.
 #[derive(Debug, Clone)]
 pub struct FrameReader {
     store: Arc<dyn ArtifactStore>,
     spool_at: usize,
-    /// Bytes that a message may have.
+    /// Most bytes of a message.
     most: u64,
 }
 
 impl FrameReader {
-    /// An frame reader that keeps large messages in drafts of `store`.
+    /// Returns a frame reader that keeps large messages in drafts of `store`.
     #[must_use]
     pub fn new(store: Arc<dyn ArtifactStore>) -> Self {
         Self {
@@ -55,14 +55,14 @@ impl FrameReader {
         }
     }
 
-    /// The same, which refuses messages of more than so many bytes: a line that never
-    /// ends would fill the disk.
+    /// Returns a copy that refuses messages of more than `most` bytes: a line that never ends would
+    /// fill the disk.
     #[must_use]
     pub fn at_most(self, most: u64) -> Self {
         Self { most, ..self }
     }
 
-    /// The same, which streams messages of more than so many bytes.
+    /// Returns a copy that streams messages of more than `bytes` bytes to the store.
     #[must_use]
     pub fn spooling_at(self, bytes: usize) -> Self {
         Self {
@@ -83,20 +83,19 @@ impl FrameReader {
     }
 }
 
-/// A message that is coming in. Dropped before it is complete, it leaves
-/// nothing behind.
+/// A message that is arriving. Dropping it before it is complete leaves nothing behind.
 #[derive(Debug)]
 pub struct Taking {
     frame_reader: FrameReader,
     /// Bytes of the message so far.
     taken: u64,
-    /// The message, or what of it the worker has not got yet.
+    /// The message, or the part that the worker has not received yet.
     bytes: Vec<u8>,
     worker: Option<Worker>,
 }
 
 impl Taking {
-    /// Takes the next bytes. After an error nothing but dropping it makes sense.
+    /// Takes the next bytes. After an error the value must be dropped.
     pub async fn feed(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
         self.taken += bytes.len() as u64;
         let most = self.frame_reader.most;
@@ -120,7 +119,7 @@ impl Taking {
         Ok(())
     }
 
-    /// The message is complete.
+    /// Completes the message.
     pub async fn finish(self) -> Frame {
         match self.worker {
             None => Frame::Memory(self.bytes.into()),

@@ -1,28 +1,28 @@
-//! What is the skeleton of a value that streams by?
+//! Builds the skeleton of a value that arrives as a stream.
 
 use super::lexer::{Lexer, Token};
 use crate::skeleton::Skeleton;
 
-/// Larger strings and containers are left out of the skeleton.
+/// Strings and containers above this size in bytes are left out of the skeleton.
 const LARGE: u64 = 4 << 10;
 
-/// A skeleton may take so much memory; then its largest list is left out.
+/// Most memory of a skeleton, in bytes. Above it, the largest list is left out.
 const MOST_SKELETON: usize = 4 << 20;
 
-/// Structure is kept so deep: `messages[].content[].resource` is the deepest
-/// that the protocol knows.
+/// Depth down to which structure is kept. `messages[].content[].resource` is the deepest structure
+/// in the protocol.
 const DEEPEST: usize = 8;
 
-/// Brackets may be nested so deep: one bit each.
+/// Deepest nesting of brackets; each costs one bit.
 const MOST_DEPTH: usize = 1 << 20;
 
-/// Members that keep their structure.
+/// Members whose structure is kept.
 const KEPT: [&str; 5] = ["content", "contents", "messages", "resource", "_meta"];
 
-/// Longer member names are not looked at.
+/// Longest member name that is examined, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Builds the skeleton of one value, whatever blocks it comes in.
+/// Builds the skeleton of one value from blocks of any size.
 #[derive(Debug)]
 pub(crate) struct Outliner {
     lexer: Lexer,
@@ -31,7 +31,7 @@ pub(crate) struct Outliner {
     skeleton: Skeleton,
     /// Open containers whose structure is kept.
     levels: Vec<Level>,
-    /// The open string, or the outermost open container, that is a leaf.
+    /// The leaf that is open: a string, or the outermost container whose structure is not kept.
     leaf: Option<Leaf>,
     is_done: bool,
     is_odd: bool,
@@ -49,21 +49,21 @@ struct Start {
 #[derive(Debug)]
 struct Level {
     start: Start,
-    /// The name of the member that comes, as it is written; empty in a list.
+    /// The name of the next member, as it is spelled; empty in a list.
     name: Vec<u8>,
-    /// The next string is a name.
+    /// The next string is a member name.
     is_naming: bool,
-    /// Its members are too many: nothing more of it is written.
+    /// It has too many members: the rest of it is not written.
     is_hidden: bool,
 }
 
 #[derive(Debug)]
 struct Leaf {
     start: Start,
-    /// Brackets open in it, innermost last: true for `{`.
+    /// Open brackets inside it, innermost last; true for `{`.
     open: Vec<bool>,
     in_string: bool,
-    /// It is too large: nothing more of it is written.
+    /// It is too large: the rest of it is not written.
     is_hidden: bool,
 }
 
@@ -80,7 +80,7 @@ impl Outliner {
         }
     }
 
-    /// Takes the next bytes and gives how many of them belong to the value.
+    /// Takes the next bytes and returns how many of them belong to the value.
     pub(crate) fn feed(&mut self, block: &[u8]) -> usize {
         let mut taken = 0;
         while taken < block.len() && !self.is_done {
@@ -97,12 +97,12 @@ impl Outliner {
         self.is_done
     }
 
-    /// Whether its brackets and escapes are those of JSON so far.
+    /// Whether its brackets and escapes have been valid so far.
     pub(crate) fn is_sound(&self) -> bool {
         !self.is_odd
     }
 
-    /// The skeleton of a complete value.
+    /// Returns the skeleton of a complete value.
     pub(crate) fn finish(self) -> Skeleton {
         self.skeleton
     }
@@ -173,7 +173,7 @@ impl Outliner {
         }
     }
 
-    /// Whether the container that begins keeps its structure.
+    /// Whether the container that begins here keeps its structure.
     fn is_structure(&self) -> bool {
         let Some(level) = self.levels.last() else {
             return true; // the value itself
@@ -240,8 +240,8 @@ impl Outliner {
         }
     }
 
-    /// Keeps the skeleton within its bound: a list of so many small parts is left
-    /// out as a whole, and if that does not help, the value.
+    /// Keeps the skeleton within its size limit. A list of many small parts is left out as a whole;
+    /// if that does not suffice, the whole value is.
     fn bound(&mut self) {
         if self.skeleton.cost() <= MOST_SKELETON {
             return;
@@ -264,7 +264,7 @@ impl Outliner {
     }
 }
 
-/// What became of a leaf.
+/// The state of a leaf after a token.
 enum Went {
     On,
     Done,
@@ -288,7 +288,7 @@ impl Leaf {
     }
 }
 
-/// Whether a member of this name, as it is written, keeps its structure.
+/// Whether a member with this name, as it is spelled, keeps its structure.
 fn is_kept(name: &[u8]) -> bool {
     let decoded: Option<String> = serde_json::from_slice(name).ok();
     decoded.is_some_and(|name| KEPT.contains(&name.as_str()))

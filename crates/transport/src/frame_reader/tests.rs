@@ -1,4 +1,4 @@
-//! Does each message come out as it went in, whatever its shape and blocks?
+//! Tests that every message comes out as it went in, whatever its shape and blocks.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::*;
 use crate::{Filled, Spooled};
 
-/// The message `json`, fed in blocks of `step` bytes.
+/// The frame of the message `json`, fed in blocks of `step` bytes.
 async fn taken(store: Arc<dyn ArtifactStore>, json: &[u8], spool_at: usize, step: usize) -> Frame {
     let mut taking = FrameReader::new(store).spooling_at(spool_at).begin();
     for block in json.chunks(step) {
@@ -23,7 +23,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(future)
 }
 
-/// What is spooled of `json`, and the bytes that it is written as again.
+/// What was spooled of `json`, and the bytes it is written as again.
 fn spooled(json: &[u8], spool_at: usize, step: usize) -> (Option<Seen>, Vec<u8>) {
     run(async {
         let store = Arc::new(MemoryStore::default());
@@ -131,7 +131,7 @@ fn the_skeleton_keeps_what_is_small() {
     assert_eq!(small["content"][3], result["content"][3]);
 }
 
-/// Messages of which one value is large.
+/// Messages with one large value.
 fn sound() -> Vec<(&'static str, String)> {
     let text = json!(large(300)).to_string();
     let crowd = vec!["{\"type\":\"text\",\"text\":\"a\"}"; 300_000].join(",");
@@ -161,7 +161,7 @@ fn sound() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Messages of which nothing can be known.
+/// Messages with a large value that are not valid JSON, or nested too deeply.
 fn broken() -> Vec<(&'static str, String)> {
     let text = json!(large(300)).to_string();
     let call = |result: &str| format!("{{\"id\":1,\"result\":{result}");
@@ -225,9 +225,9 @@ fn a_broken_off_message_leaves_nothing_behind() {
     run(async {
         let mut taking = FrameReader::new(store).spooling_at(1000).begin();
         taking.feed(&frame.as_bytes()[..1_000_000]).await.unwrap();
-        // It is dropped amid the message.
+        // The message is incomplete when it is dropped.
     });
-    // The runtime has waited for the thread.
+    // Dropping the runtime has waited for the thread.
     assert_eq!(std::fs::read_dir(&base).unwrap().count(), 0);
 }
 

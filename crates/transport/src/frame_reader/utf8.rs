@@ -1,6 +1,6 @@
-//! Is a stream UTF-8, wherever its blocks were cut?
+//! A UTF-8 validator for a stream, regardless of how it is divided into blocks.
 
-/// Checks block by block.
+/// Validates UTF-8 block by block.
 #[derive(Debug, Default)]
 pub(super) struct Utf8 {
     /// The start of a character whose end has not come yet, at most 3 bytes.
@@ -29,7 +29,7 @@ impl Utf8 {
         }
     }
 
-    /// Whether all of it was.
+    /// Whether the whole stream was valid.
     pub(super) fn is_valid(&self) -> bool {
         !self.is_broken && self.pending.is_empty()
     }

@@ -1,4 +1,4 @@
-//! How does a large message get into a draft without holding up the others?
+//! A thread that writes a large message to a draft, so that other messages need not wait.
 
 use std::sync::Arc;
 
@@ -19,18 +19,17 @@ use crate::skeleton::Skeleton;
 use crate::spooled::{Spooled, Value};
 use spillgate_store::LostBytes;
 
-/// Blocks on their way to the thread.
+/// Blocks that may wait for the thread.
 const IN_FLIGHT: usize = 4;
 
-/// What stands before and after the large member may take so much memory each;
-/// a message with more is passed on unread.
+/// Most bytes kept in memory before the large member, and most after it. A message with more is
+/// passed on without being parsed.
 const MOST_AROUND: usize = 8 << 20;
 
-/// Of a value that could not be stored, so much is kept of either end: more than
-/// any message may show.
+/// Bytes kept of either end of a value that could not be stored. More than any message may show.
 const END: usize = 64 << 10;
 
-/// A thread that takes in one message.
+/// A thread that reads one message.
 #[derive(Debug)]
 pub(super) struct Worker {
     blocks: Sender<Vec<u8>>,
@@ -50,7 +49,7 @@ impl Worker {
         }
     }
 
-    /// An empty buffer for the next block.
+    /// Returns an empty buffer for the next block, reused if possible.
     pub(super) fn buffer(&mut self) -> Vec<u8> {
         let mut buffer = self.used.try_recv().unwrap_or_default();
         buffer.clear();
@@ -59,7 +58,7 @@ impl Worker {
     }
 
     pub(super) async fn take(&self, block: Vec<u8>) {
-        // It ends before its blocks only by a panic, which `finish` tells.
+        // The thread ends before its blocks only by a panic, which `finish` reports.
         drop(self.blocks.send(block).await);
     }
 
@@ -80,13 +79,13 @@ fn work(
     let mut spool = Spool::begin(store, start);
     while let Some(block) = blocks.blocking_recv() {
         spool.take(&block);
-        // Nobody wants it back once the message has ended.
+        // Nobody needs the buffer any more after the message has ended.
         drop(reuse.send(block));
     }
     spool.finish()
 }
 
-/// A message on its way into the store.
+/// A message that is being written to the store.
 struct Spool<'a> {
     store: &'a dyn ArtifactStore,
     before: Vec<u8>,
@@ -94,17 +93,16 @@ struct Spool<'a> {
     after: Vec<u8>,
 }
 
-/// The value that makes it large, and what comes after it where that is more
-/// than fits into memory.
+/// The value that makes the message large, and whatever follows it that does not fit into memory.
 struct Large {
     to: Result<Box<dyn Draft>, StoreError>,
     outliner: Outliner,
     utf8: Utf8,
     hash: Sha256,
     bytes: u64,
-    /// Bytes behind the value in the draft.
+    /// Bytes in the draft after the value.
     surplus: u64,
-    /// The message has no such value, or too much around it.
+    /// The message has no single large value, or too much around it.
     is_opaque: bool,
     head: Vec<u8>,
     tail: Vec<u8>,
@@ -122,12 +120,12 @@ impl<'a> Spool<'a> {
         spool
     }
 
-    /// Looks for the value that is open at the end of what came.
+    /// Looks for a value that is open at the end of the bytes so far.
     fn look_for_it(&mut self) {
         let at = open_member(&self.before);
         let is_opaque = at.is_none();
         if is_opaque && self.before.len() < MOST_AROUND {
-            return; // perhaps one begins later
+            return; // one may begin later
         }
         let value = self.before.split_off(at.unwrap_or(self.before.len()));
         self.before.shrink_to_fit();
@@ -156,7 +154,7 @@ impl<'a> Spool<'a> {
                 let spooled = Spooled::new(self.before, large.finish(), self.after);
                 Frame::Spooled(Box::new(spooled))
             }
-            // It is large, but not by any one value.
+            // The message is large, but not because of a single value.
             None => Frame::Memory(self.before.into()),
         }
     }
@@ -177,7 +175,7 @@ impl Large {
         }
     }
 
-    /// Takes what of the block belongs to the value, and gives its length.
+    /// Takes the part of the block that belongs to the value, and returns its length.
     fn take(&mut self, block: &[u8]) -> usize {
         let taken = match self.is_opaque {
             true => 0,
@@ -196,7 +194,7 @@ impl Large {
         taken
     }
 
-    /// Takes what is neither the value nor near it.
+    /// Takes bytes that belong neither to the value nor to the part kept after it.
     fn pass(&mut self, bytes: &[u8]) {
         self.is_opaque |= !bytes.is_empty();
         self.surplus += bytes.len() as u64;

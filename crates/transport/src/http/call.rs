@@ -1,5 +1,4 @@
-//! How is one HTTP request made: with whose credentials, to which host, and what
-//! is said when it fails?
+//! Makes single HTTP requests: credentials, redirects, errors.
 
 use std::error::Error;
 use std::fmt;
@@ -12,17 +11,17 @@ use reqwest::{Client, Method, Response, StatusCode, Url};
 use crate::authority::{Authority, Refused};
 use crate::{ConnectionError, HttpServer, Refusal};
 
-/// Redirects that are followed for one request.
+/// Redirects followed for one request.
 const MOST_REDIRECTS: usize = 5;
 
-/// Bytes of a refusal's body that are kept.
+/// Bytes kept of a refusal's body.
 const MOST_REFUSAL: usize = 64 << 10;
 
-/// What makes requests to one server.
+/// Makes requests to one server.
 pub(crate) struct Caller {
     client: Client,
     pub(crate) url: Url,
-    /// What the user has set.
+    /// Headers that the user has set.
     headers: HeaderMap,
     pub(crate) authority: Option<Arc<dyn Authority>>,
 }
@@ -61,8 +60,8 @@ impl Caller {
         })
     }
 
-    /// Makes a request, with a fresh credential where the first was refused. The
-    /// response may have any status but that of a redirect.
+    /// Makes a request, and repeats it with a fresh credential if the first was refused. The
+    /// response may have any status but a redirect.
     pub(crate) async fn call(&self, call: Call) -> Result<Response, ConnectionError> {
         let authority = match self.headers.contains_key(AUTHORIZATION) {
             true => None,
@@ -102,8 +101,8 @@ impl Caller {
         }
     }
 
-    /// Makes a request and follows redirects, but never to another origin:
-    /// neither credentials nor messages are for anybody else.
+    /// Makes a request and follows redirects, but never to another origin: credentials and messages
+    /// must not reach anybody else.
     async fn follow(&self, mut call: Call) -> Result<Response, ConnectionError> {
         for _ in 0..=MOST_REDIRECTS {
             let response = self.once(&call).await?;
@@ -170,8 +169,7 @@ fn location(response: &Response, from: &Url) -> Option<Url> {
     from.join(&location).ok()
 }
 
-/// A URL as it may be shown: what follows the path may be a secret, and what
-/// stands before the host is one.
+/// A URL in printable form, without user information, query and fragment: these may be secrets.
 pub(crate) fn place(url: &Url) -> String {
     let origin = url.origin().ascii_serialization();
     format!("{origin}{}", url.path())
@@ -182,17 +180,17 @@ pub(crate) fn text_of(headers: &HeaderMap, name: &reqwest::header::HeaderName) -
     Some(value.to_owned())
 }
 
-/// The body ended before it was complete.
+/// The error for a body that ended early.
 pub(crate) fn broken(error: reqwest::Error) -> ConnectionError {
     cut_off(&cause(error))
 }
 
-/// The same, where it has another cause.
+/// Like [`broken`], for another cause.
 pub(crate) fn cut_off(cause: &str) -> ConnectionError {
     ConnectionError::Unreachable(format!("the answer was cut off ({cause})"))
 }
 
-/// What is at the bottom of an error, without the URL.
+/// The root cause of an error, without the URL.
 fn cause(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut cause: &dyn Error = &error;
@@ -202,18 +200,18 @@ fn cause(error: reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// What is in a response.
+/// The kind of content in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     /// One message or batch.
     Json,
-    /// Messages as events.
+    /// An event stream of messages.
     Events,
-    /// Nothing.
+    /// No content.
     Nothing,
-    /// Something else.
+    /// Any other content.
     Other,
-    /// It is no success.
+    /// The status is no success.
     Refusal,
 }
 
@@ -236,7 +234,7 @@ pub(crate) fn content(response: &Response) -> Content {
     }
 }
 
-/// A response that is no MCP, described.
+/// Describes a response that is not MCP.
 pub(crate) fn not_mcp(response: &Response) -> ConnectionError {
     let status = response.status().as_u16();
     let kind = text_of(response.headers(), &CONTENT_TYPE);
@@ -250,10 +248,10 @@ pub(crate) fn not_mcp(response: &Response) -> ConnectionError {
     ConnectionError::NotMcp(format!("{kind} (HTTP status {status})"))
 }
 
-/// A refusal with the beginning of its body.
+/// Reads a refusal with the beginning of its body.
 pub(crate) async fn refusal(mut response: Response) -> Refusal {
     let mut body = Vec::new();
-    // A body that breaks off is as good as its beginning.
+    // If the body breaks off, its beginning is good enough.
     while let Ok(Some(chunk)) = response.chunk().await {
         let room = MOST_REFUSAL - body.len();
         body.extend_from_slice(&chunk[..chunk.len().min(room)]);

@@ -1,36 +1,36 @@
-//! What is in a stream of server-sent events, however large an event is?
+//! A decoder for streams of server-sent events of any size.
 //!
-//! Data are handed on in the pieces that they come in; only the few other fields
-//! are gathered. The grammar is that of the HTML standard, section 9.2.5.
+//! It passes data on in the pieces in which they arrive and buffers only the few other fields. The
+//! grammar is that of the HTML standard, section 9.2.5.
 
 use std::time::Duration;
 
-/// Bytes of a field's name, or of a value that is not data. Event ids have a few
-/// dozen; what has more is no id that could be sent back in a header.
+/// Most bytes buffered of a field's name, or of a value that is not data. Event ids have a few
+/// dozen bytes; a longer one could not be sent back in a header.
 const MOST_GATHERED: usize = 4096;
 
-/// What comes next in a stream.
+/// The next part of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// More of the data of the event.
+    /// More data of the current event.
     Data(&'a [u8]),
     /// The event is complete.
     End(Tags),
 }
 
-/// What an event says beside its data.
+/// The fields of an event other than its data.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Tags {
-    /// Its type; `message` where none is said.
+    /// Its type; `None` means `message`.
     pub kind: Option<String>,
     /// Its id.
     pub id: Option<String>,
-    /// How long to wait before a broken stream is opened again.
+    /// Delay before a broken stream is opened again.
     pub retry: Option<Duration>,
 }
 
 impl Tags {
-    /// Whether the event carries a message, if it has data.
+    /// Whether the event, if it has data, carries a message.
     pub(crate) fn is_message(&self) -> bool {
         self.kind.as_deref().is_none_or(|kind| kind == "message")
     }
@@ -55,16 +55,16 @@ enum Place {
     Value,
 }
 
-/// Takes a stream apart.
+/// Decodes a stream of server-sent events.
 #[derive(Debug)]
 pub struct Decoder {
     place: Place,
     field: Field,
-    /// A name or a value that is being gathered.
+    /// The name or value that is being buffered.
     word: Vec<u8>,
-    /// The last line ended with a carriage return, so a line feed belongs to it.
+    /// The last line ended with a carriage return, so a following line feed belongs to it.
     after_return: bool,
-    /// Before the end of the first line, where a byte order mark may stand.
+    /// Before the end of the first line, which may begin with a byte order mark.
     is_first: bool,
     has_data: bool,
     tags: Tags,
@@ -85,8 +85,8 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// The next piece in `bytes`, which are used up as far as it goes; `None`
-    /// where more bytes are needed.
+    /// Returns the next piece in `bytes` and advances `bytes` past it; `None` if more bytes are
+    /// needed.
     pub fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Piece<'a>> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.after_return) && first == b'\n' {
@@ -140,7 +140,7 @@ impl Decoder {
     fn colon<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Piece<'a>> {
         *bytes = bytes.strip_prefix(b" ").unwrap_or(bytes);
         self.place = Place::Value;
-        // Lines of data are joined by line feeds.
+        // Line feeds join the lines of data.
         (self.field == Field::Data && self.has_data).then_some(Piece::Data(b"\n"))
     }
 
@@ -161,7 +161,8 @@ impl Decoder {
         None
     }
 
-    /// Keeps a part of a name or value, one byte more than it may have at most.
+    /// Buffers a part of a name or value, up to one byte more than the limit, so that an excess is
+    /// detected.
     fn gather(&mut self, part: &[u8]) {
         let room = (MOST_GATHERED + 1).saturating_sub(self.word.len());
         self.word.extend_from_slice(&part[..part.len().min(room)]);
@@ -197,8 +198,8 @@ impl Decoder {
 mod tests {
     use super::*;
 
-    /// The events of a stream that comes in chunks of `size` bytes: type, id,
-    /// milliseconds and data.
+    /// The events of a stream that arrives in chunks of `size` bytes: type, id, milliseconds and
+    /// data.
     fn decode(stream: &[u8], size: usize) -> Vec<String> {
         let mut decoder = Decoder::default();
         let (mut events, mut data) = (Vec::new(), Vec::new());

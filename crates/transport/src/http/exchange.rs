@@ -1,4 +1,4 @@
-//! What becomes of one message that was sent?
+//! Sends one message over HTTP and handles what comes back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,28 +14,28 @@ use super::{Inner, Posted, headers};
 use crate::{ConnectionError, Frame, Item, Message};
 use spillgate_mcp::{RequestId, messages, object};
 
-/// For a server to accept a message that is no request, before the next one is
-/// sent all the same.
+/// Time for a server to accept a message that is no request. After it the next message is sent all
+/// the same.
 const ACCEPTANCE: Duration = Duration::from_secs(10);
-/// A stream should end with its answer. What comes so long after it is still
-/// passed on, then the connection is closed.
+/// Time after the response during which further events of its stream are passed on. A stream should
+/// end with its response; after this time the connection is closed.
 const AFTERWORDS: Duration = Duration::from_secs(5);
-/// Until a broken stream is taken up again, unless the server says otherwise (as
-/// in the official SDKs); twice as long after every try that brought nothing.
+/// Delay before a broken stream is resumed, unless the server sets another (as in the official
+/// SDKs). It doubles after every try that brings nothing.
 const PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Tries in a row that may bring nothing.
+/// Consecutive tries that may bring nothing.
 pub(super) const MOST_TRIES: u32 = 5;
 
-/// Where a stream is.
+/// The position in a stream.
 #[derive(Debug, Default)]
 pub(super) struct Spot {
     /// The last event that had an id.
     pub(super) event: Option<String>,
-    /// What the server asked us to wait.
+    /// The delay that the server asked for.
     retry: Option<Duration>,
-    /// Tries since it last brought anything.
+    /// Tries since the stream last brought anything.
     pub(super) tries: u32,
 }
 
@@ -49,7 +49,7 @@ impl Spot {
 
     pub(super) fn pause(&self) -> Duration {
         let first = self.retry.unwrap_or(PAUSE).max(SHORTEST_PAUSE);
-        // What the server asks for is never shortened.
+        // The delay that the server asked for is never shortened.
         let most = LONGEST_PAUSE.max(first);
         first.saturating_mul(1 << self.tries.min(10)).min(most)
     }
@@ -66,14 +66,14 @@ impl Spot {
 /// How a stream ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// After the answer.
+    /// After the response.
     Answered,
-    /// Before it: closed by the server, or broken.
+    /// Before the response: closed by the server, or broken.
     Early(Option<ConnectionError>),
 }
 
 impl Inner {
-    /// Sends a request and tells what becomes of it.
+    /// Sends a request and reports its outcome to the sink.
     pub(super) fn request(
         self: Arc<Self>,
         message: Message,
@@ -87,8 +87,8 @@ impl Inner {
         })
     }
 
-    /// Sends a request and passes its answer on; what is left to be told where
-    /// none came.
+    /// Sends a request and passes its response on. Returns what is still to be reported, if
+    /// anything.
     async fn answer(&self, message: &Message, of: &RequestId) -> Option<Item> {
         let posted = match self.post(message).await {
             Ok(posted) => posted,
@@ -107,7 +107,8 @@ impl Inner {
             },
             Content::Events => {
                 if !self.resume {
-                    // So that the client gets a stream, too, whatever comes first.
+                    // Announces the stream, so that the client's response becomes a stream, too,
+                    // whatever comes first.
                     self.tell(Some(of), None, Item::Mark { retry: None }).await;
                 }
                 self.follow(posted.response, message, of).await
@@ -122,7 +123,7 @@ impl Inner {
         }
     }
 
-    /// Follows the stream of a request to its answer, over breaks.
+    /// Follows the stream of a request up to its response, resuming it if it breaks.
     async fn follow(&self, first: Response, message: &Message, of: &RequestId) -> Option<Item> {
         let mut spot = Spot::default();
         let mut response = first;
@@ -131,7 +132,7 @@ impl Inner {
             let end = self.drain(&mut events, &mut spot, Some((message, of)));
             let error = match end.await {
                 End::Answered => return None,
-                // It would be as long again.
+                // A resumed stream would bring the same large message.
                 End::Early(Some(error @ ConnectionError::TooLong(_))) => {
                     return Some(Item::Failed(error));
                 }
@@ -151,7 +152,7 @@ impl Inner {
         }
     }
 
-    /// Passes the events of a stream on until it ends.
+    /// Passes on the events of a stream until it ends.
     pub(super) async fn drain(
         &self,
         events: &mut Events,
@@ -193,7 +194,7 @@ impl Inner {
         }
     }
 
-    /// Takes up the stream of a request.
+    /// Resumes the stream of a request.
     async fn again(&self, spot: &mut Spot) -> Result<Response, Item> {
         let failed = |error| Err(Item::Failed(error));
         let mut last = closed_early();
@@ -227,7 +228,7 @@ impl Inner {
         failed(last)
     }
 
-    /// Sends what is no request, and waits until it was accepted.
+    /// Sends a message that is no request, and waits until the server has accepted it.
     pub(super) async fn note(self: Arc<Self>, message: Message) -> Result<(), ConnectionError> {
         let (tell, told) = oneshot::channel();
         let inner = Arc::clone(&self);
@@ -237,7 +238,7 @@ impl Inner {
                 Ok(response) => (Ok(()), response),
                 Err(error) => (Err(error), None),
             };
-            // Nobody may wait for it any more.
+            // The caller may have stopped waiting.
             let _ = tell.send(accepted);
             if let Some(response) = response {
                 inner.pass_on(response).await;
@@ -255,13 +256,12 @@ impl Inner {
         match content(&posted.response) {
             Content::Refusal => Err(ConnectionError::Refused(self.refused(posted).await)),
             Content::Json | Content::Events => Ok(Some(posted.response)),
-            // Accepted, maybe with a page that nobody asked for.
+            // Accepted, perhaps with a body that is no message.
             Content::Nothing | Content::Other => Ok(None),
         }
     }
 
-    /// What came back for a message that is no single request: the answers of a
-    /// batch.
+    /// Passes on what came back for a message that is no single request: the responses of a batch.
     async fn pass_on(&self, response: Response) {
         if content(&response) == Content::Events {
             let mut events = Events::new(response, self.frame_reader.clone());
@@ -275,7 +275,7 @@ impl Inner {
         }
     }
 
-    /// Keeps what later messages depend on.
+    /// Records what later messages depend on.
     fn learn(&self, request: &Message, answer: &Frame) {
         let Some(bytes) = answer.in_memory() else {
             return;
@@ -305,7 +305,7 @@ struct Initialized {
     version: String,
 }
 
-/// Whether a refusal is one that passes.
+/// Whether a refusal is temporary.
 pub(super) fn may_pass(posted: &Posted) -> bool {
     let status = posted.response.status();
     status.is_server_error() && status.as_u16() != 501

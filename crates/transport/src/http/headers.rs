@@ -1,8 +1,8 @@
-//! Which headers does a message travel with?
+//! The HTTP headers of a message.
 //!
-//! Since 2026-07-28 a request's headers repeat what is in its body (SEP-2243), so
-//! that proxies can route it; a server refuses it where the two differ. So they
-//! are made from the body that is sent, whatever the client's own request had.
+//! Since 2026-07-28 a request's headers repeat parts of its body (SEP-2243), so that proxies can
+//! route it, and a server refuses a request whose headers differ. The headers are therefore made
+//! from the body that is sent, whatever the client's own request had.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -25,11 +25,11 @@ pub(crate) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const PARAM: &str = "mcp-param-";
-/// What joins a request to a trace (W3C).
+/// Headers that join a request to a trace (W3C).
 const TRACE: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
-/// The first version without sessions, whose requests say in headers what they
-/// are. Versions are dates, so they compare as text.
+/// The first version without sessions, whose requests carry these headers. Versions are dates, so
+/// they compare as text.
 const MODERN: &str = ProtocolVersion::MODERN;
 
 /// Whether a version has no sessions.
@@ -37,15 +37,15 @@ pub(crate) fn is_modern(version: &str) -> bool {
     version >= MODERN
 }
 
-/// Which arguments of a server's tools are told in headers as well: what
-/// `x-mcp-header` in their input schemas says, learnt from the answers to
-/// `tools/list`. Links to one server may share it.
+/// Arguments of a server's tools that are repeated in headers. Learnt from the `x-mcp-header`
+/// entries of the input schemas in responses to `tools/list`. Connections to the same server may
+/// share it.
 #[derive(Debug, Clone, Default)]
 pub struct ParamHeaders {
     tools: Arc<Mutex<HashMap<String, Vec<Annotation>>>>,
 }
 
-/// An argument by its path, and the last part of its header's name.
+/// The path of an argument, and the last part of its header's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Annotation {
     path: Vec<String>,
@@ -66,7 +66,7 @@ struct Tool {
 }
 
 impl ParamHeaders {
-    /// Learns from an answer to `tools/list`.
+    /// Learns from a response to `tools/list`.
     pub fn learn(&self, answer: &[u8]) {
         for result in messages(answer).iter().filter_map(|all| all.result) {
             let listed: Option<Tools<'_>> = object(result);
@@ -80,7 +80,7 @@ impl ParamHeaders {
         }
     }
 
-    /// The headers of a call; `None` for a tool that is not known.
+    /// Returns the headers of a call; `None` if the tool is unknown.
     fn of(&self, tool: &str, arguments: Option<&RawValue>) -> Option<Vec<(String, String)>> {
         let known = self.tools.lock();
         let annotations = known.get(tool)?;
@@ -99,7 +99,7 @@ impl ParamHeaders {
     }
 }
 
-/// The annotations of a schema, along its `properties`.
+/// Collects the annotations of a schema and its nested `properties`.
 fn annotations(schema: &Value) -> Vec<Annotation> {
     let mut found = Vec::new();
     let mut open = vec![(Vec::new(), schema)];
@@ -153,8 +153,7 @@ struct Meta<'a> {
     version: Option<Cow<'a, str>>,
 }
 
-/// The headers of `message`, where `negotiated` is the version that holds unless
-/// the message says another.
+/// Returns the headers of `message`. `negotiated` is the version to use if the message names none.
 pub fn of(message: &Message, negotiated: Option<&str>, known: &ParamHeaders) -> HeaderMap {
     let envelopes = messages(&message.frame);
     let only = match envelopes.as_slice() {
@@ -184,7 +183,7 @@ pub fn of(message: &Message, negotiated: Option<&str>, known: &ParamHeaders) -> 
     headers
 }
 
-/// The version that a message says, in its headers or in its body.
+/// The version in these headers.
 pub(crate) fn version_of(headers: &HeaderMap) -> Option<&str> {
     headers.get(VERSION)?.to_str().ok()
 }
@@ -213,7 +212,7 @@ fn standard(
     if method != "tools/call" {
         return;
     }
-    // What a client said by HTTP is for the server to check.
+    // If the client sent these headers over HTTP, checking them is up to the server.
     let is_said = given(message, &METHOD).is_some();
     let derived = name.filter(|_| !is_said);
     let derived = derived.and_then(|name| known.of(&name, params.arguments));
@@ -223,7 +222,7 @@ fn standard(
                 put(headers, &name, &encoded(&value));
             }
         }
-        // Also where the client knows the tool and we do not.
+        // Also covers a tool that the client knows and we do not.
         None => {
             for (name, value) in &message.headers {
                 if name.starts_with(PARAM) {
@@ -240,9 +239,10 @@ fn given<'a>(message: &'a Message, wanted: &HeaderName) -> Option<&'a str> {
     found.map(|(_, value)| value.as_str())
 }
 
-/// What cannot stand in a header is left out, for the server to miss.
+/// Inserts a header. A value that a header cannot hold is left out, and the server reports it as
+/// missing.
 fn put(headers: &mut HeaderMap, name: &str, value: &str) {
-    // The library would let other bytes pass, which servers and proxies read in ways of their own.
+    // `HeaderValue` would accept other bytes, which servers and proxies interpret differently.
     let is_plain = value.bytes().all(|byte| (0x20..=0x7e).contains(&byte));
     if let (true, Ok(name), Ok(value)) = (
         is_plain,
@@ -253,8 +253,8 @@ fn put(headers: &mut HeaderMap, name: &str, value: &str) {
     }
 }
 
-/// A value as a header may have it: what is not plain ASCII, begins or ends with
-/// a blank, or looks encoded, goes as `=?base64?…?=`.
+/// Encodes a value for a header. A value that is not plain ASCII, begins or ends with a space, or
+/// looks encoded becomes `=?base64?…?=`.
 fn encoded(value: &str) -> Cow<'_, str> {
     let is_strange = value.bytes().any(|byte| !(0x20..=0x7e).contains(&byte))
         || value.starts_with(' ')
@@ -266,7 +266,7 @@ fn encoded(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// Headers that every request makes itself, or that belong to the connection.
+/// Headers that every request sets itself, or that belong to the connection.
 const OURS: [&str; 15] = [
     "accept",
     "connection",
@@ -285,8 +285,8 @@ const OURS: [&str; 15] = [
     "upgrade",
 ];
 
-/// The headers that the user has set for a server, none of which is printed. An
-/// error names the one that cannot be set.
+/// Returns the headers that the user has set for a server, marked as sensitive. The error names a
+/// header that cannot be set.
 pub(crate) fn of_user(set: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in set {

@@ -1,4 +1,4 @@
-//! How is heard what a server says of itself?
+//! The stream for messages that belong to no request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,21 +13,21 @@ use super::tasks::Purpose;
 use super::{Inner, Posted};
 use crate::{ConnectionError, Item};
 
-/// For the head of the response. Some servers send it with the first event only,
-/// so that no answer means that the stream is open.
+/// Time to wait for the head of the response. Some servers send it only with the first event, so
+/// after this time the stream counts as open.
 const HEAD: Duration = Duration::from_secs(5);
 
-/// What the opening of the stream came to.
+/// The outcome of opening the stream.
 enum Opened {
     Stream(Box<Events>),
-    /// The server has none, or no session any more.
+    /// The server has no such stream, or the session has ended.
     Refused(ConnectionError),
-    /// It may come to something later.
+    /// It may work later.
     Later(ConnectionError),
 }
 
 impl Inner {
-    /// Opens the stream, or takes it up after an event.
+    /// Opens the stream, or resumes it after an event.
     pub(super) async fn listen(
         self: Arc<Self>,
         after: Option<String>,
@@ -36,7 +36,7 @@ impl Inner {
             None => Purpose::Listening,
             Some(event) => Purpose::Resuming(event.clone()),
         };
-        // Whoever asks again has lost the one that it had.
+        // A client that asks again has lost the previous stream.
         self.tasks.replace(&purpose);
         let tasks = Arc::clone(&self.tasks);
         if self.resume {
@@ -51,7 +51,7 @@ impl Inner {
         }
     }
 
-    /// One stream as it is, for a client that takes it up by itself.
+    /// Reads one stream, for a client that resumes it itself.
     async fn listen_once(
         self: Arc<Self>,
         after: Option<String>,
@@ -60,21 +60,21 @@ impl Inner {
         let mut events = match self.opened(after.as_deref()).await {
             Opened::Stream(events) => events,
             Opened::Refused(error) | Opened::Later(error) => {
-                // Late, it is told as the end of a stream that seemed open.
+                // If the caller has stopped waiting, report the end of a stream that seemed open.
                 if tell.send(Err(error)).is_err() {
                     self.tell(None, None, Item::Ended).await;
                 }
                 return;
             }
         };
-        // Nobody may wait for it any more.
+        // The caller may have stopped waiting.
         let _ = tell.send(Ok(()));
         let mut spot = Spot::after(after);
         self.drain(&mut events, &mut spot, None).await;
         self.tell(None, None, Item::Ended).await;
     }
 
-    /// One stream after the other, as long as the link is open.
+    /// Reads one stream after the other, as long as the connection is open.
     async fn keep_listening(self: Arc<Self>, after: Option<String>) {
         let mut spot = Spot::after(after);
         loop {
@@ -92,8 +92,8 @@ impl Inner {
         }
     }
 
-    /// Most servers have nothing to say of themselves, which is no fault. A lost
-    /// session is another matter.
+    /// Logs that there is no stream. Most servers have none, which is not an error. A lost session
+    /// is reported to the sink.
     async fn cannot_listen(&self, error: ConnectionError) {
         match error {
             ConnectionError::Refused(refusal) if refusal.session_lost => {

@@ -1,8 +1,8 @@
-//! How are messages exchanged with a server behind Streamable HTTP?
+//! Connections to servers behind Streamable HTTP.
 //!
-//! Every message is a POST of its own. What comes back for a request, as JSON or
-//! as a stream of events, is told with that request; what belongs to none comes
-//! on the stream of a GET.
+//! Each message is a POST of its own. Whatever comes back for a request, as JSON or as an event
+//! stream, is reported with that request. Messages that belong to no request come on the stream of
+//! a GET.
 
 mod call;
 mod client;
@@ -40,24 +40,24 @@ pub use self::events::{Decoder as EventDecoder, Piece as EventPiece, Tags as Eve
 pub use self::headers::{ParamHeaders, of as request_headers};
 pub use self::sse::SseConnection;
 
-/// The server is told that a session is over; it need not take its time.
+/// Time limit for telling the server that the session is over.
 const GOODBYE: Duration = Duration::from_secs(2);
-/// The same when there is no time.
+/// The same limit when the connection closes in a hurry.
 const HURRIED_GOODBYE: Duration = Duration::from_millis(300);
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
-/// How a link to a server behind HTTP behaves.
+/// Options of an [`HttpConnection`].
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
     /// Whether the connection itself resumes broken streams. If not, it sends
     /// [`Item::Ended`], and the owner of the event ids can call [`Connection::listen`].
     pub resume: bool,
-    /// Who gives credentials, unless the server's headers have some.
+    /// The source of credentials, unless the server's headers contain some.
     pub authority: Option<Arc<dyn Authority>>,
-    /// What links to this server have learnt of its tools.
+    /// What connections to this server have learnt of its tools.
     pub params: ParamHeaders,
 }
 
@@ -71,8 +71,7 @@ impl Default for HttpOptions {
     }
 }
 
-/// A server behind Streamable HTTP. Nothing is connected before the first
-/// message.
+/// A connection to a server behind Streamable HTTP. It does not connect before the first message.
 #[derive(Debug)]
 pub struct HttpConnection {
     inner: Arc<Inner>,
@@ -89,17 +88,16 @@ struct Inner {
     tasks: Arc<Tasks>,
 }
 
-/// What was agreed on with the server.
+/// What was negotiated with the server.
 #[derive(Debug, Clone, Default)]
 struct Session {
-    /// Its name for us, if it has sessions.
+    /// The session id that the server gave us, if it has sessions.
     id: Option<HeaderValue>,
     version: Option<String>,
 }
 
 impl HttpConnection {
-    /// A link with the usual options. `client` should be made with
-    /// [`http_client`].
+    /// Opens a connection with the default options. `client` should be made with [`http_client`].
     pub fn open(
         server: &HttpServer,
         client: Client,
@@ -109,7 +107,7 @@ impl HttpConnection {
         Self::open_with(server, client, HttpOptions::default(), frame_reader, sink)
     }
 
-    /// A link with options.
+    /// Opens a connection with options.
     pub fn open_with(
         server: &HttpServer,
         client: Client,
@@ -164,11 +162,11 @@ impl Drop for HttpConnection {
     }
 }
 
-/// What became of a POST.
+/// The response to a request, and its session.
 #[derive(Debug)]
 struct Posted {
     response: Response,
-    /// The session that it was sent in.
+    /// The session that the request was sent in.
     session: Option<HeaderValue>,
 }
 
@@ -177,7 +175,7 @@ impl Inner {
         self.session.lock()
     }
 
-    /// Sends a message; the response may have any status.
+    /// Sends a message. The response may have any status.
     async fn post(&self, message: &Message) -> Result<Posted, ConnectionError> {
         let is_initialize = message.method.as_deref() == Some("initialize");
         if is_initialize {
@@ -216,13 +214,12 @@ impl Inner {
         })
     }
 
-    /// Opens a stream of what the server has to say, after an event where it is
-    /// to be taken up again.
+    /// Opens a stream of messages from the server; resumes it after the event `after` if given.
     async fn get(&self, after: Option<&str>) -> Result<Posted, ConnectionError> {
         let session = self.session().clone();
         let mut headers = of_session(&session);
         headers.insert(ACCEPT, EVENTS);
-        // An id that no header can hold cannot be sent back.
+        // An id that is not a valid header value cannot be sent back.
         if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
             headers.insert(LAST_EVENT, after);
         }
@@ -238,13 +235,13 @@ impl Inner {
         })
     }
 
-    /// What a refusal says, and whether it ends the session.
+    /// Reads a refusal. Clears the session if the refusal ends it.
     async fn refused(&self, posted: Posted) -> Refusal {
         let mut refusal = call::refusal(posted.response).await;
         if refusal.status == 404 && posted.session.is_some() {
             refusal.session_lost = true;
             let mut session = self.session();
-            // Another request may have begun the next one meanwhile.
+            // Another request may have begun the next session meanwhile.
             if session.id == posted.session {
                 session.id = None;
             }
@@ -273,12 +270,12 @@ impl Inner {
             true => HURRIED_GOODBYE,
             false => GOODBYE,
         };
-        // Whether it heard us or not, we go.
+        // We close whether or not the server heard us.
         drop(timeout(patience, goodbye).await);
     }
 }
 
-/// The headers that name a session.
+/// The headers that identify a session.
 fn of_session(session: &Session) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if let Some(id) = &session.id {

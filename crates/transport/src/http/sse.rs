@@ -1,8 +1,7 @@
-//! How are messages exchanged with a server behind HTTP with server-sent events,
-//! the transport of 2024-11-05?
+//! Connections to servers behind HTTP with server-sent events, the transport of 2024-11-05.
 //!
-//! One GET brings everything that comes from the server. Its first event says
-//! where messages are to be posted. The session ends with that stream.
+//! One GET carries everything that comes from the server. Its first event names the URL that
+//! messages are posted to. The session ends with that stream.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,10 +26,10 @@ use crate::{
 };
 use spillgate_mcp::RequestId;
 
-/// For the server to say where to post to.
+/// Time limit for the server to name the URL to post to.
 const ENDPOINT: Duration = Duration::from_secs(30);
 
-/// A server behind HTTP with server-sent events. The stream is opened at once.
+/// A connection to a server behind HTTP with server-sent events. It opens the stream at once.
 #[derive(Debug)]
 pub struct SseConnection {
     inner: Arc<Inner>,
@@ -45,7 +44,7 @@ struct Inner {
     tasks: Arc<Tasks>,
 }
 
-/// Where messages go. The URL may name a session, so it is not printed.
+/// The URL that messages are posted to. It may name a session, so it is not printed.
 #[derive(Clone)]
 enum Endpoint {
     Unknown,
@@ -64,9 +63,8 @@ impl fmt::Debug for Endpoint {
 }
 
 impl SseConnection {
-    /// Opens the stream. `client` should be made with
-    /// [`http_client`](crate::http_client); `authority` gives credentials, unless
-    /// the server's headers have some.
+    /// Opens the stream. `client` should be made with [`http_client`](crate::http_client).
+    /// `authority` supplies credentials, unless the server's headers contain some.
     pub fn open(
         server: &HttpServer,
         client: Client,
@@ -107,8 +105,8 @@ impl SseConnection {
         let Some(of) = message.id.clone() else {
             return self.inner.deliver(url, message).await;
         };
-        // Some servers accept a request only once it is over, and may have
-        // questions meanwhile.
+        // Some servers accept a request only once it is complete, and may send requests of their
+        // own meanwhile.
         let inner = Arc::clone(&self.inner);
         let purpose = Purpose::Request(of.clone());
         self.inner.tasks.spawn(purpose, async move {
@@ -126,7 +124,7 @@ impl SseConnection {
 
 impl Inner {
     async fn deliver(&self, url: Url, message: Message) -> Result<(), ConnectionError> {
-        // Nothing of what later versions put into headers but the trace.
+        // Of the headers that later versions define, send only the trace.
         let mut headers = headers::of(&message, None, &ParamHeaders::default());
         headers.insert(CONTENT_TYPE, JSON);
         let posted = self.caller.call(Call {
@@ -146,7 +144,7 @@ impl Inner {
         let mut events = match self.opened().await {
             Ok(events) => events,
             Err(error) => {
-                // Who waits is told more than who only hears that it is gone.
+                // A waiting sender gets the error itself; the sink only gets its text.
                 let how = error.to_string();
                 endpoint.send_replace(Endpoint::Never(error));
                 return self.tell(None, Item::Gone(how)).await;
@@ -192,8 +190,8 @@ impl Inner {
         }
     }
 
-    /// The URL that an event names. It must be of the same origin: else a server
-    /// could have our credentials sent to another.
+    /// Parses the URL that an event names. It must have the same origin: otherwise a server could
+    /// have our credentials sent to another.
     fn endpoint(&self, frame: &Frame) -> Result<Url, ConnectionError> {
         let wrong = |what: &str| ConnectionError::NotMcp(what.to_owned());
         let text = frame

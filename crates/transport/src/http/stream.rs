@@ -1,4 +1,4 @@
-//! How do the events of a response become messages?
+//! Reads the events or the body of a response as messages.
 
 use bytes::{Buf, Bytes};
 use reqwest::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
@@ -8,15 +8,15 @@ use super::call::{broken, cut_off};
 use super::events::{Decoder, Piece, Tags};
 use crate::{ConnectionError, Frame, FrameReader, Taking, TooLong};
 
-/// An event.
+/// A server-sent event.
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) tags: Tags,
-    /// Its data, if it has any.
+    /// Its data, if any.
     pub(crate) frame: Option<Frame>,
 }
 
-/// The events of a response, whose data go into the frame reader as they come.
+/// The events of a response. Their data go into the frame reader as they arrive.
 #[derive(Debug)]
 pub(crate) struct Events {
     response: Response,
@@ -37,7 +37,7 @@ impl Events {
         }
     }
 
-    /// The next event that says anything; `None` at the end of the stream.
+    /// Returns the next event that is not empty; `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Result<Option<Event>, ConnectionError> {
         loop {
             let mut rest = &self.chunk[..];
@@ -60,7 +60,7 @@ impl Events {
             }
             self.chunk = match self.response.chunk().await {
                 Ok(Some(chunk)) => chunk,
-                // An event that was not ended is none.
+                // An event without an end is discarded.
                 Ok(None) => return Ok(None),
                 Err(error) => return Err(broken(error)),
             };
@@ -80,7 +80,7 @@ async fn finish(taking: Option<Taking>, tags: Tags) -> Option<Event> {
     Some(Event { tags, frame })
 }
 
-/// Takes in a body that is one message.
+/// Reads a body that is one message.
 pub(crate) async fn whole(
     mut response: Response,
     frame_reader: &FrameReader,
@@ -97,8 +97,8 @@ pub(crate) async fn whole(
     }
 }
 
-/// Whether nothing but the end of the connection says where the body ends, so
-/// that half of it looks like all.
+/// Whether only the closing of the connection marks the end of the body, so that half of it looks
+/// complete.
 fn ends_untold(response: &Response) -> bool {
     let headers = response.headers();
     let is_told = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);

@@ -1,4 +1,4 @@
-//! What is under way on a link, and how is it stopped?
+//! The running tasks of a connection, and how to stop them.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 use crate::ConnectionError;
 use spillgate_mcp::RequestId;
 
-/// The tasks of a link. None outlives it.
+/// The tasks of a connection. None outlives it.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
     state: Mutex<State>,
@@ -26,17 +26,17 @@ struct State {
 /// What a task is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// A request and its answer.
+    /// A request and its response.
     Request(RequestId),
     /// A message that is no request.
     Note,
-    /// The stream for what belongs to no request.
+    /// The stream for messages that belong to no request.
     Listening,
-    /// Taking up a stream after an event.
+    /// Resuming a stream after an event.
     Resuming(String),
 }
 
-/// Takes its task off the list, however it ends.
+/// Removes its task from the list, however the task ends.
 struct Listed {
     tasks: Arc<Tasks>,
     number: u64,
@@ -49,7 +49,7 @@ impl Drop for Listed {
 }
 
 impl Tasks {
-    /// Starts a task, unless the link was closed.
+    /// Starts a task. Fails if the connection is closed.
     pub(crate) fn spawn<F>(
         self: &Arc<Self>,
         purpose: Purpose,
@@ -77,17 +77,17 @@ impl Tasks {
         Ok(())
     }
 
-    /// Stops waiting for the answer of a request: its connection is closed.
+    /// Stops the task of a request, which closes its HTTP connection.
     pub(crate) fn abandon(&self, of: &RequestId) {
         self.stop(|purpose| matches!(purpose, Purpose::Request(key) if key == of));
     }
 
-    /// Stops what is for this purpose.
+    /// Stops the tasks with this purpose.
     pub(crate) fn replace(&self, purpose: &Purpose) {
         self.stop(|other| other == purpose);
     }
 
-    /// Stops everything, now and for ever.
+    /// Stops all tasks and refuses new ones.
     pub(crate) fn close(&self) {
         self.state().is_closed = true;
         self.stop(|_| true);
@@ -97,7 +97,7 @@ impl Tasks {
         let state = self.state();
         let chosen = state.running.values().filter(|(purpose, _)| which(purpose));
         let chosen: Vec<AbortHandle> = chosen.map(|(_, handle)| handle.clone()).collect();
-        // An aborted task takes itself off the list, maybe at once.
+        // An aborted task removes itself from the list, perhaps at once, so release the lock first.
         drop(state);
         for handle in chosen {
             handle.abort();

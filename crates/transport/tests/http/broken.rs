@@ -1,4 +1,4 @@
-//! Connections that break, and servers that lead elsewhere.
+//! Tests of connections that break, and of servers that redirect.
 
 use std::sync::{Arc, Mutex};
 

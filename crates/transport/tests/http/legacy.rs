@@ -1,4 +1,4 @@
-//! Sessions of 2025-11-25 and older.
+//! Tests of sessions of 2025-11-25 and older.
 
 use axum::http::Method;
 use spillgate_transport::{Connection, ConnectionError, HttpOptions, Message};
@@ -10,7 +10,7 @@ const INITIALIZE: &str =
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const CALL: &str = r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t"}}"#;
 
-/// A server with sessions, whose calls are answered by `call`.
+/// A server with sessions that answers calls with `call`.
 fn with_sessions(
     log: &Log,
     call: impl Fn() -> axum::response::Response + Clone + Send + Sync + 'static,
@@ -96,7 +96,7 @@ async fn a_lost_session_is_told_and_another_begins() {
     );
 }
 
-/// The same where the stream on which a server speaks of itself is refused.
+/// A lost session is also reported when the server refuses the stream of a GET.
 #[tokio::test]
 async fn a_session_that_is_lost_while_nobody_calls_is_told() {
     let log = Log::default();

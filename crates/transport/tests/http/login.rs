@@ -1,4 +1,4 @@
-//! Servers that want credentials.
+//! Tests of servers that require credentials.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ use crate::server::{Log, answering, at, client, frame_reader, json, open, send, 
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
 
-/// Has an old credential, and maybe a new one.
+/// An authority with an old credential and an optional fresh one.
 #[derive(Debug)]
 struct Keys {
     fresh: Option<&'static str>,

@@ -1,4 +1,4 @@
-//! Links to servers behind HTTP, against servers on loopback.
+//! Tests of connections to servers behind HTTP, against servers on loopback.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

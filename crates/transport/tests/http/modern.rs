@@ -1,4 +1,4 @@
-//! Requests without sessions (2026-07-28).
+//! Tests of requests without sessions (2026-07-28).
 
 use spillgate_transport::{Connection, HttpOptions, Message};
 
@@ -18,7 +18,7 @@ async fn headers_say_what_the_body_says() {
             true => json(TOOLS),
             false => json(r#"{"id":1,"result":{}}"#),
         };
-        // Of no meaning in this version.
+        // A session id has no meaning in this version.
         let headers = response.headers_mut();
         headers.insert("mcp-session-id", "s".parse().unwrap());
         response

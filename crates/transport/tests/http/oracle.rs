@@ -1,4 +1,4 @@
-//! The official SDK's server understands what we send, in both generations.
+//! Tests that the official SDK's server understands what we send, in both generations.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
@@ -48,7 +48,7 @@ fn tool() -> Tool {
     Tool::new("t", "echoes", schema.as_object().unwrap().clone())
 }
 
-/// A server with sessions or without, that answers with JSON or with events.
+/// A server with or without sessions that answers with JSON or with events.
 async fn rmcp_server(sessions: bool, with_json: bool) -> (HttpConnection, Parcels) {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(sessions)
@@ -61,7 +61,7 @@ async fn rmcp_server(sessions: bool, with_json: bool) -> (HttpConnection, Parcel
     open(&url, HttpOptions::default())
 }
 
-/// The next message that is for this request, past marks and notifications.
+/// The next message for this request, skipping marks and notifications.
 async fn answer(server_events: &mut Parcels, of: &str) -> Value {
     loop {
         let said = server_events.said().await;

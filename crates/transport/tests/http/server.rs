@@ -1,4 +1,4 @@
-//! What do the servers and sinks of these tests have in common?
+//! Servers and sinks that these tests share.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -18,10 +18,10 @@ use spillgate_transport::{
 };
 use tokio::sync::mpsc;
 
-/// Far more than anything here takes: only so that a test that hangs fails.
+/// Far longer than anything here takes, so that only a hanging test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Serves a router on loopback; its URL.
+/// Serves a router on loopback and returns its URL.
 pub(crate) async fn serve(router: Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -29,7 +29,7 @@ pub(crate) async fn serve(router: Router) -> String {
     url
 }
 
-/// A sink with room for `room` server events.
+/// A sink with room for a limited number of server events.
 #[derive(Debug)]
 struct Channel(mpsc::Sender<ServerEvent>);
 
@@ -39,7 +39,7 @@ impl Sink for Channel {
     }
 }
 
-/// What came out of a link.
+/// The events that came out of a connection.
 pub(crate) struct Parcels(mpsc::Receiver<ServerEvent>);
 
 pub(crate) fn sink(room: usize) -> (Arc<dyn Sink>, Parcels) {
@@ -54,7 +54,7 @@ impl Parcels {
             .expect("the link is gone")
     }
 
-    /// The next one in a line of text.
+    /// The next event as one line of text.
     pub(crate) async fn said(&mut self) -> String {
         said(&self.next().await)
     }
@@ -113,7 +113,7 @@ pub(crate) fn client() -> reqwest::Client {
         .unwrap()
 }
 
-/// Everything here is plain HTTP.
+/// A TLS configuration without roots: everything here is plain HTTP.
 fn no_tls() -> rustls::ClientConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     rustls::ClientConfig::builder_with_provider(provider)
@@ -130,7 +130,7 @@ pub(crate) fn at(url: &str) -> HttpServer {
     }
 }
 
-/// A link and what comes out of it.
+/// A connection and the events that come out of it.
 pub(crate) fn open(url: &str, options: HttpOptions) -> (HttpConnection, Parcels) {
     let (sink, server_events) = sink(1024);
     let link =
@@ -138,7 +138,7 @@ pub(crate) fn open(url: &str, options: HttpOptions) -> (HttpConnection, Parcels)
     (link, server_events)
 }
 
-/// The options of a client that takes up streams by itself.
+/// The options of a client that resumes streams itself.
 pub(crate) fn passing() -> HttpOptions {
     HttpOptions {
         resume: false,
@@ -168,12 +168,12 @@ pub(crate) async fn send(link: &dyn Connection, frame: &str) {
     link.send(message(frame)).await.unwrap();
 }
 
-/// The requests that a server got: method, path, headers that matter, body.
+/// The requests that a server got: method, path, relevant headers, body.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Log {
-    /// Enters a request; gives it back with its body read.
+    /// Records a request and returns it with its body read.
     pub(crate) async fn enter(&self, request: Request) -> Request<Bytes> {
         let (parts, body) = request.into_parts();
         let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
@@ -199,7 +199,7 @@ pub(crate) fn json(body: impl Into<Body>) -> Response {
     typed("application/json", body)
 }
 
-/// A stream of events that is there at once.
+/// An event stream whose whole body is available at once.
 pub(crate) fn events(body: impl Into<Body>) -> Response {
     typed("text/event-stream; charset=utf-8", body)
 }
@@ -216,7 +216,7 @@ pub(crate) fn status(status: u16, body: &'static str) -> Response {
         .unwrap()
 }
 
-/// A body whose parts come from a channel; an error breaks the connection.
+/// A body whose parts come from a channel. An error breaks the connection.
 pub(crate) fn dripping() -> (mpsc::Sender<Result<Bytes, std::io::Error>>, Body) {
     let (to, from) = mpsc::channel(1);
     let parts = futures_util::stream::unfold(from, |mut from: mpsc::Receiver<_>| async move {
@@ -225,8 +225,8 @@ pub(crate) fn dripping() -> (mpsc::Sender<Result<Bytes, std::io::Error>>, Body) 
     (to, Body::from_stream(parts))
 }
 
-/// A handler of everything that gets a request with its body and how many came
-/// before it.
+/// A router that answers every request with `answer`, which gets the number of earlier requests and
+/// the request with its body.
 pub(crate) fn answering<F>(log: &Log, answer: F) -> Router
 where
     F: Fn(usize, Request<Bytes>) -> Response + Clone + Send + Sync + 'static,

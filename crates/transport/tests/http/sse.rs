@@ -1,4 +1,4 @@
-//! The transport of 2024-11-05.
+//! Tests of the transport of 2024-11-05.
 
 use std::sync::{Arc, Mutex};
 
@@ -102,7 +102,7 @@ async fn a_post_that_is_answered_late_holds_up_nothing() {
     let (to, body) = dripping();
     let body = Arc::new(Mutex::new(Some(body)));
     let (accept, accepted) = tokio::sync::watch::channel(false);
-    // Some servers answer the POST of a call once the call is over.
+    // Some servers answer the POST of a call only when the call is over.
     let post = move |request: axum::extract::Request| {
         let (mut accepted, body) = (accepted.clone(), Arc::clone(&body));
         async move {

@@ -1,4 +1,4 @@
-//! Streams: long, slow, broken and taken up again.
+//! Tests of streams that are long, slow, broken and resumed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,8 +18,8 @@ use crate::server::{
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#;
 
-/// A stream that ends early, at an event with an id; the answer comes when it is
-/// taken up, at the second attempt.
+/// A stream that ends early, after an event with an id. The response comes when it is resumed, at
+/// the second attempt.
 fn breaking(log: &Log) -> axum::Router {
     answering(log, |before, _| match before {
         0 => events(
@@ -141,7 +141,7 @@ async fn a_thousand_events_in_order() {
     assert_eq!(server_events.said().await, "7 - {\"id\":7,\"result\":{}}");
 }
 
-/// An answer of 64 MB, in blocks, as the data of one event or as a body.
+/// A response of 64 MB in blocks, as the data of one event or as a body.
 fn large(framing: [&'static str; 2], kind: &'static str) -> Response {
     const BLOCKS: usize = 1024;
     let block = move |number| match number {
@@ -199,7 +199,7 @@ async fn a_slow_reader_slows_the_server_down() {
     let link = HttpConnection::open(&at(&url), client(), frame_reader(), sink).unwrap();
     send(&link, CALL).await;
     server_events.next().await;
-    // As much as fits into buffers on the way, then no more.
+    // As much as fits into the buffers is sent, then no more.
     let (mut before, mut same) = (0, 0);
     while same < 10 {
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -239,7 +239,7 @@ async fn many_requests_at_once() {
     let (link, mut server_events) = open(&url, HttpOptions::default());
     for id in 0..200 {
         let frame = format!("{{\"id\":{id},\"method\":\"echo\"}}");
-        // Each is answered with what it sent, put so that it is an answer.
+        // The server echoes each message, so make it look like a response.
         let frame = frame.replace("\"method\":\"echo\"", "\"result\":1,\"method\":\"echo\"");
         send(&link, &frame).await;
     }

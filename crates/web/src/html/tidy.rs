@@ -28,21 +28,21 @@ pub(super) struct Tidy {
     html: String,
     /// Bytes of text so far that are not space.
     texts: usize,
-    open: Vec<Open>,
+    open: Vec<OpenElement>,
     /// Starts of elements that were too deep and whose ends are to come.
     too_deep: usize,
     /// An element that is dropped, and how many of its name are open.
     dropping: Option<(Vec<u8>, usize)>,
     /// `pre` has begun, and its text not yet.
     at_pre: bool,
-    mains: Vec<Part>,
-    articles: Vec<Part>,
+    mains: Vec<Section>,
+    articles: Vec<Section>,
     tables: Vec<Table>,
 }
 
 /// An element that is open.
 #[derive(Debug)]
-struct Open {
+struct OpenElement {
     name: &'static str,
     /// `main` and `article` are written as `div`.
     landmark: Landmark,
@@ -60,7 +60,7 @@ enum Landmark {
 
 /// A part of the tidied page, properly nested.
 #[derive(Debug)]
-struct Part {
+struct Section {
     start: usize,
     end: usize,
     texts: usize,
@@ -101,7 +101,7 @@ impl Tidy {
     /// What is to be read: the main part or the article, if there is one and it says
     /// something, else all of it.
     pub(super) fn content(&self) -> &str {
-        let one = |parts: &[Part]| match parts {
+        let one = |parts: &[Section]| match parts {
             [part] if part.texts > 0 => Some((part.start, part.end)),
             _ => None,
         };
@@ -154,7 +154,7 @@ impl Tidy {
 
     fn block(&mut self, name: &'static str, landmark: Landmark, tag: &StartTag<()>) {
         self.end_before(name);
-        let indents = |open: &&Open| matches!(open.name, "ul" | "ol" | "blockquote");
+        let indents = |open: &&OpenElement| matches!(open.name, "ul" | "ol" | "blockquote");
         let is_indent = matches!(name, "ul" | "ol" | "blockquote");
         if is_indent && self.open.iter().filter(indents).count() >= DEEPEST_INDENT {
             return;
@@ -351,7 +351,7 @@ impl Tidy {
                 table.cell_ended(self.html.len());
             }
             self.html.push_str(&format!("</{}>", open.name));
-            let part = Part {
+            let part = Section {
                 start: open.start,
                 end: self.html.len(),
                 texts: self.texts - open.texts,
@@ -380,7 +380,7 @@ impl Tidy {
             self.html.push(' ');
             return false;
         }
-        self.open.push(Open {
+        self.open.push(OpenElement {
             name,
             landmark,
             start: self.html.len(),

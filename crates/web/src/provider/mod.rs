@@ -16,12 +16,12 @@ use crate::SearchError;
 use crate::client::{builder, cause};
 use spillgate_untrusted::line;
 
-pub use results::Found;
+pub use results::SearchResult;
 
 /// How long a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a search may take in all (seed 004's system: 30 s).
+/// How long a search may take in all (docs/spec/limits.md, "Guarded tools").
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Bytes of an answer: twenty results have some tens of thousands.
@@ -179,13 +179,13 @@ impl Provider {
     }
 
     /// The first `most` results for `query`.
-    pub async fn search(&self, query: &str, most: usize) -> Result<Vec<Found>, SearchError> {
+    pub async fn search(&self, query: &str, most: usize) -> Result<Vec<SearchResult>, SearchError> {
         let searched = timeout(self.timeout, self.answer(query, most)).await;
         let body = searched.map_err(|_| SearchError::Late {
             service: self.service.title(),
             after: self.timeout,
         })??;
-        let found = results::found(self.service, &body);
+        let found = results::parse_results(self.service, &body);
         let mut found = found.map_err(|why| self.nonsense(&why))?;
         found.truncate(most);
         Ok(found)
@@ -244,13 +244,13 @@ impl Provider {
             _ => SearchError::Status {
                 service,
                 status,
-                said: self.said(body),
+                said: self.error_message(body),
             },
         }
     }
 
     /// What a body says, behind a colon, without the key.
-    fn said(&self, body: &[u8]) -> String {
+    fn error_message(&self, body: &[u8]) -> String {
         let text = String::from_utf8_lossy(body);
         if text.trim_start().starts_with('<') {
             return String::new();

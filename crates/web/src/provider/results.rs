@@ -16,7 +16,7 @@ const LONGEST_URL: usize = 2_000;
 
 /// A result. All of it is on one line, cut, and anybody's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct SearchResult {
     /// The page's title, or its address where it has none.
     pub title: String,
     /// Its address, an http or https URL.
@@ -26,7 +26,7 @@ pub struct Found {
 }
 
 /// The results in a service's answer, or why there is no telling.
-pub(super) fn found(service: Service, body: &[u8]) -> Result<Vec<Found>, String> {
+pub(super) fn parse_results(service: Service, body: &[u8]) -> Result<Vec<SearchResult>, String> {
     let answer: Value =
         serde_json::from_slice(body).map_err(|error| format!("it is not JSON ({error})"))?;
     let results = match service {
@@ -45,7 +45,7 @@ pub(super) fn found(service: Service, body: &[u8]) -> Result<Vec<Found>, String>
 }
 
 /// A result, unless it leads nowhere.
-fn one(service: Service, result: &Value) -> Option<Found> {
+fn one(service: Service, result: &Value) -> Option<SearchResult> {
     let text = |name| result.get(name).and_then(Value::as_str).unwrap_or_default();
     let url = Url::parse(text("url")).ok()?;
     let url = matches!(url.scheme(), "http" | "https").then(|| String::from(url))?;
@@ -61,7 +61,7 @@ fn one(service: Service, result: &Value) -> Option<Found> {
         title => title,
     };
     let snippet = line(&snippet, LONGEST_SNIPPET);
-    Some(Found {
+    Some(SearchResult {
         title,
         url,
         snippet,

@@ -15,8 +15,8 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
 use super::processes::living_in;
-use super::protocol::{Fate, Request};
-use super::running::{Stopped, in_proc, no_start};
+use super::protocol::{ExitOutcome, Request};
+use super::running::{StopOutcome, in_proc, no_start};
 use super::{GRACE, KILLING};
 
 /// How long until it is looked again who is left.
@@ -28,7 +28,7 @@ pub(crate) struct Group {
     /// Not asked how it ended until its group has: so long nobody else gets its id.
     leader: Option<Leader>,
     /// How the shell ended, from the thread that waits for it.
-    exit: oneshot::Receiver<io::Result<Fate>>,
+    exit: oneshot::Receiver<io::Result<ExitOutcome>>,
 }
 
 #[derive(Debug)]
@@ -63,32 +63,32 @@ impl Group {
     }
 
     /// How the shell ended. Told once.
-    pub(crate) async fn ended(&mut self) -> io::Result<Fate> {
+    pub(crate) async fn ended(&mut self) -> io::Result<ExitOutcome> {
         (&mut self.exit).await.map_err(io::Error::other)?
     }
 
     /// Ends all of the group.
-    pub(crate) async fn stop(mut self) -> Stopped {
+    pub(crate) async fn stop(mut self) -> StopOutcome {
         let leader = self
             .leader
             .take()
             .expect("invariant: taken here or in drop");
         let ended = spawn_blocking(move || leader.end()).await;
         match ended {
-            Ok(0) => Stopped::Group,
-            Ok(left) => Stopped::Left(left),
-            Err(_) => Stopped::Unknown,
+            Ok(0) => StopOutcome::Group,
+            Ok(left) => StopOutcome::Left(left),
+            Err(_) => StopOutcome::Unknown,
         }
     }
 }
 
 /// Waits for the shell, and leaves it as it is: its group needs its id.
-fn wait(pid: Pid) -> io::Result<Fate> {
+fn wait(pid: Pid) -> io::Result<ExitOutcome> {
     let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     let status = retry_on_intr(|| waitid(WaitId::Pid(pid), how))?;
     let status = status.ok_or(io::ErrorKind::NotFound)?;
-    let code = status.exit_status().map(Fate::Code);
-    let fate = code.or_else(|| status.terminating_signal().map(Fate::Signal));
+    let code = status.exit_status().map(ExitOutcome::Code);
+    let fate = code.or_else(|| status.terminating_signal().map(ExitOutcome::Signal));
     fate.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 

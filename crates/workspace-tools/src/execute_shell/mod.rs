@@ -5,18 +5,18 @@
 //! that came of it, when its time is up, when nobody waits for its answer any more, and
 //! when we are gone.
 
-mod asked;
 mod child;
 mod commands;
 mod environment;
 mod group;
+mod messages;
 mod output;
 mod processes;
 mod protocol;
 mod running;
 mod sandbox;
+mod shell_command;
 mod supervisor;
-mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,16 +35,16 @@ pub use self::environment::Environment;
 pub use self::sandbox::{Network, Sandbox};
 pub use self::supervisor::Supervisor;
 
-use self::asked::Asked;
-use self::output::{Finished, Output};
-use self::protocol::{Confinement, Fate, Request};
-use self::running::{Running, not_run};
-use self::words::{Ending, Ran};
-use crate::answer::{Refused, Reply};
+use self::messages::{CommandEnding, CommandResult};
+use self::output::{CommandOutput, Output};
+use self::protocol::{Confinement, ExitOutcome, Request};
+use self::running::{RunningCommand, not_run};
+use self::shell_command::ShellCommand;
 use crate::definition::{Definition, schema};
-use crate::guarded::Shared;
-use crate::recovery::{Printed, apart, for_command};
+use crate::recovery::{RefusedOutput, apart, for_command};
 use crate::rules::{OnOverflow, Rules, ShellRules};
+use crate::tool_result::{Reply, ToolError};
+use crate::workspace_tools::Shared;
 
 /// How long processes may take to end when they are asked to; then they are killed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -110,30 +110,30 @@ pub(crate) fn definition(rules: &Rules, shell: &ShellRules) -> Definition {
 pub(crate) async fn call(shared: &Arc<Shared>, arguments: &Arguments) -> Reply {
     let rules = &shared.rules;
     let Some(shell) = &rules.shell else {
-        return Err(Refused::new(
+        return Err(ToolError::new(
             "Commands are switched off here. Please do without them.",
         ));
     };
-    let asked = Asked::of(arguments, shell, &shared.workspace)?;
-    let request = request(shared, shell, &asked)?;
+    let shell_command = ShellCommand::of(arguments, shell, &shared.workspace)?;
+    let request = request(shared, shell, &shell_command)?;
     shared.commands.keep(None);
-    let ran = run(shared, shell, &request, asked).await?;
-    let block = block(shared, request.command, &ran).await;
-    words::reply(ran, &block, rules, shell)
+    let result = run(shared, shell, &request, shell_command).await?;
+    let block = block(shared, request.command, &result).await;
+    messages::reply(result, &block, rules, shell)
 }
 
 /// What a refusal ends with, if there may be one for too much.
-async fn block(shared: &Arc<Shared>, command: String, ran: &Ran) -> String {
-    let bytes = ran.output.bytes;
+async fn block(shared: &Arc<Shared>, command: String, result: &CommandResult) -> String {
+    let bytes = result.output.bytes;
     let is_refused = shared.rules.on_overflow == OnOverflow::Reject
-        && shared.rules.exceeds(bytes + words::NOTES);
-    let Some(head) = ran.output.head.as_ref().filter(|_| is_refused) else {
+        && shared.rules.exceeds(bytes + messages::NOTES);
+    let Some(head) = result.output.head.as_ref().filter(|_| is_refused) else {
         return String::new();
     };
     let (lines, head) = (head.lines, head.text.clone());
-    let has_ended = matches!(ran.ending, Ending::Ended(_));
+    let has_ended = matches!(result.ending, CommandEnding::Ended(_));
     apart(shared, move |shared| {
-        let printed = Printed {
+        let printed = RefusedOutput {
             bytes,
             lines,
             head: &head,
@@ -144,7 +144,11 @@ async fn block(shared: &Arc<Shared>, command: String, ran: &Ran) -> String {
     .await
 }
 
-fn request(shared: &Shared, shell: &ShellRules, asked: &Asked) -> Result<Request, Refused> {
+fn request(
+    shared: &Shared,
+    shell: &ShellRules,
+    shell_command: &ShellCommand,
+) -> Result<Request, ToolError> {
     let mut environment = shell.environment.of_command(&shell.pass_env);
     let mut confinement: Option<Confinement> = None;
     if let Some(sandbox) = &shell.sandbox {
@@ -169,18 +173,18 @@ fn request(shared: &Shared, shell: &ShellRules, asked: &Asked) -> Result<Request
     Ok(Request {
         supervisor: supervisor.map_or_else(Vec::new, |supervisor| supervisor.arguments.clone()),
         shell: shell.shell.clone(),
-        command: asked.command.clone(),
+        command: shell_command.command.clone(),
         environment,
         confinement,
     })
 }
 
 /// What a command prints, shared with the thread that counts it.
-type Counted = Arc<Mutex<Option<Output>>>;
+type SharedOutput = Arc<Mutex<Option<Output>>>;
 
 /// What a command came to first.
-enum Came {
-    Ended(Fate),
+enum FirstEvent {
+    Ended(ExitOutcome),
     TooMuch,
     TimeUp,
 }
@@ -189,10 +193,11 @@ async fn run(
     shared: &Shared,
     shell: &ShellRules,
     request: &Request,
-    asked: Asked,
-) -> Result<Ran, Refused> {
+    shell_command: ShellCommand,
+) -> Result<CommandResult, ToolError> {
     let output = Arc::new(Mutex::new(Some(output(&shared.rules, shell))));
-    let started = Running::start(shell.supervisor.as_ref(), request, &asked.directory).await;
+    let started =
+        RunningCommand::start(shell.supervisor.as_ref(), request, &shell_command.directory).await;
     let (mut running, mut pipe) = started.map_err(|error| not_run(&error.to_string()))?;
     let mut fate = None;
     let watched = watch(
@@ -202,26 +207,26 @@ async fn run(
         &output,
         shell.max_output_bytes,
     );
-    let came = timeout(asked.timeout, watched).await;
-    let ending = match came.unwrap_or(Ok(Came::TimeUp))? {
-        Came::Ended(fate) => {
+    let first = timeout(shell_command.timeout, watched).await;
+    let ending = match first.unwrap_or(Ok(FirstEvent::TimeUp))? {
+        FirstEvent::Ended(fate) => {
             shared.commands.keep(running.settle().await);
-            Ending::Ended(fate)
+            CommandEnding::Ended(fate)
         }
-        Came::TooMuch => Ending::TooMuch {
+        FirstEvent::TooMuch => CommandEnding::TooMuch {
             most: shell.max_output_bytes,
             stopped: running.stop().await,
         },
-        Came::TimeUp => Ending::TimedOut {
-            after: asked.timeout,
+        FirstEvent::TimeUp => CommandEnding::TimedOut {
+            after: shell_command.timeout,
             shell: fate,
             stopped: running.stop().await,
         },
     };
-    Ok(Ran {
+    Ok(CommandResult {
         output: finished(&output),
         ending,
-        note: asked.note,
+        note: shell_command.note,
     })
 }
 
@@ -237,7 +242,7 @@ fn output(rules: &Rules, shell: &ShellRules) -> Output {
     }
 }
 
-fn finished(output: &Counted) -> Finished {
+fn finished(output: &SharedOutput) -> CommandOutput {
     let mut output = output.lock();
     let output = output.take().expect("invariant: taken once, at the end");
     output.finish()
@@ -247,12 +252,12 @@ fn finished(output: &Counted) -> Finished {
 /// ended. How that ended is told as soon as it has; that nobody can tell is an error at
 /// once, as somebody else may hold the output for long.
 async fn watch(
-    running: &mut Running,
-    fate: &mut Option<Fate>,
+    running: &mut RunningCommand,
+    fate: &mut Option<ExitOutcome>,
     pipe: &mut Receiver,
-    output: &Counted,
+    output: &SharedOutput,
     most: u64,
-) -> Result<Came, Refused> {
+) -> Result<FirstEvent, ToolError> {
     let mut block = vec![0; BLOCK];
     loop {
         let read = tokio::select! {
@@ -268,18 +273,22 @@ async fn watch(
         let printed;
         (block, printed) = count(output, block, read).await?;
         if printed > most {
-            return Ok(Came::TooMuch);
+            return Ok(FirstEvent::TooMuch);
         }
     }
     match *fate {
-        Some(fate) => Ok(Came::Ended(fate)),
-        None => running.ended().await.map(Came::Ended),
+        Some(fate) => Ok(FirstEvent::Ended(fate)),
+        None => running.ended().await.map(FirstEvent::Ended),
     }
 }
 
 /// Counts the first `read` bytes of `block`, which is given back with how many were
 /// printed in all. They may be written to a file, for which nobody else shall wait.
-async fn count(output: &Counted, block: Vec<u8>, read: usize) -> Result<(Vec<u8>, u64), Refused> {
+async fn count(
+    output: &SharedOutput,
+    block: Vec<u8>,
+    read: usize,
+) -> Result<(Vec<u8>, u64), ToolError> {
     let output = Arc::clone(output);
     let counted = spawn_blocking(move || {
         let mut output = output.lock();
@@ -290,12 +299,12 @@ async fn count(output: &Counted, block: Vec<u8>, read: usize) -> Result<(Vec<u8>
         (block, printed)
     });
     let broke =
-        |_| Refused::new("The tool broke down; this is our fault. The command was stopped.");
+        |_| ToolError::new("The tool broke down; this is our fault. The command was stopped.");
     counted.await.map_err(broke)
 }
 
-fn unreadable(error: &std::io::Error) -> Refused {
-    Refused::new(format!(
+fn unreadable(error: &std::io::Error) -> ToolError {
+    ToolError::new(format!(
         "The command's output cannot be read: {error}. The command was stopped. Please run it \
          again with its output in a file."
     ))

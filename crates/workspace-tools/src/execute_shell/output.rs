@@ -17,24 +17,24 @@ const HEAD_BYTES: usize = 64 << 10;
 /// it came it is kept whole, where that is wanted.
 pub(crate) struct Output {
     sanitizer: Sanitizer,
-    text: Text,
+    text: TerminalText,
     printed: u64,
     whole: Option<io::Result<SpooledTempFile>>,
 }
 
 /// What a terminal would show, at most so much of it.
 #[derive(Debug)]
-struct Text {
+struct TerminalText {
     kept: Vec<u8>,
     bytes: u64,
     most: u64,
-    head: Option<Head>,
+    head: Option<OutputHead>,
 }
 
 /// What is known of an output that was not kept: how many lines it has, and its
 /// beginning.
 #[derive(Debug, Default)]
-pub(crate) struct Head {
+pub(crate) struct OutputHead {
     pub(crate) lines: u64,
     /// At most [`HEAD_BYTES`].
     pub(crate) text: Vec<u8>,
@@ -42,7 +42,7 @@ pub(crate) struct Head {
     is_open: bool,
 }
 
-impl Head {
+impl OutputHead {
     fn take(&mut self, bytes: &[u8]) {
         let Some(&last) = bytes.last() else { return };
         let ends = memchr::memchr_iter(b'\n', bytes).count() as u64;
@@ -53,7 +53,7 @@ impl Head {
     }
 }
 
-impl ViewSink for Text {
+impl ViewSink for TerminalText {
     fn text(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.bytes += bytes.len() as u64;
         if let Some(head) = &mut self.head {
@@ -84,7 +84,7 @@ impl Output {
     pub(crate) fn new(most: u64, spool: Option<&Path>) -> Self {
         Self {
             sanitizer: Sanitizer::starting_at(0),
-            text: Text {
+            text: TerminalText {
                 kept: Vec::new(),
                 bytes: 0,
                 most,
@@ -97,7 +97,7 @@ impl Output {
 
     /// With its lines counted and its beginning kept.
     pub(crate) fn with_head(mut self) -> Self {
-        self.text.head = Some(Head::default());
+        self.text.head = Some(OutputHead::default());
         self
     }
 
@@ -120,13 +120,13 @@ impl Output {
     }
 
     /// All that came, once nothing more does.
-    pub(crate) fn finish(mut self) -> Finished {
+    pub(crate) fn finish(mut self) -> CommandOutput {
         self.sanitizer
             .finish(&mut self.text)
             .expect("invariant: memory takes all");
         let fits = self.text.bytes <= self.text.most;
         let text = || String::from_utf8_lossy(&self.text.kept).into_owned();
-        Finished {
+        CommandOutput {
             bytes: self.text.bytes,
             text: fits.then(text),
             head: self.text.head,
@@ -137,17 +137,17 @@ impl Output {
 
 /// All that a command printed.
 #[derive(Debug)]
-pub(crate) struct Finished {
+pub(crate) struct CommandOutput {
     /// Bytes of it as text.
     pub(crate) bytes: u64,
     /// The text, unless it is too much.
     pub(crate) text: Option<String>,
     /// What is known of it, where that was asked for.
-    pub(crate) head: Option<Head>,
+    pub(crate) head: Option<OutputHead>,
     whole: Option<io::Result<SpooledTempFile>>,
 }
 
-impl Finished {
+impl CommandOutput {
     /// It as it came; none if it was not to be kept.
     pub(crate) fn whole(self) -> Option<io::Result<Box<dyn Read + Send>>> {
         let rewound = |mut file: SpooledTempFile| {

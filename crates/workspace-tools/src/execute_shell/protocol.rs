@@ -54,7 +54,7 @@ pub(crate) enum Report {
     /// It has ended.
     Ended {
         /// How.
-        fate: Fate,
+        fate: ExitOutcome,
         /// Whether something that it started runs on.
         background: bool,
     },
@@ -68,7 +68,7 @@ pub(crate) enum Report {
 /// How a shell ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Fate {
+pub(crate) enum ExitOutcome {
     /// By itself, with this exit code.
     Code(i32),
     /// By this signal.

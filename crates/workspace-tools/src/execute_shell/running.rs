@@ -12,9 +12,9 @@ use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 use tokio::time::timeout;
 
 use super::group::Group;
-use super::protocol::{Fate, Report, Request};
+use super::protocol::{ExitOutcome, Report, Request};
 use super::{GRACE, KILLING, Supervisor};
-use crate::answer::Refused;
+use crate::tool_result::ToolError;
 
 /// Larger than the default 64 KiB, so that a command prints on while we count.
 const PIPE: usize = 1 << 20;
@@ -24,14 +24,14 @@ const REPORTS: u64 = 64 << 10;
 
 /// A command under way. When it is dropped, it and all that it started are ended.
 #[derive(Debug)]
-pub(crate) enum Running {
+pub(crate) enum RunningCommand {
     Supervised(Box<Supervised>),
     Group(Group),
 }
 
 /// What became of a command that was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stopped {
+pub(crate) enum StopOutcome {
     /// Nothing is left.
     All,
     /// What was in its process group has ended; nobody looked for more.
@@ -42,7 +42,7 @@ pub(crate) enum Stopped {
     Unknown,
 }
 
-impl Running {
+impl RunningCommand {
     /// Starts a command in `directory`; gives the end of the pipe that all of its
     /// output comes out of.
     pub(crate) async fn start(
@@ -64,7 +64,7 @@ impl Running {
     }
 
     /// How its shell ended. May be dropped and called again.
-    pub(crate) async fn ended(&mut self) -> Result<Fate, Refused> {
+    pub(crate) async fn ended(&mut self) -> Result<ExitOutcome, ToolError> {
         match self {
             Self::Supervised(supervised) => supervised.ended().await,
             Self::Group(group) => group.ended().await.map_err(|error| lost(&error)),
@@ -72,7 +72,7 @@ impl Running {
     }
 
     /// Ends it and all that it started.
-    pub(crate) async fn stop(self) -> Stopped {
+    pub(crate) async fn stop(self) -> StopOutcome {
         match self {
             Self::Supervised(supervised) => supervised.stop().await,
             Self::Group(group) => group.stop().await,
@@ -108,8 +108,8 @@ pub(super) fn no_start(program: &Path, error: &io::Error) -> io::Error {
     io::Error::other(format!("{} does not start: {error}", program.display()))
 }
 
-fn lost(error: &dyn std::fmt::Display) -> Refused {
-    Refused::new(format!(
+fn lost(error: &dyn std::fmt::Display) -> ToolError {
+    ToolError::new(format!(
         "The command was started, but how it ended is not known: {error}. \
          Please look at what it did before you run it again."
     ))
@@ -180,7 +180,7 @@ impl Supervised {
         serde_json::from_str(&line).map_err(strange)
     }
 
-    async fn ended(&mut self) -> Result<Fate, Refused> {
+    async fn ended(&mut self) -> Result<ExitOutcome, ToolError> {
         loop {
             match self.report().await {
                 Ok(Report::Started { group }) => {
@@ -209,7 +209,7 @@ impl Supervised {
         }
     }
 
-    async fn stop(mut self) -> Stopped {
+    async fn stop(mut self) -> StopOutcome {
         self.let_go();
         let patience = GRACE + KILLING + GRACE;
         let mut left = 0;
@@ -222,13 +222,13 @@ impl Supervised {
             self.child.wait().await
         };
         match timeout(patience, told).await {
-            Ok(Ok(status)) if status.success() && left == 0 => Stopped::All,
-            Ok(Ok(status)) if status.success() => Stopped::Left(left),
+            Ok(Ok(status)) if status.success() && left == 0 => StopOutcome::All,
+            Ok(Ok(status)) if status.success() => StopOutcome::Left(left),
             _ => {
                 // Without it the shell dies as well.
                 drop(self.child.start_kill());
                 self.end_group();
-                Stopped::Unknown
+                StopOutcome::Unknown
             }
         }
     }
@@ -259,8 +259,8 @@ impl Drop for Supervised {
 }
 
 /// It was not run, and why.
-pub(super) fn not_run(why: &str) -> Refused {
-    Refused::new(format!(
+pub(super) fn not_run(why: &str) -> ToolError {
+    ToolError::new(format!(
         "The command was not run: {why}. This is a matter of how the tools are set up, \
          not of the command."
     ))

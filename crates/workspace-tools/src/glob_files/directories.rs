@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::recovery::{Counted, Most};
+use crate::recovery::{PathCount, TopCounts};
 
 /// Directories that are counted at a depth. Where there are more of them, none is: which
 /// of them were seen first would depend on the threads.
@@ -65,8 +65,8 @@ impl Directories {
     }
 
     /// Those with the most, most first, of the greatest depth that was counted.
-    pub(super) fn sorted(&self) -> Vec<Counted> {
-        let mut most = Most::default();
+    pub(super) fn sorted(&self) -> Vec<PathCount> {
+        let mut most = TopCounts::default();
         let deepest = self.depths.iter().rev().flatten().next();
         for (name, files) in deepest.into_iter().flatten() {
             most.push(name, *files);
@@ -87,7 +87,7 @@ fn end(path: &[u8], base_at: usize, depth: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn told(directories: &Directories) -> Vec<(String, u64)> {
+    fn reply(directories: &Directories) -> Vec<(String, u64)> {
         let sorted = directories.sorted().into_iter();
         let text = |name| String::from_utf8(name).unwrap();
         sorted.map(|(name, files)| (text(name), files)).collect()
@@ -106,10 +106,10 @@ mod tests {
         }
         let want = [("src/a/b", 9), ("src/a", 3), ("src", 2)];
         let want = want.map(|(name, files)| (name.to_owned(), files));
-        assert_eq!(told(&directories), want);
+        assert_eq!(reply(&directories), want);
         let mut root = Directories::new(0);
         root.add(b"", 1);
-        assert_eq!(told(&root), [(String::new(), 1)]);
+        assert_eq!(reply(&root), [(String::new(), 1)]);
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
             one.join(seen(split..MOST + 1, 2));
             let want = [("0", MOST as u64 / 2 + 1), ("1", MOST as u64 / 2)];
             assert_eq!(
-                told(&one),
+                reply(&one),
                 want.map(|(name, files)| (name.to_owned(), files))
             );
             let mut one = seen(0..split, MOST * 2);

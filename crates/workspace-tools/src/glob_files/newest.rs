@@ -9,7 +9,7 @@ pub(super) type Time = (i64, i64);
 
 /// The newest of many files, and how many there are.
 #[derive(Debug)]
-pub(super) struct Newest {
+pub(super) struct NewestFiles {
     /// The most that are kept.
     most: u64,
     /// The least new of them on top; where two are as new, the one whose name comes
@@ -19,7 +19,7 @@ pub(super) struct Newest {
     pub(super) total: u64,
 }
 
-impl Newest {
+impl NewestFiles {
     /// The newest `most`.
     pub(super) fn new(most: u64) -> Self {
         Self {

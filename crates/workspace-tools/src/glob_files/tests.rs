@@ -11,7 +11,7 @@ fn the_newest_are_kept_whoever_found_them() {
     let files = [(3, "c"), (9, "b"), (9, "a"), (1, "x"), (5, "y"), (5, "z")];
     for most in 0..8 {
         for split in 0..files.len() {
-            let (mut one, mut other) = (Newest::new(most), Newest::new(most));
+            let (mut one, mut other) = (NewestFiles::new(most), NewestFiles::new(most));
             for (at, (time, name)) in files.into_iter().enumerate() {
                 let newest = if at < split { &mut one } else { &mut other };
                 newest.push((time, 0), name.as_bytes());

@@ -6,9 +6,9 @@
 //! counted only. A page is made in two goes: all files are counted, then those that are
 //! on the page are searched again for its rows.
 
-mod answer;
 mod page;
 mod query;
+mod report;
 mod rows;
 mod search;
 
@@ -21,17 +21,17 @@ use std::time::Duration;
 use serde_json::json;
 use spillgate_files::Arguments;
 
-use crate::answer::{Refused, Reply};
 use crate::definition::{Definition, schema};
-use crate::guarded::Shared;
 use crate::rules::Rules;
-use crate::walk::{Base, NamePattern, Start, TIME_LIMIT, Watch, start, walk};
+use crate::tool_result::{Reply, ToolError};
+use crate::walk::{Base, Deadline, NamePattern, SearchRoot, TIME_LIMIT, start, walk};
+use crate::workspace_tools::Shared;
 use spillgate_artifact::Interrupt;
 
-use answer::Told;
 use page::Pager;
-use query::Query;
-use search::{Found, Search, Seeker};
+use query::ContentQuery;
+use report::SearchReport;
+use search::{GrepSearch, GrepWorker, SearchResults};
 
 pub(crate) fn definition(_: &Rules) -> Definition {
     let properties = json!({
@@ -68,38 +68,38 @@ pub(crate) fn call(shared: &Shared, arguments: &Arguments, stop: &Interrupt) -> 
 }
 
 fn call_within(shared: &Shared, arguments: &Arguments, stop: &Interrupt, limit: Duration) -> Reply {
-    let query = Query::of(arguments)?;
-    let watch = Watch::new(stop, limit);
-    match start(&shared.workspace, &query.path).map_err(Refused::new)? {
-        Start::File(file, path) => page::file(shared, &query, &file, &path, &watch),
-        Start::Directory(base) => directory(shared, &query, &base, &watch),
+    let query = ContentQuery::of(arguments)?;
+    let deadline = Deadline::new(stop, limit);
+    match start(&shared.workspace, &query.path).map_err(ToolError::new)? {
+        SearchRoot::File(file, path) => page::file(shared, &query, &file, &path, &deadline),
+        SearchRoot::Directory(base) => directory(shared, &query, &base, &deadline),
     }
 }
 
 /// Searches a directory.
-fn directory(shared: &Shared, query: &Query, base: &Base, watch: &Watch<'_>) -> Reply {
+fn directory(shared: &Shared, query: &ContentQuery, base: &Base, deadline: &Deadline<'_>) -> Reply {
     let glob = query.glob.as_deref();
     let glob = glob.map(|glob| NamePattern::new(glob, true, &shared.workspace, base));
     let glob = glob.transpose()?;
     let mut scope = query.scope;
     scope.hidden |= glob.as_ref().is_some_and(|glob| glob.is_hidden);
-    let search = Search::new(query, &shared.rules);
-    let seeker = || Seeker::new(&search, base, glob.as_ref(), watch);
-    let walked = walk(base, scope, watch, seeker);
-    let mut found = Found::default();
+    let search = GrepSearch::new(query, &shared.rules);
+    let seeker = || GrepWorker::new(&search, base, glob.as_ref(), deadline);
+    let walked = walk(base, scope, deadline, seeker);
+    let mut found = SearchResults::default();
     for seeker in walked.visitors {
         found.join(seeker.found);
     }
     found.hits.sort_unstable();
     let pager = Pager {
-        told: Told {
+        report: SearchReport {
             query,
             found: &found,
             skipped: &walked.skipped,
             shared,
             path: &|| base.shown(),
         },
-        watch,
+        deadline,
         reopen: &|path| base.reopen(path),
     };
     pager.reply(search.bytes.load(Ordering::Relaxed))

@@ -4,18 +4,18 @@ use std::fs::File;
 use std::io::Seek;
 use std::ops::Range;
 
-use super::answer::Told;
-use super::query::{FileSearcher, Mode, Query};
-use super::rows::{Rows, Wanted};
-use super::search::{Found, Hit, Search};
-use crate::answer::{Refused, Reply};
-use crate::guarded::Shared;
-use crate::walk::{Over, Skipped, Watch, Watched, shown};
+use super::query::{ContentQuery, FileSearcher, Mode};
+use super::report::SearchReport;
+use super::rows::{RowSelection, RowSink};
+use super::search::{FileMatches, GrepSearch, SearchResults};
+use crate::tool_result::{Reply, ToolError};
+use crate::walk::{Deadline, DeadlineFile, SkippedEntries, StopReason, shown};
+use crate::workspace_tools::Shared;
 
 /// Tells what was found in what can be searched again.
 pub(super) struct Pager<'a> {
-    pub(super) told: Told<'a>,
-    pub(super) watch: &'a Watch<'a>,
+    pub(super) report: SearchReport<'a>,
+    pub(super) deadline: &'a Deadline<'a>,
     /// Opens a file with matches again.
     pub(super) reopen: &'a dyn Fn(&[u8]) -> Option<File>,
 }
@@ -23,35 +23,35 @@ pub(super) struct Pager<'a> {
 /// Searches a file that was named.
 pub(super) fn file(
     shared: &Shared,
-    query: &Query,
+    query: &ContentQuery,
     file: &File,
     path: &[u8],
-    watch: &Watch<'_>,
+    deadline: &Deadline<'_>,
 ) -> Reply {
     let reopen = |_: &[u8]| {
         let mut again = file.try_clone().ok()?;
         again.rewind().ok()?;
         Some(again)
     };
-    let search = Search::new(query, &shared.rules);
-    let mut found = Found {
+    let search = GrepSearch::new(query, &shared.rules);
+    let mut found = SearchResults {
         is_named: true,
-        ..Found::default()
+        ..SearchResults::default()
     };
-    let mut searcher = query.searcher(true, search.only_counts(), watch);
+    let mut searcher = query.searcher(true, search.only_counts(), deadline);
     if let Some(file) = reopen(path) {
-        let file = Watched::new(file, watch);
+        let file = DeadlineFile::new(file, deadline);
         found.search(&search, &mut searcher, file, path);
     }
     let pager = Pager {
-        told: Told {
+        report: SearchReport {
             query,
             found: &found,
-            skipped: &Skipped::default(),
+            skipped: &SkippedEntries::default(),
             shared,
             path: &|| shown(path),
         },
-        watch,
+        deadline,
         reopen: &reopen,
     };
     pager.reply(search.bytes.into_inner())
@@ -60,25 +60,27 @@ pub(super) fn file(
 impl Pager<'_> {
     /// The answer, where the rows of everything have so many bytes.
     pub(super) fn reply(&self, bytes: u64) -> Reply {
-        let told = &self.told;
-        match self.watch.over() {
-            Some(Over::Stopped) => Err(Refused::new("Search was stopped, nobody waited for it.")),
-            Some(Over::TimeOut) => Err(told.timed_out(self.watch)),
-            None if told.query.is_paged() && told.found.matches > 0 => self.page(),
-            None => told.whole(bytes),
+        let report = &self.report;
+        match self.deadline.stop_reason() {
+            Some(StopReason::Stopped) => {
+                Err(ToolError::new("Search was stopped, nobody waited for it."))
+            }
+            Some(StopReason::TimeOut) => Err(report.timed_out(self.deadline)),
+            None if report.query.is_paged() && report.found.matches > 0 => self.page(),
+            None => report.whole(bytes),
         }
     }
 
     /// A page.
     fn page(&self) -> Reply {
-        let (query, found) = (self.told.query, self.told.found);
+        let (query, found) = (self.report.query, self.report.found);
         let total = match query.mode {
             Mode::Lines => found.matches,
             Mode::Files | Mode::Count => found.files,
         };
         let first = query.offset;
         if first >= total {
-            return Err(Refused::new(format!(
+            return Err(ToolError::new(format!(
                 "offset {first} is past the last result: there are {total}. \
                  Please use a smaller offset."
             )));
@@ -89,27 +91,27 @@ impl Pager<'_> {
             Mode::Lines => self.lines(&part)?,
             Mode::Files | Mode::Count => self.files(&part)?,
         };
-        self.told.page(&part, total, &rows)
+        self.report.page(&part, total, &rows)
     }
 
     /// The rows of the files with these numbers.
-    fn files(&self, part: &Range<u64>) -> Result<String, Refused> {
+    fn files(&self, part: &Range<u64>) -> Result<String, ToolError> {
         let before = usize::try_from(part.start).unwrap_or(usize::MAX);
         let count = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
-        let hits = self.told.found.hits.iter().skip(before).take(count);
+        let hits = self.report.found.hits.iter().skip(before).take(count);
         let bytes = hits.clone().map(|hit| hit.rows.len() as u64).sum();
-        match self.told.shared.rules.exceeds(bytes) {
-            true => Err(self.told.too_much(bytes)),
+        match self.report.shared.rules.exceeds(bytes) {
+            true => Err(self.report.too_much(bytes)),
             false => Ok(hits.map(|hit| hit.rows.as_str()).collect()),
         }
     }
 
     /// The rows of the matches with these numbers: their files are searched again.
-    fn lines(&self, part: &Range<u64>) -> Result<String, Refused> {
-        let query = self.told.query;
-        let mut searcher = query.searcher(self.told.found.is_named, false, self.watch);
+    fn lines(&self, part: &Range<u64>) -> Result<String, ToolError> {
+        let query = self.report.query;
+        let mut searcher = query.searcher(self.report.found.is_named, false, self.deadline);
         let (mut text, mut bytes, mut before) = (String::new(), 0, 0);
-        for hit in &self.told.found.hits {
+        for hit in &self.report.found.hits {
             let begin = part.start.saturating_sub(before);
             let of_file = begin..part.end.saturating_sub(before).min(hit.matches);
             before += hit.matches;
@@ -123,12 +125,12 @@ impl Pager<'_> {
             let (rows, of_rows) = self.again(&mut searcher, hit, of_file, bytes)?;
             text += &rows;
             bytes += of_rows;
-            if bytes > self.told.shared.rules.most_bytes() {
+            if bytes > self.report.shared.rules.most_bytes() {
                 text = String::new();
             }
         }
-        match bytes > self.told.shared.rules.most_bytes() {
-            true => Err(self.told.too_much(bytes)),
+        match bytes > self.report.shared.rules.most_bytes() {
+            true => Err(self.report.too_much(bytes)),
             false => Ok(text),
         }
     }
@@ -138,26 +140,31 @@ impl Pager<'_> {
     fn again(
         &self,
         searcher: &mut FileSearcher<'_>,
-        hit: &Hit,
+        hit: &FileMatches,
         part: Range<u64>,
-        told: u64,
-    ) -> Result<(String, u64), Refused> {
-        let query = self.told.query;
+        counted: u64,
+    ) -> Result<(String, u64), ToolError> {
+        let query = self.report.query;
         let name = shown(&hit.path);
         let changed = || {
-            Refused::new(format!(
+            ToolError::new(format!(
                 "File '{name}' changed while it was searched. Please call again."
             ))
         };
         let file = (self.reopen)(&hit.path).ok_or_else(changed)?;
-        let room = self.told.shared.rules.most_bytes().saturating_sub(told);
+        let room = self
+            .report
+            .shared
+            .rules
+            .most_bytes()
+            .saturating_sub(counted);
         let FileSearcher { searcher, seeker } = searcher;
-        let mut rows = Rows::new(query, seeker, &name, Wanted::Part(part.clone(), room));
-        let watch = self.watch;
+        let mut rows = RowSink::new(query, seeker, &name, RowSelection::Part(part.clone(), room));
+        let deadline = self.deadline;
         // What goes wrong with a file did so before, too, behind these matches.
-        let _ = searcher.search_reader(&*seeker, Watched::new(file, watch), &mut rows);
-        if watch.over().is_some() {
-            return Err(self.told.timed_out(watch));
+        let _ = searcher.search_reader(&*seeker, DeadlineFile::new(file, deadline), &mut rows);
+        if deadline.stop_reason().is_some() {
+            return Err(self.report.timed_out(deadline));
         }
         match rows.matches < part.end {
             true => Err(changed()),

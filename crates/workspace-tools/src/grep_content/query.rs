@@ -7,8 +7,8 @@ use serde_json::json;
 use spillgate_files::{ArgumentError, Arguments};
 use spillgate_lookup::{Case, LookupError, PATTERN_BYTES, PATTERN_CHARS, Pattern, Seeker, Syntax};
 
-use crate::recovery::Asked;
-use crate::walk::{Scope, Watch};
+use crate::recovery::RefusedSearch;
+use crate::walk::{Deadline, Scope};
 use crate::workspace::shown as named;
 
 /// Lines around a match that may be asked for: more of them is reading, not searching.
@@ -31,7 +31,7 @@ pub(super) enum Mode {
 
 /// A call of `grep_content`.
 #[derive(Debug)]
-pub(super) struct Query {
+pub(super) struct ContentQuery {
     compiled: Pattern,
     /// As it was written.
     pub(super) pattern: String,
@@ -49,7 +49,7 @@ pub(super) struct Query {
     pub(super) offset: u64,
 }
 
-impl Query {
+impl ContentQuery {
     /// The call with these arguments. What other tools of this kind call them is
     /// understood, too.
     pub(super) fn of(arguments: &Arguments) -> Result<Self, String> {
@@ -92,7 +92,7 @@ impl Query {
     }
 
     /// The same search, to be named again; `path` is where it is made.
-    pub(super) fn asked(&self, path: String) -> Asked<'_> {
+    pub(super) fn refused_search(&self, path: String) -> RefusedSearch<'_> {
         let flags = [
             ("ignore_case", self.ignore_case),
             ("multiline", self.multiline),
@@ -102,7 +102,7 @@ impl Query {
         let glob = self.glob.as_ref().map(|glob| ("glob", json!(glob)));
         let set = flags.into_iter().filter(|(_, is_set)| *is_set);
         let set = set.map(|(name, is_set)| (name, json!(is_set)));
-        Asked {
+        RefusedSearch {
             pattern: &self.pattern,
             path,
             mode: match self.mode {
@@ -131,7 +131,7 @@ impl Query {
         &self,
         is_named: bool,
         only_counts: bool,
-        watch: &'a Watch<'a>,
+        deadline: &'a Deadline<'a>,
     ) -> FileSearcher<'a> {
         let mut builder = SearcherBuilder::new();
         builder
@@ -154,7 +154,7 @@ impl Query {
             searcher: builder.build(),
             seeker: self
                 .compiled
-                .seeker(move || watch.over().map_or(Ok(()), |_| over())),
+                .seeker(move || deadline.stop_reason().map_or(Ok(()), |_| over())),
         }
     }
 }

@@ -9,7 +9,7 @@ use grep_matcher::Matcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 use spillgate_lookup::Seeker;
 
-use super::query::{Mode, Query};
+use super::query::{ContentQuery, Mode};
 
 /// Bytes of a line over which it is cut: no line of code or of a log has so many, and a
 /// line of a minified file would be an answer by itself.
@@ -20,7 +20,7 @@ const LEAD: usize = 500;
 
 /// What of a file's matches is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum RowSelection {
     /// How many there are.
     Count,
     /// Rows of all, as long as they have no more bytes than this; how many bytes they
@@ -32,11 +32,11 @@ pub(super) enum Wanted {
 
 /// Takes the matches of a file.
 #[derive(Debug)]
-pub(super) struct Rows<'a> {
-    query: &'a Query,
+pub(super) struct RowSink<'a> {
+    query: &'a ContentQuery,
     seeker: &'a Seeker<'a>,
     path: &'a str,
-    wanted: Wanted,
+    wanted: RowSelection,
     /// The rows, `path:line:text` or `path-line-text`; empty where they are too many.
     pub(super) text: String,
     /// The bytes that they have.
@@ -51,12 +51,12 @@ pub(super) struct Rows<'a> {
     last: Option<u64>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> RowSink<'a> {
     pub(super) fn new(
-        query: &'a Query,
+        query: &'a ContentQuery,
         seeker: &'a Seeker<'a>,
         path: &'a str,
-        wanted: Wanted,
+        wanted: RowSelection,
     ) -> Self {
         Self {
             query,
@@ -75,23 +75,23 @@ impl<'a> Rows<'a> {
     /// The bytes over which rows are counted only.
     fn room(&self) -> u64 {
         match self.wanted {
-            Wanted::Count => 0,
-            Wanted::Rows(room) | Wanted::Part(_, room) => room,
+            RowSelection::Count => 0,
+            RowSelection::Rows(room) | RowSelection::Part(_, room) => room,
         }
     }
 
     /// Whether the match with this number is told.
     fn tells(&self, number: u64) -> bool {
         match &self.wanted {
-            Wanted::Count => false,
-            Wanted::Rows(_) => true,
-            Wanted::Part(part, _) => part.contains(&number),
+            RowSelection::Count => false,
+            RowSelection::Rows(_) => true,
+            RowSelection::Part(part, _) => part.contains(&number),
         }
     }
 
     /// Whether nothing more is told after so many matches.
     fn is_done(&self, matches: u64) -> bool {
-        matches!(&self.wanted, Wanted::Part(part, _) if matches >= part.end)
+        matches!(&self.wanted, RowSelection::Part(part, _) if matches >= part.end)
     }
 
     /// A line that is told. `mark` is `:` for one with a match.
@@ -135,7 +135,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-impl Sink for Rows<'_> {
+impl Sink for RowSink<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
@@ -144,7 +144,7 @@ impl Sink for Rows<'_> {
             return Ok(false);
         }
         self.matches += 1;
-        if self.wanted == Wanted::Count {
+        if self.wanted == RowSelection::Count {
             return Ok(self.query.mode != Mode::Files);
         }
         let pending = std::mem::take(&mut self.pending);

@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use spillgate_lookup::CostlyBoundary;
 
-use super::query::{FileSearcher, HEAP_LIMIT, Mode, Query};
-use super::rows::{Rows, Wanted};
-use crate::recovery::Most;
+use super::query::{ContentQuery, FileSearcher, HEAP_LIMIT, Mode};
+use super::rows::{RowSelection, RowSink};
+use crate::recovery::TopCounts;
 use crate::rules::Rules;
 use crate::walk::{
-    Base, Entry, Folder, NamePattern, Names, Visitor, Watch, Watched, regular, shown,
+    Base, Deadline, DeadlineFile, Entry, Folder, NameList, NamePattern, Visitor, regular, shown,
 };
 
 /// What all threads of a search share.
 #[derive(Debug)]
-pub(super) struct Search<'a> {
-    pub(super) query: &'a Query,
+pub(super) struct GrepSearch<'a> {
+    pub(super) query: &'a ContentQuery,
     /// The most bytes of an answer.
     pub(super) room: u64,
     /// Whether the files with the most matches are to be known.
@@ -26,8 +26,8 @@ pub(super) struct Search<'a> {
     pub(super) bytes: AtomicU64,
 }
 
-impl<'a> Search<'a> {
-    pub(super) fn new(query: &'a Query, rules: &Rules) -> Self {
+impl<'a> GrepSearch<'a> {
+    pub(super) fn new(query: &'a ContentQuery, rules: &Rules) -> Self {
         Self {
             query,
             room: rules.most_bytes(),
@@ -45,7 +45,7 @@ impl<'a> Search<'a> {
 
 /// A file with matches.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Hit {
+pub(super) struct FileMatches {
     /// Its name from the root.
     pub(super) path: Vec<u8>,
     /// Lines that match; 1 where only files are asked for.
@@ -56,14 +56,14 @@ pub(super) struct Hit {
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct SearchResults {
     /// Files with matches. Not all of them where they are too much to be told.
-    pub(super) hits: Vec<Hit>,
+    pub(super) hits: Vec<FileMatches>,
     /// Files with matches, all of them.
     pub(super) files: u64,
     pub(super) matches: u64,
     /// The files with the most matches, where they are to be known.
-    pub(super) most: Most,
+    pub(super) most: TopCounts,
     /// Files that were searched.
     pub(super) searched: u64,
     /// Files that the glob leaves out.
@@ -73,51 +73,51 @@ pub(super) struct Found {
     /// Binary files without a match in what was searched of them.
     pub(super) binary: u64,
     /// Binary files with one.
-    pub(super) cut_short: Names,
+    pub(super) cut_short: NameList,
     /// Whether it was a file that was named, and not a directory.
     pub(super) is_named: bool,
     /// Files that could not be read.
-    pub(super) unreadable: Names,
+    pub(super) unreadable: NameList,
     /// Files that were shortened while they were searched.
-    pub(super) shortened: Names,
+    pub(super) shortened: NameList,
     /// Files that need more memory than there is for a search.
-    pub(super) too_large: Names,
+    pub(super) too_large: NameList,
     /// Files in which the pattern takes too long.
-    pub(super) costly: Names,
+    pub(super) costly: NameList,
 }
 
 /// A thread that searches.
 #[derive(Debug)]
-pub(super) struct Seeker<'a> {
-    search: &'a Search<'a>,
+pub(super) struct GrepWorker<'a> {
+    search: &'a GrepSearch<'a>,
     glob: Option<&'a NamePattern>,
     /// Bytes of the name of the directory where the walk began.
     base_at: usize,
     searcher: FileSearcher<'a>,
     path: Vec<u8>,
-    pub(super) found: Found,
+    pub(super) found: SearchResults,
 }
 
-impl<'a> Seeker<'a> {
+impl<'a> GrepWorker<'a> {
     pub(super) fn new(
-        search: &'a Search<'a>,
+        search: &'a GrepSearch<'a>,
         base: &Base,
         glob: Option<&'a NamePattern>,
-        watch: &'a Watch<'a>,
+        deadline: &'a Deadline<'a>,
     ) -> Self {
         Self {
             search,
             glob,
             base_at: base.path.len(),
-            searcher: search.query.searcher(false, search.only_counts(), watch),
+            searcher: search.query.searcher(false, search.only_counts(), deadline),
             path: Vec::new(),
-            found: Found::default(),
+            found: SearchResults::default(),
         }
     }
 }
 
-impl Visitor for Seeker<'_> {
-    fn visit(&mut self, folder: &Folder, found: &[Entry], watch: &Watch<'_>) {
+impl Visitor for GrepWorker<'_> {
+    fn visit(&mut self, folder: &Folder, found: &[Entry], deadline: &Deadline<'_>) {
         self.path.clone_from(&folder.path);
         let name_at = self.path.len();
         for entry in found {
@@ -128,20 +128,20 @@ impl Visitor for Seeker<'_> {
                 self.found.other += 1;
             } else if entry.is_link {
                 self.found.links += 1;
-            } else if watch.over().is_none() {
-                self.file(folder, entry, watch);
+            } else if deadline.stop_reason().is_none() {
+                self.file(folder, entry, deadline);
             }
         }
     }
 }
 
-impl Seeker<'_> {
+impl GrepWorker<'_> {
     /// Searches a file of `folder`.
-    fn file(&mut self, folder: &Folder, entry: &Entry, watch: &Watch<'_>) {
+    fn file(&mut self, folder: &Folder, entry: &Entry, deadline: &Deadline<'_>) {
         let (search, searcher, path) = (self.search, &mut self.searcher, &self.path);
         match regular(folder.fd.as_fd(), &entry.name) {
             Ok(Some(file)) => {
-                let file = Watched::new(file, watch);
+                let file = DeadlineFile::new(file, deadline);
                 self.found.search(search, searcher, file, path);
             }
             // It was something else a moment ago, or is gone.
@@ -152,27 +152,27 @@ impl Seeker<'_> {
     }
 }
 
-impl Found {
+impl SearchResults {
     /// Searches a file.
     pub(super) fn search(
         &mut self,
-        search: &Search<'_>,
+        search: &GrepSearch<'_>,
         searcher: &mut FileSearcher<'_>,
-        mut file: Watched<'_>,
+        mut file: DeadlineFile<'_>,
         path: &[u8],
     ) {
         let query = search.query;
         let name = shown(path);
         let told = search.bytes.load(Ordering::Relaxed);
         let wanted = match search.only_counts() {
-            true => Wanted::Count,
-            false => Wanted::Rows(search.room.saturating_sub(told)),
+            true => RowSelection::Count,
+            false => RowSelection::Rows(search.room.saturating_sub(told)),
         };
         let FileSearcher { searcher, seeker } = searcher;
-        let mut rows = Rows::new(query, seeker, &name, wanted);
+        let mut rows = RowSink::new(query, seeker, &name, wanted);
         let ended = searcher.search_reader(&*seeker, &mut file, &mut rows);
         let is_shortened = file.is_shortened();
-        if file.watch.over().is_some() {
+        if file.deadline.stop_reason().is_some() {
             return;
         }
         self.searched += 1;
@@ -187,7 +187,7 @@ impl Found {
     }
 
     /// Adds a file's matches.
-    fn add(&mut self, search: &Search<'_>, path: &[u8], mut rows: Rows<'_>) {
+    fn add(&mut self, search: &GrepSearch<'_>, path: &[u8], mut rows: RowSink<'_>) {
         if rows.matches == 0 {
             self.binary += u64::from(rows.is_binary);
             return;
@@ -212,7 +212,7 @@ impl Found {
         let before = search.bytes.fetch_add(rows.bytes, Ordering::Relaxed);
         // A page may begin anywhere; of the rest nothing is told but its size.
         if query.is_paged() || before.saturating_add(rows.bytes) <= search.room {
-            self.hits.push(Hit {
+            self.hits.push(FileMatches {
                 path: path.to_vec(),
                 matches: rows.matches,
                 rows: rows.text,

@@ -6,11 +6,11 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
 
-use super::answer::Told;
-use super::search::{Found, Search};
+use super::report::SearchReport;
+use super::search::{GrepSearch, SearchResults};
 use super::*;
-use crate::answer::Body;
-use crate::walk::{Skipped, Watched};
+use crate::tool_result::Body;
+use crate::walk::{DeadlineFile, SkippedEntries};
 use crate::workspace::Workspace;
 
 fn shared() -> (tempfile::TempDir, Shared) {
@@ -74,24 +74,24 @@ fn a_file_that_is_shortened_meanwhile_is_told_of() {
     let (dir, shared) = shared();
     let path = dir.path().join("file");
     fs::write(&path, "no match\n".repeat(100_000)).unwrap();
-    let query = Query::of(&arguments(json!({"pattern": "needle"}))).unwrap();
+    let query = ContentQuery::of(&arguments(json!({"pattern": "needle"}))).unwrap();
     let stop = Interrupt::default();
-    let watch = Watch::new(&stop, TIME_LIMIT);
-    let search = Search::new(&query, &shared.rules);
+    let deadline = Deadline::new(&stop, TIME_LIMIT);
+    let search = GrepSearch::new(&query, &shared.rules);
     let mut told = Vec::new();
     for rest in [None, Some("no match"), Some("needle")] {
         fs::write(&path, "no match\n".repeat(100_000)).unwrap();
-        let file = Watched::new(fs::File::open(&path).unwrap(), &watch);
+        let file = DeadlineFile::new(fs::File::open(&path).unwrap(), &deadline);
         if let Some(rest) = rest {
             fs::write(&path, rest).unwrap();
         }
-        let mut found = Found::default();
-        let mut searcher = query.searcher(true, false, &watch);
+        let mut found = SearchResults::default();
+        let mut searcher = query.searcher(true, false, &deadline);
         found.search(&search, &mut searcher, file, b"file");
-        let told_of = Told {
+        let told_of = SearchReport {
             query: &query,
             found: &found,
-            skipped: &Skipped::default(),
+            skipped: &SkippedEntries::default(),
             shared: &shared,
             path: &|| "file".to_owned(),
         };

@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use spillgate_artifact::{ByteSource, Interrupt};
 use spillgate_files::Identity;
-use spillgate_text::{Decoded, Encoding, LineGrid};
+use spillgate_text::{DecodedText, Encoding, LineGrid};
 
-use super::refusal::Why;
-use super::{Asked, encoding, newline, sample};
-use crate::guarded::Shared;
-use crate::walk::Watch;
+use super::refusal::ReadError;
+use super::{ReadRequest, encoding, newline, sample};
+use crate::walk::Deadline;
+use crate::workspace_tools::Shared;
 
 /// What is said of a file without a character.
 const EMPTY: &str = "[The file is empty]";
 
 /// A file, opened and looked at.
-pub(super) struct Pages<'a> {
+pub(super) struct FilePages<'a> {
     pub(super) shared: &'a Shared,
     pub(super) file: &'a File,
     /// By what it is known again; none where what it says has no size of its own.
@@ -30,7 +30,7 @@ pub(super) struct Pages<'a> {
 }
 
 /// Some lines of a file.
-struct Stretch {
+struct PageSpan {
     /// 0-based, without the last.
     lines: Range<u64>,
     /// All that there are.
@@ -38,9 +38,13 @@ struct Stretch {
     bytes: Range<u64>,
 }
 
-impl Pages<'_> {
+impl FilePages<'_> {
     /// What is asked for.
-    pub(super) fn answer(&self, asked: &Asked, stop: &Interrupt) -> Result<String, Why> {
+    pub(super) fn answer(
+        &self,
+        asked: &ReadRequest,
+        stop: &Interrupt,
+    ) -> Result<String, ReadError> {
         let most = self.shared.rules.most_bytes();
         let (head, is_all) = sample(self.file, self.source, most)?;
         if !is_all {
@@ -48,10 +52,10 @@ impl Pages<'_> {
         }
         let bytes = head.len() as u64;
         if bytes > most {
-            return Err(Why::Large { bytes, line: None });
+            return Err(ReadError::Large { bytes, line: None });
         }
         // It has no size of its own, or ended meanwhile: what came is all that there is.
-        let alone = Pages {
+        let alone = FilePages {
             shared: self.shared,
             file: self.file,
             found: None,
@@ -61,13 +65,18 @@ impl Pages<'_> {
         alone.text(&head, asked, stop)
     }
 
-    fn text(&self, head: &[u8], asked: &Asked, stop: &Interrupt) -> Result<String, Why> {
+    fn text(
+        &self,
+        head: &[u8],
+        asked: &ReadRequest,
+        stop: &Interrupt,
+    ) -> Result<String, ReadError> {
         let encoding = match encoding(head, self.source.len()) {
             // Its size is known first; what it is is a guess.
-            Err(Why::Binary { kind: None, bytes })
+            Err(ReadError::Binary { kind: None, bytes })
                 if asked.is_whole() && self.shared.rules.exceeds(bytes) =>
             {
-                return Err(Why::LargeBinary(bytes));
+                return Err(ReadError::LargeBinary(bytes));
             }
             encoding => encoding?,
         };
@@ -83,7 +92,7 @@ impl Pages<'_> {
         if let Some(grid) = known {
             let page = self.page(&encoding, asked, &grid);
             // Changed within the same moment of the file system's clock: counted anew.
-            if !matches!(page, Err(Why::Changed)) {
+            if !matches!(page, Err(ReadError::Changed)) {
                 return page;
             }
         }
@@ -91,7 +100,7 @@ impl Pages<'_> {
         self.page(&encoding, asked, &grid)
     }
 
-    fn whole(&self, encoding: &Encoding) -> Result<String, Why> {
+    fn whole(&self, encoding: &Encoding) -> Result<String, ReadError> {
         let bytes = self.source.len();
         self.check_size(encoding, bytes - encoding.mark(), None)?;
         // What is left of a file that was shortened is told with a note.
@@ -100,19 +109,19 @@ impl Pages<'_> {
         read.truncate(filled);
         let decoded = encoding.decode(&read, 0);
         if decoded.text.contains('\0') {
-            return Err(Why::Binary { kind: None, bytes });
+            return Err(ReadError::Binary { kind: None, bytes });
         }
         self.rendered(String::new(), &decoded, None)
     }
 
     /// Where the lines begin.
-    fn counted(&self, encoding: &Encoding, stop: &Interrupt) -> Result<Arc<LineGrid>, Why> {
-        let watch = Watch::new(stop, self.time);
-        let is_over = || watch.over().is_some();
+    fn counted(&self, encoding: &Encoding, stop: &Interrupt) -> Result<Arc<LineGrid>, ReadError> {
+        let deadline = Deadline::new(stop, self.time);
+        let is_over = || deadline.stop_reason().is_some();
         let counted = LineGrid::of(self.source, newline(encoding), &is_over)?;
         let grid = counted.ok_or_else(|| match stop.is_cancelled() {
-            true => Why::Stopped,
-            false => Why::TimeOut(self.source.len(), self.time),
+            true => ReadError::Stopped,
+            false => ReadError::TimeOut(self.source.len(), self.time),
         })?;
         Ok(match self.found {
             Some(found) => self.shared.workspace.lines().keep(found, grid),
@@ -120,9 +129,14 @@ impl Pages<'_> {
         })
     }
 
-    fn page(&self, encoding: &Encoding, asked: &Asked, grid: &LineGrid) -> Result<String, Why> {
+    fn page(
+        &self,
+        encoding: &Encoding,
+        asked: &ReadRequest,
+        grid: &LineGrid,
+    ) -> Result<String, ReadError> {
         let stretch = self.stretch(asked, grid)?;
-        let Stretch { lines, total, .. } = &stretch;
+        let PageSpan { lines, total, .. } = &stretch;
         let is_all = *lines == (0..*total);
         let header = match is_all {
             true => String::new(),
@@ -135,16 +149,16 @@ impl Pages<'_> {
         let read = self.lines_between(encoding, &stretch)?;
         let decoded = encoding.decode(&read, start);
         if decoded.text.contains('\0') {
-            return Err(Why::BinaryLines(lines.start + 1, lines.end));
+            return Err(ReadError::BinaryLines(lines.start + 1, lines.end));
         }
         self.rendered(header, &decoded, line)
     }
 
-    fn stretch(&self, asked: &Asked, grid: &LineGrid) -> Result<Stretch, Why> {
+    fn stretch(&self, asked: &ReadRequest, grid: &LineGrid) -> Result<PageSpan, ReadError> {
         let total = grid.lines();
         let offset = asked.offset;
         if offset >= total {
-            return Err(Why::PastEnd {
+            return Err(ReadError::PastEnd {
                 offset,
                 lines: total,
             });
@@ -153,7 +167,7 @@ impl Pages<'_> {
             .saturating_add(asked.limit.unwrap_or(total))
             .min(total);
         let start_of = |line| grid.offset_of_line(self.source, line);
-        Ok(Stretch {
+        Ok(PageSpan {
             lines: offset..end,
             total,
             bytes: start_of(offset)?..start_of(end)?,
@@ -161,14 +175,14 @@ impl Pages<'_> {
     }
 
     /// The bytes of these lines, if they are still where they were counted.
-    fn lines_between(&self, encoding: &Encoding, stretch: &Stretch) -> Result<Vec<u8>, Why> {
+    fn lines_between(&self, encoding: &Encoding, stretch: &PageSpan) -> Result<Vec<u8>, ReadError> {
         let newline = newline(encoding);
         let Range { start, end } = stretch.bytes;
         let read = self
             .source
             .bytes(start.saturating_sub(newline.width()), end)?;
         let before = usize::try_from(newline.width().min(start)).unwrap_or(usize::MAX);
-        let (before, read) = read.split_at_checked(before).ok_or(Why::Changed)?;
+        let (before, read) = read.split_at_checked(before).ok_or(ReadError::Changed)?;
         let begins = start == 0 || newline.count(before) == 1;
         let last = read
             .len()
@@ -179,14 +193,19 @@ impl Pages<'_> {
         let is_counted = counted == stretch.lines.end - stretch.lines.start;
         match begins && ends && is_whole && is_counted {
             true => Ok(read.to_vec()),
-            false => Err(Why::Changed),
+            false => Err(ReadError::Changed),
         }
     }
 
     /// Refuses what is certainly too much before it is read.
-    fn check_size(&self, encoding: &Encoding, bytes: u64, line: Option<u64>) -> Result<(), Why> {
+    fn check_size(
+        &self,
+        encoding: &Encoding,
+        bytes: u64,
+        line: Option<u64>,
+    ) -> Result<(), ReadError> {
         match self.shared.rules.exceeds(encoding.least(bytes)) {
-            true => Err(Why::Large {
+            true => Err(ReadError::Large {
                 bytes: encoding.about(bytes),
                 line,
             }),
@@ -198,9 +217,9 @@ impl Pages<'_> {
     fn rendered(
         &self,
         header: String,
-        decoded: &Decoded,
+        decoded: &DecodedText,
         line: Option<u64>,
-    ) -> Result<String, Why> {
+    ) -> Result<String, ReadError> {
         let mut text = header;
         if let Some(from) = decoded.from {
             text += &format!("[Decoded from {from}]\n");
@@ -219,7 +238,7 @@ impl Pages<'_> {
         text += &self.changed()?;
         text += &decoded.text;
         match self.shared.rules.exceeds(text.len() as u64) {
-            true => Err(Why::Large {
+            true => Err(ReadError::Large {
                 bytes: text.len() as u64,
                 line,
             }),
@@ -228,7 +247,7 @@ impl Pages<'_> {
     }
 
     /// What is said of a file that is not what it was when it was opened.
-    fn changed(&self) -> Result<String, Why> {
+    fn changed(&self) -> Result<String, ReadError> {
         let now = self.file.metadata()?;
         let (had, has) = (self.source.len(), now.len());
         Ok(match self.found {

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use spillgate_offload::{Rejection, estimated_tokens};
 
-use crate::answer::Refused;
 use crate::rules::Rules;
+use crate::tool_result::ToolError;
 
 /// Why a file, or a page of one, is not given.
 #[derive(Debug)]
-pub(super) enum Why {
+pub(super) enum ReadError {
     /// It is too much: about so many bytes.
     Large {
         bytes: u64,
@@ -39,7 +39,7 @@ pub(super) enum Why {
     Unreadable(io::Error),
 }
 
-impl From<io::Error> for Why {
+impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => Self::Changed,
@@ -48,35 +48,35 @@ impl From<io::Error> for Why {
     }
 }
 
-impl Why {
+impl ReadError {
     /// What the model is told; `name` on one line.
-    pub(super) fn refused(self, name: &str, rules: &Rules) -> Refused {
+    pub(super) fn refused(self, name: &str, rules: &Rules) -> ToolError {
         let otherwise = match rules.has_shell() {
             true => "Use execute_shell with a program that knows such data, or go on without it.",
             false => "Go on without it.",
         };
         match self {
             Self::Large { bytes, line } => too_large(bytes, line, rules),
-            Self::LargeBinary(bytes) => Refused::new(format!(
+            Self::LargeBinary(bytes) => ToolError::new(format!(
                 "{} It does not begin as text does: no lines of it are given. {otherwise}",
                 rejection(bytes, rules)
             )),
             Self::Binary { kind, bytes } => {
                 let kind = kind.map_or(String::new(), |kind| format!("{kind}, "));
-                Refused::new(format!(
+                ToolError::new(format!(
                     "'{name}' is not a text file ({kind}{bytes} bytes). {otherwise}"
                 ))
             }
-            Self::BinaryLines(first, last) => Refused::new(format!(
+            Self::BinaryLines(first, last) => ToolError::new(format!(
                 "Lines {first}-{last} of '{name}' are not text: they hold NUL characters. {otherwise}"
             )),
-            Self::PastEnd { offset, lines } => Refused::new(format!(
+            Self::PastEnd { offset, lines } => ToolError::new(format!(
                 "Offset {offset} is past the end of '{name}', which has {lines} {}. \
                  Use an offset from 0 to {}.",
                 if lines == 1 { "line" } else { "lines" },
                 lines.saturating_sub(1),
             )),
-            Self::TimeOut(bytes, time) => Refused::new(format!(
+            Self::TimeOut(bytes, time) => ToolError::new(format!(
                 "The lines of '{name}' ({bytes} bytes) were not counted within {} s. {}",
                 time.as_secs(),
                 match rules.has_shell() {
@@ -84,20 +84,20 @@ impl Why {
                     false => "Go on without it.",
                 }
             )),
-            Self::Changed => Refused::new(format!(
+            Self::Changed => ToolError::new(format!(
                 "'{name}' changed while it was read. Read it again."
             )),
-            Self::Stopped => Refused::new(format!("Reading '{name}' was stopped.")),
-            Self::Unreadable(error) => Refused::new(format!(
+            Self::Stopped => ToolError::new(format!("Reading '{name}' was stopped.")),
+            Self::Unreadable(error) => ToolError::new(format!(
                 "'{name}' cannot be read: {error}. Try again, or go on without it."
             )),
         }
     }
 }
 
-/// The RFC's words. A line that is too large alone needs others beside them: no limit is
-/// small enough for it.
-fn too_large(bytes: u64, line: Option<u64>, rules: &Rules) -> Refused {
+/// The refusal (docs/spec/texts.md, "Reject profile"). A line that is too large alone needs
+/// other words beside it: no limit is small enough for it.
+fn too_large(bytes: u64, line: Option<u64>, rules: &Rules) -> ToolError {
     let rejection = rejection(bytes, rules);
     let Some(line) = line else {
         return rejection.into();
@@ -106,7 +106,7 @@ fn too_large(bytes: u64, line: Option<u64>, rules: &Rules) -> Refused {
         true => format!(", and execute_shell any part (sed -n {line}p FILE | cut -c 1-2000)"),
         false => String::new(),
     };
-    Refused::new(format!(
+    ToolError::new(format!(
         "{rejection} Line {line} alone is too large for any page: \
          grep_content shows the part of it around a match{shell}."
     ))

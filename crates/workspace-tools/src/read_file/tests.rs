@@ -22,7 +22,7 @@ struct House {
 }
 
 /// Counts what is read of a file, and does something to it after a number of reads.
-struct Watched<'a> {
+struct DeadlineFile<'a> {
     source: FileSource,
     bytes: AtomicU64,
     reads: AtomicU64,
@@ -31,13 +31,13 @@ struct Watched<'a> {
     act: &'a (dyn Fn() + Send + Sync),
 }
 
-impl std::fmt::Debug for Watched<'_> {
+impl std::fmt::Debug for DeadlineFile<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.source.fmt(f)
     }
 }
 
-impl ByteSource for Watched<'_> {
+impl ByteSource for DeadlineFile<'_> {
     fn len(&self) -> u64 {
         self.source.len
     }
@@ -77,7 +77,7 @@ impl House {
     ) -> (Result<String, String>, u64) {
         let file = self.shared.workspace.file("f").unwrap();
         let found = file.metadata().unwrap();
-        let source = Watched {
+        let source = DeadlineFile {
             source: FileSource {
                 file: file.try_clone().unwrap(),
                 len: found.len(),
@@ -87,14 +87,14 @@ impl House {
             after,
             act,
         };
-        let pages = Pages {
+        let pages = FilePages {
             shared: &self.shared,
             file: &file,
             found: Some(Identity::from(&found)),
             source: &source,
             time: self.time,
         };
-        let asked = Asked {
+        let asked = ReadRequest {
             name: "f".to_owned(),
             offset,
             limit,

@@ -4,11 +4,11 @@ use serde_json::json;
 use spillgate_artifact::ContentKind;
 use spillgate_offload::{Recovery, Structure, call};
 
-use crate::guarded::Shared;
 use crate::rules::{Rules, Writable};
-use crate::save::Place;
+use crate::save::SaveTarget;
+use crate::workspace_tools::Shared;
 
-/// Lines that a call asks for, as the seed's do.
+/// Lines that a call asks for.
 const PAGE: u64 = 100;
 
 /// Bytes of an answer beside what it is about: `[Lines 1-100 of 200]` and other notes.
@@ -48,7 +48,7 @@ const COMMAND_CHARS: usize = 100;
 const FAILURES: &str = "error|fail|warn|fatal|panic";
 
 /// A file that calls can be about.
-pub(super) struct File<'a> {
+pub(super) struct FileCalls<'a> {
     pub(super) name: &'a str,
     pub(super) lines: Option<u64>,
     /// Bytes of the longest line that was seen.
@@ -56,7 +56,7 @@ pub(super) struct File<'a> {
     pub(super) rules: &'a Rules,
 }
 
-impl File<'_> {
+impl FileCalls<'_> {
     /// The block with the calls for this file.
     pub(super) fn named(&self, structure: &Structure, recovery: Recovery) -> Recovery {
         if structure.kind == ContentKind::Binary {
@@ -241,7 +241,7 @@ pub(super) fn saved_to(shared: &Shared) -> Option<String> {
         number => format!("{directory}page-{number}.md"),
     });
     let is_free = |name: &String| {
-        let place = Place::new(&shared.workspace, writable, name);
+        let place = SaveTarget::new(&shared.workspace, writable, name);
         place.and_then(|place| place.check()).is_ok()
     };
     names.into_iter().find(is_free)

@@ -26,8 +26,8 @@ fn detailed() -> Rules {
     }
 }
 
-fn printed(head: &[u8]) -> Printed<'_> {
-    Printed {
+fn printed(head: &[u8]) -> RefusedOutput<'_> {
+    RefusedOutput {
         bytes: 1 << 40,
         lines: 7,
         head,
@@ -49,7 +49,7 @@ fn commands() {
         "running 2000 tests\n{}test b ... FAILED\n\nfailures:\n\n---- b stdout ----\nthread 'b' panicked at src/lib.rs:7:5:\nit broke\n\ntest result: FAILED. 1999 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n",
         "test a ... ok\n".repeat(1999)
     );
-    let printed = |has_ended| Printed {
+    let printed = |has_ended| RefusedOutput {
         bytes: 200_000_000,
         lines: 4_000_000,
         head: output.as_bytes(),
@@ -86,13 +86,13 @@ fn commands() {
 }
 
 /// Files or directories with fewer and fewer in them.
-fn top(unit: &str, most: u64) -> Vec<Counted> {
+fn top(unit: &str, most: u64) -> Vec<PathCount> {
     let names = (0..12).map(|at| (format!("src/{unit}{at}").into_bytes(), most - at));
     names.collect()
 }
 
-fn asked<'p>(pattern: &'p str, more: &[(&'static str, Value)]) -> Asked<'p> {
-    Asked {
+fn asked<'p>(pattern: &'p str, more: &[(&'static str, Value)]) -> RefusedSearch<'p> {
+    RefusedSearch {
         pattern,
         path: ".".to_owned(),
         mode: None,
@@ -103,7 +103,7 @@ fn asked<'p>(pattern: &'p str, more: &[(&'static str, Value)]) -> Asked<'p> {
 #[test]
 fn searches() {
     let (_root, shared) = shared(detailed());
-    let of_files = Asked {
+    let of_files = RefusedSearch {
         mode: Some("files"),
         ..asked("x", &[("hidden", json!(true))])
     };

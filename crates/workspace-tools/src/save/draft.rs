@@ -6,8 +6,8 @@ use std::io::{self, ErrorKind, Write};
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
 use rustix::fs::Mode;
 
-use super::{Place, failed, opened};
-use crate::answer::Refused;
+use super::{SaveTarget, failed, opened};
+use crate::tool_result::ToolError;
 
 /// Names that are tried for what is not whole yet; all are random.
 const TRIES: usize = 8;
@@ -16,19 +16,19 @@ const TRIES: usize = 8;
 /// directories that were made for it, unless it was kept.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    place: Place,
+    target: SaveTarget,
     dir: Dir,
     file: File,
     temporary: String,
-    made: Made,
-    saved: Saved,
+    made: CreatedDirectories,
+    saved: SavedSize,
     ends_line: bool,
     is_there: bool,
 }
 
 /// What was saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Saved {
+pub(crate) struct SavedSize {
     pub(crate) bytes: u64,
     /// Lines, of which the last may have no end.
     pub(crate) lines: u64,
@@ -36,9 +36,9 @@ pub(crate) struct Saved {
 
 /// Directories that were made, outermost first: each within which, and its name.
 #[derive(Debug, Default)]
-struct Made(Vec<(Dir, String)>);
+struct CreatedDirectories(Vec<(Dir, String)>);
 
-impl Drop for Made {
+impl Drop for CreatedDirectories {
     fn drop(&mut self) {
         for (dir, name) in self.0.iter().rev() {
             // Where others have put something in, it stays.
@@ -49,33 +49,34 @@ impl Drop for Made {
 
 impl Draft {
     /// An empty file for a place, with the directories that lead there.
-    pub(crate) fn create(place: Place) -> Result<Self, Refused> {
-        place.check()?;
-        let mut made = Made::default();
-        let mut dir = place.clone_root()?;
-        for step in &place.steps {
-            dir = entered(dir, step, &mut made).map_err(|error| place.step_failed(step, &error))?;
+    pub(crate) fn create(target: SaveTarget) -> Result<Self, ToolError> {
+        target.check()?;
+        let mut made = CreatedDirectories::default();
+        let mut dir = target.clone_root()?;
+        for step in &target.steps {
+            dir =
+                entered(dir, step, &mut made).map_err(|error| target.step_failed(step, &error))?;
         }
-        let (file, temporary) = temporary(&dir).map_err(|error| failed(&place.path(), &error))?;
+        let (file, temporary) = temporary(&dir).map_err(|error| failed(&target.path(), &error))?;
         Ok(Self {
-            place,
+            target,
             dir,
             file,
             temporary,
             made,
-            saved: Saved::default(),
+            saved: SavedSize::default(),
             ends_line: true,
             is_there: true,
         })
     }
 
     /// Adds to it.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Refused> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), ToolError> {
         let Some(last) = bytes.last() else {
             return Ok(());
         };
         let written = self.file.write_all(bytes);
-        written.map_err(|error| failed(&self.place.path(), &error))?;
+        written.map_err(|error| failed(&self.target.path(), &error))?;
         let ends = bytes.iter().filter(|byte| **byte == b'\n').count();
         self.saved.bytes += bytes.len() as u64;
         self.saved.lines += ends as u64;
@@ -84,13 +85,13 @@ impl Draft {
     }
 
     /// Puts it in its place, all at once, if nothing is there.
-    pub(crate) fn keep(mut self) -> Result<Saved, Refused> {
+    pub(crate) fn keep(mut self) -> Result<SavedSize, ToolError> {
         let placed = self.file.sync_all().and_then(|()| self.placed());
         match placed {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                return Err(self.place.exists());
+                return Err(self.target.exists());
             }
-            placed => placed.map_err(|error| failed(&self.place.path(), &error))?,
+            placed => placed.map_err(|error| failed(&self.target.path(), &error))?,
         }
         self.made.0.clear();
         self.saved.lines += u64::from(!self.ends_line);
@@ -102,7 +103,7 @@ impl Draft {
     fn placed(&mut self) -> io::Result<()> {
         match self
             .dir
-            .hard_link(&self.temporary, &self.dir, &self.place.name)
+            .hard_link(&self.temporary, &self.dir, &self.target.name)
         {
             Ok(()) => self.dir.remove_file(&self.temporary)?,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(error),
@@ -114,7 +115,7 @@ impl Draft {
 
     /// The same where a file has only one name: an empty file takes the place first.
     fn moved(&self) -> io::Result<()> {
-        let name = &self.place.name;
+        let name = &self.target.name;
         self.dir.open_with(name, &new_file())?;
         let moved = self.dir.rename(&self.temporary, &self.dir, name);
         if moved.is_err() {
@@ -134,7 +135,7 @@ impl Drop for Draft {
 }
 
 /// The directory of this name, made if there is none.
-fn entered(dir: Dir, step: &str, made: &mut Made) -> io::Result<Dir> {
+fn entered(dir: Dir, step: &str, made: &mut CreatedDirectories) -> io::Result<Dir> {
     match opened(&dir, step) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         found => return found,
@@ -177,12 +178,12 @@ mod tests {
     use std::path::Path;
 
     use super::Draft;
-    use crate::save::Place;
+    use crate::save::SaveTarget;
     use crate::{Workspace, Writable};
 
     fn draft(root: &Path, name: &str) -> Draft {
         let workspace = Workspace::open(root).unwrap();
-        let place = Place::new(&workspace, &Writable::Anywhere, name).unwrap();
+        let place = SaveTarget::new(&workspace, &Writable::Anywhere, name).unwrap();
         Draft::create(place).unwrap()
     }
 

@@ -8,16 +8,16 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use super::{Draft, Place, Saved, failed};
-use crate::answer::Refused;
+use super::{Draft, SaveTarget, SavedSize, failed};
+use crate::tool_result::ToolError;
 use crate::{Workspace, Writable};
 
-fn place(root: &Path, writable: &Writable, name: &str) -> Result<Place, Refused> {
-    let place = Place::new(&Workspace::open(root).unwrap(), writable, name)?;
+fn place(root: &Path, writable: &Writable, name: &str) -> Result<SaveTarget, ToolError> {
+    let place = SaveTarget::new(&Workspace::open(root).unwrap(), writable, name)?;
     place.check().map(|()| place)
 }
 
-fn saved(root: &Path, name: &str, text: &[u8]) -> Result<Saved, Refused> {
+fn saved(root: &Path, name: &str, text: &[u8]) -> Result<SavedSize, ToolError> {
     let mut draft = Draft::create(place(root, &Writable::Anywhere, name)?)?;
     draft.write(text)?;
     draft.keep()
@@ -135,7 +135,7 @@ fn what_is_new_is_saved_with_the_directories_to_it() {
         (absolute.to_str().unwrap(), "c.txt", "\n\n", 2),
         (" .gitignore ", ".gitignore", "x", 1),
     ] {
-        let expected = Saved {
+        let expected = SavedSize {
             bytes: text.len() as u64,
             lines,
         };

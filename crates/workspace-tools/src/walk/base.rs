@@ -9,8 +9,8 @@ use std::sync::Arc;
 use cap_std::fs::Dir;
 
 use super::ignores::{Ignores, ignores};
-use super::{beneath, shown};
-use crate::workspace::{Place, PlaceError, Workspace};
+use super::{open_beneath, shown};
+use crate::workspace::{OpenedPath, PathError, Workspace};
 
 /// The directory at which a walk begins.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct Base {
 
 /// What a search's `path` leads to.
 #[derive(Debug)]
-pub(crate) enum Start {
+pub(crate) enum SearchRoot {
     /// A file, with its name from the root.
     File(File, Vec<u8>),
     /// A directory.
@@ -32,18 +32,20 @@ pub(crate) enum Start {
 }
 
 /// What `name` leads to. Ignore files do not keep from it who asks for it.
-pub(crate) fn start(workspace: &Workspace, name: &str) -> Result<Start, PlaceError> {
-    let mut place = workspace.place(name)?;
-    let (Place::File(_, path) | Place::Directory(_, path)) = &place;
+pub(crate) fn start(workspace: &Workspace, name: &str) -> Result<SearchRoot, PathError> {
+    let mut place = workspace.open_path(name)?;
+    let (OpenedPath::File(_, path) | OpenedPath::Directory(_, path)) = &place;
     // What is found is told by names without steps upwards.
     if path.components().any(|part| part == Component::ParentDir)
         && let Some(straight) = straight(workspace, path)
     {
-        place = workspace.place(&straight)?;
+        place = workspace.open_path(&straight)?;
     }
     Ok(match place {
-        Place::File(file, path) => Start::File(file, path.as_os_str().as_bytes().to_vec()),
-        Place::Directory(dir, path) => Start::Directory(Base {
+        OpenedPath::File(file, path) => {
+            SearchRoot::File(file, path.as_os_str().as_bytes().to_vec())
+        }
+        OpenedPath::Directory(dir, path) => SearchRoot::Directory(Base {
             ignores: above(workspace.dir(), &path),
             path: prefix(&path),
             dir,
@@ -94,9 +96,9 @@ impl Base {
         let below = path.get(self.path.len()..)?;
         let at = below.iter().rposition(|&byte| byte == b'/');
         let (folder, name) = below.split_at(at.map_or(0, |at| at + 1));
-        let folder = beneath::directory(self.dir.as_fd(), folder).ok()?;
+        let folder = open_beneath::directory(self.dir.as_fd(), folder).ok()?;
         let name = std::ffi::CString::new(name).ok()?;
-        beneath::regular(folder.as_fd(), &name).ok()?
+        open_beneath::regular(folder.as_fd(), &name).ok()?
     }
 
     /// As it is told: `.` for the root.

@@ -10,7 +10,7 @@ use memchr::memchr_iter;
 use super::Base;
 use crate::workspace::{Workspace, shown as named};
 
-/// Characters of a glob: as many as of a regular expression (wire.md).
+/// Characters of a glob: as many as of a regular expression (docs/spec/limits.md, "Look-ups").
 const LONGEST: usize = 10_000;
 
 /// A glob over names below a directory: `*` and `?` within a name, `**` over

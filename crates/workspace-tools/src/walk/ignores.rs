@@ -15,7 +15,7 @@ use std::sync::Arc;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{AtFlags, statat};
 
-use super::beneath;
+use super::open_beneath;
 
 /// Bytes of an ignore file that are read, and of all from a directory up to the root. A
 /// hundred times what large projects have; what goes beyond is not obeyed.
@@ -91,7 +91,7 @@ pub(super) fn ignores(
 
 /// `.git/info/exclude`, which counts less than the `.gitignore` beside it.
 fn excluded(folder: BorrowedFd<'_>) -> String {
-    match beneath::directory(folder, b".git/info") {
+    match open_beneath::directory(folder, b".git/info") {
         Ok(info) => lines(info.as_fd(), c"exclude"),
         Err(_) => String::new(),
     }
@@ -101,7 +101,7 @@ fn excluded(folder: BorrowedFd<'_>) -> String {
 /// that can be read.
 fn lines(folder: BorrowedFd<'_>, name: &CStr) -> String {
     let mut bytes = Vec::new();
-    match beneath::regular(folder, name) {
+    match open_beneath::regular(folder, name) {
         Ok(Some(file)) => match file.take(LARGEST + 1).read_to_end(&mut bytes) {
             Ok(read) if read as u64 <= LARGEST => String::from_utf8_lossy(&bytes) + "\n",
             _ => return String::new(),

@@ -11,13 +11,13 @@
 //! sorts them.
 
 mod base;
-mod beneath;
+mod deadline;
 mod glob;
 mod ignores;
+mod open_beneath;
 mod queue;
 mod skipped;
-mod watch;
-mod work;
+mod worker;
 
 #[cfg(test)]
 mod tests;
@@ -27,14 +27,14 @@ use std::num::NonZeroUsize;
 use std::os::fd::OwnedFd;
 use std::thread::{available_parallelism, scope};
 
-pub(crate) use base::{Base, Start, start};
-pub(crate) use beneath::{regular, shown};
+pub(crate) use base::{Base, SearchRoot, start};
+pub(crate) use deadline::{Deadline, DeadlineFile, StopReason, TIME_LIMIT};
 pub(crate) use glob::NamePattern;
-pub(crate) use skipped::{Names, Skipped};
-pub(crate) use watch::{Over, TIME_LIMIT, Watch, Watched};
+pub(crate) use open_beneath::{regular, shown};
+pub(crate) use skipped::{NameList, SkippedEntries};
 
 use queue::Queue;
-use work::{Job, Worker};
+use worker::{Job, Worker};
 
 /// More threads find nothing faster: they wait for the file system (ripgrep has the
 /// same number).
@@ -69,27 +69,27 @@ pub(crate) struct Entry {
 /// Takes what is found. Each thread has its own.
 pub(crate) trait Visitor: Send {
     /// These are in `folder`. They were not opened yet.
-    fn visit(&mut self, folder: &Folder, found: &[Entry], watch: &Watch<'_>);
+    fn visit(&mut self, folder: &Folder, found: &[Entry], deadline: &Deadline<'_>);
 }
 
 /// What a walk gave.
 #[derive(Debug)]
-pub(crate) struct Walked<V> {
+pub(crate) struct WalkOutcome<V> {
     /// What the threads gathered.
     pub(crate) visitors: Vec<V>,
     /// What was passed by.
-    pub(crate) skipped: Skipped,
+    pub(crate) skipped: SkippedEntries,
     /// Why it ended early, if so.
-    pub(crate) over: Option<Over>,
+    pub(crate) stop_reason: Option<StopReason>,
 }
 
 /// Shows `make`'s visitors all files below `base`.
 pub(crate) fn walk<V: Visitor>(
     base: &Base,
     what: Scope,
-    watch: &Watch<'_>,
+    deadline: &Deadline<'_>,
     make: impl Fn() -> V + Sync,
-) -> Walked<V> {
+) -> WalkOutcome<V> {
     let threads = available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = threads.min(MOST_THREADS);
     let first = Job::Directory {
@@ -101,7 +101,7 @@ pub(crate) fn walk<V: Visitor>(
     };
     let queue = Queue::new(first, threads);
     let work = || {
-        let mut worker = Worker::new(base, what, watch, &queue, make());
+        let mut worker = Worker::new(base, what, deadline, &queue, make());
         worker.run();
         (worker.visitor, worker.skipped)
     };
@@ -114,14 +114,14 @@ pub(crate) fn walk<V: Visitor>(
         }));
         ended
     });
-    let mut skipped = Skipped::default();
+    let mut skipped = SkippedEntries::default();
     let visitors = ended.into_iter().map(|(visitor, passed)| {
         skipped.add(passed);
         visitor
     });
-    Walked {
+    WalkOutcome {
         visitors: visitors.collect(),
-        over: watch.over(),
+        stop_reason: deadline.stop_reason(),
         skipped,
     }
 }

@@ -8,7 +8,7 @@ const TOLD: usize = 5;
 
 /// What a walk passed by. Directories count as one.
 #[derive(Debug, Default)]
-pub(crate) struct Skipped {
+pub(crate) struct SkippedEntries {
     /// Their names begin with `.`.
     pub(crate) hidden: u64,
     /// Ignore files name them.
@@ -16,10 +16,10 @@ pub(crate) struct Skipped {
     /// Pipes, sockets, devices.
     pub(crate) special: u64,
     /// Directories that could not be read.
-    pub(crate) unreadable: Names,
+    pub(crate) unreadable: NameList,
 }
 
-impl Skipped {
+impl SkippedEntries {
     pub(super) fn add(&mut self, other: Self) {
         self.hidden += other.hidden;
         self.ignored += other.ignored;
@@ -29,7 +29,7 @@ impl Skipped {
 
     /// What was passed by as rules have it, for who finds nothing and wonders: each a
     /// part of a sentence.
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let kinds = [
             (self.hidden, "hidden (hidden: true takes them in)"),
             (self.ignored, "ignored (no_ignore: true takes them in)"),
@@ -43,12 +43,12 @@ impl Skipped {
 
 /// Names of which the first are told and all are counted.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Names {
+pub(crate) struct NameList {
     count: u64,
     first: BTreeSet<String>,
 }
 
-impl Names {
+impl NameList {
     pub(crate) fn push(&mut self, name: String) {
         self.count += 1;
         self.first.insert(name);
@@ -66,7 +66,7 @@ impl Names {
     }
 
     /// `3 directories: a, b, c`, and how many more. `one` and `many` are the noun.
-    pub(crate) fn told(&self, one: &str, many: &str) -> Option<String> {
+    pub(crate) fn note(&self, one: &str, many: &str) -> Option<String> {
         let noun = match self.count {
             0 => return None,
             1 => one,

@@ -13,7 +13,7 @@ use spillgate_artifact::Interrupt;
 struct Notes(Vec<String>);
 
 impl Visitor for Notes {
-    fn visit(&mut self, folder: &Folder, found: &[Entry], _: &Watch<'_>) {
+    fn visit(&mut self, folder: &Folder, found: &[Entry], _: &Deadline<'_>) {
         for entry in found {
             let path = [&folder.path, entry.name.to_bytes()].concat();
             self.0.push(shown(&path));
@@ -30,12 +30,12 @@ fn names(files: &[(&str, &str)], path: &str) -> String {
         fs::write(file, text).unwrap();
     }
     let workspace = Workspace::open(dir.path()).unwrap();
-    let Start::Directory(base) = start(&workspace, path).unwrap() else {
+    let SearchRoot::Directory(base) = start(&workspace, path).unwrap() else {
         panic!("no directory");
     };
     let stop = Interrupt::default();
-    let watch = Watch::new(&stop, TIME_LIMIT);
-    let walked = walk(&base, Scope::default(), &watch, Notes::default);
+    let deadline = Deadline::new(&stop, TIME_LIMIT);
+    let walked = walk(&base, Scope::default(), &deadline, Notes::default);
     let mut names: Vec<_> = walked
         .visitors
         .into_iter()
@@ -146,12 +146,12 @@ fn a_deep_tree() {
     }
     here.write("deep", "").unwrap();
     let workspace = Workspace::open(dir.path()).unwrap();
-    let Start::Directory(base) = start(&workspace, "").unwrap() else {
+    let SearchRoot::Directory(base) = start(&workspace, "").unwrap() else {
         panic!("no directory");
     };
     let stop = Interrupt::default();
-    let watch = Watch::new(&stop, TIME_LIMIT);
-    let walked = walk(&base, Scope::default(), &watch, Notes::default);
+    let deadline = Deadline::new(&stop, TIME_LIMIT);
+    let walked = walk(&base, Scope::default(), &deadline, Notes::default);
     let names: Vec<_> = walked
         .visitors
         .into_iter()
@@ -167,19 +167,19 @@ fn a_deep_tree() {
 fn a_failure_ends_the_walk() {
     struct Fails;
     impl Visitor for Fails {
-        fn visit(&mut self, _: &Folder, _: &[Entry], _: &Watch<'_>) {
+        fn visit(&mut self, _: &Folder, _: &[Entry], _: &Deadline<'_>) {
             panic!("as it should");
         }
     }
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(dir.path()).unwrap();
-    let Start::Directory(base) = start(&workspace, ".").unwrap() else {
+    let SearchRoot::Directory(base) = start(&workspace, ".").unwrap() else {
         panic!("no directory");
     };
     let stop = Interrupt::default();
-    let watch = Watch::new(&stop, TIME_LIMIT);
+    let deadline = Deadline::new(&stop, TIME_LIMIT);
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        walk(&base, Scope::default(), &watch, || Fails);
+        walk(&base, Scope::default(), &deadline, || Fails);
     }));
     assert!(ended.is_err());
 }
@@ -193,25 +193,25 @@ fn a_directory_that_cannot_be_read() {
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
     let is_kept_out = fs::read_dir(&shut).is_err();
     let workspace = Workspace::open(dir.path()).unwrap();
-    let Start::Directory(base) = start(&workspace, "").unwrap() else {
+    let SearchRoot::Directory(base) = start(&workspace, "").unwrap() else {
         panic!("no directory");
     };
     let stop = Interrupt::default();
-    let watch = Watch::new(&stop, TIME_LIMIT);
-    let walked = walk(&base, Scope::default(), &watch, Notes::default);
-    let told = walked.skipped.unreadable.told("directory", "directories");
+    let deadline = Deadline::new(&stop, TIME_LIMIT);
+    let walked = walk(&base, Scope::default(), &deadline, Notes::default);
+    let told = walked.skipped.unreadable.note("directory", "directories");
     assert_eq!(told, is_kept_out.then(|| "1 directory: shut/".to_owned()));
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o700)).unwrap();
 }
 
 #[test]
 fn names_are_counted_and_the_first_told() {
-    let mut all = Names::default();
+    let mut all = NameList::default();
     for name in ["g", "b", "a", "f", "c", "e", "d"] {
-        let mut one = Names::default();
+        let mut one = NameList::default();
         one.push(name.to_owned());
         all.add(one);
     }
-    let told = all.told("file", "files");
+    let told = all.note("file", "files");
     assert_eq!(told.as_deref(), Some("7 files: a, b, c, d, e and 2 more"));
 }

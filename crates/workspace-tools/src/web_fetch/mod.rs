@@ -1,7 +1,7 @@
-//! `web_fetch`: what does a page of the web say? (Seed 004, 4.4)
+//! `web_fetch`: what a page of the web says (docs/guarded-tools.md).
 
+mod page;
 mod saving;
-mod shown;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,15 +9,17 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use spillgate_files::Arguments;
 use spillgate_text::clip;
-use spillgate_web::{FetchError, FetchSettings, Fetcher, Kind, Opened, Readable, readable};
+use spillgate_web::{
+    BodyKind, FetchError, FetchResponse, FetchSettings, Fetcher, ReadableText, readable,
+};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use crate::answer::{Refused, Reply};
 use crate::definition::{Definition, schema};
-use crate::guarded::Shared;
 use crate::rules::{OnOverflow, Rules, Writable};
-use crate::save::{self, Place};
+use crate::save::{self, SaveTarget};
+use crate::tool_result::{Reply, ToolError};
+use crate::workspace_tools::Shared;
 
 /// Characters of a URL in an error or a confirmation.
 const SHOWN_URL: usize = 500;
@@ -108,43 +110,47 @@ fn properties(rules: &Rules, is_writable: bool) -> Map<String, Value> {
 pub(crate) async fn call(shared: &Arc<Shared>, arguments: &Arguments) -> Reply {
     let rules = &shared.rules;
     let fetcher = rules.web.as_ref();
-    let fetcher = fetcher.ok_or_else(|| Refused::new("web_fetch is switched off here."))?;
-    let wanted = Wanted::new(shared, arguments)?;
+    let fetcher = fetcher.ok_or_else(|| ToolError::new("web_fetch is switched off here."))?;
+    let request = FetchRequest::new(shared, arguments)?;
     let timeout = arguments.limit("timeout")?.map(Duration::from_secs);
     let advice = Advice::new(rules);
     fetcher
-        .check(&wanted.url)
+        .check(&request.url)
         .map_err(|error| advice.failed(&error))?;
-    let opened = fetcher.open(&wanted.url, timeout).await;
-    let mut opened = opened.map_err(|error| advice.failed(&error))?;
-    if opened.status() >= 400 {
-        return Err(shown::status(&mut opened, rules).await);
+    let response = fetcher.open(&request.url, timeout).await;
+    let mut response = response.map_err(|error| advice.failed(&error))?;
+    if response.status() >= 400 {
+        return Err(page::status(&mut response, rules).await);
     }
-    match wanted.place {
-        Some(place) => saving::save(fetcher, opened, place, wanted.is_raw, advice).await,
-        None => shown::show(fetcher, opened, shared, wanted, advice).await,
+    match request.target {
+        Some(target) => saving::save(fetcher, response, target, request.is_raw, advice).await,
+        None => page::show(fetcher, response, shared, request, advice).await,
     }
 }
 
 /// What is asked for.
-struct Wanted {
+struct FetchRequest {
     url: String,
-    place: Option<Place>,
+    target: Option<SaveTarget>,
     is_raw: bool,
 }
 
-impl Wanted {
-    fn new(shared: &Shared, arguments: &Arguments) -> Result<Self, Refused> {
+impl FetchRequest {
+    fn new(shared: &Shared, arguments: &Arguments) -> Result<Self, ToolError> {
         let url = arguments.required("url")?;
         let is_raw = arguments.flag("raw")?;
         let writable = &shared.rules.writable;
-        let place = match arguments.optional("save_to")? {
+        let target = match arguments.optional("save_to")? {
             Some(_) if *writable == Writable::Nowhere => return Err(save::nowhere()),
-            Some(name) => Some(Place::new(&shared.workspace, writable, &name)?),
+            Some(name) => Some(SaveTarget::new(&shared.workspace, writable, &name)?),
             None => None,
         };
-        place.as_ref().map_or(Ok(()), Place::check)?;
-        Ok(Self { url, place, is_raw })
+        target.as_ref().map_or(Ok(()), SaveTarget::check)?;
+        Ok(Self {
+            url,
+            target,
+            is_raw,
+        })
     }
 }
 
@@ -180,17 +186,17 @@ impl Advice {
     }
 
     /// Why nothing was fetched to be shown.
-    fn failed(self, error: &FetchError) -> Refused {
+    fn failed(self, error: &FetchError) -> ToolError {
         match error {
-            FetchError::TooLarge { .. } => Refused::new(format!("{error} {}", self.for_text())),
-            error => Refused::new(error),
+            FetchError::TooLarge { .. } => ToolError::new(format!("{error} {}", self.for_text())),
+            error => ToolError::new(error),
         }
     }
 }
 
 /// The type without its parameters, for reading.
-fn type_shown(opened: &Opened) -> String {
-    let sent = opened.content_type();
+fn type_shown(response: &FetchResponse) -> String {
+    let sent = response.content_type();
     let essence = sent.split(';').next().unwrap_or_default().trim();
     match essence {
         "" => "no type".to_owned(),
@@ -198,24 +204,24 @@ fn type_shown(opened: &Opened) -> String {
     }
 }
 
-fn url_shown(opened: &Opened) -> String {
-    clip(opened.url().as_str(), SHOWN_URL)
+fn url_shown(response: &FetchResponse) -> String {
+    clip(response.url().as_str(), SHOWN_URL)
 }
 
 /// What there is to read in a body. Large pages take a moment: not on this thread.
 async fn read(
-    opened: &Opened,
+    response: &FetchResponse,
     bytes: Vec<u8>,
-    kind: Kind,
+    kind: BodyKind,
     is_raw: bool,
-) -> Result<Readable, Refused> {
-    let (content_type, url) = (opened.content_type(), opened.url().clone());
+) -> Result<ReadableText, ToolError> {
+    let (content_type, url) = (response.content_type(), response.url().clone());
     let turn = READING.acquire().await;
     let read = spawn_blocking(move || {
         let _turn = turn;
         readable(&bytes, &content_type, kind, is_raw, &url)
     });
     read.await.map_err(|_| {
-        Refused::new("The page could not be made readable; this is our fault. Use raw=true.")
+        ToolError::new("The page could not be made readable; this is our fault. Use raw=true.")
     })
 }

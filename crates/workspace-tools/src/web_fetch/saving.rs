@@ -2,12 +2,12 @@
 
 use spillgate_offload::estimated_tokens;
 use spillgate_text::clip;
-use spillgate_web::{FetchError, Fetcher, Kind, Opened};
+use spillgate_web::{BodyKind, FetchError, FetchResponse, Fetcher};
 use tokio::task::spawn_blocking;
 
 use super::{Advice, read, type_shown, url_shown};
-use crate::answer::{Body, Refused, Reply};
-use crate::save::{Draft, Place, Saved};
+use crate::save::{Draft, SaveTarget, SavedSize};
+use crate::tool_result::{Body, Reply, ToolError};
 
 /// Bytes that are written at once.
 const BLOCK: usize = 1 << 20;
@@ -19,37 +19,37 @@ const SHOWN: usize = 200;
 /// becomes Markdown is in memory as a whole.
 pub(super) async fn save(
     fetcher: &Fetcher,
-    mut opened: Opened,
-    place: Place,
+    mut response: FetchResponse,
+    target: SaveTarget,
     is_raw: bool,
     advice: Advice,
 ) -> Reply {
     let settings = fetcher.settings();
-    let path = place.path();
+    let path = target.path();
     let failed = |error: FetchError| match error {
-        FetchError::TooLarge { .. } => Refused::new(format!(
+        FetchError::TooLarge { .. } => ToolError::new(format!(
             "{error} Nothing was saved; please use a smaller part or another source."
         )),
         error => advice.failed(&error),
     };
-    opened.limit(settings.most_file_bytes).map_err(failed)?;
-    let beginning = opened.next().await.map_err(failed)?;
+    response.limit(settings.most_file_bytes).map_err(failed)?;
+    let beginning = response.next().await.map_err(failed)?;
     let mut block = beginning.unwrap_or_default();
-    let kind = Kind::of(&opened.content_type(), &block);
-    let mut draft = blocking(move || Draft::create(place)).await?;
+    let kind = BodyKind::of(&response.content_type(), &block);
+    let mut draft = blocking(move || Draft::create(target)).await?;
     let mut title = None;
-    if kind == Kind::Html && !is_raw {
-        while let Some(bytes) = opened.next().await.map_err(failed)? {
+    if kind == BodyKind::Html && !is_raw {
+        while let Some(bytes) = response.next().await.map_err(failed)? {
             block.extend(bytes);
             if block.len() as u64 > settings.most_page_bytes {
                 return Err(too_large(settings.most_page_bytes));
             }
         }
-        let page = read(&opened, block, kind, false).await?;
+        let page = read(&response, block, kind, false).await?;
         title = page.title;
         draft = written(draft, page.text.into_bytes()).await?;
     } else {
-        while let Some(bytes) = opened.next().await.map_err(failed)? {
+        while let Some(bytes) = response.next().await.map_err(failed)? {
             block.extend(bytes);
             if block.len() >= BLOCK {
                 draft = written(draft, std::mem::take(&mut block)).await?;
@@ -58,46 +58,46 @@ pub(super) async fn save(
         draft = written(draft, block).await?;
     }
     let saved = blocking(move || draft.keep()).await?;
-    let told = told(&opened, &path, kind, is_raw, saved, title.as_deref());
-    Ok(Body::Text(told))
+    let text = confirmation(&response, &path, kind, is_raw, saved, title.as_deref());
+    Ok(Body::Text(text))
 }
 
-fn too_large(most: u64) -> Refused {
-    Refused::new(format!(
+fn too_large(most: u64) -> ToolError {
+    ToolError::new(format!(
         "The page's HTML is larger than {most} bytes, the most that becomes Markdown. \
          Nothing was saved. Use raw=true to save it as it is."
     ))
 }
 
 /// A call that is dropped drops the draft too, and with it what was written.
-async fn written(mut draft: Draft, block: Vec<u8>) -> Result<Draft, Refused> {
+async fn written(mut draft: Draft, block: Vec<u8>) -> Result<Draft, ToolError> {
     blocking(move || draft.write(&block).map(|()| draft)).await
 }
 
 async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
-) -> Result<T, Refused> {
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
     let ended = spawn_blocking(work).await;
-    ended.unwrap_or_else(|_| Err(Refused::new("Saving broke down; this is our fault.")))
+    ended.unwrap_or_else(|_| Err(ToolError::new("Saving broke down; this is our fault.")))
 }
 
-fn told(
-    opened: &Opened,
+fn confirmation(
+    response: &FetchResponse,
     path: &str,
-    kind: Kind,
+    kind: BodyKind,
     is_raw: bool,
-    saved: Saved,
+    saved: SavedSize,
     title: Option<&str>,
 ) -> String {
-    let Saved { bytes, lines } = saved;
+    let SavedSize { bytes, lines } = saved;
     let (form, size, advice) = match kind {
-        Kind::Binary => (
+        BodyKind::Binary => (
             "as it came",
             format!("{bytes} bytes"),
             "It is no text: read_file and grep_content do not show it.",
         ),
         _ => (
-            match kind == Kind::Html && !is_raw {
+            match kind == BodyKind::Html && !is_raw {
                 true => "as Markdown",
                 false => "as it came",
             },
@@ -113,9 +113,9 @@ fn told(
     });
     format!(
         "Saved [{}, {}, {}] to '{}' {form}: {size}.\n{title}{advice}\n",
-        url_shown(opened),
-        opened.status(),
-        type_shown(opened),
+        url_shown(response),
+        response.status(),
+        type_shown(response),
         clip(path, SHOWN)
     )
 }

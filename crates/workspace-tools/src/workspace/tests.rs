@@ -53,7 +53,7 @@ fn what_names_mean() {
     }
     for name in ["/", "/etc/passwd", "//a", &format!("{root}side/a")] {
         let found = workspace.relative(name);
-        assert!(matches!(found, Err(PlaceError::Outside(_))), "{name:?}");
+        assert!(matches!(found, Err(PathError::Outside(_))), "{name:?}");
     }
 }
 
@@ -74,8 +74,14 @@ fn files_and_directories() {
         assert_eq!(found.to_str(), Some(relative));
         assert!(opened.entries().is_ok());
     }
-    assert!(matches!(workspace.place("src"), Ok(Place::Directory(..))));
-    assert!(matches!(workspace.place("README.md"), Ok(Place::File(..))));
+    assert!(matches!(
+        workspace.open_path("src"),
+        Ok(OpenedPath::Directory(..))
+    ));
+    assert!(matches!(
+        workspace.open_path("README.md"),
+        Ok(OpenedPath::File(..))
+    ));
 }
 
 #[test]

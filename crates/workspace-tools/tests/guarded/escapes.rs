@@ -8,7 +8,7 @@ use std::thread;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
-use spillgate_workspace_tools::Guarded;
+use spillgate_workspace_tools::WorkspaceTools;
 use tempfile::TempDir;
 
 use super::{call, tools};
@@ -25,7 +25,7 @@ const UNGUESSED: &str = "unguessed-4410";
 /// A root with links of all sorts, and beside it what nobody may see.
 struct House {
     dir: TempDir,
-    tools: Guarded,
+    tools: WorkspaceTools,
 }
 
 impl House {

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use spillgate_workspace_tools::{
-    Answer, Body, Guarded, OnOverflow, Oversized, Rules, Sandbox, ShellRules, Workspace,
+    Body, OnOverflow, OversizedOutput, Rules, Sandbox, ShellRules, ToolResult, Workspace,
+    WorkspaceTools,
 };
 use tempfile::TempDir;
 
 struct Lab {
     root: TempDir,
-    tools: Guarded,
+    tools: WorkspaceTools,
 }
 
 impl Lab {
@@ -24,11 +25,11 @@ impl Lab {
         let mut shell = ShellRules::default();
         change(&mut rules, &mut shell);
         rules.shell = Some(shell);
-        let tools = Guarded::new(Workspace::open(root.path()).unwrap(), rules);
+        let tools = WorkspaceTools::new(Workspace::open(root.path()).unwrap(), rules);
         Self { root, tools }
     }
 
-    async fn answer(&self, arguments: Value) -> Answer {
+    async fn answer(&self, arguments: Value) -> ToolResult {
         let Value::Object(arguments) = arguments else {
             panic!("no object");
         };
@@ -36,17 +37,17 @@ impl Lab {
     }
 
     /// What is told, with a mark at an error.
-    async fn told(&self, arguments: Value) -> String {
+    async fn with_notes(&self, arguments: Value) -> String {
         let answer = self.answer(arguments).await;
         let text = match answer.body {
             Body::Text(text) => text,
-            Body::Oversized(Oversized {
+            Body::Oversized(OversizedOutput {
                 mut whole, notes, ..
             }) => {
                 let mut all = Vec::new();
                 whole.read_to_end(&mut all).unwrap();
                 let shown = format!("({} bytes)", all.len());
-                Oversized::told(&notes, answer.is_error, &shown)
+                OversizedOutput::with_notes(&notes, answer.is_error, &shown)
             }
         };
         assert_eq!(answer.is_error, text.starts_with("Error: "), "{text}");
@@ -55,7 +56,7 @@ impl Lab {
     }
 
     async fn ran(&self, command: &str) -> String {
-        self.told(json!({ "command": command })).await
+        self.with_notes(json!({ "command": command })).await
     }
 }
 
@@ -200,7 +201,7 @@ async fn time_is_up() {
 async fn all_told(lab: &Lab, cases: Vec<Value>) -> String {
     let mut told = Vec::new();
     for arguments in cases {
-        told.push(lab.told(arguments).await);
+        told.push(lab.with_notes(arguments).await);
     }
     told.join("\n---\n")
 }

@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use rustix::fs::{RenameFlags, renameat_with};
 use serde_json::json;
-use spillgate_workspace_tools::{Body, Guarded, Rules, Workspace};
+use spillgate_workspace_tools::{Body, Rules, Workspace, WorkspaceTools};
 
 use crate::escapes::Ends;
 use crate::tools;
@@ -126,7 +126,7 @@ fn how_much_is_refused_is_what_would_have_been_told() {
         max_tokens: 1 << 20,
         ..Rules::default()
     };
-    let patient = Guarded::new(Workspace::open(house.path()).unwrap(), rules);
+    let patient = WorkspaceTools::new(Workspace::open(house.path()).unwrap(), rules);
     for asked in [json!({}), json!({"context": 1})] {
         let asked = with(&asked, "pattern", "needle");
         let arguments = asked.as_object().unwrap().clone();

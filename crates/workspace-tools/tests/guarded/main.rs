@@ -16,18 +16,18 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use serde_json::Value;
-use spillgate_workspace_tools::{Body, Guarded, MAX_TOKENS, Rules, Workspace};
+use spillgate_workspace_tools::{Body, MAX_TOKENS, Rules, Workspace, WorkspaceTools};
 use tokio::runtime::Runtime;
 
 /// The tools below `root`, by the rules that need no settings.
-fn tools(root: &Path) -> Guarded {
-    Guarded::new(Workspace::open(root).unwrap(), Rules::default())
+fn tools(root: &Path) -> WorkspaceTools {
+    WorkspaceTools::new(Workspace::open(root).unwrap(), Rules::default())
 }
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 
 /// What a call gives: a text within the limit, and whether it is an error.
-fn call(tools: &Guarded, name: &str, arguments: &Value) -> (String, bool) {
+fn call(tools: &WorkspaceTools, name: &str, arguments: &Value) -> (String, bool) {
     let arguments = arguments.as_object().unwrap().clone();
     let answer = RUNTIME.block_on(tools.call(name, arguments));
     let Body::Text(text) = answer.body else {

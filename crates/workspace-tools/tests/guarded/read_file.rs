@@ -36,7 +36,7 @@ fn lines(count: u32) -> String {
     (0..count).map(|line| format!("Line {line}\n")).collect()
 }
 
-/// Seed 004, 8.1, as it stands there.
+/// The reject design, 8.1, as it stands there (docs/spec/sources.md).
 #[test]
 fn test_read_file_rejects_large_file() {
     let dir = TempDir::new().unwrap();
@@ -48,7 +48,7 @@ fn test_read_file_rejects_large_file() {
     assert!(result.contains("exceeds maximum"));
 }
 
-/// Seed 004, 8.1, as it stands there.
+/// The reject design, 8.1, as it stands there (docs/spec/sources.md).
 #[test]
 fn test_read_file_pagination_works() {
     let dir = TempDir::new().unwrap();

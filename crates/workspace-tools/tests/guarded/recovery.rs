@@ -6,18 +6,18 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
-use spillgate_workspace_tools::{Guarded, OnOverflow, Rules, Workspace};
+use spillgate_workspace_tools::{OnOverflow, Rules, Workspace, WorkspaceTools};
 use tempfile::TempDir;
 
 use crate::tree::{refused, told, tree};
 use crate::{RUNTIME, web};
 
-fn detailed(root: &Path, rules: Rules) -> Guarded {
+fn detailed(root: &Path, rules: Rules) -> WorkspaceTools {
     let rules = Rules {
         detailed_recovery: true,
         ..rules
     };
-    Guarded::new(Workspace::open(root).unwrap(), rules)
+    WorkspaceTools::new(Workspace::open(root).unwrap(), rules)
 }
 
 /// The arguments of a call as it is named: `tool(name=VALUE, name=VALUE)`.
@@ -36,7 +36,7 @@ fn parsed(call: &str) -> (String, Value) {
 
 /// Makes the calls that a refusal names, in their order. Each must give something
 /// within the limit (`call` looks at that); what they begin with is given.
-fn followed(tools: &Guarded, refusal: &str) -> Vec<String> {
+fn followed(tools: &WorkspaceTools, refusal: &str) -> Vec<String> {
     let (_, calls) = refusal.split_once("\nCommands:\n").expect(refusal);
     let calls = calls.lines().map(|line| line.strip_prefix("  • ").unwrap());
     let answers = calls.map(|call| {
@@ -49,7 +49,7 @@ fn followed(tools: &Guarded, refusal: &str) -> Vec<String> {
 }
 
 /// What a refusal says, and what its calls begin with.
-fn shown(tools: &Guarded, name: &str, arguments: &Value) -> String {
+fn shown(tools: &WorkspaceTools, name: &str, arguments: &Value) -> String {
     let refusal = refused(tools, name, arguments);
     let firsts = followed(tools, &refusal);
     format!("{refusal}\n----\n{}", firsts.join("\n"))

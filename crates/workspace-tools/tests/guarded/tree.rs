@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use spillgate_workspace_tools::Guarded;
+use spillgate_workspace_tools::WorkspaceTools;
 use tempfile::TempDir;
 
 /// A directory with these files.
@@ -20,14 +20,14 @@ pub(crate) fn tree(files: &[(&str, &str)]) -> TempDir {
 }
 
 /// What a call gives that is no error.
-pub(crate) fn told(tools: &Guarded, name: &str, arguments: &Value) -> String {
+pub(crate) fn told(tools: &WorkspaceTools, name: &str, arguments: &Value) -> String {
     let (text, is_error) = crate::call(tools, name, arguments);
     assert!(!is_error, "{text}");
     text
 }
 
 /// What a call is refused with.
-pub(crate) fn refused(tools: &Guarded, name: &str, arguments: &Value) -> String {
+pub(crate) fn refused(tools: &WorkspaceTools, name: &str, arguments: &Value) -> String {
     let (text, is_error) = crate::call(tools, name, arguments);
     assert!(is_error, "{text}");
     text

@@ -1,8 +1,8 @@
-//! Where are outputs cut, case by case?
+//! Cuts of outputs, case by case.
 
 use super::*;
 
-/// The first own lines of all chunks.
+/// Returns the first own line of each chunk.
 fn begins(artifact: &Artifact, want: &Want) -> Vec<u64> {
     let plan = checked(artifact, want);
     plan.chunks.iter().map(|chunk| chunk.own_first).collect()
@@ -115,7 +115,7 @@ fn a_record_that_fits_is_not_split() {
             index.strip_suffix(']')?.parse::<u64>().ok()
         };
         for pair in plan.chunks[1..].windows(2) {
-            // Each begins with a record, and has all records up to the next one's.
+            // Each begins with a record and has all records up to the next chunk's first.
             let (from, to) = (index(&pair[0]).unwrap(), index(&pair[1]).unwrap());
             let path = match to - from {
                 1 => format!(".items[{from}]"),

@@ -1,4 +1,4 @@
-//! What holds of every plan, whatever the output?
+//! What holds for every plan, whatever the output.
 
 mod cases;
 mod shown;
@@ -13,7 +13,7 @@ use spillgate_text::{Indexer, JsonLayout, TokenCounter, Tokenizer};
 
 use super::*;
 
-/// An artifact whose view is `text`.
+/// Returns an artifact whose view is `text`.
 fn stored(text: &[u8], kind: ContentKind, layout: Layout) -> Artifact {
     let store = MemoryStore::default();
     let mut indexer = Indexer::as_is(layout);
@@ -27,7 +27,7 @@ fn stored(text: &[u8], kind: ContentKind, layout: Layout) -> Artifact {
     Artifact::open(store.open(receipt.handle()).unwrap()).unwrap()
 }
 
-/// A JSON document, laid out.
+/// Returns the artifact of a JSON document in our layout.
 fn laid_out(json: &str) -> Artifact {
     let mut text = Vec::new();
     let mut layout = JsonLayout::default();
@@ -51,7 +51,7 @@ fn counter() -> std::sync::Arc<dyn TokenCounter> {
     Tokenizer::O200kBase.counter()
 }
 
-/// How many rows of a chunk are its own.
+/// Returns the number of a chunk's own rows.
 fn own_rows(artifact: &Artifact, chunk: &Chunk) -> usize {
     let lines = LineRange {
         first: chunk.own_first,
@@ -61,7 +61,8 @@ fn own_rows(artifact: &Artifact, chunk: &Chunk) -> usize {
     std::iter::from_fn(|| rows.next_row().unwrap()).count()
 }
 
-/// Every line is one chunk's own, and bytes are those of the lines.
+/// Checks that every line is the own line of exactly one chunk, and that bytes are those of the
+/// lines.
 fn check_cover(artifact: &Artifact, chunks: &[Chunk]) {
     let view = artifact.view();
     let mut next = 1;
@@ -76,7 +77,7 @@ fn check_cover(artifact: &Artifact, chunks: &[Chunk]) {
     assert_eq!(next, view.lines() + 1);
 }
 
-/// Plans, and checks what holds of every plan.
+/// Plans, and checks what holds for every plan.
 fn checked(artifact: &Artifact, want: &Want) -> Plan {
     let counter = counter();
     let plan = plan(artifact, want, &*counter).unwrap();
@@ -140,7 +141,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Output that is no JSON: any lines, under any name.
+/// Output that is not JSON: any lines, of any kind.
 fn any_text() -> impl Strategy<Value = (Vec<u8>, ContentKind, Layout)> {
     let text = prop_oneof![
         "(20[0-9]{2}-11-21T10:00 [a-z ]{0,60}\n|\tat [a-z.]{1,30}\n|\n|[a-z,\"<>{}#]{0,40}\r?\n|x{900,2300}\n){0,60}"
@@ -220,7 +221,7 @@ proptest! {
     }
 }
 
-/// The value that a chunk begins with, if that is whole and has no key.
+/// Returns the value that a chunk begins with, if it is complete and has no key.
 fn first_value(shown: &str) -> Option<Value> {
     let row = shown.lines().next()?;
     let text = &row[row.find(['|', '+'])? + 1..];
@@ -230,7 +231,7 @@ fn first_value(shown: &str) -> Option<Value> {
     (!row.contains('+') && !rest.starts_with(':')).then_some(first)
 }
 
-/// What stands at a path, if anything does; a slice leads to its first element.
+/// Returns what is at a path, if anything; for a slice its first element.
 fn follow<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     let (mut value, mut rest) = (value, path.strip_prefix('.')?);
     while !rest.is_empty() {
@@ -239,7 +240,7 @@ fn follow<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
             let (first, last) = index.split_once(':').unwrap_or((index, index));
             let array = value.as_array()?;
             assert!(last.parse::<usize>().unwrap() <= array.len(), "{path}");
-            // Behind the last element only what closes the array stands.
+            // After the last element only the end of the array follows.
             match array.get(first.parse::<usize>().unwrap()) {
                 Some(one) => value = one,
                 None => return Some(value),

@@ -1,4 +1,4 @@
-//! What does a model see of a chunk?
+//! Chunks as a model sees them.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 
 use super::*;
 
-/// All chunks, each under where it lies.
+/// Renders all chunks, each under its place.
 fn shown(artifact: &Artifact, tokens: u64) -> String {
     let plan = checked(artifact, &want(tokens));
     let mut text = String::new();

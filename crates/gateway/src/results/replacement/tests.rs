@@ -1,4 +1,4 @@
-//! Each form of an oversized result, and what stands in its place.
+//! Tests of every form of oversized result and its replacement.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use crate::fixture::{offloader, offloader_with, replaced, without_handles, witho
 use crate::resources::read;
 use crate::results::intercept::Case;
 
-/// The result as it leaves. What is stored is what came.
+/// The result as it leaves. Checks that what is stored is what came.
 fn leaves(offloader: &Offloader, form: Form, links: bool, result: &str) -> String {
     let frame = format!("{{\"id\":1,\"result\":{result}}}");
     let case = Case {
@@ -42,7 +42,7 @@ fn leaves(offloader: &Offloader, form: Form, links: bool, result: &str) -> Strin
     frame.strip_suffix('}').unwrap().to_owned()
 }
 
-/// The same with previews, handles and base64 masked.
+/// The result as it leaves, with previews, handles and base64 masked.
 fn masked(form: Form, result: &str) -> String {
     let left = leaves(&offloader(), form, true, result);
     let left = without_handles(&without_previews(&left));
@@ -55,7 +55,7 @@ fn masked(form: Form, result: &str) -> String {
     short
 }
 
-/// Base64 of so many KiB.
+/// Base64 of `kib` KiB.
 fn base64(kib: usize) -> String {
     "AAAA".repeat(kib * 1024 / 3 + 1)
 }
@@ -228,11 +228,11 @@ fn images_count_together() {
     assert_eq!(count(&vec![image(1000); 6]), (4, 2));
     assert_eq!(count(&vec![image(1); 21]), (20, 1));
     assert_eq!(count(&vec![image(1); 20]), (20, 0));
-    // What comes after one that is too large has the room that it left.
+    // Blocks after one that is too large have the room that it did not use.
     assert_eq!(count(&[image(5000), image(1000)]), (1, 1));
 }
 
-/// What a model may see: all but images.
+/// The size of what a model may see: everything but images.
 fn seen(left: &str) -> usize {
     let result: Value = serde_json::from_str(left).unwrap();
     let blocks = result["content"].as_array().unwrap().iter();
@@ -316,7 +316,7 @@ fn blocks_of_any_kind() -> impl Strategy<Value = Vec<(String, Option<String>)>> 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever becomes a link is served with the very bytes that came.
+    /// Whatever becomes a link is served with the exact bytes that came.
     #[test]
     fn links_lead_to_what_was_there(blocks in blocks_of_any_kind()) {
         let all: Vec<String> = blocks.iter().map(|(block, _)| block.clone()).collect();
@@ -335,7 +335,7 @@ proptest! {
         }
     }
 
-    /// No result makes it fail, and what leaves is JSON.
+    /// No result makes it fail, and the output is JSON.
     #[test]
     fn anything_may_come(shape in "[\\[\\]{}:,\"a-z0-9 ]{0,40}", at in 0..3usize) {
         let form = [Form::Call, Form::Prompt, Form::Read][at];

@@ -26,7 +26,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(future)
 }
 
-/// What a result is, to a client that knows links or does not.
+/// The kind of a result, and whether the client knows links.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     form: Form,
@@ -51,8 +51,8 @@ impl Asked {
     }
 }
 
-/// What becomes of a frame that streams in blocks of `step` bytes: the frame for
-/// the client, and whether a result was stored.
+/// The outcome for a frame that streams in blocks of `step` bytes: the frame for the client, and
+/// whether a result was stored.
 fn streamed(
     offloader: &Offloader,
     kind: Asked,
@@ -82,7 +82,7 @@ fn streamed(
     })
 }
 
-/// The same, had it been in memory.
+/// The outcome if the frame is in memory.
 fn at_once(offloader: &Offloader, kind: Asked, frame: &str) -> (String, bool) {
     let mut splice = ByteEdits::default();
     let mut stored = false;
@@ -98,7 +98,7 @@ fn at_once(offloader: &Offloader, kind: Asked, frame: &str) -> (String, bool) {
     (String::from_utf8(made).unwrap(), stored)
 }
 
-/// All that is stored, but for the names.
+/// Everything that is stored, except for names.
 fn kept(offloader: &Offloader) -> Vec<(Facts, [Vec<u8>; 3])> {
     let all = offloader.store().list().unwrap();
     let parts = all.into_iter().map(|listed| {
@@ -112,7 +112,7 @@ fn kept(offloader: &Offloader) -> Vec<(Facts, [Vec<u8>; 3])> {
     parts
 }
 
-/// Fails unless both ways lead to the same.
+/// Fails unless both ways give the same outcome.
 fn same_both_ways(kind: Asked, rule: &Rule, frame: &str, spool_at: usize, step: usize) {
     let (one, other) = (offloader_with(rule.clone()), offloader_with(rule.clone()));
     let (streamed, is_stored) = streamed(&one, kind, frame, spool_at, step);
@@ -229,7 +229,7 @@ fn blocks_without_number_are_shown_as_the_json_that_they_are() {
     assert_eq!(kept(&offloader)[0].1[0], result.as_bytes());
 }
 
-/// A store whose drafts take so many bytes and then no more.
+/// A store whose drafts take only a limited number of bytes.
 #[derive(Debug)]
 struct Full(MemoryStore, usize);
 
@@ -294,7 +294,7 @@ fn a_store_that_fails_midway_loses_the_middle_only() {
     let image = json!({"type": "image", "data": "A".repeat(9000), "mimeType": "image/png"});
     let result = json!({"content": [image, text_block(&text), text_block("the last words")]});
     let frame = format!(r#"{{"id":1,"result":{result},"x":1.0}}"#);
-    // It fails while the raw bytes come, or when the view is written.
+    // It fails while the raw bytes arrive, or when the view is written.
     for room in [100_000, result.to_string().len() + 1000] {
         let offloader = Offloader::new(
             Arc::new(Full(MemoryStore::default(), room)),
@@ -357,7 +357,7 @@ fn any_text() -> impl Strategy<Value = String> {
         .prop_map(|(text, n)| text.repeat(n))
 }
 
-/// Base64, some of it as PHP writes it, some of it padded.
+/// Base64, some of it escaped as PHP writes it, some of it padded.
 fn any_base64() -> impl Strategy<Value = Value> {
     let unit = prop_oneof![Just("AAAA"), Just("//8A"), Just("=")];
     let end = prop_oneof![Just(""), Just("AA=="), Just("AAA=")];
@@ -371,7 +371,7 @@ fn any_word() -> impl Strategy<Value = Value> {
     (words, times).prop_map(|(word, n)| json!(word.repeat(n)))
 }
 
-/// An object of these members, some of them left out, and annotations.
+/// An object with these members, some of them left out, and annotations.
 fn any_object(members: Vec<(&'static str, BoxedStrategy<Value>)>) -> BoxedStrategy<Value> {
     let named = members.into_iter().map(|(name, value)| {
         let value = proptest::option::weighted(0.9, value);
@@ -458,7 +458,8 @@ fn any_kind_and_result() -> impl Strategy<Value = (Asked, Value)> {
     any_kind().prop_flat_map(|kind| (Just(kind), any_result(kind.form)))
 }
 
-/// Without pairs, as JavaScript writes what is not Unicode.
+/// Escapes everything that is not ASCII, without forming surrogate pairs, as JavaScript writes text
+/// that is not Unicode.
 fn ascii(json: &str) -> String {
     let escaped = json.chars().map(|c| match c {
         ' '..='~' => c.to_string(),

@@ -112,11 +112,10 @@ pub enum ContinuationError {
 }
 
 impl ContinuationError {
-    /// The error as seed 002's tool gives it: a JSON object in a text.
+    /// The error as its format has it: a JSON object in a text.
     #[must_use]
     pub fn to_json(&self) -> String {
-        // With a space after the colon, as wire.md and the seed's `json.dumps`
-        // have it.
+        // With a space after the colon (docs/spec/texts.md, "Continuation tool").
         format!("{{\"error\": {}}}", json!(self.to_string()))
     }
 }

@@ -1,5 +1,5 @@
 //! The `funnel` profile: a receipt, a trailer, and guidance for a director
-//! (seed 003; wire.md has the corrections).
+//! (docs/spec/texts.md, "Funnel profile").
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt::{self, Write};
@@ -15,19 +15,18 @@ use crate::RetrieveError;
 use crate::limits::Limits;
 use crate::present::{Message, Sizes, Strategy, Subject};
 
-/// Lines of the head and of the tail (seed 003, layer 2).
+/// Lines of the head and of the tail.
 const HEAD: usize = 10;
 const TAIL: usize = 5;
 
-/// Characters of a preview line (wire.md's correction: the shipped funnel
-/// showed a 1 MB line whole).
+/// Characters of a preview line: without a bound a line of 1 MB would be shown whole.
 const LINE_CHARS: usize = 500;
 
 /// Share of the lines, in hundredths, that must look like `file:line:` for a
 /// text to be taken for search results.
 const GREP_SHARE: u64 = 80;
 
-/// The block that follows every receipt (seed 003, layer 3).
+/// The block that follows every receipt.
 const GUIDANCE: &str = "\
 🎬 STRATEGIC GUIDANCE (Layer 3: The Director)
 ============================================================
@@ -44,7 +43,7 @@ INSTEAD, use streaming tools to process the saved file:
 Your role is to DIRECT these tools, not parse the data yourself.
 ============================================================";
 
-/// The section for a system prompt that teaches the same (seed 003, layer 3).
+/// The section for a system prompt that teaches the same.
 pub const FUNNEL_PROMPT: &str = "\
 ## The Principle of Large Output Handling
 
@@ -100,7 +99,7 @@ impl Strategy for Funnel {
     }
 }
 
-/// Layer 1: the receipt, with the seed's fields.
+/// The receipt, with the fields that its design has (docs/spec/texts.md, "Funnel profile").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ObservationSummary {
     /// Newlines + 1.
@@ -211,8 +210,7 @@ impl Cut {
         self.bytes += bytes.len();
     }
 
-    /// The line without controls, cut at the seed's correction's 500
-    /// characters.
+    /// The line without controls, cut at [`LINE_CHARS`].
     fn render(&self) -> String {
         let (mut plain, mut shown, mut at) = (String::new(), 0, 0);
         for (c, bytes) in self.characters() {

@@ -63,7 +63,7 @@ fn told(stats: &Stats, handle: Name) -> String {
         ..
     } = stats;
     // ai-agent's rule: the tokenizer's count, but no less than a quarter of
-    // the text's length (SPEC 2.2).
+    // the text's length (docs/spec/texts.md, "Handle profile").
     let tokens = tokens.count.max(stats.chars.div_ceil(4));
     format!(
         "Tool output is too large ({bytes} bytes, {lines} lines, {tokens} tokens).\n\

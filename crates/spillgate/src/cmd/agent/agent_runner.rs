@@ -1,7 +1,7 @@
-//! Leads an agent from its plan to its end.
+//! Runs an agent from its plan to its end.
 //!
-//! Its tools are opened, its session is run, and what was opened is closed; an agent
-//! below another goes the same way, within the call that it answers.
+//! `AgentRunner` opens the agent's tools, runs its session and closes what it opened. A sub-agent
+//! goes the same way, within the call that it answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,8 +40,8 @@ use crate::failure::{Failure, Fault};
 use crate::net;
 use crate::settings::Settings;
 
-/// Servers that were let go while they were opened end within this: they are asked to,
-/// and after 1.5 seconds killed.
+/// Time to wait for servers whose opening was cancelled: they are asked to end and are killed after
+/// 1.5 seconds.
 const LET_GO: Duration = Duration::from_secs(3);
 
 /// What all agents of a run share.
@@ -52,18 +52,18 @@ pub(super) struct AgentRunner {
     is_kept: bool,
     clock: Arc<dyn Clock>,
     counter: Arc<dyn TokenCounter>,
-    /// Servers that are ending.
+    /// Closes servers in the background.
     closing: Mutex<JoinSet<()>>,
-    /// Servers that were started in vain.
+    /// Servers that were started but whose opening failed or was cancelled.
     leftovers: Leftovers,
-    /// Whether nobody wants to wait for servers.
+    /// Cancelled when the user no longer wants to wait for servers to end.
     hurry: CancellationToken,
-    /// What the run may use.
+    /// Requests, tokens and cost that the whole run may use.
     allowance: Arc<Allowance>,
     max_depth: usize,
 }
 
-/// An agent whose tools are there and whose session can begin.
+/// An agent with open tools whose session can begin.
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) session: String,
@@ -74,7 +74,7 @@ pub(super) struct Ready {
     servers: Servers,
 }
 
-/// The servers of an agent; they end when it lets them go.
+/// The servers of an agent. Dropping them ends them.
 #[derive(Debug)]
 struct Servers {
     all: Vec<Arc<McpTools>>,
@@ -82,8 +82,8 @@ struct Servers {
 }
 
 impl Servers {
-    /// They end from now on; the run waits for them at its own end. One that does not
-    /// end in time holds no report up, and no turn of an agent above.
+    /// Starts to end the servers in the background; the run waits for them at its own end. A server
+    /// that is slow to end delays neither a report nor a turn of the calling agent.
     fn end(&mut self, is_hurried: bool) {
         let all = std::mem::take(&mut self.all);
         if all.is_empty() || Handle::try_current().is_err() {
@@ -103,15 +103,15 @@ impl Servers {
 }
 
 impl Drop for Servers {
-    /// Who was cancelled does not want to wait.
+    /// The run was cancelled, so the servers end in a hurry.
     fn drop(&mut self) {
         self.end(true);
     }
 }
 
 impl AgentRunner {
-    /// `limits` are those of the agent that is run. What agents store stays if `is_kept`. `hurry` says when nobody wants to wait any
-    /// more.
+    /// `limits` are those of the main agent. `is_kept` keeps what agents store after the run.
+    /// `hurry` is cancelled when the user no longer wants to wait.
     pub(super) fn new(
         settings: Settings,
         limits: &RunRules,
@@ -149,7 +149,7 @@ impl AgentRunner {
         drop(timeout(LET_GO, self.leftovers.ended()).await);
     }
 
-    /// A journal of a run whose tools are not there yet.
+    /// Begins a journal for a run whose tools are not open yet.
     pub(super) fn before(&self, plan: &Plan, task: &str) -> Result<Journal, Failure> {
         let asked = Asked::ready(plan, &self.settings)?;
         let settings = settings(&plan.agent, &asked, task.to_owned());
@@ -171,7 +171,7 @@ impl AgentRunner {
             false => Lifetime::Session,
         };
         let store = FileStore::new(self.room.path(), lifetime, Arc::clone(&self.clock));
-        // What is late does not make the room of a run anew that has ended.
+        // A late write must not recreate the directory of a run that has ended.
         let store = store.in_existing_base();
         let session = store.session().to_string();
         let offloader = Offloader::new(
@@ -213,7 +213,7 @@ impl AgentRunner {
         })
     }
 
-    /// A journal of a run that begins now: one of its own, or within a call.
+    /// Begins the journal of a run: a tree of its own, or a part of `within`.
     pub(super) fn journal(&self, ready: &Ready, within: Option<&Scope>) -> Journal {
         let (about, clock) = (ready.about.clone(), Arc::clone(&self.clock));
         match within {
@@ -222,7 +222,7 @@ impl AgentRunner {
         }
     }
 
-    /// Runs it to its end.
+    /// Runs an agent to its end.
     pub(super) async fn run(
         &self,
         ready: Ready,
@@ -255,7 +255,7 @@ impl AgentRunner {
         Ok(finished)
     }
 
-    /// What an agent takes its requests from.
+    /// Returns the agent's share of the run's allowance.
     pub(super) fn share(&self, is_first: bool) -> Share {
         let allowance = Arc::clone(&self.allowance);
         Share {
@@ -264,7 +264,7 @@ impl AgentRunner {
         }
     }
 
-    /// The agents that this one may call.
+    /// Returns the sub-agents that this agent may call.
     fn below(
         self: &Arc<Self>,
         plan: &Plan,
@@ -323,7 +323,7 @@ impl AgentRunner {
     }
 }
 
-/// An agent below another.
+/// A sub-agent.
 #[derive(Debug)]
 struct Below {
     lead: Arc<AgentRunner>,
@@ -367,12 +367,12 @@ impl Launch for Below {
     }
 }
 
-/// Results over the agent's cap are stored, as the seed shows them.
+/// Returns the policy that stores results over the agent's cap and shows them by its profile.
 fn policy(agent: &Agent) -> Result<Policy, Failure> {
     let cap = &agent.tool_response_max_bytes;
     let bytes = Some(cap.value.unwrap_or(0));
     let rule = match agent.tool_output.profile.value {
-        // Its own limit is one of characters.
+        // The profile has its own limit, in characters.
         Way::Continuation if agent.tool_output.enabled.value => Rule {
             profile: Some(Profile::Continuation),
             max_bytes: bytes.filter(|_| cap.source != Source::BuiltIn),
@@ -388,7 +388,7 @@ fn policy(agent: &Agent) -> Result<Policy, Failure> {
         .map_err(|error| Failure::new("settings", Fault::Us, error.to_string()))
 }
 
-/// What a session is told, but for its tools.
+/// Returns the settings of a session, except its tools.
 fn settings(agent: &Agent, asked: &Asked, task: String) -> SessionSettings {
     SessionSettings {
         system: agent.system.clone(),

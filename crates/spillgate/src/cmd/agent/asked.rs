@@ -1,4 +1,4 @@
-//! Which models does an agent ask?
+//! The models that an agent calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use crate::settings::Settings;
 /// The models of an agent.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
-    /// Those of its own turns.
+    /// Models of its own turns.
     pub(super) model: Arc<dyn ChatModel>,
-    /// Those that extract.
+    /// Models for extractions.
     pub(super) extracts: Arc<dyn ChatModel>,
 }
 
 impl Asked {
-    /// The models of an agent, ready to be asked: keys are there.
+    /// Builds the models of an agent and reads their keys.
     pub(super) fn ready(plan: &Plan, settings: &Settings) -> Result<Self, Failure> {
         let agent = &plan.agent;
         let catalogue = catalogue(agent, settings);
@@ -38,7 +38,7 @@ impl Asked {
         Ok(Self { model, extracts })
     }
 
-    /// The room of the agent's conversation.
+    /// Returns the budget of the agent's conversation.
     pub(super) fn window(&self, agent: &Agent) -> Window {
         window(
             agent,
@@ -48,7 +48,7 @@ impl Asked {
     }
 }
 
-/// What is asked, and how: what the agent's files say over what `spillgate.toml` says.
+/// Returns providers and models with their settings: the agent's files override `spillgate.toml`.
 pub(super) fn catalogue(agent: &Agent, settings: &Settings) -> Catalogue {
     let mut catalogue = Catalogue {
         providers: settings.providers.clone(),
@@ -63,7 +63,7 @@ pub(super) fn catalogue(agent: &Agent, settings: &Settings) -> Catalogue {
     for target in agent.models.value.iter().chain(extracts) {
         let (timeout, retries) = (agent.llm_timeout.value, agent.max_retries.value);
         if timeout.is_none() && retries.is_none() {
-            continue; // an entry of its own would hide that nobody knows the provider
+            continue; // an entry of its own would hide that the provider is unknown
         }
         let of = catalogue
             .providers
@@ -72,7 +72,7 @@ pub(super) fn catalogue(agent: &Agent, settings: &Settings) -> Catalogue {
         of.timeout_s = timeout.map(seconds).or(of.timeout_s);
         of.retries = retries.or(of.retries);
     }
-    // What is said of the context holds for all that may answer.
+    // The agent's context settings apply to every model that may answer its turns.
     for target in &agent.models.value {
         let of = catalogue.models.entry(target.to_string()).or_default();
         of.window = agent.context_window.value.or(of.window);
@@ -81,7 +81,7 @@ pub(super) fn catalogue(agent: &Agent, settings: &Settings) -> Catalogue {
     catalogue
 }
 
-/// Nobody knows a provider: whoever named it is told.
+/// Blames an unknown provider on the place that names it.
 fn unknown(agent: &Agent, provider: &str, error: &CatalogueError) -> Failure {
     let (own, extracts) = (&agent.models, &agent.tool_output.models);
     let is_own = own.value.iter().any(|target| target.provider == provider);
@@ -102,15 +102,15 @@ fn unknown(agent: &Agent, provider: &str, error: &CatalogueError) -> Failure {
     }))
 }
 
-/// Whole seconds, which is what providers have: never less than was said.
+/// Rounds up to whole seconds, the unit of provider settings: never less than configured.
 fn seconds(time: Duration) -> u64 {
     let more = u64::from(time.subsec_nanos() > 0);
     time.as_secs().saturating_add(more)
 }
 
-/// The room of a conversation in a window of so many tokens with replies of so many.
-/// Unless told otherwise a reply has a quarter at most (ai-agent's rule), and what is kept
-/// free leaves a small window most of its room.
+/// Returns the budget of a conversation in a window of `window` tokens with replies of up to
+/// `max_output` tokens. By default a reply has at most a quarter of the window (ai-agent's rule),
+/// and the buffer leaves a small window most of its room.
 pub(super) fn window(agent: &Agent, window: u64, max_output: u64) -> Window {
     let buffer = &agent.context_window_buffer;
     Window {
@@ -126,7 +126,7 @@ pub(super) fn window(agent: &Agent, window: u64, max_output: u64) -> Window {
     }
 }
 
-/// A provider or a model is wrong: where it stands, if it stands somewhere.
+/// Reports a wrong provider or model, with its place in a file if it has one.
 fn wrong(plan: &Plan, settings: &Settings, error: &CatalogueError) -> Failure {
     if let CatalogueError::UnknownProvider { provider, .. } = error {
         return unknown(&plan.agent, provider, error);

@@ -1,4 +1,4 @@
-//! What would be run?
+//! `--dry-run`: prints what would run and starts nothing.
 
 use std::fmt::Write;
 
@@ -14,10 +14,10 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::settings::Settings;
 
-/// Characters of a value.
+/// Longest value that is shown, in characters.
 const VALUE: usize = 200;
 
-/// Prints what would be run; starts nothing.
+/// Prints what would run; starts nothing.
 pub(super) fn show(
     plan: &Plan,
     task: Option<&str>,
@@ -112,9 +112,9 @@ fn about(text: &mut String, plan: &Plan, settings: &Settings) {
     }
 }
 
-/// Settings in columns: key, value, who says so.
+/// Formats settings in columns: key, value, source.
 fn rows(agent: &Agent) -> Vec<String> {
-    /// Longer values do not push the sources away.
+    /// Widest value column, in characters: a longer value does not push the sources away.
     const WIDE: usize = 40;
     let rows = agent.settings().iter();
     let shown: Vec<_> = rows
@@ -129,7 +129,7 @@ fn rows(agent: &Agent) -> Vec<String> {
     shown.iter().map(line).collect()
 }
 
-/// A source of tools, and what is said of it.
+/// Describes a source of tools in two lines: where it is defined, and its entry.
 fn source(source: &ToolSource) -> [String; 2] {
     let only = match &source.only[..] {
         [] => String::new(),
@@ -152,7 +152,7 @@ fn kind(kind: SourceKind) -> &'static str {
     }
 }
 
-/// A model that would be asked.
+/// A model that would be called.
 struct Model {
     target: Target,
     extracts: bool,
@@ -181,7 +181,7 @@ impl Model {
     }
 }
 
-/// The models of an agent, and those that extract if they are others.
+/// Lists the models of an agent, and its extraction models if they differ.
 fn models(agent: &Agent, settings: &Settings) -> Vec<Model> {
     let catalogue = catalogue(agent, settings);
     let one = |target: &Target, extracts: bool| {
@@ -206,7 +206,7 @@ fn models(agent: &Agent, settings: &Settings) -> Vec<Model> {
     models
 }
 
-/// Why the models of an agent cannot be asked, if they cannot.
+/// Returns why the models of an agent cannot be called, or `None` if they can.
 fn not_ready(plan: &Plan, settings: &Settings) -> Option<String> {
     let failure = Asked::ready(plan, settings).err()?;
     Some(failure.text().to_owned())

@@ -1,4 +1,4 @@
-//! What is printed of a run, and with which code does it exit?
+//! Prints the outcome of a run and computes its exit code.
 
 use serde_json::{Value, json};
 use spillgate_agent::{Ending, Report, Source, Trace};
@@ -9,31 +9,31 @@ use super::words::{count, one_line, time, usage};
 use crate::failure::{Failure, Fault};
 use crate::output::Output;
 
-/// That of SIGINT, where nobody knows which signal it was.
+/// Exit code of SIGINT, used when the signal is unknown.
 const INTERRUPTED: u8 = 130;
-/// A limit of the run was reached.
+/// Exit code when a limit of the run was reached.
 const USED_UP: u8 = 3;
-/// Characters of a reason and of the model's last words.
+/// Longest reason or last words of the model, in characters.
 const WORDS: usize = 500;
 
-/// A run that is over.
+/// A run that has ended.
 #[derive(Debug)]
 pub(super) struct Over<'a> {
     pub(super) trace: &'a Trace,
-    /// The session in the store that its results were in.
+    /// The store session that held its results.
     pub(super) session: &'a str,
-    /// The exit code of the signal that cancelled it.
+    /// Exit code of the signal that cancelled it.
     pub(super) signal: Option<u8>,
-    /// The directory that is kept.
+    /// The run directory, if it is kept.
     pub(super) kept: Option<String>,
-    /// The file that has the trace.
+    /// The file that holds the trace.
     pub(super) trace_file: Option<String>,
-    /// Why it has not.
+    /// Why the trace was not written.
     pub(super) unwritten: Option<&'a Failure>,
 }
 
 impl Over<'_> {
-    /// Says what came of it, and why its trace is missing; gives the exit code.
+    /// Prints the outcome, and why the trace is missing; returns the exit code.
     pub(super) fn say(&self, is_quiet: bool, out: &Output) -> Result<u8, Failure> {
         if out.json {
             out.object(&self.object())?;
@@ -54,7 +54,7 @@ impl Over<'_> {
         Ok(self.code())
     }
 
-    /// What is said beside the report.
+    /// Returns the lines that are printed beside the report.
     fn told(&self) -> Vec<String> {
         let mut lines = vec![format!(
             "{}: {}",
@@ -68,7 +68,7 @@ impl Over<'_> {
         lines
     }
 
-    /// In a line: how long, how often, how much.
+    /// Summarizes requests, calls, tokens and time in one line.
     fn summary(&self) -> String {
         let accounting = &self.trace.accounting;
         let calls: u64 = accounting.tools.iter().map(|tool| tool.calls).sum();
@@ -83,8 +83,8 @@ impl Over<'_> {
         )
     }
 
-    /// A model's report, with a newline at its end: as it is, but on a terminal without
-    /// what would move its cursor.
+    /// Returns the model's report with a newline at its end. It is unchanged, except that on a
+    /// terminal control characters that would move the cursor are made visible.
     fn report(&self, is_terminal: bool) -> String {
         let content = self.trace.report.as_ref().map(|report| &report.content);
         let content = content.map_or("", String::as_str);
@@ -108,12 +108,12 @@ impl Over<'_> {
         }
     }
 
-    /// What there is to say if there is no report of the model's.
+    /// Returns the failure to report when the model gave no report.
     fn failure(&self) -> Option<Failure> {
         let (kind, fault, what) = match &self.trace.ending {
             Some(Ending::Success) => return None,
             Some(Ending::Cancelled) => ("cancelled", Fault::Caller, "cancelled".to_owned()),
-            // Who was asked was too slow, or gave none: the model, or what it asked.
+            // The upstream side is at fault: the model, or a tool that it called, was too slow.
             Some(Ending::TimedOut) => (
                 "timed_out",
                 Fault::Upstream,
@@ -161,7 +161,7 @@ impl Over<'_> {
     }
 }
 
-/// A report of JSON is no text.
+/// Returns a report for `--json`; content that is JSON becomes a value, not a string.
 fn shown(report: &Report) -> Value {
     let is_json = report.format == "json" && report.source != Source::Synthetic;
     let value = serde_json::from_str(&report.content).ok();

@@ -1,4 +1,4 @@
-//! What is shown and written down of a run while it goes on?
+//! Updates the live view and the trace file while a run goes on.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use super::live::Live;
 use super::trace_file::TraceFile;
 use crate::failure::Failure;
 
-/// Between two looks at what is done.
+/// Time between two updates of the live view.
 const LOOK: Duration = Duration::from_millis(150);
 
-/// The trace is written at least so often.
+/// Longest time between two writes of the trace.
 const WRITE: Duration = Duration::from_secs(2);
 
-/// Whether the trace is written as it was in the end.
+/// Whether the final trace was written.
 pub(super) type Written = Result<(), Failure>;
 
-/// Waits for a run and looks after it meanwhile. What came of it, and whether its trace
-/// could be written in the end: neither hides the other.
+/// Waits for a run and updates its view and trace meanwhile. Returns the run's output and,
+/// separately, whether its final trace was written, so that neither hides the other.
 pub(super) async fn follow<T>(
     running: impl Future<Output = T>,
     journal: &Journal,
@@ -55,7 +55,7 @@ pub(super) async fn follow<T>(
     (ran, write(file, journal.trace()).await)
 }
 
-/// Writes a trace, if there is a file for it, aside from the tasks of the session.
+/// Writes a trace on a blocking thread, if there is a file for it.
 pub(super) async fn write(file: Option<&Arc<TraceFile>>, trace: Trace) -> Written {
     let Some(file) = file.cloned() else {
         return Ok(());
@@ -72,15 +72,15 @@ struct Following<'a> {
     journal: &'a Journal,
     live: &'a Live,
     file: Option<&'a Arc<TraceFile>>,
-    /// When, and in which turn.
+    /// When the trace was last written, and in which turn.
     written: Option<(Instant, u32)>,
-    /// One at a time: they share a draft.
+    /// At most one write at a time: writes share a draft file.
     writing: Option<JoinHandle<Written>>,
 }
 
 impl Following<'_> {
     async fn look(&mut self) {
-        // A tree may be large; it is copied only where somebody looks at it.
+        // A snapshot copies the tree, which may be large: take one only when the view needs it.
         if self.live.is_to_look() {
             self.live.look(&self.journal.snapshot());
         }
@@ -97,7 +97,7 @@ impl Following<'_> {
         }
     }
 
-    /// Waits for what is being written.
+    /// Waits for the write under way, if there is one.
     async fn wait(&mut self) {
         if let Some(writing) = self.writing.take()
             && let Err(failure) = joined(writing).await

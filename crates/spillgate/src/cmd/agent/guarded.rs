@@ -1,9 +1,8 @@
-//! Which guarded tools does an agent have, and which rules hold for them?
+//! Builds the guarded tools of an agent and their rules.
 //!
-//! What its files say becomes what `[guarded]` of the configuration says, so that one
-//! place makes rules of both (`guarded_settings`). Two things are an agent's own: what
-//! is too much is stored where results are stored, and how long a call may take holds
-//! for commands, too.
+//! What the agent's files say is converted to the form of `[guarded]` in `spillgate.toml`, so that
+//! `guarded_settings` makes the rules of both. Two things differ for an agent: oversized results
+//! are stored where the agent's results are stored, and its tool timeout also limits commands.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +12,7 @@ use spillgate_agent_files::{
     SearchService, Source, ToolSource, Whole, WritableBelow,
 };
 use spillgate_tool_sources::GuardedTools;
-use spillgate_workspace_tools::{Guarded, MAX_TOKENS, OnOverflow, Rules, Workspace};
+use spillgate_workspace_tools::{MAX_TOKENS, OnOverflow, Rules, Workspace, WorkspaceTools};
 
 use super::plan::wrong;
 use super::sources::directory;
@@ -22,14 +21,14 @@ use crate::guarded_settings::{
     GuardedSettings, Places, SearchSettings, ShellSettings, WebSettings,
 };
 
-/// The guarded tools of an agent, ready to be called. Nothing is started.
+/// Builds the guarded tools of an agent. Starts nothing.
 pub(super) fn tools(agent: &Agent) -> Result<Vec<GuardedTools>, Failure> {
     let named = agent.tools.iter();
     let named = named.filter_map(|source| Some((source, source.guarded.as_ref()?)));
     named
         .map(|(source, said)| {
             let workspace = workspace(source, said)?;
-            let guarded = Guarded::new(workspace, rules(agent, source, said)?);
+            let guarded = WorkspaceTools::new(workspace, rules(agent, source, said)?);
             let host = GuardedTools::new(source.entry.name(), guarded);
             Ok(host.within(agent.tool_timeout.value))
         })
@@ -41,7 +40,7 @@ fn workspace(source: &ToolSource, said: &Said) -> Result<Workspace, Failure> {
         Some(root) => directory(source).join(root),
         None => Path::new(".").to_owned(),
     };
-    // Not the path: it may be from a variable.
+    // The error leaves out the path: it may come from a variable.
     Workspace::open(&root).map_err(|error| {
         let what = format!("is no directory that can be opened: {error}");
         blamed(source, &["root"], what)
@@ -63,7 +62,7 @@ fn rules(agent: &Agent, source: &ToolSource, said: &Said) -> Result<Rules, Failu
     Ok(rules)
 }
 
-/// A key of `[guarded]` as an entry has it.
+/// Translates a key of `[guarded]` to its name in an entry of the agent's files.
 fn of_entry(key: &[&'static str]) -> Vec<&'static str> {
     let names = key.iter().skip(1).map(|&name| match name {
         "api_key_env" => "apiKeyEnv",
@@ -74,18 +73,20 @@ fn of_entry(key: &[&'static str]) -> Vec<&'static str> {
     names.collect()
 }
 
-/// A second: less is no time for a command, and no call can ask for less.
+/// Shortest limit of a command, one second: less is too short for any command, and no call can ask
+/// for less.
 const LEAST: Duration = Duration::from_secs(1);
 
-/// How long a command may take at most, if somebody has said so for all calls. What is
-/// built in is for tools that have no limit of their own.
+/// Returns the longest time that a command may take, if the files set one for all calls. The
+/// built-in timeout is for tools that have no limit of their own, so it does not count.
 fn longest(agent: &Agent) -> Option<Duration> {
     let limit = &agent.tool_timeout;
     (limit.source != Source::BuiltIn).then(|| limit.value.max(LEAST))
 }
 
-/// Without a word, what is too much is stored where it would be: a session without a
-/// store would cut it, one whose cap is higher would show it.
+/// Decides what happens to an oversized result. Without `onOverflow` it is stored only where the
+/// session would store it: a session without a store would cut the result, and one with a higher
+/// cap would show it.
 fn on_overflow(agent: &Agent, source: &ToolSource, said: &Said) -> Result<OnOverflow, Failure> {
     let stores = agent.tool_output.enabled.value;
     match said.on_overflow {
@@ -108,7 +109,7 @@ fn on_overflow(agent: &Agent, source: &ToolSource, said: &Said) -> Result<OnOver
     }
 }
 
-/// What is said, in the words of `[guarded]`.
+/// Converts what the files say to the form of `[guarded]`.
 fn settings(source: &ToolSource, said: &Said, on_overflow: OnOverflow) -> GuardedSettings {
     let there = GuardedTool::ALL
         .into_iter()
@@ -157,7 +158,7 @@ fn shell(source: &ToolSource, said: &GuardedShell) -> ShellSettings {
     let paths = |said: &Option<Vec<PathBuf>>| {
         let said = said.iter().flatten();
         let joined = said.map(|path| directory(source).join(path));
-        // Commands run in another directory.
+        // Commands run in another directory, so relative paths become absolute.
         joined
             .map(|path| std::path::absolute(&path).unwrap_or(path))
             .collect()

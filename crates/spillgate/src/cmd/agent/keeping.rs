@@ -1,9 +1,8 @@
-//! Which results of an agent's tools are kept for the same call again, and what are
-//! they kept under?
+//! Selects the tool results that an agent caches, and computes their cache realm.
 //!
-//! All runs of a user share a cache, so what an answer depends on is in the name that it
-//! is kept under: how the hosts are configured, where relative paths in their arguments
-//! lead, and all of the agents below.
+//! All runs of a user share one cache. The realm therefore covers everything that an answer depends
+//! on besides the call: the configuration of the hosts, the directory that relative paths in their
+//! arguments start from, and all sub-agents.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +20,7 @@ use super::plan::Plan;
 use crate::failure::{Failure, Fault};
 use crate::settings::directories;
 
-/// What results are kept in for the same call again, if any are.
+/// Returns the agent's cache, or `None` if its files cache nothing.
 pub(super) fn caching(plan: &Plan, clock: &Arc<dyn Clock>) -> Result<Option<Caching>, Failure> {
     let of = &plan.agent.cache;
     if of.ttl.value.is_none() && of.tools.is_empty() {
@@ -43,15 +42,15 @@ pub(super) fn caching(plan: &Plan, clock: &Arc<dyn Clock>) -> Result<Option<Cach
         total_bytes: of.max_bytes.value.unwrap_or(DEFAULT_TOTAL_BYTES),
     };
     let cache = DirectoryCache::new(directory, limits, Arc::clone(clock));
-    // Where relative paths lead that servers and REST tools are given.
+    // Servers and REST tools resolve relative paths in arguments against this directory.
     let here = std::env::current_dir()?;
     let realm = json!([here, realm(plan)]).to_string();
     Ok(Some(Caching::new(Arc::new(cache), rules, &realm)))
 }
 
-/// Agents below are asked each time, unless `cache.tools` names one: no `ttl` for tools
-/// is meant for what a model wrote. Guarded tools likewise: a command has effects, and
-/// files change while they are worked on.
+/// Returns rules that keep sub-agents and guarded tools out of the cache, unless `cache.tools`
+/// names them. A `ttl` for tools is not meant for what a model wrote. A guarded command has
+/// effects, and files change while an agent works on them.
 fn unkept(plan: &Plan) -> Vec<(String, Option<std::time::Duration>)> {
     let named = |name: &str| {
         let of = format!("{name}/");
@@ -68,7 +67,8 @@ fn unkept(plan: &Plan) -> Vec<(String, Option<std::time::Duration>)> {
         .collect()
 }
 
-/// What the answers of an agent's hosts depend on. It has secrets in it and is for a hash.
+/// Returns what the answers of an agent's hosts depend on. It contains secrets: hash it, never show
+/// it.
 fn realm(plan: &Plan) -> Value {
     let sources = plan.agent.tools.iter().map(|source| {
         let (name, value) = (source.entry.name(), source.entry.value());
@@ -88,7 +88,7 @@ fn realm(plan: &Plan) -> Value {
     json!([sources.collect::<Value>(), below.collect::<Value>()])
 }
 
-/// Two projects have files of the same relative path.
+/// Makes a path absolute: two projects may have files of the same relative path.
 fn whole(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

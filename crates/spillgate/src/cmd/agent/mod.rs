@@ -1,8 +1,8 @@
-//! `spillgate agent`: a model, its tools and a report, from a prompt file.
+//! `spillgate agent`: runs a model with tools until it reports, as a prompt file describes.
 //!
 //! ```text
-//! arguments → plan (all files, checked) → running: signals, room → lead (tools, session) → ending
-//!                                             └─ live view and trace meanwhile
+//! arguments → plan (all files, checked) → running (signals) → agent_runner (tools, session) → ending
+//!                                         └─ live view and trace meanwhile
 //! ```
 
 mod agent_runner;
@@ -47,8 +47,8 @@ pub(crate) fn agent(common: &Common, agent: &Arguments, out: &Output) -> Result<
     }
 }
 
-/// Behind another option (`agent --json view TRACE`) the word is no subcommand to the
-/// parser.
+/// Reads `view TRACE` from the task: behind another option (`agent --json view TRACE`) clap does
+/// not see `view` as a subcommand.
 fn viewed(run: &AgentRun) -> Result<AgentView, Failure> {
     let [trace] = &run.task[..] else {
         let what = "`agent view` shows one trace";
@@ -65,7 +65,7 @@ fn viewed(run: &AgentRun) -> Result<AgentView, Failure> {
 fn run(settings: Settings, file: &Path, run: &AgentRun, out: &Output) -> Result<u8, Failure> {
     let plan = Plan::read(file, &over::settings(run), run.agent_config.as_deref())?;
     let task = match task::task(&run.task, &mut task::Stdin) {
-        // What would be run can be asked without something to do.
+        // A dry run needs no task.
         Err(_) if run.dry_run && run.task.is_empty() => None,
         task => Some(task?),
     };
@@ -81,7 +81,7 @@ fn run(settings: Settings, file: &Path, run: &AgentRun, out: &Output) -> Result<
     running::run(&plan, task, run, settings, out)
 }
 
-/// Checks all that can be checked before something is started.
+/// Checks everything that can be checked before anything starts.
 fn check(plan: &Plan) -> Result<(), Failure> {
     sources::servers(&plan.agent)?;
     sources::described(&plan.agent)?;
@@ -89,13 +89,13 @@ fn check(plan: &Plan) -> Result<(), Failure> {
     plan.below.iter().try_for_each(|plan| check(plan))
 }
 
-/// Checks that all models can be asked.
+/// Checks that all models can be called: their providers are known and their keys are set.
 fn ready(plan: &Plan, settings: &Settings) -> Result<(), Failure> {
     Asked::ready(plan, settings)?;
     plan.below.iter().try_for_each(|plan| ready(plan, settings))
 }
 
-/// Checks a task that has to be JSON.
+/// Checks a task that has to be JSON against the agent's input schema.
 fn fits(agent: &Agent, task: &str) -> Result<(), Failure> {
     if agent.input_format.value == InputFormat::Text {
         return Ok(());

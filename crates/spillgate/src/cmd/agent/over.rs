@@ -1,15 +1,15 @@
-//! What of the command line is over the files?
+//! Command-line options that override an agent's files.
 
 use spillgate_agent_files::{Models, Names, Output, OutputFormat, Settings, ToolOutput};
 
 use crate::agent_args::AgentRun;
 
-/// Options as the settings that they are.
+/// Converts options to settings.
 pub(super) fn settings(run: &AgentRun) -> Settings {
     let models = run.model.iter().flat_map(|models| models.0.iter().cloned());
     let models: Vec<_> = models.collect();
     let (limits, report) = (&run.limits, &run.report);
-    // A schema is of JSON.
+    // A schema implies JSON.
     let format = report.output.map(OutputFormat::from);
     let format = format.or(report.schema.as_ref().map(|_| OutputFormat::Json));
     let output = Output {

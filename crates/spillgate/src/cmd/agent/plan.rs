@@ -1,7 +1,7 @@
-//! What is to be run: a prompt file, and those that it may call?
+//! The plan of a run: a prompt file and the prompt files that it may call.
 //!
-//! All of it is read before anything is started, so that what is wrong is told at
-//! once, with file, line and key.
+//! Everything is read before anything starts, so that errors are reported at once, with file, line
+//! and key.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use spillgate_agent_files::{Agent, ConfigFile, Problems, PromptFile, Settings, r
 use crate::failure::{Failure, Fault};
 use crate::settings::directories;
 
-/// Agents of a run, however they call one another.
+/// Most agents in a run, however they call one another.
 const MOST_AGENTS: usize = 100;
 
-/// An agent, and those that it may call.
+/// An agent and the agents that it may call.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) agent: Agent,
-    /// The configuration files that hold for it, the nearest first.
+    /// The configuration files that apply to it, nearest first.
     pub(super) files: Vec<ConfigFile>,
     pub(super) below: Vec<Arc<Plan>>,
 }
 
 impl Plan {
-    /// Reads `file` with what it names. `over` are options of the command line, for it
-    /// alone; `config` is the configuration file that was named.
+    /// Reads `file` and everything that it names. `over` holds command-line options, which apply to
+    /// this file alone; `config` is the configuration file that the user named.
     pub(super) fn read(
         file: &Path,
         over: &Settings,
@@ -44,10 +44,10 @@ impl Plan {
 
 struct Reading<'a> {
     config: Option<&'a Path>,
-    /// The files that led here.
+    /// The chain of files that led to this one.
     above: Vec<PathBuf>,
     count: usize,
-    /// Agents below one another, as the first file has it.
+    /// Deepest nesting of agents, as the first file sets it.
     max_depth: Option<usize>,
 }
 
@@ -73,7 +73,7 @@ impl Reading<'_> {
         })
     }
 
-    /// Notes a file; refuses one that calls itself by way of others.
+    /// Notes a file; refuses one that calls itself through others.
     fn enter(&mut self, file: &Path) -> Result<(), Failure> {
         let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
         let refused = |what: String, hint: &str| {
@@ -108,8 +108,8 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Where a configuration may be, the nearest first. One that is in the working
-    /// directory by chance may be a stranger's, and it starts programs.
+    /// Returns the places of a configuration file, nearest first. The working directory is not
+    /// among them: a file that happens to be there may be a stranger's, and it starts programs.
     fn candidates(&self, file: &Path) -> Result<Vec<PathBuf>, Failure> {
         if let Some(config) = self.config {
             if config.is_file() {
@@ -127,7 +127,8 @@ impl Reading<'_> {
     }
 }
 
-/// Whatever has tools is known by its name: in `tools`, in the cache and in accounts.
+/// Checks that all tool sources and sub-agents have different names: `tools`, the cache and
+/// accounts know them by name.
 fn told_apart(agent: &Agent, below: &[Arc<Plan>]) -> Result<(), Failure> {
     let refused = |what: String| {
         Err(Failure::new("agent_files", Fault::Caller, what)
@@ -154,7 +155,7 @@ fn told_apart(agent: &Agent, below: &[Arc<Plan>]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is wrong with the files, each thing on a line.
+/// Reports what is wrong with the files, one problem a line.
 pub(super) fn wrong(problems: &Problems) -> Failure {
     Failure::new("agent_files", Fault::Caller, problems.to_string())
         .hint("docs/agent-files.md has all keys; --dry-run shows what holds")

@@ -1,14 +1,14 @@
-//! Where does a run keep what it stores, and who clears it away?
+//! The directory that a run stores results in, and the removal of leftovers.
 //!
 //! ```text
-//! <parent>/ai-agent-<12 hex>/   0700   one run, as in the seed's layout
+//! <parent>/ai-agent-<12 hex>/   0700   one run, as ai-agent lays it out
 //!   .spillgate.lock             0600   locked for as long as the run lives
 //!   session-<uuid>/…                   what the store keeps
 //! ```
 //!
-//! The directory goes with its run, however that ends. What a killed run left is
-//! told from a living one's by the lock, which dies with the process; a directory
-//! without our lock is somebody else's, whatever its name.
+//! The directory is removed when its run ends, however it ends. The lock dies with its process and
+//! so tells the leftovers of a killed run from a living run's directory. A directory without our
+//! lock belongs to another program, whatever its name.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -24,29 +24,30 @@ use spillgate_artifact::FileId;
 
 use crate::failure::{Failure, Fault};
 
-/// First letters of a run's directory (seed 001).
+/// Prefix of a run directory's name.
 const PREFIX: &str = "ai-agent-";
-/// Those of one that has no lock yet; no other program's are called so.
+/// Prefix of a directory that has no lock yet; no other program uses it.
 const DRAFT: &str = "spillgate-agent-";
-/// So often one is made anew that another run took for a leftover before it was locked.
+/// Attempts to make the directory: another run may take it for a leftover and remove it before it
+/// is locked.
 const ATTEMPTS: u32 = 5;
-/// Hexadecimal digits behind them.
+/// Hexadecimal digits after the prefix.
 const DIGITS: usize = 12;
 const LOCK: &str = ".spillgate.lock";
 
-/// The directory of a run; it is removed with the last of those who have it.
+/// The directory of a run. Dropping the last reference removes it.
 #[derive(Debug)]
 pub(super) struct RunDirectory {
     path: PathBuf,
     is_kept: AtomicBool,
-    /// Who removes it is waited for.
+    /// Held during removal, so that a second caller waits for the first.
     removing: Mutex<()>,
     /// Locked; closing it unlocks it.
     _lock: File,
 }
 
 impl RunDirectory {
-    /// Makes a directory below `parent`, which is made if it is not there.
+    /// Makes a directory below `parent`, and `parent` itself if it does not exist.
     pub(super) fn open(parent: &Path) -> Result<Arc<Self>, Failure> {
         let wrong = |error: io::Error| {
             let what = format!(
@@ -82,21 +83,21 @@ impl RunDirectory {
         &self.path
     }
 
-    /// It stays when the run ends. Nobody clears it away then.
+    /// Keeps the directory after the run. Nothing removes it then.
     pub(super) fn keep(&self) {
         self.is_kept.store(true, Ordering::SeqCst);
-        // Without the lock it is no leftover either.
+        // Without the lock file, later runs do not take it for a leftover.
         drop(fs::remove_file(self.path.join(LOCK)));
     }
 
-    /// Removes it now, unless it is to be kept. A second time does nothing.
+    /// Removes the directory now, unless it is kept. A second call does nothing.
     pub(super) fn remove(&self) {
         let _one = self.removing.lock();
         if self.is_kept.load(Ordering::SeqCst) {
             return;
         }
-        // Somebody may be writing into it just now. Under another name it is out of reach
-        // at once, and still a leftover if we are killed meanwhile.
+        // Another task may be writing into it. The new name puts it out of reach at once, and if we
+        // are killed meanwhile it is still recognized as a leftover.
         let away = self.path.with_file_name(name(PREFIX));
         match fs::rename(&self.path, &away) {
             Ok(()) => clear(&away),
@@ -106,7 +107,7 @@ impl RunDirectory {
     }
 }
 
-/// Removes a room, the lock last: with it, what stays is found at the next start.
+/// Removes a run directory, its lock last: what remains is then found at the next start.
 fn clear(path: &Path) {
     for entry in entries(path) {
         if entry.file_name() != LOCK {
@@ -124,8 +125,8 @@ impl Drop for RunDirectory {
     }
 }
 
-/// A run's stay in its room: with its end the room goes, whoever else has it, and be
-/// the end a panic.
+/// Removes the run directory when dropped, even in a panic and while others still hold references
+/// to it.
 #[derive(Debug)]
 pub(super) struct Stay(Arc<RunDirectory>);
 
@@ -145,8 +146,8 @@ impl Drop for Stay {
     }
 }
 
-/// Removes what killed runs of this user left below `parent`; how many. Never an
-/// error: the run that asks has its own room.
+/// Removes what killed runs of this user left below `parent` and returns how many directories it
+/// removed. Never fails: the calling run does not depend on it.
 pub(super) fn clear_leftovers(parent: &Path) -> usize {
     let ours = entries(parent).into_iter().filter(|entry| {
         let name = entry.file_name();
@@ -155,13 +156,13 @@ pub(super) fn clear_leftovers(parent: &Path) -> usize {
     });
     let removed = ours.filter(|entry| {
         let path = entry.path();
-        // Held until all is gone, so that no two clear the same.
+        // The lock is held until everything is gone, so that no two runs clear the same directory.
         if let Some(_lock) = unlocked(&path) {
             clear(&path);
             return !path.exists();
         }
-        // Its run was killed before it locked it, or makes another one then. What is in
-        // use is not empty.
+        // The draft's run was killed before it locked the directory, or it is still alive and will
+        // make another one. A directory in use is not empty, so `remove_dir` leaves it.
         let name = entry.file_name();
         let is_draft = name.to_str().is_some_and(|name| is_name(name, DRAFT));
         is_draft && fs::remove_dir(&path).is_ok()
@@ -169,10 +170,10 @@ pub(super) fn clear_leftovers(parent: &Path) -> usize {
     removed.count()
 }
 
-/// Twelve digits that nobody can guess, so that nobody can be there first.
+/// Returns a name with 12 random digits that nobody can guess, so nobody can create it first.
 fn name(prefix: &str) -> String {
     let random = FileId::random().to_string().replace('-', "");
-    // The first digits of a random UUID are all random.
+    // The first 12 digits of a random UUID are all random.
     format!("{prefix}{}", &random[..DIGITS])
 }
 
@@ -183,15 +184,15 @@ fn is_name(name: &str, prefix: &str) -> bool {
     })
 }
 
-/// Whether it is a directory, no link to one, and of this user.
+/// Whether `path` is a directory, not a link to one, and owned by this user.
 fn is_ours(path: &Path) -> bool {
     fs::symlink_metadata(path)
         .is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw())
 }
 
-/// A new directory and its lock. It has the lock before it has its name: who sees it by
-/// that can tell at once whether its run lives. Nothing is found where another run took
-/// it for a leftover before it was locked.
+/// Makes a directory and its lock. The directory is locked before it gets its final name, so anyone
+/// who sees that name can tell whether its run is alive. Fails with `NotFound` when another run
+/// took the draft for a leftover before it was locked.
 fn locked(parent: &Path, builder: &DirBuilder) -> io::Result<(PathBuf, File)> {
     let draft = parent.join(name(DRAFT));
     builder.create(&draft)?;
@@ -209,7 +210,8 @@ fn named(parent: &Path, draft: &Path) -> io::Result<(PathBuf, File)> {
     Ok((path, lock))
 }
 
-/// The lock of a directory whose run has ended.
+/// Takes the lock of a directory whose run has ended; `None` if the run is alive or the lock is not
+/// ours.
 fn unlocked(directory: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     let no_follow = OFlags::NOFOLLOW.union(OFlags::NONBLOCK);
@@ -301,7 +303,7 @@ mod tests {
     fn a_panic_is_an_end_too() {
         let parent = tempfile::tempdir().unwrap();
         let room = RunDirectory::open(parent.path()).unwrap();
-        // As a task that is still under way has it.
+        // A task that is still running holds a reference like this.
         let elsewhere = Arc::clone(&room);
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let stay = Stay::in_room(room);
@@ -312,7 +314,7 @@ mod tests {
         assert!(!elsewhere.path().exists());
     }
 
-    /// A directory of that name as a killed run leaves it.
+    /// Makes a directory as a killed run leaves it.
     fn leftover(parent: &Path, name: &str) -> PathBuf {
         let path = parent.join(name);
         fs::create_dir(&path).unwrap();
@@ -337,7 +339,7 @@ mod tests {
         ] {
             others.push(leftover(parent, name));
         }
-        // Without a lock of ours, or with a link or a pipe in its place.
+        // No lock of ours, or a link in its place.
         let foreign = parent.join("ai-agent-0123456789ad");
         fs::create_dir(&foreign).unwrap();
         let linked = leftover(parent, "ai-agent-0123456789ae");

@@ -1,11 +1,11 @@
-//! How does a run go, from its parts to its exit code?
+//! Runs an agent from its plan to its exit code.
 //!
 //! ```text
-//! listen to signals → room → trace without turns → tools → session → report → servers end
+//! listen to signals → run directory → trace without turns → tools → session → report → servers end
 //! ```
 //!
-//! What a run was for comes first: the report is printed and the trace written before
-//! anybody waits for servers to end.
+//! The purpose of the run comes first: the report is printed and the trace written before anything
+//! waits for servers to end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,13 +29,13 @@ use crate::logs::log_to_stderr;
 use crate::output::Output;
 use crate::settings::Settings;
 
-/// What is still written when a run is over is not waited for longer.
+/// Longest wait for background writes after the run has ended.
 const LAST: Duration = Duration::from_millis(500);
 
-/// The code of `timeout(1)`, too.
+/// Exit code of a timeout, as in `timeout(1)`.
 pub(super) const TIMED_OUT: u8 = 124;
 
-/// Runs an agent and prints its report; the exit code.
+/// Runs an agent, prints its report and returns the exit code.
 pub(super) fn run(
     plan: &Plan,
     task: String,
@@ -75,7 +75,7 @@ struct Parts {
     trace: Option<Arc<TraceFile>>,
 }
 
-/// A session that is over.
+/// A session that has ended.
 struct Ended {
     trace: Trace,
     session: String,
@@ -94,7 +94,7 @@ impl Parts {
         if cleared > 0 {
             tracing::info!(cleared, "directories of killed runs were removed");
         }
-        // Before there is something that a signal would leave.
+        // Signals are handled before there is a directory that a signal would leave behind.
         let stop = Stop::listen()?;
         let room = RunDirectory::open(&parent)?;
         stop.clears(&room);
@@ -111,7 +111,7 @@ impl Parts {
         })
     }
 
-    /// Runs it to its end. An error is that it did not begin.
+    /// Runs the session to its end. Fails only if the session could not begin.
     async fn session(
         &self,
         lead: &Arc<AgentRunner>,
@@ -120,8 +120,8 @@ impl Parts {
     ) -> Result<Ended, Failure> {
         let time = plan.agent.timeout.value.unwrap_or(DEFAULT_RUN_TIME);
         let deadline = Instant::now().checked_add(time);
-        // Its own trace stands in the place of a former run's from the beginning on, and
-        // one that cannot be written is told before anything is started.
+        // The new trace replaces that of a former run from the start, and a trace file that cannot
+        // be written fails before anything is started.
         let before = lead.before(plan, &task)?;
         follow::write(self.trace.as_ref(), before.trace()).await?;
         let ready = match self.ready(lead, plan, task, deadline).await {
@@ -148,7 +148,7 @@ impl Parts {
         }
     }
 
-    /// Opens its tools, unless it is cancelled or its time is over before.
+    /// Opens the agent's tools, unless the run is cancelled or times out first.
     async fn ready(
         &self,
         lead: &Arc<AgentRunner>,
@@ -172,7 +172,7 @@ impl Parts {
         }
     }
 
-    /// Leaves a trace that says why there was no session.
+    /// Writes a trace that says why there was no session.
     async fn not_begun(&self, mut trace: Trace, failure: Failure) -> Failure {
         trace.ending = Some(match failure.kind {
             "cancelled" => Ending::Cancelled,
@@ -201,13 +201,12 @@ impl Parts {
     }
 }
 
-/// When the time of an agent below another is over, from now on; with time for its tools
-/// in it.
+/// Returns the deadline of a sub-agent that starts now; the time to open its tools counts.
 pub(super) fn deadline(plan: &Plan) -> Option<Instant> {
     Instant::now().checked_add(plan.agent.timeout.value?)
 }
 
-/// Waits for a deadline; without one for ever.
+/// Waits for a deadline; without one, forever.
 pub(super) async fn at(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,

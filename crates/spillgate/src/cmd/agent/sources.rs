@@ -1,7 +1,7 @@
-//! Opens what an agent's tools come from.
+//! Opens the sources of an agent's tools.
 //!
-//! Everything that its files name has to be there: an agent that was given a server
-//! and has none would do something else than it was told to.
+//! All sources that its files name must open: without one of its servers, an agent would do
+//! something other than it was told to.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use reqwest::{Client, Url};
 use spillgate_agent::Host;
 use spillgate_agent_files::{Agent, McpKind, McpServer, Problems, SourceKind, ToolSource};
 use spillgate_tool_sources::{
-    Choice, Leftovers, McpTools, OPENING, OpenApi, RestTool, RestTools, choose,
+    Leftovers, McpTools, OPENING, OpenApi, RestTool, RestTools, ToolSelection, choose,
 };
 use spillgate_transport::{Connector, HttpServer, ServerCommand, ServerLog, ServerSpec, Transport};
 use spillgate_upstream::{Server, ToolFilter};
@@ -29,7 +29,7 @@ pub(super) struct Opened {
     pub(super) servers: Vec<Arc<McpTools>>,
 }
 
-/// The servers of an agent as the gateway knows servers.
+/// Converts the servers of an agent to the gateway's type.
 pub(super) fn servers(agent: &Agent) -> Result<Vec<Server>, Failure> {
     let named = agent.tools.iter().filter_map(|source| {
         let server = source.server.as_ref()?;
@@ -49,7 +49,7 @@ fn server_of(source: &ToolSource, server: &McpServer) -> Result<Server, Failure>
             arguments: server.args.clone(),
             env: server.env.clone(),
             directory: server.cwd.as_ref().map(|cwd| directory(source).join(cwd)),
-            // What it writes would stand in the middle of the live view, as a stranger wrote it.
+            // Its output would appear in the middle of the live view, unfiltered.
             log: ServerLog::StderrTail,
         }),
         (None, Some(url)) if server.kind == Some(McpKind::Sse) => Transport::Sse(http(url)),
@@ -59,7 +59,7 @@ fn server_of(source: &ToolSource, server: &McpServer) -> Result<Server, Failure>
             return Err(wrong(&Problems::from(error)));
         }
     };
-    // Not the pattern itself: a variable may have been put into it.
+    // The error leaves out the pattern: a variable may have been substituted into it.
     let tools = ToolFilter::new(&server.allow, &server.deny).map_err(|error| {
         let what = format!("a pattern of `allow` or `deny` is wrong: {}", error.kind());
         wrong(&Problems::from(source.entry.wrong(&["allow"], what)))
@@ -77,20 +77,20 @@ fn server_of(source: &ToolSource, server: &McpServer) -> Result<Server, Failure>
     })
 }
 
-/// The directory that paths of an entry are from.
+/// Returns the directory that relative paths of an entry start from.
 pub(super) fn directory(source: &ToolSource) -> &Path {
     source.entry.file().parent().unwrap_or(Path::new(""))
 }
 
-/// REST tools, and the descriptions of APIs, read but not yet used: what is wrong with
-/// them is told before anything is started.
+/// REST tools and API descriptions, read but not yet used, so that errors in them are reported
+/// before anything starts.
 #[derive(Debug)]
 pub(super) enum Described {
     Rest(RestTools),
     Api(OpenApi),
 }
 
-/// What an agent's files say of its REST tools and APIs, in their order.
+/// Reads the REST tools and APIs of an agent, in the order of its files.
 pub(super) fn described(agent: &Agent) -> Result<Vec<(&ToolSource, Described)>, Failure> {
     let mut all = Vec::new();
     for source in &agent.tools {
@@ -115,8 +115,8 @@ fn blamed(source: &ToolSource, what: String) -> Failure {
     wrong(&Problems::from(source.entry.wrong(&[], what)))
 }
 
-/// Opens all of them. `connector` opens servers, `leftovers` waits for those that are
-/// started in vain; `below` are the agents that this one may call.
+/// Opens all sources. `connector` opens servers; `leftovers` takes servers whose start failed;
+/// `below` are the sub-agents that this agent may call.
 pub(super) async fn open(
     agent: &Agent,
     connector: &Arc<dyn Connector>,
@@ -162,7 +162,7 @@ pub(super) async fn open(
     Ok(opened)
 }
 
-/// Those tools of `hosts` that the agent is to have.
+/// Returns those tools of `hosts` that the agent is to have.
 fn chosen(agent: &Agent, hosts: &[Arc<dyn Host>]) -> Result<Vec<Arc<dyn Host>>, Failure> {
     let mut names: Vec<(&str, Option<&str>)> = Vec::new();
     for source in &agent.tools {
@@ -181,7 +181,7 @@ fn chosen(agent: &Agent, hosts: &[Arc<dyn Host>]) -> Result<Vec<Arc<dyn Host>>, 
     let refused = |what: String, hint: &str| {
         Failure::new("agent_files", Fault::Caller, what).hint(hint.to_owned())
     };
-    let choice = Choice::of(&names);
+    let choice = ToolSelection::of(&names);
     let choice = choice.map_err(|error| refused(error.to_string(), "correct it in `tools`"))?;
     let chosen = choose(hosts, &choice);
     match &chosen.unmatched[..] {
@@ -193,9 +193,9 @@ fn chosen(agent: &Agent, hosts: &[Arc<dyn Host>]) -> Result<Vec<Arc<dyn Host>>, 
     }
 }
 
-/// What there is to choose from.
+/// Lists the tools there are to choose from.
 fn tools_of(hosts: &[Arc<dyn Host>]) -> String {
-    /// Names of a host that are told.
+    /// Most tool names that are listed for a host.
     const MOST: usize = 20;
     let told = hosts.iter().map(|host| {
         let tools = host.tools();
@@ -228,14 +228,14 @@ async fn described_hosts(agent: &Agent) -> Result<Vec<Arc<dyn Host>>, Failure> {
                     .map_err(|error| blamed(source, error.to_string()))?
             }
         };
-        // A response counts, too, which is read when the call is over.
+        // The limit covers reading the response body, too.
         hosts.push(Arc::new(tools.within(agent.tool_timeout.value)));
     }
     Ok(hosts)
 }
 
-/// A client for an address with placeholders; one for any address where the host is
-/// one.
+/// Returns a client for an address with placeholders. If the host itself is a placeholder, the
+/// client works for any address.
 fn client(address: &str) -> Result<Client, Failure> {
     let before = address.split("${").next().unwrap_or_default();
     let url = Url::parse(before).ok().filter(Url::has_host);
@@ -254,10 +254,10 @@ fn not_started(agent: &Agent, failed: &[String]) -> Failure {
     ))
 }
 
-/// How long servers may take to end together.
+/// Longest time for all servers to end.
 const ENDING: Duration = Duration::from_secs(8);
 
-/// Ends servers, all at once.
+/// Ends all servers at once.
 pub(super) async fn close(servers: &[Arc<McpTools>], hurried: bool) {
     let closing = servers.iter().map(|server| server.close(hurried));
     let all = futures_util::future::join_all(closing);

@@ -1,7 +1,7 @@
-//! Signals that end a run before its end.
+//! Handles the signals that end a run early.
 //!
-//! The first signal asks it to end: calls are cancelled, a trace is written, the
-//! directory removed. A second one does not wait for that.
+//! The first signal asks the run to end: it cancels calls, writes a trace and removes the
+//! directory. A second signal does not wait for that.
 
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -18,14 +18,14 @@ use super::run_directory::RunDirectory;
 pub(super) struct Stop {
     cancel: CancellationToken,
     signal: Arc<AtomicI32>,
-    /// The room goes when the run lets it go, not when the thread does.
+    /// Weak: the directory goes when the run drops it, not when the thread ends.
     room: Arc<OnceLock<Weak<RunDirectory>>>,
     handle: Handle,
 }
 
 impl Stop {
-    /// Listens from now on. A second signal ends the process. What was ignored when we
-    /// were started stays so: who starts us with `nohup` wants that.
+    /// Starts to listen. A second signal ends the process. A signal that was ignored at our start
+    /// stays ignored: a user of `nohup` wants that.
     pub(super) fn listen() -> io::Result<Self> {
         let ignored = ignored();
         let heard = [SIGHUP, SIGINT, SIGTERM];
@@ -36,7 +36,7 @@ impl Stop {
         let room = Arc::new(OnceLock::<Weak<RunDirectory>>::new());
         let (handle, first) = (signals.handle(), Arc::clone(&signal));
         let (cancels, clears) = (cancel.clone(), Arc::clone(&room));
-        // A thread of its own: it is there for whoever hangs.
+        // A thread of its own works even when the runtime hangs.
         std::thread::spawn(move || {
             for signal in &mut signals {
                 if first
@@ -60,17 +60,17 @@ impl Stop {
         })
     }
 
-    /// This room is removed before a second signal ends the process.
+    /// Sets the directory to remove before a second signal ends the process.
     pub(super) fn clears(&self, room: &Arc<RunDirectory>) {
         drop(self.room.set(Arc::downgrade(room)));
     }
 
-    /// Is cancelled at the first signal.
+    /// Returns a token that the first signal cancels.
     pub(super) fn cancelled(&self) -> CancellationToken {
         self.cancel.clone()
     }
 
-    /// The exit code of the signal that came, if one did.
+    /// Returns the exit code of the signal that arrived, if one did.
     pub(super) fn code(&self) -> Option<u8> {
         match self.signal.load(Ordering::SeqCst) {
             0 => None,
@@ -85,8 +85,8 @@ impl Drop for Stop {
     }
 }
 
-/// The signals that this process ignores, a bit each, as Linux tells them. Elsewhere
-/// nobody tells without `unsafe`, and none counts as ignored.
+/// Returns the signals that this process ignores, one bit each, as Linux reports them. Other
+/// systems do not report them without `unsafe`, so there none counts as ignored.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,7 +1,7 @@
-//! What is the agent to do?
+//! Reads the task of an agent.
 //!
-//! The task stands on the command line or comes by standard input, not both: what
-//! was piped to an agent and not read would be lost without a word.
+//! The task comes from the command line or from standard input, not from both: otherwise piped
+//! input that is not read would be lost silently.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,22 +12,22 @@ use rustix::fs::{FileType, fstat};
 
 use crate::failure::{Failure, Fault};
 
-/// Bytes of a task that are read: more than any model's context.
+/// Most bytes of a task, 16 MiB: more than any model's context.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// What begins to come by a pipe so soon was meant for us.
+/// How long to wait for piped input, 100 ms: input that begins within it was meant for us.
 const AT_ONCE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
 
-/// Where a task may come from beside the command line.
+/// A source of a task other than the command line.
 pub(super) trait Input {
-    /// Whether a person would have to type it.
+    /// Whether it is a terminal, so that a person would have to type.
     fn is_terminal(&self) -> bool;
-    /// Whether there is something to read, as far as one can tell at once.
+    /// Whether there is something to read, as far as can be told at once.
     fn has_something(&mut self) -> io::Result<bool>;
-    /// All of it, or what of it may be read.
+    /// Reads everything, up to `most` bytes.
     fn all(&mut self, most: u64) -> io::Result<Vec<u8>>;
 }
 
@@ -43,13 +43,13 @@ impl Input for Stdin {
         let stdin = io::stdin();
         let kind = FileType::from_raw_mode(fstat(&stdin)?.st_mode);
         if !matches!(kind, FileType::RegularFile | FileType::Fifo) {
-            return Ok(false); // a terminal, /dev/null, somebody's socket
+            return Ok(false); // a terminal, /dev/null, or a socket that belongs to another program
         }
         let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
         if poll(&mut waiting, Some(&AT_ONCE))? == 0 {
             return Ok(false);
         }
-        // Nothing of it is used: it is an error to have it.
+        // Consuming a byte is fine: input here is an error, so none of it is used.
         let mut first = [0];
         let mut file = File::from(stdin.as_fd().try_clone_to_owned()?);
         Ok(file.read(&mut first)? > 0)
@@ -62,7 +62,7 @@ impl Input for Stdin {
     }
 }
 
-/// The task, from these arguments or from `input`.
+/// Reads the task from the arguments or from `input`.
 pub(super) fn task(arguments: &[String], input: &mut dyn Input) -> Result<String, Failure> {
     match arguments {
         [] if input.is_terminal() => Err(usage(

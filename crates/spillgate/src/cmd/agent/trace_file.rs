@@ -1,7 +1,7 @@
-//! The file of `--trace`: whole at any moment, whatever ends the run.
+//! The file of `--trace`, which is complete at every moment, however the run ends.
 //!
-//! It is written beside itself and renamed into place: while the run goes on, and
-//! once more at its end. Who kills the run leaves what was known seconds before.
+//! It is written beside its target and renamed into place, repeatedly while the run goes on and
+//! once at its end. A killed run leaves what was known seconds before.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Fault};
 
-/// Where a trace is kept.
+/// The file that a trace is written to.
 #[derive(Debug)]
 pub(super) struct TraceFile {
     path: PathBuf,
@@ -18,15 +18,15 @@ pub(super) struct TraceFile {
 }
 
 impl TraceFile {
-    /// At `path`, which must be no file yet or an ordinary one. It quotes what tools
-    /// gave, so it is for its owner alone.
+    /// Prepares to write to `path`, which must not exist or be a regular file. The file is readable
+    /// by its owner alone, because it quotes tool results.
     pub(super) fn at(path: &Path) -> Result<Self, Failure> {
         let path = std::path::absolute(path)?;
         let name = path.file_name().map(|name| name.to_string_lossy());
         let Some(name) = name.filter(|_| !path.is_dir()) else {
             return Err(wrong(&path, "it is a directory"));
         };
-        // What is renamed over /dev/null or a pipe takes its place.
+        // Renaming over /dev/null or a pipe would replace it.
         let is_file = fs::symlink_metadata(&path).map(|found| found.is_file());
         if is_file.is_ok_and(|is_file| !is_file) {
             return Err(wrong(&path, "it is no ordinary file"));
@@ -35,7 +35,7 @@ impl TraceFile {
         Ok(Self { path, draft })
     }
 
-    /// Puts this in the place of what is there.
+    /// Replaces the file with this trace.
     pub(super) fn write(&self, trace: &impl serde::Serialize) -> Result<(), Failure> {
         self.replace(trace).map_err(|error| {
             drop(fs::remove_file(&self.draft));
@@ -46,7 +46,7 @@ impl TraceFile {
     fn replace(&self, trace: &impl serde::Serialize) -> io::Result<()> {
         let mut json = serde_json::to_vec_pretty(trace)?;
         json.push(b'\n');
-        // One of that name is what another process with our id left.
+        // A file of that name was left by an earlier process with our id.
         drop(fs::remove_file(&self.draft));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);

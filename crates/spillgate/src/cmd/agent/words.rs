@@ -1,11 +1,11 @@
-//! How are figures and strangers' texts written for a person?
+//! Formats figures and untrusted texts for a person.
 
 use std::time::Duration;
 
 use spillgate_llm::Usage;
 pub(super) use spillgate_untrusted::line as one_line;
 
-/// 1234567 as 1,234,567.
+/// Formats 1234567 as 1,234,567.
 pub(super) fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -18,7 +18,7 @@ pub(super) fn number(number: u64) -> String {
     text
 }
 
-/// One of them, or several.
+/// Formats a number with its unit in singular or plural.
 pub(super) fn count(many: u64, one: &str, several: &str) -> String {
     match many {
         1 => format!("1 {one}"),
@@ -26,12 +26,12 @@ pub(super) fn count(many: u64, one: &str, several: &str) -> String {
     }
 }
 
-/// Bytes.
+/// Formats a number of bytes.
 pub(super) fn bytes(many: u64) -> String {
     count(many, "byte", "bytes")
 }
 
-/// A time as people say it.
+/// Formats milliseconds in a readable unit.
 pub(super) fn time(millis: u64) -> String {
     match millis {
         0..1000 => format!("{millis} ms"),
@@ -40,7 +40,7 @@ pub(super) fn time(millis: u64) -> String {
     }
 }
 
-/// Tokens and their price.
+/// Formats tokens and their cost.
 pub(super) fn usage(usage: &Usage) -> String {
     let mut text = format!("{} tokens in", number(usage.input));
     if usage.cached_input > 0 {

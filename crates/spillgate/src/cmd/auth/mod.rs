@@ -1,4 +1,4 @@
-//! `spillgate auth`: a login at a server behind HTTP.
+//! `spillgate auth`: logs in at a server behind HTTP.
 
 mod named;
 
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use reqwest::Url;
 use serde_json::json;
-use spillgate_auth::{Attempt, Callback, LoginError, Request, Vault, origin_of};
+use spillgate_auth::{Callback, LoginAttempt, LoginError, LoginRequest, Vault, origin_of};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::args::{Common, LimitArgs};
@@ -17,11 +17,11 @@ use crate::output::Output;
 use crate::server_args::Auth;
 use crate::settings::{Settings, login_directory};
 
-/// The secret of a client that is registered already. On the command line
-/// everybody on the machine could read it.
+/// Variable with the secret of a client that is already registered. Every user of the machine could
+/// read it on the command line.
 const CLIENT_SECRET: &str = "SPILLGATE_CLIENT_SECRET";
 
-/// What opens a page.
+/// Program that opens a page in a browser.
 const OPENER: &str = if cfg!(target_os = "macos") {
     "open"
 } else {
@@ -93,13 +93,13 @@ fn log_in(vault: &Vault, url: &Url, auth: &Auth, out: &Output) -> Result<u8, Fai
     let done = runtime.block_on(async {
         let callback = Callback::listen().await?;
         let secret = std::env::var(CLIENT_SECRET).ok();
-        let request = Request {
+        let request = LoginRequest {
             url: url.as_str().to_owned(),
             redirect: callback.url(),
             scopes: auth.scopes.clone(),
             registered: auth.client_id.clone().map(|id| (id, secret)),
         };
-        let attempt = Attempt::begin(request, client).await?;
+        let attempt = LoginAttempt::begin(request, client).await?;
         out.note(&format!("To log in, open this page:\n\n{}\n", attempt.page()));
         if auth.no_browser {
             out.note(
@@ -115,7 +115,7 @@ fn log_in(vault: &Vault, url: &Url, auth: &Auth, out: &Output) -> Result<u8, Fai
         attempt.finish(&answer, vault).await?;
         Ok::<_, Failure>(())
     });
-    // The reader of standard input waits for a line that does not come.
+    // The reader of standard input may still wait for a line that never comes.
     runtime.shutdown_background();
     done?;
     let server = origin_of(url.as_str());
@@ -126,7 +126,7 @@ fn log_in(vault: &Vault, url: &Url, auth: &Auth, out: &Output) -> Result<u8, Fai
     Ok(0)
 }
 
-/// A person without a browser has the page's address on the screen.
+/// Opens a page. A failure is only logged: the page's address is on the screen, too.
 fn open(page: &str) {
     let mut command = Command::new(OPENER);
     let command = command.arg(page).stdin(Stdio::null());
@@ -136,8 +136,7 @@ fn open(page: &str) {
     }
 }
 
-/// The URL that a person copies from the browser. Waits for ever where there is
-/// nobody to type.
+/// Reads the URL that the user copies from the browser. Waits forever where nobody can type.
 async fn pasted() -> std::io::Result<String> {
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     while let Some(line) = lines.next_line().await? {

@@ -1,4 +1,4 @@
-//! Which server is meant by what was typed?
+//! Finds the server that a name or URL on the command line means.
 
 use reqwest::Url;
 use spillgate_clients::{Client, Launch, inspect, places};
@@ -11,11 +11,11 @@ use crate::servers::{Address, add_client_file, address, remote_names};
 use crate::settings::Settings;
 use crate::tool_output::nearest;
 
-/// What somebody types who expects subcommands.
+/// Words that users type who expect subcommands.
 const VERBS: [&str; 3] = ["login", "status", "logout"];
 
-/// The URL of a server: what was typed, or what the configuration has under
-/// that name, or a client's entry that `wrap` has written.
+/// Returns the URL of a server: the typed URL, or that of a server of this name in the
+/// configuration or in a client's entry that `wrap` has written.
 pub(super) fn url(common: &Common, typed: &str) -> Result<Url, Failure> {
     if typed.contains("://") {
         return parsed(typed).ok_or_else(|| {
@@ -54,7 +54,7 @@ fn parsed(text: &str) -> Option<Url> {
     url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
-/// It may hold a secret, so it is not repeated.
+/// Checks a URL of the configuration. The error does not repeat it: it may hold a secret.
 fn usable(name: &str, url: &str) -> Result<Url, Failure> {
     parsed(url).ok_or_else(|| {
         let what = format!("the `url` of the server `{name}` is no address of HTTP");
@@ -90,8 +90,8 @@ fn unknown(settings: &Settings, wrapped: &[(String, String)], typed: &str) -> Fa
     Failure::new("server", Fault::Caller, what).hint(hint)
 }
 
-/// Names and URLs of the servers that clients reach through the gateway. A
-/// file that cannot be read has none: `doctor` tells of it.
+/// Returns names and URLs of the servers that clients reach through the gateway. Files that cannot
+/// be read are skipped; `doctor` reports them.
 fn wrapped() -> Result<Vec<(String, String)>, Failure> {
     let (around, records) = (surroundings()?, records()?);
     let mut found = Vec::new();
@@ -108,7 +108,7 @@ fn wrapped() -> Result<Vec<(String, String)>, Failure> {
 }
 
 fn url_in(launch: &Launch) -> Option<String> {
-    // What stands behind `--` is a server's.
+    // Arguments after `--` belong to a server's command.
     let ours = launch.arguments.split(|word| word == "--").next()?;
     let after = |flag: &str| {
         let pair = ours.windows(2).find(|pair| pair[0] == flag);

@@ -1,4 +1,4 @@
-//! What was found, and what is to be done about it?
+//! The findings of `doctor`, each with its fix.
 
 use std::path::{Path, PathBuf};
 
@@ -9,17 +9,17 @@ use spillgate_clients::Client;
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Level {
     Good,
-    /// Worth knowing.
+    /// Worth knowing, but nothing is broken.
     Note,
     Broken,
 }
 
-/// Something that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Finding {
     pub(super) client: Option<Client>,
@@ -27,7 +27,7 @@ pub(super) struct Finding {
     pub(super) server: Option<String>,
     pub(super) level: Level,
     pub(super) what: String,
-    /// What to do about it; what is good needs nothing.
+    /// How to fix it; `None` if it is good.
     pub(super) fix: Option<String>,
 }
 
@@ -75,7 +75,7 @@ impl Finding {
     }
 }
 
-/// All that was found.
+/// All findings.
 #[derive(Debug, Default)]
 pub(super) struct Findings(Vec<Finding>);
 
@@ -92,7 +92,7 @@ impl Findings {
         self.0.is_empty()
     }
 
-    /// Prints them, client by client and file by file; gives the exit code.
+    /// Prints the findings, ordered by client, file and server; returns the exit code.
     pub(super) fn print(mut self, out: &Output) -> Result<u8, Failure> {
         let broken = self
             .0

@@ -1,4 +1,4 @@
-//! `spillgate doctor`: does the chain from a client to its servers hold?
+//! `spillgate doctor`: checks every link from a client to its servers.
 
 mod findings;
 mod probe;
@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::settings::Settings;
 
-/// A server that is to be started, and who it is of.
+/// A server to start, and the finding to fill in.
 struct Start {
     of: Finding,
     launch: Launch,
@@ -55,7 +55,7 @@ pub(crate) fn doctor(common: &Common, doctor: &Doctor, out: &Output) -> Result<u
     findings.print(out)
 }
 
-/// What the client's files say; the servers to start.
+/// Checks the files of a client; returns the servers to start.
 fn of_client(
     client: Client,
     named: bool,
@@ -158,7 +158,7 @@ fn of_file(client: Client, report: FileReport, findings: &mut Findings) -> Vec<S
     starts
 }
 
-/// The client's permissions that keep its model from the look-up tools.
+/// Reports permissions of the client that keep its model from the look-up tools.
 fn forbidden_in(
     client: Client,
     report: &FileReport,
@@ -186,7 +186,7 @@ fn forbidden_in(
     }
 }
 
-/// Whether the look-up tools are offered that wrapped servers do not list.
+/// Reports look-up tools that wrapped servers leave out and that no other entry offers.
 fn offered(lookups: &Lookups, client: Client, of: Finding) -> Option<Finding> {
     let (what, fix) = match lookups {
         Lookups::Offered(_) => return None,
@@ -203,7 +203,7 @@ fn offered(lookups: &Lookups, client: Client, of: Finding) -> Option<Finding> {
     Some(of.broken(what).fix(fix))
 }
 
-/// Each store that is written to.
+/// Checks each store that a gateway writes to.
 fn stores(own: PathBuf, starts: &[Start], findings: &mut Findings) {
     let mut stores = BTreeSet::from([own]);
     for start in starts {
@@ -227,8 +227,8 @@ fn stores(own: PathBuf, starts: &[Start], findings: &mut Findings) {
     }
 }
 
-/// Whether a file can be made in the directory, or in what it would be made
-/// in.
+/// Tries to create a file in the directory or, if it does not exist, in its nearest existing
+/// ancestor.
 fn writable(directory: &Path) -> std::io::Result<()> {
     let there = directory.ancestors().find(|ancestor| ancestor.exists());
     let there = there.unwrap_or(Path::new("."));
@@ -237,7 +237,7 @@ fn writable(directory: &Path) -> std::io::Result<()> {
     std::fs::remove_file(file)
 }
 
-/// Each gateway that a configuration names: is it there, and which is it?
+/// Checks that each gateway program that a configuration names exists, and its version.
 fn programs(starts: &[Start], findings: &mut Findings) {
     let mut seen: Vec<&str> = Vec::new();
     for start in starts {
@@ -283,7 +283,7 @@ fn rewrap(of: &Finding) -> String {
     )
 }
 
-/// Starts each server as its client would and asks for its tools.
+/// Starts each server as its client would and lists its tools.
 fn started(starts: Vec<Start>, limit: Duration, findings: &mut Findings) -> Result<(), Failure> {
     let mut probes = Vec::new();
     let mut of = Vec::new();
@@ -326,7 +326,7 @@ fn started(starts: Vec<Start>, limit: Duration, findings: &mut Findings) -> Resu
     Ok(())
 }
 
-/// What a client would fill in.
+/// Returns the value of a variable that a client would substitute.
 fn variable(name: &str) -> Option<String> {
     let directory = || Some(std::env::current_dir().ok()?.display().to_string());
     match name {

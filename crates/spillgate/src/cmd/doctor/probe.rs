@@ -1,4 +1,4 @@
-//! Does a server answer when it is started as a client starts it?
+//! Starts a server as its client starts it and lists its tools.
 
 use spillgate_mcp::{ProtocolVersion, error_code, frame};
 use std::path::Path;
@@ -14,33 +14,33 @@ use tokio::task::JoinSet;
 
 use crate::failure::Failure;
 
-/// What a server said of itself.
+/// What a server said about itself.
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) name: String,
     pub(super) version: String,
     pub(super) tools: usize,
-    /// Lines on its standard output that are no messages.
+    /// Lines on its standard output that are not messages.
     pub(super) noise: usize,
-    /// From its start to the end of its list.
+    /// Time from its start to the end of its list.
     pub(super) milliseconds: u128,
 }
 
-/// It did not answer as it should.
+/// A server that did not answer as it should.
 #[derive(Debug)]
 pub(super) struct Failed {
     pub(super) what: String,
     pub(super) fix: String,
 }
 
-/// A server may list its tools on so many pages.
+/// Most pages of a server's tool list.
 const MOST_PAGES: u32 = 100;
-/// How long a gateway gets to end: longer than it gives its server.
+/// How long a gateway may take to end: longer than it gives its own server.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Of what it says on standard error so much is looked at.
+/// Bytes of standard error that are read.
 const MOST_SAID: u64 = 64 << 10;
 
-/// The version that a `spillgate` says it is.
+/// Returns the version that a `spillgate` program reports.
 pub(super) fn version(program: &Path) -> Option<String> {
     let output = StdCommand::new(program)
         .arg("--version")
@@ -52,7 +52,7 @@ pub(super) fn version(program: &Path) -> Option<String> {
     Some(version.to_owned())
 }
 
-/// Starts all of them at once; the answers in their order.
+/// Probes all servers at once; returns the answers in the order of `launches`.
 pub(super) fn all(
     launches: Vec<Launch>,
     limit: Duration,
@@ -129,8 +129,8 @@ async fn one(launch: &Launch, limit: Duration) -> Result<Listed, Failed> {
     })
 }
 
-/// Its input is closed: it ends and takes its server with it. If not, it is
-/// made to, with all that is in its group.
+/// Ends a gateway, whose closed input makes it end itself and its server. If it does not end in
+/// time, signals end its whole process group.
 async fn end(mut child: Child) {
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     for signal in [Signal::TERM, Signal::KILL] {
@@ -138,7 +138,7 @@ async fn end(mut child: Child) {
         let Some(group) = group.filter(|_| went.is_err()) else {
             return;
         };
-        // It may have gone just now.
+        // It may have ended just now.
         let _ = kill_process_group(group, signal);
     }
 }
@@ -167,7 +167,7 @@ impl Server {
         }
     }
 
-    /// Its name, its version and how many tools it lists.
+    /// Returns the server's name, its version and the number of tools that it lists.
     async fn list(&mut self) -> Result<(String, String, usize), String> {
         let hello = json!({
             "protocolVersion": ProtocolVersion::LEGACY,
@@ -197,7 +197,7 @@ impl Server {
 
     async fn send(&mut self, frame: Vec<u8>) -> Result<(), String> {
         let sent = self.to.write_all(&frame::line(frame)).await;
-        // Who has gone says why by what follows.
+        // A server that has exited explains why in what follows.
         sent.or_else(|error| match error.kind() {
             std::io::ErrorKind::BrokenPipe => Ok(()),
             _ => Err(format!("it could not be written to: {error}")),

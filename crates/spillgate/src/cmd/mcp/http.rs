@@ -1,4 +1,4 @@
-//! `spillgate mcp --http`: many clients at once.
+//! `spillgate mcp --http`: serves many clients at once.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use reqwest::Url;
 use spillgate_artifact::SystemClock;
 use spillgate_gateway::{Hub, Signals};
-use spillgate_http_server::{Auth, Front, FrontError, FrontSettings, Token};
+use spillgate_http_server::{Auth, HttpServer, HttpServerError, HttpServerSettings, Token};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -17,7 +17,7 @@ use crate::net;
 use crate::server_args::Mcp;
 use crate::wiring::App;
 
-/// Serves until a signal comes; gives the exit code for the process.
+/// Serves until a signal arrives; returns the exit code of the process.
 pub(super) async fn serve(
     app: &App,
     mcp: &Mcp,
@@ -34,7 +34,7 @@ pub(super) async fn serve(
     let listener = TcpListener::bind(address).await;
     let listener = listener.map_err(|error| not_listening(address, &error))?;
     let bound = listener.local_addr()?;
-    // Whoever waits for it may have gone; that is no reason not to serve.
+    // Standard error may be closed; that is no reason not to serve.
     drop(writeln!(
         std::io::stderr(),
         "spillgate: listening on http://{bound}{}",
@@ -53,17 +53,17 @@ pub(super) async fn serve(
         }
     };
     drop(stop);
-    // What is under way may finish, unless a second signal comes.
+    // Requests under way may finish, unless a second signal arrives.
     tokio::select! {
         ended = &mut served => ended.map_err(|error| failure(&error))?,
         _ = signals.next() => {}
     }
     hub.close(true).await;
-    // Asked to stop, it did.
+    // SIGTERM asked for a stop, so stopping is a success.
     Ok(if code == 128 + 15 { 0 } else { code })
 }
 
-fn settings(app: &App, mcp: &Mcp, address: SocketAddr) -> FrontSettings {
+fn settings(app: &App, mcp: &Mcp, address: SocketAddr) -> HttpServerSettings {
     let mut settings = app.settings.http.clone();
     settings.listen = address;
     settings.allow_hosts.extend(mcp.allow_host.iter().cloned());
@@ -80,8 +80,8 @@ fn settings(app: &App, mcp: &Mcp, address: SocketAddr) -> FrontSettings {
     settings
 }
 
-fn front(hub: Arc<Hub>, settings: &FrontSettings) -> Result<Front, Failure> {
-    let front = Front::new(hub, settings.clone());
+fn front(hub: Arc<Hub>, settings: &HttpServerSettings) -> Result<HttpServer, Failure> {
+    let front = HttpServer::new(hub, settings.clone());
     Ok(match &settings.auth {
         Auth::None => front,
         Auth::Bearer {
@@ -128,7 +128,7 @@ fn tokens(files: &[String], variables: &[String]) -> Result<Vec<Token>, Failure>
     }
 }
 
-/// Serving goes on: where nobody else has an account, nobody else reads it.
+/// Warns only: on a machine without other accounts nobody else reads the file.
 fn warn_of_readers(file: &str) {
     const OTHERS: u32 = 0o007;
     let mode = std::fs::metadata(file).map(|found| found.permissions().mode() & 0o777);
@@ -158,9 +158,9 @@ fn not_listening(address: SocketAddr, error: &io::Error) -> Failure {
     Failure::new("listen", Fault::Caller, what).hint(hint)
 }
 
-fn failure(error: &FrontError) -> Failure {
+fn failure(error: &HttpServerError) -> Failure {
     let hint = match error {
-        FrontError::Exposed(_) => {
+        HttpServerError::Exposed(_) => {
             "have clients send a token (--token-file FILE, or [http.auth]), or listen on 127.0.0.1 and put a server with TLS in front; --insecure-no-auth lets everybody in"
         }
         _ => "correct it in the configuration; docs/http.md lists what the front has",

@@ -1,5 +1,4 @@
-//! The look-up tools: a server that offers nothing else, and who offers them
-//! instead of a gateway that does not.
+//! The look-up tools: a server of its own that offers them, and the choice of who lists them.
 
 use std::path::PathBuf;
 
@@ -7,7 +6,7 @@ use spillgate_clients::{Client, Lookups, explicit, lookups};
 use spillgate_gateway::ListTools;
 use spillgate_offload::Audience;
 use spillgate_retrieval::audience;
-use spillgate_tool_server::{Offloading, serve_lookups};
+use spillgate_tool_server::{LookupTools, serve_lookups};
 use tokio::runtime::Builder;
 
 use crate::clients::surroundings;
@@ -15,7 +14,7 @@ use crate::failure::{Failure, Fault};
 use crate::server_args::Mcp;
 use crate::wiring::App;
 
-/// The configuration of a client that has an entry for the look-up tools.
+/// The configuration file of a client that may have an entry for the look-up tools.
 #[derive(Debug, Clone)]
 pub(crate) struct LookupsIn {
     client: Client,
@@ -36,7 +35,7 @@ impl std::str::FromStr for LookupsIn {
     }
 }
 
-/// Whether there is no server to stand before, and none was asked for.
+/// Whether to serve only the look-up tools: on request, or because no server is named anywhere.
 pub(super) fn are_all(app: &App, mcp: &Mcp) -> Result<bool, Failure> {
     let is_asked = !mcp.command.is_empty()
         || mcp.url.is_some()
@@ -56,20 +55,20 @@ pub(super) fn are_all(app: &App, mcp: &Mcp) -> Result<bool, Failure> {
     Ok(is_none)
 }
 
-/// Serves the look-up tools until the client goes.
+/// Serves the look-up tools until the client disconnects.
 pub(super) fn serve(app: &App) -> Result<u8, Failure> {
     let (tools, listed) = super::retrieval(app)?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let served = runtime.block_on(serve_lookups(Offloading::new(tools, listed)));
-    // A look-up that nobody waits for any more must not keep the process.
+    let served = runtime.block_on(serve_lookups(LookupTools::new(tools, listed)));
+    // A look-up whose client has gone must not keep the process alive.
     runtime.shutdown_background();
     app.tidy(None);
     served.map_err(|error| Failure::new("stdio", Fault::Us, error.to_string()))?;
     Ok(0)
 }
 
-/// When a gateway lists the tools itself, and where else they are reached: messages
-/// name no tool that the model cannot call.
+/// Returns when the gateway lists the look-up tools itself and, if never, where else they are
+/// reached. A message must not name a tool that the model cannot call.
 pub(super) fn listed(app: &App, mcp: &Mcp) -> (ListTools, Option<Audience>) {
     let command_line = || audience::command_line(&app.store_option());
     match (&mcp.lookups_in, app.settings.list_tools) {

@@ -1,4 +1,4 @@
-//! `spillgate mcp`: between an MCP client and its servers.
+//! `spillgate mcp`: the gateway between an MCP client and its servers.
 
 mod http;
 mod lookups;
@@ -16,7 +16,7 @@ use spillgate_artifact::{Clock, SystemClock};
 use spillgate_extract::Extractor;
 use spillgate_gateway::{Gateway, Hub, own_tools};
 use spillgate_offload::{Audience, Offloader};
-use spillgate_retrieval::Tools;
+use spillgate_retrieval::RetrievalTools;
 use spillgate_retrieval::audience;
 use spillgate_transport::{HttpServer, ServerCommand, ServerSpec, StandardConnector, Transport};
 use spillgate_upstream::Server;
@@ -32,7 +32,7 @@ use crate::traces::Joined;
 use crate::wiring::App;
 use crate::{net, servers};
 
-/// Programs that only start another one, whose name says more.
+/// Programs that only start another program, whose name describes the server better.
 const LAUNCHERS: [&str; 12] = [
     "npx", "bunx", "uvx", "uv", "node", "deno", "bun", "python", "python3", "pipx", "env", "sh",
 ];
@@ -48,7 +48,7 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
     let gateway = gateway(&app, mcp)?;
     let runtime = runtime(mcp)?;
     greet_a_person(mcp);
-    // The only server of one client is started at once, and fails by itself.
+    // The only server of one client starts at once, and its own error reaches the client.
     if mcp.http.is_some() || gateway.servers.len() > 1 {
         tell_what_is_missing(&gateway.servers);
     }
@@ -82,15 +82,16 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
         drop(ended);
         code
     });
-    // A look-up that nobody waits for any more must not keep the process.
+    // A look-up whose client has gone must not keep the process alive.
     runtime.shutdown_background();
     app.ledger.flush_inline(SystemClock.now());
     app.tidy(None);
-    drop(exporting); // sends what is left
+    drop(exporting); // exports the remaining telemetry
     code
 }
 
-/// One client is served by one thread, which saves hand-overs; many by all.
+/// One client is served by one thread, which saves hand-overs between threads; many clients by a
+/// thread per core.
 fn runtime(mcp: &Mcp) -> std::io::Result<Runtime> {
     let mut builder = match mcp.http {
         Some(_) => Builder::new_multi_thread(),
@@ -99,7 +100,7 @@ fn runtime(mcp: &Mcp) -> std::io::Result<Runtime> {
     builder.enable_all().build()
 }
 
-/// The gateway by the configuration as it is now.
+/// Builds the gateway from the current configuration.
 fn load(common: &Common, mcp: &Mcp) -> Result<Gateway, Failure> {
     let app = App::for_gateway(common, &mcp.limits)?;
     gateway(&app, mcp)
@@ -107,12 +108,12 @@ fn load(common: &Common, mcp: &Mcp) -> Result<Gateway, Failure> {
 
 fn gateway(app: &App, mcp: &Mcp) -> Result<Gateway, Failure> {
     let servers = servers(app, mcp)?;
-    // A client by HTTP takes up its streams itself, where they are one server's.
+    // An HTTP client resumes the streams of a single server by itself.
     let resume = mcp.http.is_none() || servers.len() > 1;
     let extractor = extractor(app)?;
     let (list_tools, elsewhere) = lookups::listed(app, mcp);
     let offloader = behind_the_gateway(app, extractor.as_ref(), elsewhere);
-    // Short ids can be guessed: they are for one client.
+    // Short ids can be guessed, so they are for a single client.
     let short_ids = app.settings.continuation.short_ids && mcp.http.is_none();
     Ok(Gateway {
         offloader: offloader.with_short_ids(short_ids),
@@ -130,8 +131,7 @@ fn gateway(app: &App, mcp: &Mcp) -> Result<Gateway, Failure> {
     })
 }
 
-/// The servers that were asked for: one by its command or its URL, or those of
-/// the configuration.
+/// Returns the servers to use: the one given by a command or a URL, or those of the configuration.
 fn servers(app: &App, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
     let url = remote::url(mcp)?;
     let transport = match (&url, mcp.command.split_first()) {
@@ -168,7 +168,7 @@ fn of_configuration(app: &App, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
         servers::add_client_file(&mut settings, &file)?;
     }
     let servers = servers::configured(&settings, &mcp.servers).map_err(|failure| {
-        // What stands in a client's file has no place in ours.
+        // A key of our configuration does not exist in a client's file: name that file instead.
         match app.client_file() {
             Some(file) if failure.text().starts_with('`') => {
                 let what = format!("{}: {}", file.display(), failure.text());
@@ -198,7 +198,7 @@ fn of_configuration(app: &App, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
         .code(2))
 }
 
-/// What somebody may mean who names no server.
+/// Hint for a user who named no server.
 const WAYS: &str = "say which, in one of these ways:
   spillgate mcp -- npx -y @modelcontextprotocol/server-filesystem /some/dir   a program
   spillgate mcp --url https://mcp.example.com/mcp                             one behind HTTP
@@ -206,7 +206,7 @@ const WAYS: &str = "say which, in one of these ways:
   [servers.NAME] with a `command` or a `url` in spillgate.toml                those of the configuration
 `spillgate wrap CLIENT` puts the gateway before the servers that a client has already";
 
-/// For a person who starts by hand what a client starts.
+/// Explains itself to a user who starts by hand what a client should start.
 fn greet_a_person(mcp: &Mcp) {
     if mcp.http.is_none() && std::io::stdin().is_terminal() {
         tracing::warn!(
@@ -215,7 +215,7 @@ fn greet_a_person(mcp: &Mcp) {
     }
 }
 
-/// A program that is not there is told at once, not to the first client alone.
+/// Warns at once about programs that do not exist, not only when a client connects.
 fn tell_what_is_missing(servers: &[Server]) {
     for server in servers {
         let Transport::Command(command) = &server.spec.transport else {
@@ -236,7 +236,7 @@ fn tell_what_is_missing(servers: &[Server]) {
     }
 }
 
-/// What answers `tool_output`, unless it is switched off.
+/// Returns the extractor behind `tool_output`, or `None` if it is switched off.
 fn extractor(app: &App) -> Result<Option<Extractor>, Failure> {
     let settings = &app.settings.tool_output;
     if !settings.enabled {
@@ -248,12 +248,12 @@ fn extractor(app: &App) -> Result<Option<Extractor>, Failure> {
     Ok(Some(Extractor::new(offloader, model, extraction)))
 }
 
-/// The tools that look into what is stored, as they are behind a server that stores, and
-/// the names of those that it lists.
-pub(crate) fn retrieval(app: &App) -> Result<(Tools, Vec<&'static str>), Failure> {
+/// Returns the look-up tools as a server that stores offers them, and the names of those that it
+/// lists.
+pub(crate) fn retrieval(app: &App) -> Result<(RetrievalTools, Vec<&'static str>), Failure> {
     let extractor = extractor(app)?;
     let listed = own_tools(app.offloader.policy(), extractor.as_ref());
-    let tools = Tools {
+    let tools = RetrievalTools {
         offloader: behind_the_gateway(app, extractor.as_ref(), None),
         page: app.gateway_page(),
         engine: crate::cmd::query::engine()?,
@@ -262,7 +262,7 @@ pub(crate) fn retrieval(app: &App) -> Result<(Tools, Vec<&'static str>), Failure
     Ok((tools, listed))
 }
 
-/// `elsewhere` is where a reader finds the look-up tools if not here.
+/// `elsewhere` is where the look-up tools are reached if this server does not list them.
 fn behind_the_gateway(
     app: &App,
     extractor: Option<&Extractor>,
@@ -274,7 +274,7 @@ fn behind_the_gateway(
         .with_lookup_timeout(app.settings.lookup_timeout())
 }
 
-/// What a server is called: its program, or what a launcher was told to start.
+/// Returns a server's name: its program, or what a launcher starts.
 fn name_of(command: &[String]) -> String {
     let stem = |path: &str| {
         let name = Path::new(path)
@@ -289,7 +289,7 @@ fn name_of(command: &[String]) -> String {
         .skip(1)
         .find(|argument| !argument.starts_with('-'));
     match started {
-        // A script after `sh -c` is no name.
+        // A script after `sh -c` is not a name.
         Some(started) if is_launcher && !started.contains(char::is_whitespace) => {
             stem(started.trim_end_matches("@latest"))
         }

@@ -1,4 +1,4 @@
-//! Has the configuration changed?
+//! Reloads the configuration when its files change.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,16 +12,15 @@ use super::load;
 use crate::args::Common;
 use crate::server_args::Mcp;
 
-/// How often the files are looked at. A notice of the file system would come at
-/// once, but not from every file system, and editors that put a new file in the
-/// place of the old one are easily missed.
+/// How often the files are checked. File-system notifications would be faster, but not every file
+/// system has them, and an editor that replaces a file is easily missed.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// When a file was written, and how long it is; `None` where it is not.
+/// Modification time and length of a file; `None` if it does not exist.
 type Mark = Option<(SystemTime, u64)>;
 
-/// Takes over the configuration whenever one of its files has changed. One that
-/// is wrong is told, and the last good one stays in force.
+/// Applies the configuration whenever one of its files changes. An invalid one is logged, and the
+/// last good one stays in force.
 pub(super) async fn watch(hub: Arc<Hub>, files: Vec<PathBuf>, common: Common, mcp: Mcp) {
     let mut known = marks(&files);
     loop {

@@ -1,4 +1,4 @@
-//! Which server behind HTTP do the options mean, and what do they send to it?
+//! The URL and headers that the options give for a server behind HTTP.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -8,7 +8,7 @@ use reqwest::Url;
 use crate::failure::{Failure, Fault};
 use crate::server_args::Mcp;
 
-/// The address, if one was given. It may hold a secret, so it is not repeated.
+/// Returns the URL, if one was given. Errors do not repeat it: it may hold a secret.
 pub(super) fn url(mcp: &Mcp) -> Result<Option<String>, Failure> {
     let (option, url) = match (&mcp.url, &mcp.url_env) {
         (Some(url), _) => ("--url", url.clone()),
@@ -25,11 +25,11 @@ pub(super) fn url(mcp: &Mcp) -> Result<Option<String>, Failure> {
     }
 }
 
-/// The headers of the options.
+/// Returns the headers that the options give.
 pub(super) fn headers(mcp: &Mcp) -> Result<BTreeMap<String, String>, Failure> {
     let mut headers = BTreeMap::new();
     for header in &mcp.header {
-        // Its value may be a secret, so it is not repeated.
+        // The error does not repeat the value, which may be a secret.
         let (name, value) = header.split_once(':').ok_or_else(|| {
             let hint = "write --header 'Name: value'";
             usage("a --header has no `:`".to_owned(), hint)
@@ -51,7 +51,7 @@ pub(super) fn headers(mcp: &Mcp) -> Result<BTreeMap<String, String>, Failure> {
     Ok(headers)
 }
 
-/// The value of a variable that must be set, for a header may be empty.
+/// Returns the value of a variable that must be set. It may be empty, because a header may be.
 fn variable(option: &str, name: &str) -> Result<String, Failure> {
     let value = env::var(name).map_err(|_| {
         let hint =
@@ -64,7 +64,7 @@ fn variable(option: &str, name: &str) -> Result<String, Failure> {
     Ok(value.trim().to_owned())
 }
 
-/// The same for what cannot be empty.
+/// Returns the value of a variable that must be set and not empty.
 fn filled(option: &str, name: &str) -> Result<String, Failure> {
     let value = variable(option, name)?;
     match value.is_empty() {
@@ -82,7 +82,7 @@ fn usage(what: String, hint: &str) -> Failure {
         .code(2)
 }
 
-/// What a server behind HTTP is called: its host.
+/// Returns the name of a server behind HTTP: its host.
 pub(super) fn host_of(url: &str) -> String {
     let after = url.split_once("://").map_or(url, |(_, after)| after);
     let authority = after.split(['/', '?', '#']).next().unwrap_or(after);

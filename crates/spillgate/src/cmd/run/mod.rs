@@ -1,7 +1,7 @@
-//! `spillgate run`: a command's output, offloaded if it is too large.
+//! `spillgate run`: runs a command and stores its output if it is too large.
 //!
-//! Standard output and standard error go into one pipe, so that the kernel
-//! itself interleaves them as they came; `--split` gives each its own.
+//! Standard output and standard error share one pipe, so that the kernel interleaves them in the
+//! order of the writes; `--split` gives each a pipe of its own.
 
 mod signals;
 
@@ -21,7 +21,8 @@ use crate::output::Output;
 use crate::progress::CaptureProgress;
 use crate::wiring::App;
 
-/// Larger than the default 64 KB, so that the command runs on while we write.
+/// Pipe size in bytes: larger than the default of 64 KB, so that the command can continue while we
+/// write.
 const PIPE_BYTES: usize = 1 << 20;
 
 pub(crate) fn run(app: &App, run: &Run, out: &Output) -> Result<u8, Failure> {
@@ -140,12 +141,12 @@ fn capture(app: &App, run: &Run, mut reader: PipeReader) -> Result<Outcome, Fail
 
 fn wide_pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = pipe()?;
-    // Refused over the user's limit: then the default has to do.
+    // Fails above the user's pipe limit; the default size works, too.
     let _ = rustix::pipe::fcntl_setpipe_size(&writer, PIPE_BYTES);
     Ok((reader, writer))
 }
 
-/// A command under way, with signals passed on to it.
+/// A running command that receives our signals.
 struct Running {
     child: Child,
     signals: signals::Passing,
@@ -157,10 +158,10 @@ impl Running {
         stdout: PipeWriter,
         stderr: PipeWriter,
     ) -> Result<Self, Failure> {
-        // Before the command: a signal that comes between is not lost.
+        // Started before the command, so that a signal in between is not lost.
         let signals = signals::Passing::start()?;
-        // The command's ends are in `Command` only, which goes away here: or
-        // the pipe would never end.
+        // Only `Command` holds the write ends, and it is dropped here: otherwise the pipe would
+        // never end.
         let child = Command::new(&command[0])
             .args(&command[1..])
             .stdout(stdout)
@@ -171,7 +172,7 @@ impl Running {
         Ok(Self { child, signals })
     }
 
-    /// The exit code: the command's own, or 128 + n when signal n ended it.
+    /// Waits for the command; returns its exit code, or 128 + n when signal n ended it.
     fn wait(mut self) -> Result<u8, Failure> {
         let status = self.child.wait()?;
         drop(self.signals);
@@ -184,7 +185,7 @@ fn code_of(status: ExitStatus) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// The codes that shells use.
+/// Uses the exit codes of shells.
 fn not_started(program: &OsString, error: &io::Error) -> Failure {
     let message = format!(
         "the command `{}` could not be started: {error}",

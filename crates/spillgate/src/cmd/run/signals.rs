@@ -1,4 +1,4 @@
-//! Signals sent to us are meant for the command.
+//! Forwards our signals to the command.
 
 use std::io;
 use std::process::Child;
@@ -12,9 +12,9 @@ use signal_hook::iterator::backend::Handle;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 
-/// Passes signals on until it is dropped.
+/// Forwards signals until it is dropped.
 pub(super) struct Passing {
-    /// The command's process, once there is one.
+    /// Process id of the command; 0 before it starts.
     child: Arc<AtomicI32>,
     handle: Handle,
 }
@@ -27,8 +27,8 @@ impl Passing {
         let (handle, target) = (signals.handle(), Arc::clone(&child));
         std::thread::spawn(move || {
             for origin in &mut signals {
-                // Ctrl-C on a terminal reaches the whole foreground group, the
-                // command included.
+                // Ctrl-C on a terminal already reaches the whole foreground group, including the
+                // command.
                 if origin.cause != Cause::Kernel {
                     pass(&target, origin.signal);
                 }
@@ -45,7 +45,7 @@ impl Passing {
 fn pass(target: &AtomicI32, signal: i32) {
     let pid = Pid::from_raw(target.load(Ordering::SeqCst));
     if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) {
-        // It may have ended meanwhile.
+        // The command may have ended meanwhile.
         let _ = kill_process(pid, signal);
     }
 }

@@ -22,7 +22,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, set_child_su
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
-use super::protocol::{Fate, Report, Request};
+use super::protocol::{ExitOutcome, Report, Request};
 use super::{GRACE, KILLING, processes};
 
 /// The argument that makes a supervisor's program the one that becomes the shell.
@@ -47,7 +47,7 @@ pub fn shell_child_main(mut arguments: impl Iterator<Item = OsString>) -> u8 {
 }
 
 fn supervise() -> io::Result<()> {
-    let news = News::listen()?;
+    let events = Events::listen()?;
     set_child_subreaper(Some(getpid()))?;
     let mut line = String::new();
     io::stdin().read_line(&mut line)?;
@@ -60,16 +60,16 @@ fn supervise() -> io::Result<()> {
             });
         }
     };
-    let mut watch = Watch { shell: Some(shell) };
+    let mut watch = ChildWatch { shell: Some(shell) };
     loop {
         if !watch.reap() {
             return Ok(());
         }
-        if news.wait(None)? {
+        if events.wait(None)? {
             break;
         }
     }
-    let processes = watch.end_all(&news)?;
+    let processes = watch.end_all(&events)?;
     match processes {
         0 => Ok(()),
         _ => report(&Report::Left { processes }),
@@ -120,12 +120,12 @@ fn read_refusal(refusal: &mut PipeReader) -> io::Result<String> {
 }
 
 /// What can happen: a child ended; it is time to end.
-struct News {
+struct Events {
     child: UnixStream,
     end: UnixStream,
 }
 
-impl News {
+impl Events {
     fn listen() -> io::Result<Self> {
         let (child, child_signals) = UnixStream::pair()?;
         let (end, end_signals) = UnixStream::pair()?;
@@ -161,12 +161,12 @@ impl News {
 }
 
 /// What was started.
-struct Watch {
+struct ChildWatch {
     /// The shell, until it has ended.
     shell: Option<Pid>,
 }
 
-impl Watch {
+impl ChildWatch {
     /// Asks how those ended that did, and reports on the shell; false if nobody is left.
     fn reap(&mut self) -> bool {
         let mut ended = None;
@@ -189,7 +189,7 @@ impl Watch {
 
     /// Ends all that is left: asks first, then does not ask. Gives how many there are
     /// nevertheless: those of another user, say.
-    fn end_all(&mut self, news: &News) -> io::Result<u64> {
+    fn end_all(&mut self, events: &Events) -> io::Result<u64> {
         let own = getpid();
         for process in processes::descendants(own)? {
             process.signal(Signal::TERM);
@@ -198,7 +198,7 @@ impl Watch {
         }
         let patience = Instant::now() + GRACE;
         while self.reap() && Instant::now() < patience {
-            news.wait(Some(LOOK))?;
+            events.wait(Some(LOOK))?;
         }
         // One that is killed starts nothing more, so that sooner or later all are.
         let patience = Instant::now() + KILLING;
@@ -206,14 +206,14 @@ impl Watch {
             for process in processes::descendants(own)? {
                 process.signal(Signal::KILL);
             }
-            news.wait(Some(LOOK))?;
+            events.wait(Some(LOOK))?;
         }
         let left = processes::descendants(own)?;
         Ok(left.iter().filter(|process| !process.is_zombie).count() as u64)
     }
 }
 
-fn fate(status: WaitStatus) -> Option<Fate> {
-    let code = status.exit_status().map(Fate::Code);
-    code.or_else(|| status.terminating_signal().map(Fate::Signal))
+fn fate(status: WaitStatus) -> Option<ExitOutcome> {
+    let code = status.exit_status().map(ExitOutcome::Code);
+    code.or_else(|| status.terminating_signal().map(ExitOutcome::Signal))
 }

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use serde_json::{Value, json};
 use spillgate_web::FetchSettings;
-use spillgate_workspace_tools::{Body, OnOverflow, Oversized, Rules, Writable};
+use spillgate_workspace_tools::{Body, OnOverflow, OversizedOutput, Rules, Writable};
 
 use super::server::{Server, endless, page, to};
 use super::{answer, call, rules, tools};
@@ -224,7 +224,7 @@ async fn what_is_too_much_is_given_whole_to_a_pipeline() {
     let tools = tools(root.path(), rules);
     let told = answer(&tools, "web_fetch", &json!({ "url": server.url("/more") })).await;
     assert!(!told.is_error);
-    let Body::Oversized(Oversized { mut whole, .. }) = told.body else {
+    let Body::Oversized(OversizedOutput { mut whole, .. }) = told.body else {
         panic!("{:?}", told.body);
     };
     let mut text = String::new();

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use spillgate_web::{FetchSettings, Fetcher};
-use spillgate_workspace_tools::{Answer, Body, Guarded, Rules, Workspace};
+use spillgate_workspace_tools::{Body, Rules, ToolResult, Workspace, WorkspaceTools};
 
 use server::Server;
 
@@ -25,18 +25,18 @@ pub(crate) fn rules(server: &Server) -> Rules {
     }
 }
 
-fn tools(root: &Path, rules: Rules) -> Guarded {
-    Guarded::new(Workspace::open(root).unwrap(), rules)
+fn tools(root: &Path, rules: Rules) -> WorkspaceTools {
+    WorkspaceTools::new(Workspace::open(root).unwrap(), rules)
 }
 
-async fn answer(tools: &Guarded, name: &str, arguments: &Value) -> Answer {
+async fn answer(tools: &WorkspaceTools, name: &str, arguments: &Value) -> ToolResult {
     tools
         .call(name, arguments.as_object().unwrap().clone())
         .await
 }
 
 /// What a call tells.
-async fn call(tools: &Guarded, name: &str, arguments: &Value) -> String {
+async fn call(tools: &WorkspaceTools, name: &str, arguments: &Value) -> String {
     let answer = answer(tools, name, arguments).await;
     let Body::Text(text) = answer.body else {
         panic!("{name} gave more than the limit");

@@ -12,7 +12,7 @@ pub(crate) struct Server {
 }
 
 /// A response: status, headers that end with an end of line each, body.
-pub(crate) struct Answer {
+pub(crate) struct ToolResult {
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
     /// The connection stays open for ever.
@@ -21,7 +21,7 @@ pub(crate) struct Answer {
 
 impl Server {
     /// `SERVER` in a head is this server's address.
-    pub(crate) async fn start(answers: Vec<(&'static str, Answer)>) -> Self {
+    pub(crate) async fn start(answers: Vec<(&'static str, ToolResult)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let answers: Arc<BTreeMap<_, _>> = Arc::new(answers.into_iter().collect());
@@ -49,7 +49,7 @@ impl Server {
 async fn answered(
     mut stream: TcpStream,
     address: SocketAddr,
-    answers: &BTreeMap<&str, Answer>,
+    answers: &BTreeMap<&str, ToolResult>,
 ) -> std::io::Result<()> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -69,10 +69,10 @@ async fn answered(
 }
 
 /// A whole response.
-pub(crate) fn page(status: u16, content_type: &str, body: impl AsRef<[u8]>) -> Answer {
+pub(crate) fn page(status: u16, content_type: &str, body: impl AsRef<[u8]>) -> ToolResult {
     let body = body.as_ref().to_vec();
     let length = body.len();
-    Answer {
+    ToolResult {
         head: format!(
             "HTTP/1.1 {status} X\r\ncontent-type: {content_type}\r\n\
              content-length: {length}\r\nconnection: close\r\n\r\n"
@@ -83,8 +83,8 @@ pub(crate) fn page(status: u16, content_type: &str, body: impl AsRef<[u8]>) -> A
 }
 
 /// A redirect.
-pub(crate) fn to(place: &str) -> Answer {
-    Answer {
+pub(crate) fn to(place: &str) -> ToolResult {
+    ToolResult {
         head: format!(
             "HTTP/1.1 302 Found\r\nlocation: {place}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
         ),
@@ -94,8 +94,8 @@ pub(crate) fn to(place: &str) -> Answer {
 }
 
 /// A body that never ends.
-pub(crate) fn endless(content_type: &str, body: &[u8]) -> Answer {
-    Answer {
+pub(crate) fn endless(content_type: &str, body: &[u8]) -> ToolResult {
+    ToolResult {
         head: format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\n\r\n"),
         body: body.to_vec(),
         hangs: true,

@@ -1,8 +1,8 @@
-//! Results of particular forms: a value that is sent twice, a failure, one of a batch.
+//! Tests of particular results: a value that is sent twice, a failure, one result of a batch.
 
 use super::*;
 
-/// Rows in `structuredContent`, and again: as one text, and as a text each.
+/// Rows in `structuredContent`, repeated as a single text, and as one text each.
 fn rows_twice(n: usize) -> [Value; 2] {
     let rows: Vec<Value> = (0..n)
         .map(|id| json!({"id": id, "note": "Käse \"x\""}))

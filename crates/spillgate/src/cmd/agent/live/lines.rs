@@ -1,7 +1,6 @@
-//! Which lines tell a person what an agent does?
+//! The lines of the live view.
 //!
-//! Everything in them that a tool or a model wrote has gone through
-//! [`one_line`].
+//! Every text in them that a tool or a model wrote has gone through [`one_line`].
 
 use spillgate_agent::{Decided, Op, Status};
 use spillgate_artifact::Reason;
@@ -9,33 +8,33 @@ use spillgate_llm::{Reply, ToolCall, Usage};
 
 use crate::cmd::agent::words::{bytes, count, number, one_line, time, usage};
 
-/// Characters of arguments that are shown, and with `--verbose`.
+/// Longest arguments that are shown, in characters: by default, and with `--verbose`.
 const ARGUMENTS: usize = 160;
 const ALL_ARGUMENTS: usize = 2000;
-/// Characters of a name.
+/// Longest name, in characters.
 const NAME: usize = 64;
-/// Characters of what went wrong, or of a status.
+/// Longest error or status, in characters.
 const WORDS: usize = 200;
 
-/// The model answered.
+/// The model replied.
 pub(super) fn replied(turn: u32, reply: &Reply) -> String {
     let target = one_line(&reply.target.to_string(), NAME);
     format!("turn {turn}: {target}, {}", usage(&reply.usage))
 }
 
-/// The model could not be asked.
+/// The model gave no reply.
 pub(super) fn unanswered(turn: u32, why: &str) -> String {
     format!("turn {turn}: no reply: {}", one_line(why, WORDS))
 }
 
-/// A call that the model wants.
+/// The model requested a tool call.
 pub(super) fn called(call: &ToolCall, is_verbose: bool) -> String {
     let most = if is_verbose { ALL_ARGUMENTS } else { ARGUMENTS };
     let name = one_line(&call.name, NAME);
     format!("→ {name} {}", one_line(&call.arguments, most))
 }
 
-/// A call under way, and what is done for it just now.
+/// A call under way, followed by the innermost operation that runs for it.
 pub(super) fn under_way(op: &Op) -> String {
     let mut text = one_line(&op.name, NAME);
     let mut within = op;
@@ -47,7 +46,7 @@ pub(super) fn under_way(op: &Op) -> String {
     text
 }
 
-/// A call that has come back, and what became of its result.
+/// A call has returned, with the decision on its result.
 pub(super) fn came(op: &Op) -> String {
     let size = op.response_bytes.map(|size| format!("{}, ", bytes(size)));
     let cached = if op.cached { "from the cache, " } else { "" };
@@ -60,7 +59,7 @@ pub(super) fn came(op: &Op) -> String {
     )
 }
 
-/// What became of a tool's result.
+/// Describes what happened to a tool's result. Also used by the view of a trace.
 pub(in crate::cmd::agent) fn decided(op: &Op) -> String {
     let why = op.error.as_deref().map(|why| one_line(why, WORDS));
     let tokens = op.tokens_shown.map(|shown| count(shown, "token", "tokens"));
@@ -92,7 +91,7 @@ pub(in crate::cmd::agent) fn decided(op: &Op) -> String {
     }
 }
 
-/// That an extraction was not made as it was to be, and why.
+/// Returns the strategy that an extraction fell back to, and why; `None` if it did not.
 fn fell_back(op: &Op) -> Option<String> {
     let made = op.children.iter().find_map(|op| op.made.as_ref())?;
     let why = one_line(made.fell_back.as_deref()?, WORDS);
@@ -108,7 +107,7 @@ fn because(reason: Reason) -> &'static str {
     }
 }
 
-/// How far the model says that it is.
+/// A status that the model reported.
 pub(super) fn status(status: &Status) -> String {
     let part = |name: &str, text: &str| match one_line(text, WORDS) {
         text if text.is_empty() => String::new(),
@@ -123,7 +122,7 @@ pub(super) fn status(status: &Status) -> String {
     )
 }
 
-/// How much of the window is in use, and what it has cost.
+/// How full the window is, and the cost so far.
 pub(super) fn state(turn: u32, tokens: u64, limit: u64, used: &Usage) -> String {
     let percent = tokens.saturating_mul(100).checked_div(limit).unwrap_or(100);
     let cost = used.cost.map(|cost| format!(", {cost}"));

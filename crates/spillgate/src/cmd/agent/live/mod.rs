@@ -1,9 +1,8 @@
-//! What does a person see of an agent while it works?
+//! The live view of a running agent, on standard error.
 //!
-//! Turns, calls under way and what became of their results, the model's words as
-//! they come, how full its window is, and the cost. All of it on standard error.
-//! Replies and words are told as they come ([`Watcher`]); calls are looked up in the
-//! tree of operations, which has those of sub-agents and extractions, too.
+//! It shows turns, calls under way, decisions on their results, the model's words as they come, how
+//! full the window is, and the cost. Replies and words arrive as events ([`Watcher`]). Calls are
+//! read from the tree of operations, because it also has the calls of sub-agents and extractions.
 
 mod lines;
 mod screen;
@@ -24,37 +23,36 @@ pub(super) use lines::decided;
 pub(super) use screen::Look;
 use screen::Screen;
 
-/// Of what a model says so many bytes are kept: only the end is shown.
+/// Bytes of the model's text that are kept: only the end is shown.
 const KEPT: usize = 4096;
-/// Characters of an agent's name.
+/// Longest agent name, in characters.
 const NAME: usize = 40;
 
-/// Shows a person what an agent does; its sub-agents each have one of their own
-/// that shares what is seen.
+/// The live view of one agent. Each sub-agent has one of its own; all of them share the screen.
 #[derive(Debug)]
 pub(super) struct Live {
     shared: Arc<Shared>,
-    /// Which agent it is: nothing for the first.
+    /// Prefix that names the agent; empty for the main agent.
     who: String,
     seen: Mutex<Seen>,
 }
 
-/// What all agents of a run share.
+/// What the views of all agents of a run share.
 #[derive(Debug)]
 struct Shared {
     screen: Screen,
     is_verbose: bool,
-    /// What is done, from the first agent on.
+    /// The operations of the run, from the main agent on.
     journal: OnceLock<Journal>,
-    /// Calls by their places in the tree.
+    /// Calls by their paths in the tree.
     calls: Mutex<HashMap<Vec<usize>, Seeing>>,
-    /// Whether something happened since the last look.
+    /// Whether something happened since the last update.
     has_changed: AtomicBool,
-    /// Turns of the first agent.
+    /// Turns of the main agent.
     turns: AtomicU32,
 }
 
-/// What was seen of one agent.
+/// The state of one agent as the view knows it.
 #[derive(Debug, Default)]
 struct Seen {
     turn: u32,
@@ -62,11 +60,11 @@ struct Seen {
     /// Tokens that the conversation may have.
     limit: u64,
     used: Usage,
-    /// What the model says just now.
+    /// The end of what the model has written in this reply.
     said: String,
 }
 
-/// A call that was seen.
+/// A call as the view knows it.
 #[derive(Debug)]
 enum Seeing {
     UnderWay(Option<ProgressBar>),
@@ -74,7 +72,7 @@ enum Seeing {
 }
 
 impl Shared {
-    /// Takes a look at an operation and those within it.
+    /// Updates the view of an operation and of those within it.
     fn look(
         &self,
         op: &Op,
@@ -84,7 +82,7 @@ impl Shared {
         is_given_up: bool,
     ) {
         if op.kind == OpKind::Session {
-            return; // an extraction's own calls
+            return; // the calls within an extraction are not shown
         }
         let who = match op.kind {
             OpKind::Agent if !path.is_empty() => format!("{who}{}: ", one_line(&op.name, NAME)),
@@ -93,7 +91,7 @@ impl Shared {
         if op.kind == OpKind::Tool {
             self.call(op, path, &who, calls, is_given_up);
         }
-        // What a call that is over has left unfinished comes to no end of its own.
+        // An operation that its finished call left unfinished will never end by itself.
         let is_given_up = is_given_up || op.kind == OpKind::Tool && !op.unfinished;
         for (at, child) in op.children.iter().enumerate() {
             path.push(at);
@@ -140,7 +138,7 @@ impl Shared {
 }
 
 impl Live {
-    /// Of the first agent.
+    /// Creates the view of the main agent.
     pub(super) fn new(look: Look, is_verbose: bool) -> Self {
         let shared = Shared {
             screen: Screen::of(look),
@@ -157,7 +155,7 @@ impl Live {
         }
     }
 
-    /// The same for an agent that this one calls.
+    /// Creates the view of a sub-agent that this agent calls.
     pub(super) fn within(&self, name: &str) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
@@ -166,15 +164,14 @@ impl Live {
         }
     }
 
-    /// It begins, with a conversation that may have so many tokens; what it does is in
-    /// `journal`.
+    /// The agent begins. Its conversation may have `limit` tokens; `journal` records what it does.
     pub(super) fn begins(&self, limit: u64, journal: &Journal) {
         self.seen().limit = limit;
-        // The first agent's has those of all others.
+        // Only the first call sets it: the main agent's journal covers all agents.
         drop(self.shared.journal.set(journal.clone()));
     }
 
-    /// Whether there is something to see: on a pipe only what happened.
+    /// Whether an update can show anything new: without moving parts, only after an event.
     pub(super) fn is_to_look(&self) -> bool {
         let has_changed = self.shared.has_changed.swap(false, Ordering::SeqCst);
         match self.shared.screen {
@@ -184,12 +181,12 @@ impl Live {
         }
     }
 
-    /// In which turn the first agent is.
+    /// Returns the current turn of the main agent.
     pub(super) fn turn(&self) -> u32 {
         self.shared.turns.load(Ordering::SeqCst)
     }
 
-    /// Takes a look at what is done: `root` is the first agent.
+    /// Updates the view; `root` is the operation of the main agent.
     pub(super) fn look(&self, root: &Op) {
         let mut calls = self.shared.calls();
         self.shared
@@ -205,7 +202,7 @@ impl Live {
         self.show_state(&seen);
     }
 
-    /// It is over: nothing moves any more.
+    /// The agent has ended: removes everything that moves.
     pub(super) fn end(&self) {
         if !self.is_first() {
             return;
@@ -265,7 +262,7 @@ impl Watcher for Live {
     }
 
     fn asks(&self, _: &Request) {
-        // What came of the calls before stands above the next turn.
+        // The outcome of earlier calls must stand above the next turn.
         if let Some(journal) = self.shared.journal.get()
             && !matches!(self.shared.screen, Screen::Nothing)
         {
@@ -285,7 +282,7 @@ impl Watcher for Live {
     }
 
     fn settled(&self, _: &CallId, _: &Settled) {
-        // After the event, by which a look may have come.
+        // Set again after the event: an update may have cleared the flag in between.
         self.shared.has_changed.store(true, Ordering::SeqCst);
     }
 
@@ -305,14 +302,14 @@ impl Watcher for Live {
 }
 
 impl Drop for Live {
-    /// Also where its run was dropped.
+    /// Ends the view even when the run is dropped.
     fn drop(&mut self) {
         self.end();
     }
 }
 
-/// Tokens of the conversation of an agent: what its model counted last, and what
-/// came since.
+/// Returns the tokens of an agent's conversation: what its model counted last, plus what was shown
+/// since.
 fn tokens_of(agent: &Op) -> Option<u64> {
     let turns = agent.children.iter().filter(|op| op.kind == OpKind::Turn);
     let mut turns: Vec<&Op> = turns.collect();

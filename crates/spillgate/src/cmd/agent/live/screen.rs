@@ -1,7 +1,6 @@
-//! Where does a person look?
+//! The screen of the live view.
 //!
-//! On a terminal, what is under way moves below lines that stay; on a pipe there
-//! are lines alone.
+//! On a terminal, operations under way move below lines that stay; on a pipe there are only lines.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -10,27 +9,26 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::cmd::agent::words::one_line;
 
-/// Between two pictures of what moves.
+/// Time between two frames of a spinner.
 const TICK: Duration = Duration::from_millis(120);
 
-/// Characters of the model's text that are kept to be shown: a wide terminal's
-/// line.
+/// Characters of the model's text that are shown: one line of a wide terminal.
 const TAIL: usize = 240;
 
-/// How much a person wants to see.
+/// How much the user wants to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cmd::agent) enum Look {
-    /// What moves, on a terminal.
+    /// Moving parts, on a terminal.
     Moving,
-    /// Lines.
+    /// Lines only.
     Lines,
     /// Nothing.
     Nothing,
 }
 
 impl Look {
-    /// By what was typed, and by what standard error is. A log that is asked for
-    /// would be drawn over.
+    /// Chooses by the options and by whether standard error is a terminal. Moving parts would draw
+    /// over a log that the user asked for.
     pub(in crate::cmd::agent) fn of(is_quiet: bool, is_verbose: bool, has_log: bool) -> Self {
         match (is_quiet, std::io::stderr().is_terminal()) {
             (true, _) => Self::Nothing,
@@ -40,7 +38,7 @@ impl Look {
     }
 }
 
-/// What a person sees.
+/// What the user sees.
 #[derive(Debug)]
 pub(super) enum Screen {
     Moving {
@@ -68,7 +66,7 @@ impl Screen {
         }
     }
 
-    /// A line that stays.
+    /// Prints a line that stays.
     pub(super) fn line(&self, line: &str) {
         match self {
             Self::Nothing => {}
@@ -77,21 +75,21 @@ impl Screen {
         }
     }
 
-    /// How far all of it is.
+    /// Shows the state of the whole run.
     pub(super) fn state(&self, text: String) {
         if let Self::Moving { state, .. } = self {
             state.set_message(text);
         }
     }
 
-    /// The end of what the model has said so far in this reply.
+    /// Shows the end of what the model has written in this reply.
     pub(super) fn words(&self, said: &str) {
         if let Self::Moving { words, .. } = self {
             words.set_message(tail(said));
         }
     }
 
-    /// Something that is under way, until its bar is finished; on a pipe none.
+    /// Shows an operation until its bar is finished. Returns `None` without a terminal.
     pub(super) fn under_way(&self, text: String) -> Option<ProgressBar> {
         let Self::Moving { all, words, .. } = self else {
             return None;
@@ -102,7 +100,7 @@ impl Screen {
         Some(one)
     }
 
-    /// Nothing moves any more.
+    /// Removes everything that moves.
     pub(super) fn end(&self) {
         if let Self::Moving { all, state, words } = self {
             words.finish_and_clear();
@@ -118,7 +116,7 @@ fn bar(template: &str) -> ProgressBar {
     ProgressBar::new_spinner().with_style(style)
 }
 
-/// The last line's worth of a text.
+/// Returns as much of the end of a text as one line shows.
 fn tail(said: &str) -> String {
     let from = said
         .char_indices()

@@ -1,4 +1,4 @@
-//! What a person sees, line by line.
+//! The live view, line by line.
 
 use insta::assert_snapshot;
 use spillgate_agent::{Decided, Made, Strategy};

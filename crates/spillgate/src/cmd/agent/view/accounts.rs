@@ -1,4 +1,4 @@
-//! What did a run cost, and what did its tools give?
+//! Tables of a run's cost and of its tool calls.
 
 use spillgate_agent::{Accounting, Part};
 use spillgate_llm::Usage;
@@ -6,11 +6,11 @@ use spillgate_llm::Usage;
 use super::table::{Side, table};
 use crate::cmd::agent::words::{number, one_line};
 
-/// Characters of a name.
+/// Longest name, in characters.
 const NAME: usize = 60;
 
-/// Two tables: models and tools, those of sub-agents behind their names; and
-/// extractions by strategy, where there were any.
+/// Formats two tables, of models and of tools, with those of sub-agents after their names, and a
+/// line of extractions by strategy for each agent that had any.
 pub(super) fn accounts(accounting: &Accounting) -> String {
     let mut text = format!("{}\n{}", models(accounting), tools(accounting));
     extractions(&mut text, accounting, "");
@@ -116,7 +116,7 @@ fn enter(rows: &mut Vec<[String; 9]>, accounting: &Accounting, who: &str) {
     }
 }
 
-/// A line of each agent that had something extracted.
+/// Adds a line for each agent that had extractions.
 fn extractions(text: &mut String, accounting: &Accounting, who: &str) {
     let of = &accounting.extractions;
     if !of.is_none() {
@@ -131,7 +131,7 @@ fn extractions(text: &mut String, accounting: &Accounting, who: &str) {
     }
 }
 
-/// Nothing is shown as nothing.
+/// Formats zero as an empty cell.
 fn some(many: u64) -> String {
     match many {
         0 => String::new(),

@@ -1,4 +1,4 @@
-//! `spillgate agent view`: what did a run do, by its trace?
+//! `spillgate agent view`: shows what a run did, from its trace.
 
 mod accounts;
 mod table;
@@ -18,7 +18,7 @@ use crate::agent_args::{AgentView, TracePart};
 use crate::failure::{Failure, Fault};
 use crate::output::Output;
 
-/// Characters of a task and of a reason.
+/// Longest task or reason, in characters.
 const WORDS: usize = 300;
 
 pub(super) fn view(view: &AgentView, out: &Output) -> Result<u8, Failure> {
@@ -32,7 +32,8 @@ pub(super) fn view(view: &AgentView, out: &Output) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// A trace that this program can read. An error is said of the file.
+/// Parses a trace that this version can read. Errors complete a sentence that begins with the
+/// file's name.
 fn parsed(text: &str) -> Result<Trace, String> {
     let value: Value =
         serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))?;
@@ -43,7 +44,7 @@ fn parsed(text: &str) -> Result<Trace, String> {
             "is a trace of version {version}; this program reads up to {TRACE_VERSION}: it was written by a newer one"
         ));
     }
-    // From the text: its errors have lines.
+    // Parsed from the text, because its errors then have line numbers.
     serde_json::from_str(text).map_err(|error| format!("is no trace of an agent: {error}"))
 }
 
@@ -62,7 +63,7 @@ fn part_of(trace: &Trace, part: Option<TracePart>) -> Value {
     }
 }
 
-/// All of a trace, or a part of it, for a person.
+/// Formats a trace, or one part of it, for a person.
 fn shown(trace: &Trace, part: Option<TracePart>) -> String {
     let report = || trace.report.as_ref().map(|report| report.content.clone());
     match part {
@@ -78,7 +79,7 @@ fn shown(trace: &Trace, part: Option<TracePart>) -> String {
     }
 }
 
-/// A text of several lines, without what moves a terminal's cursor.
+/// Makes visible what would move a terminal's cursor in a text of several lines.
 pub(super) fn harmless(text: &str) -> String {
     marked(&text.replace("\r\n", "\n")).into_owned()
 }
@@ -117,7 +118,7 @@ fn head(trace: &Trace) -> String {
     )
 }
 
-/// How a run ended, in words.
+/// Describes how a run ended.
 pub(super) fn ending(ending: Option<&Ending>) -> String {
     match ending {
         None => "not finished: under way, or killed".to_owned(),

@@ -1,14 +1,14 @@
-//! Columns of a table on standard output.
+//! Formats tables for standard output.
 
-/// On which side a column's texts stand.
+/// Alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Left,
     Right,
 }
 
-/// Rows as lines: each column as wide as its widest text, two spaces between them
-/// and none at the ends.
+/// Formats rows as lines. Each column is as wide as its widest text; columns are two spaces apart,
+/// and lines have no spaces at their ends.
 pub(super) fn table<const N: usize>(sides: [Side; N], rows: &[[String; N]]) -> String {
     let width = |text: &String| text.chars().count();
     let widths: [usize; N] =

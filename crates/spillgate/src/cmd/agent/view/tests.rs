@@ -1,4 +1,4 @@
-//! What a trace looks like.
+//! The text of a trace.
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -45,7 +45,7 @@ fn called(name: &str, server: Option<&str>, decided: Option<Decided>, children: 
     }
 }
 
-/// An extraction and an agent below, both within calls.
+/// An extraction and a sub-agent, both within calls.
 fn root() -> Op {
     let handle =
         "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001";

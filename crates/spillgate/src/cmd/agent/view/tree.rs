@@ -1,4 +1,4 @@
-//! What was done, an operation a line?
+//! The operations of a trace as an indented table.
 
 use spillgate_agent::{Op, OpKind};
 
@@ -6,12 +6,11 @@ use super::table::{Side, table};
 use crate::cmd::agent::live::decided;
 use crate::cmd::agent::words::{bytes, number, one_line, time};
 
-/// Characters of a name, of a target and of an error.
+/// Longest name, target or error, in characters.
 const NAME: usize = 60;
 const WORDS: usize = 160;
 
-/// Operations with those within them indented: name, time, tokens in and out, cost,
-/// and what came of it.
+/// Formats operations, nested ones indented: name, time, tokens in and out, cost, and outcome.
 pub(super) fn tree(root: &Op) -> String {
     let head = ["operation", "took", "in", "out", "cost", ""].map(str::to_owned);
     let mut rows = vec![head];
@@ -49,13 +48,13 @@ fn enter(rows: &mut Vec<[String; 6]>, op: &Op, depth: usize) {
 fn name(op: &Op) -> String {
     let name = one_line(&op.name, NAME);
     match &op.server {
-        // An agent has one tool, itself.
+        // An agent is a server with one tool, itself.
         Some(server) if *server != op.name => format!("{name} ({})", one_line(server, NAME)),
         _ => name,
     }
 }
 
-/// What came of an operation.
+/// Describes the outcome of an operation.
 fn remarks(op: &Op) -> String {
     let mut remarks = Vec::new();
     remarks.extend(op.target.as_deref().map(|target| one_line(target, NAME)));
@@ -71,7 +70,7 @@ fn remarks(op: &Op) -> String {
     if op.unfinished {
         remarks.push("not finished".to_owned());
     }
-    // What a tool said of its failure is told already.
+    // `decided` already includes the error of a tool.
     let error = op.error.as_deref().filter(|_| op.decided.is_none());
     remarks.extend(error.map(|error| format!("error: {}", one_line(error, WORDS))));
     remarks.join(", ")

@@ -1,0 +1,131 @@
+//! How is a message brought over that is too large for the memory?
+//!
+//! Its stand-in is looked at in its place: the message in small, whose large
+//! parts are placeholders. What changes of an answer is outside of its large
+//! value or before the value's first member; a notification is made of the
+//! stand-in, and its placeholders are filled again.
+
+use bytes::Bytes;
+use spillgate_mcp::{ByteEdits, Envelope, RequestId, span_in};
+use spillgate_transport::{Frame, Item, ServerEvent, Spooled};
+
+use crate::Step;
+use crate::json::put_id;
+use crate::steps::Steps;
+
+/// What a large message is.
+#[derive(Debug)]
+pub(crate) enum LargeMessage {
+    /// It answers this request.
+    Answer(RequestId, Spooled),
+    /// It is a notification.
+    Notice(Spooled),
+    /// It cannot be brought over: a request, a batch, or nothing that is known.
+    Other(UnbridgedMessage),
+}
+
+/// Who has to hear of a message that is not brought over.
+#[derive(Debug)]
+pub(crate) struct UnbridgedMessage {
+    pub(crate) bytes: u64,
+    /// The requests that it answers.
+    pub(crate) answered: Vec<RequestId>,
+    /// The ids (JSON) of the requests that it makes.
+    pub(crate) asks: Vec<String>,
+}
+
+impl LargeMessage {
+    /// What nothing is known of answers the request `of`, on whose stream it came.
+    pub(crate) fn of(spooled: Spooled, of: Option<&RequestId>) -> Self {
+        let is_batch = spooled.stand_in().trim_ascii_start().starts_with(b"[");
+        let all = spooled.messages();
+        let answer = match &*all {
+            [one] if !is_batch && one.is_response() => one.key(),
+            [one] if !is_batch && one.method.is_some() && one.id.is_none() => {
+                drop(all);
+                return Self::Notice(spooled);
+            }
+            _ => None,
+        };
+        drop(all);
+        match answer {
+            Some(key) => Self::Answer(key, spooled),
+            None => Self::Other(UnbridgedMessage::of(&spooled, of)),
+        }
+    }
+}
+
+impl UnbridgedMessage {
+    pub(crate) fn of(spooled: &Spooled, of: Option<&RequestId>) -> Self {
+        let all = spooled.messages();
+        let (answers, others): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.is_response());
+        let mut answered: Vec<RequestId> = answers.iter().filter_map(|one| one.key()).collect();
+        if all.is_empty() {
+            answered.extend(of.cloned());
+        }
+        let ids = others.iter().filter_map(|one| one.id);
+        Self {
+            bytes: spooled.len(),
+            answered,
+            asks: ids.map(|id| id.get().to_owned()).collect(),
+        }
+    }
+}
+
+/// An answer with the client's id (JSON), and members that `added` puts before
+/// the first of its result. An error is its length: it cannot be changed so.
+pub(crate) fn answer(
+    spooled: Spooled,
+    id: &str,
+    added: impl Fn(&Envelope<'_>) -> Option<String>,
+) -> Result<Frame, u64> {
+    let (bytes, mut splice) = (spooled.len(), ByteEdits::default());
+    let mut first = String::new();
+    {
+        let (stand_in, all) = (spooled.stand_in(), spooled.messages());
+        let one = all.first().ok_or(bytes)?;
+        put_id(&mut splice, stand_in, one, id);
+        let members = added(one).ok_or(bytes)?;
+        if let Some(result) = one.result.filter(|_| !members.is_empty()) {
+            let span = span_in(stand_in, result.get());
+            match span == spooled.value_span() {
+                true => first = members,
+                false => crate::json::put_first(&mut splice, stand_in, result, &members),
+            }
+        }
+    }
+    let edited = spooled.edited(splice).ok_or(bytes)?;
+    let edited = match first.is_empty() {
+        true => edited,
+        false => edited.with_first(&first),
+    };
+    Ok(Frame::Spooled(Box::new(edited)))
+}
+
+/// A notification, brought over by `told`, which makes messages for clients of
+/// the stand-in.
+pub(crate) fn notice(
+    spooled: Spooled,
+    steps: &mut Steps,
+    told: impl FnOnce(&Envelope<'_>, &Bytes, &mut Steps),
+) {
+    let before = steps.0.len();
+    let Ok((stand_in, filling)) = spooled.into_filling() else {
+        return; // whoever gave it knows that the store lost it
+    };
+    if let [one] = &*spillgate_mcp::messages(&stand_in) {
+        told(one, &stand_in, steps);
+    }
+    for step in &mut steps.0[before..] {
+        let Step::ToClient {
+            event: ServerEvent { item, .. },
+            ..
+        } = step
+        else {
+            continue;
+        };
+        if let Item::Message(Frame::Memory(made)) = item {
+            *item = Item::Message(Frame::Pieces(filling.fill(made)));
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! One stored output, under one name.
+
+use std::sync::Arc;
+
+use spillgate_artifact::Interrupt;
+use spillgate_lookup::Artifact;
+
+use crate::name::checked;
+use crate::{FileError, Files, OpenedFile};
+
+/// A root in which there is one text only: a stored output's view.
+///
+/// Its name leads to it, and its handle; of both also the last part alone, since
+/// models shorten what is long, and `./` before it. Whatever else is asked for is
+/// not there, be it stored or not.
+#[derive(Debug, Clone)]
+pub struct PinnedFile {
+    /// The name that leads to it.
+    pub name: String,
+    /// The output.
+    pub artifact: Arc<Artifact>,
+}
+
+impl Files for PinnedFile {
+    fn open(&self, name: &str, interrupt: &Interrupt) -> Result<OpenedFile, FileError> {
+        let handle = self.artifact.manifest().handle.to_string();
+        let asked = checked(name)?.trim();
+        let asked = asked.strip_prefix("./").unwrap_or(asked);
+        let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+        let is_it = [&last(&self.name), &self.name, &last(&handle), &handle]
+            .into_iter()
+            .any(|known| known == asked);
+        match is_it {
+            true => Ok(OpenedFile::artifact(&self.artifact, interrupt)),
+            false => Err(FileError::Absent(name.to_owned())),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! How is a regular file opened, and nothing else waited for?
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use cap_std::fs::{Dir, FileType, OpenOptions, OpenOptionsExt};
+use rustix::fs::OFlags;
+use spillgate_artifact::ByteSource;
+
+/// No regular file could be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// Something else is there.
+    Other(FileType),
+    /// The system refused.
+    Refused(io::Error),
+}
+
+impl From<io::Error> for OpenError {
+    fn from(error: io::Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// The regular file at `path` below `dir`, for reading. What else there may be is not
+/// opened, or not waited for: a pipe's other end may never come.
+pub fn open_regular(dir: &Dir, path: &Path) -> Result<File, OpenError> {
+    let found = dir.metadata(path)?;
+    if !found.is_file() {
+        return Err(OpenError::Other(found.file_type()));
+    }
+    let mut options = OpenOptions::new();
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
+    options.read(true).custom_flags(flags.cast_signed());
+    let file = dir.open_with(path, &options)?;
+    // It may have been another a moment ago.
+    let found = file.metadata()?;
+    match found.is_file() {
+        true => Ok(file.into_std()),
+        false => Err(OpenError::Other(found.file_type())),
+    }
+}
+
+/// The beginning of a file: what was there when it was looked at, however it grows. Not
+/// mapped into memory: who shortens it would end us.
+#[derive(Debug)]
+pub struct FileSource {
+    /// Read at offsets; its own position stays where it is.
+    pub file: File,
+    /// Bytes of it.
+    pub len: u64,
+}
+
+impl ByteSource for FileSource {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let left = usize::try_from(self.len.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        FileExt::read_at(&self.file, &mut buffer[..wanted], offset)
+    }
+}

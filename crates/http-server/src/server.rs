@@ -1,0 +1,293 @@
+//! The HTTP server: its routes, and the checks that every request passes first.
+
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderName, HeaderValue, Method};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing;
+use axum::{Router, http::StatusCode};
+use parking_lot::Mutex;
+use serde_json::json;
+use spillgate_artifact::Clock;
+use spillgate_gateway::Hub;
+use tokio::net::TcpListener;
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
+
+use crate::auth::{Authenticator, OAuthParts, RequestIdentity, WELL_KNOWN};
+use crate::backend::{Backend, HubBackend};
+use crate::client_streams::ClientStreams;
+use crate::endpoint;
+use crate::guard::Guard;
+use crate::health::Health;
+use crate::limits::{ConcurrencyLimit, Rates};
+use crate::sessions::Sessions;
+use crate::settings::Token;
+use crate::{HttpServerError, HttpServerSettings, serve};
+
+/// Returns the state of the servers.
+type HealthSource = Arc<dyn Fn() -> Health + Send + Sync>;
+/// Writes the metrics in the text format of OpenMetrics.
+type MetricsSource = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// The HTTP server of a gateway.
+pub struct HttpServer {
+    backend: Arc<dyn Backend>,
+    settings: HttpServerSettings,
+    tokens: Vec<Token>,
+    oauth_parts: Option<OAuthParts>,
+    health: Option<HealthSource>,
+    metrics: Option<MetricsSource>,
+}
+
+/// The state that all requests share.
+pub(crate) struct Inner {
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) settings: HttpServerSettings,
+    pub(crate) sessions: Sessions,
+    pub(crate) concurrency: Arc<ConcurrencyLimit>,
+    pub(crate) rates: Option<Rates>,
+    guard: Guard,
+    porter: Authenticator,
+    health: Option<HealthSource>,
+    metrics: Option<MetricsSource>,
+    /// Stateless requests that last until they are ended.
+    lasting: Mutex<Vec<Weak<ClientStreams>>>,
+}
+
+/// The two addresses of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConnectionAddresses {
+    pub(crate) local: SocketAddr,
+    pub(crate) peer: SocketAddr,
+}
+
+impl fmt::Debug for HttpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Front")
+            .field("backend", &self.backend)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl HttpServer {
+    /// Returns a server for a hub, with the hub's health and metrics.
+    #[must_use]
+    pub fn new(hub: Arc<Hub>, settings: HttpServerSettings) -> Self {
+        let (watched, counted) = (Arc::clone(&hub), Arc::clone(hub.metrics()));
+        Self::of(Arc::new(HubBackend(hub)), settings)
+            .health(move || Health::of(&watched))
+            .metrics(move || counted.text())
+    }
+
+    /// Returns a server for anything that behaves like a hub.
+    #[must_use]
+    pub fn of(backend: Arc<dyn Backend>, settings: HttpServerSettings) -> Self {
+        Self {
+            backend,
+            settings,
+            tokens: Vec::new(),
+            oauth_parts: None,
+            health: None,
+            metrics: None,
+        }
+    }
+
+    /// Sets the tokens of `auth = bearer`, read from the files and variables that the settings
+    /// name.
+    #[must_use]
+    pub fn tokens(self, tokens: Vec<Token>) -> Self {
+        Self { tokens, ..self }
+    }
+
+    /// Sets what `auth = oauth` needs: a client to fetch the issuer's keys, which should follow no
+    /// redirects, and a clock to check when a token expires.
+    #[must_use]
+    pub fn oauth(self, http: reqwest::Client, clock: Arc<dyn Clock>) -> Self {
+        let oauth_parts = Some(OAuthParts { http, clock });
+        Self {
+            oauth_parts,
+            ..self
+        }
+    }
+
+    /// Sets the content of `GET /healthz`.
+    #[must_use]
+    pub fn health(self, health: impl Fn() -> Health + Send + Sync + 'static) -> Self {
+        let health: Option<HealthSource> = Some(Arc::new(health));
+        Self { health, ..self }
+    }
+
+    /// Sets the content of `GET /metrics`. Without it there is no such page.
+    #[must_use]
+    pub fn metrics(self, metrics: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        let metrics: Option<MetricsSource> = Some(Arc::new(metrics));
+        Self { metrics, ..self }
+    }
+
+    /// Serves until `shutdown` completes. Then accepts no more connections, gives requests in
+    /// flight the configured time to finish, ends all sessions and returns.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), HttpServerError> {
+        let bound = listener.local_addr().map_err(HttpServerError::Listen)?;
+        self.settings.check(bound)?;
+        let inner = Arc::new(self.inner()?);
+        serve::serve(inner, listener, shutdown).await
+    }
+
+    fn inner(self) -> Result<Inner, HttpServerError> {
+        let settings = self.settings;
+        let idle = Duration::from_secs(settings.session_idle_seconds);
+        Ok(Inner {
+            guard: Guard::new(&settings).map_err(HttpServerError::setting)?,
+            porter: Authenticator::new(&settings, &self.tokens, self.oauth_parts)?,
+            sessions: Sessions::new(settings.sessions(), idle),
+            rates: settings.rate.and_then(Rates::new),
+            concurrency: Arc::default(),
+            backend: self.backend,
+            health: self.health,
+            metrics: self.metrics,
+            lasting: Mutex::default(),
+            settings,
+        })
+    }
+}
+
+impl Inner {
+    /// Returns the router with all routes.
+    pub(crate) fn router(self: &Arc<Self>) -> Router {
+        let authentication = middleware::from_fn_with_state(Arc::clone(self), authenticate);
+        let host_check = middleware::from_fn_with_state(Arc::clone(self), check_host_and_origin);
+        let own = routing::post(endpoint::post)
+            .get(endpoint::get)
+            .delete(endpoint::delete);
+        let mut router =
+            Router::new().route(&self.settings.path, own.layer(authentication.clone()));
+        if self.metrics.is_some() {
+            let page = routing::get(metrics);
+            let page = match self.settings.open_metrics {
+                true => page,
+                false => page.layer(authentication),
+            };
+            router = router.route("/metrics", page);
+        }
+        if let Authenticator::Oauth(_) = self.porter {
+            let path = format!("{WELL_KNOWN}{}", self.settings.path.trim_end_matches('/'));
+            router = router.route(WELL_KNOWN, routing::get(resource_metadata));
+            if path != WELL_KNOWN {
+                router = router.route(&path, routing::get(resource_metadata));
+            }
+        }
+        router
+            .route("/healthz", routing::get(healthz))
+            .layer(self.cors())
+            .layer(host_check)
+            .with_state(Arc::clone(self))
+    }
+
+    /// CORS rules for pages of allowed origins. The guard refuses all other origins earlier.
+    fn cors(self: &Arc<Self>) -> CorsLayer {
+        let inner = Arc::clone(self);
+        let is_allowed = move |origin: &HeaderValue, _: &_| {
+            let origin = origin.to_str();
+            origin.is_ok_and(|origin| inner.guard.is_origin_allowed(origin))
+        };
+        let session = HeaderName::from_static(endpoint::SESSION);
+        CorsLayer::new()
+            .allow_origin(AllowOrigin::predicate(is_allowed))
+            .allow_methods([Method::GET, Method::POST, Method::DELETE])
+            .allow_headers(AllowHeaders::mirror_request())
+            .expose_headers([session, WWW_AUTHENTICATE, RETRY_AFTER])
+            .max_age(Duration::from_secs(60 * 60))
+    }
+
+    /// Remembers a stateless request that shutdown must end.
+    pub(crate) fn note_lasting(&self, streams: &Arc<ClientStreams>) {
+        let mut lasting = self.lasting.lock();
+        lasting.retain(|streams| streams.strong_count() > 0);
+        lasting.push(Arc::downgrade(streams));
+    }
+
+    /// Ends the streams that would not end on their own.
+    pub(crate) fn end_lasting(&self) {
+        for client in self.sessions.all() {
+            client.streams.end_lasting();
+        }
+        let lasting = self.lasting.lock();
+        for streams in lasting.iter().filter_map(Weak::upgrade) {
+            streams.end_lasting();
+        }
+    }
+}
+
+/// Checks of every request that it is meant for this server.
+async fn check_host_and_origin(
+    State(inner): State<Arc<Inner>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let ends = request.extensions().get::<ConnectionAddresses>();
+    let ends = ends.expect("invariant: each connection's requests carry its ends");
+    let checked = inner
+        .guard
+        .check(request.uri(), request.headers(), ends.local);
+    match checked {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// Authenticates requests that not everybody may make.
+async fn authenticate(
+    State(inner): State<Arc<Inner>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let ends = request.extensions().get::<ConnectionAddresses>().copied();
+    let ends = ends.expect("invariant: each connection's requests carry its ends");
+    match inner.porter.ask(request.headers()).await {
+        Ok(principal) => {
+            let ip = ends.peer.ip();
+            request
+                .extensions_mut()
+                .insert(RequestIdentity { principal, ip });
+            next.run(request).await
+        }
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn healthz(State(inner): State<Arc<Inner>>) -> Response {
+    let health = inner.health.as_ref().map(|health| health());
+    health.unwrap_or_default().into_response()
+}
+
+async fn metrics(State(inner): State<Arc<Inner>>) -> Response {
+    let Some(metrics) = &inner.metrics else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let kind = [(
+        CONTENT_TYPE,
+        "application/openmetrics-text; version=1.0.0; charset=utf-8",
+    )];
+    (kind, metrics()).into_response()
+}
+
+async fn resource_metadata(State(inner): State<Arc<Inner>>) -> Response {
+    let metadata = match &inner.porter {
+        Authenticator::Oauth(verifier) => verifier.metadata(),
+        _ => json!({}),
+    };
+    let kind = [(CONTENT_TYPE, "application/json")];
+    (kind, metadata.to_string()).into_response()
+}

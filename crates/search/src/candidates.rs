@@ -1,0 +1,262 @@
+//! Which of the places that were found are kept while the text streams by?
+//!
+//! How much a term counts is known only at the end. So places are kept by the
+//! set of terms that they hold: among places with the same terms, the better
+//! one is the better one whatever the terms turn out to be worth.
+
+use rustc_hash::FxHashMap;
+
+use crate::question::{MOST_TERMS, Terms};
+
+/// Places kept for one set of terms: more than a page has room for.
+const KEPT: usize = 96;
+/// Sets of terms kept. Beyond, those with the fewest terms go.
+const SETS: usize = 512;
+/// Places of one template kept for one set of terms.
+const KEPT_ALIKE: usize = 48;
+
+/// A place that may answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Candidate {
+    /// Bytes of the view.
+    pub start: u64,
+    /// The byte after its last one.
+    pub end: u64,
+    /// The terms in it, and in the keys that it lies under.
+    pub terms: Terms,
+    /// How good it is among places of the same terms.
+    pub rank: f64,
+    /// What it looks like when digits do not count.
+    pub template: u64,
+    /// What is known of a place in JSON.
+    pub json: Option<Box<crate::json::Node>>,
+}
+
+/// What a scan found.
+#[derive(Debug)]
+pub(crate) struct Candidates {
+    sets: FxHashMap<Terms, CandidateSet>,
+    /// Sets of fewer terms are not taken any more.
+    fewest: u32,
+    /// Units in which each term stands.
+    pub units_with: [u64; MOST_TERMS],
+    /// Units that were counted.
+    pub units: u64,
+}
+
+/// Places with the same terms.
+#[derive(Debug, Default)]
+struct CandidateSet {
+    /// The best first; of equal ones the first in the text.
+    candidates: Vec<Candidate>,
+    /// How many of them are of each template.
+    alike: FxHashMap<u64, usize>,
+}
+
+impl CandidateSet {
+    /// Whether it has room for a place.
+    fn wants(&self, rank: f64, template: impl FnOnce() -> u64) -> bool {
+        let beats = |candidate: Option<&Candidate>| {
+            candidate.is_some_and(|candidate| rank > candidate.rank)
+        };
+        if self.candidates.len() >= KEPT && !beats(self.candidates.last()) {
+            return false;
+        }
+        let template = template();
+        let alike = self.alike.get(&template).copied().unwrap_or(0);
+        let of_template = |candidate: &&Candidate| candidate.template == template;
+        alike < KEPT_ALIKE || beats(self.candidates.iter().rev().find(of_template))
+    }
+
+    fn keep(&mut self, candidate: Candidate) {
+        let alike = self.alike.entry(candidate.template).or_default();
+        *alike += 1;
+        let gone = match *alike > KEPT_ALIKE {
+            true => self
+                .candidates
+                .iter()
+                .rposition(|one| one.template == candidate.template),
+            false if self.candidates.len() == KEPT => Some(KEPT - 1),
+            false => None,
+        };
+        if let Some(gone) = gone {
+            let gone = self.candidates.remove(gone);
+            self.alike
+                .entry(gone.template)
+                .and_modify(|alike| *alike -= 1);
+        }
+        let at = self
+            .candidates
+            .partition_point(|one| one.rank >= candidate.rank);
+        self.candidates.insert(at, candidate);
+    }
+}
+
+impl Default for Candidates {
+    fn default() -> Self {
+        Self {
+            sets: FxHashMap::default(),
+            fewest: 0,
+            units_with: [0; MOST_TERMS],
+            units: 0,
+        }
+    }
+}
+
+impl Candidates {
+    /// Whether no place was found.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sets.is_empty()
+    }
+
+    /// Counts a unit that holds `terms`.
+    pub(crate) fn count(&mut self, terms: Terms, units: u64) {
+        let mut left = terms;
+        while left != 0 {
+            self.units_with[left.trailing_zeros() as usize] += units;
+            left &= left - 1;
+        }
+    }
+
+    /// Whether a place would be kept; asked before its costlier parts are made.
+    pub(crate) fn wants(&self, terms: Terms, rank: f64, template: impl FnOnce() -> u64) -> bool {
+        match self.sets.get(&terms) {
+            Some(set) => set.wants(rank, template),
+            None => terms != 0 && terms.count_ones() >= self.fewest,
+        }
+    }
+
+    /// Keeps a place if it is good enough. Of equal ones the first stays.
+    pub(crate) fn keep(&mut self, candidate: Candidate) {
+        if !self.wants(candidate.terms, candidate.rank, || candidate.template) {
+            return;
+        }
+        self.sets
+            .entry(candidate.terms)
+            .or_default()
+            .keep(candidate);
+        if self.sets.len() > SETS {
+            self.shed();
+        }
+    }
+
+    /// Takes in what was found in a later part.
+    pub(crate) fn merge(&mut self, later: Self) {
+        self.units += later.units;
+        for (mine, others) in self.units_with.iter_mut().zip(later.units_with) {
+            *mine += others;
+        }
+        let mut candidates: Vec<Candidate> = later.into_all().collect();
+        candidates.sort_by_key(|candidate| candidate.start);
+        for candidate in candidates {
+            self.keep(candidate);
+        }
+    }
+
+    /// All kept places, in the order of the text.
+    pub(crate) fn into_candidates(self) -> Vec<Candidate> {
+        let mut candidates: Vec<Candidate> = self.into_all().collect();
+        candidates.sort_by_key(|candidate| (candidate.start, candidate.end));
+        candidates
+    }
+
+    fn into_all(self) -> impl Iterator<Item = Candidate> {
+        self.sets.into_values().flat_map(|set| set.candidates)
+    }
+
+    /// Drops the half of the sets with the fewest terms.
+    fn shed(&mut self) {
+        let mut sets: Vec<(u32, Terms)> = self
+            .sets
+            .keys()
+            .map(|&set| (set.count_ones(), set))
+            .collect();
+        sets.sort_unstable();
+        for (terms, set) in &sets[..sets.len() / 2] {
+            self.fewest = self.fewest.max(*terms);
+            self.sets.remove(set);
+        }
+    }
+}
+
+/// A hash of a text without its digits: equal for lines of one template.
+pub(crate) fn template(text: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut mix = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let mut words = text.split(|byte| !byte.is_ascii_alphanumeric()).peekable();
+    let mut at = 0;
+    while let Some(word) = words.next() {
+        // A word with a digit in it is a number, a time, an id.
+        match word.iter().any(u8::is_ascii_digit) {
+            true => mix(b'0'),
+            false => word.iter().for_each(|&byte| mix(byte)),
+        }
+        at += word.len();
+        if words.peek().is_some() {
+            mix(text[at]);
+            at += 1;
+        }
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(start: u64, terms: Terms, rank: f64, template: u64) -> Candidate {
+        Candidate {
+            start,
+            end: start + 1,
+            terms,
+            rank,
+            template,
+            json: None,
+        }
+    }
+
+    #[test]
+    fn the_best_of_each_set_stay() {
+        let mut found = Candidates::default();
+        for at in 0..1000 {
+            found.keep(place(at, 1, 1.0, at));
+        }
+        found.keep(place(5000, 1, 2.0, 1));
+        found.keep(place(6000, 2, 0.1, 1));
+        let starts: Vec<u64> = found
+            .into_candidates()
+            .iter()
+            .map(|place| place.start)
+            .collect();
+        let mut want: Vec<u64> = (0..KEPT as u64 - 1).collect();
+        want.extend([5000, 6000]);
+        assert_eq!(starts, want);
+    }
+
+    #[test]
+    fn one_template_does_not_take_all_places() {
+        let mut found = Candidates::default();
+        for at in 0..1000 {
+            found.keep(place(at, 1, 2.0, 7));
+        }
+        found.keep(place(5000, 1, 1.0, 8));
+        assert_eq!(found.into_candidates().len(), KEPT_ALIKE + 1);
+    }
+
+    #[test]
+    fn sets_are_bounded() {
+        let mut found = Candidates::default();
+        for terms in 1..100_000 {
+            found.keep(place(terms, terms, 1.0, 0));
+        }
+        let places = found.into_candidates();
+        assert!(places.len() <= SETS + 1);
+        assert!(places.iter().any(|place| place.terms.count_ones() >= 15));
+    }
+
+    #[test]
+    fn templates() {
+        assert_eq!(template(b"job 17 took 3ms"), template(b"job 9 took 12ms"));
+        assert_ne!(template(b"job 17 took 3ms"), template(b"job 17 lost 3ms"));
+    }
+}

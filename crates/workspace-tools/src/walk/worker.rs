@@ -1,0 +1,221 @@
+//! What does each thread of a walk do?
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, Dir, FileType, statat};
+use rustix::io::Errno;
+
+use super::ignores::{Ignores, Verdict, ignores};
+use super::queue::Queue;
+use super::{Base, Deadline, Entry, Folder, Scope, SkippedEntries, Visitor, open_beneath, shown};
+
+/// Files that are handed on at once: enough to be worth the handing, few enough to be
+/// shared where a directory is large.
+const BATCH: usize = 128;
+
+/// Something to do.
+#[derive(Debug)]
+pub(super) enum Job {
+    /// Look into the directory at `path` (from the root, with `/` at its end).
+    Directory {
+        path: Vec<u8>,
+        ignores: Option<Arc<Ignores>>,
+    },
+    /// Visit these files of a directory.
+    Files(Arc<Folder>, Vec<Entry>),
+}
+
+/// A thread.
+#[derive(Debug)]
+pub(super) struct Worker<'a, V> {
+    base: &'a Base,
+    scope: Scope,
+    deadline: &'a Deadline<'a>,
+    queue: &'a Queue<Job>,
+    pub(super) visitor: V,
+    pub(super) skipped: SkippedEntries,
+}
+
+/// A directory while its names are read.
+struct Listing {
+    folder: Arc<Folder>,
+    ignores: Option<Arc<Ignores>>,
+    directories: Vec<Job>,
+    files: Vec<Entry>,
+    /// For paths in it; begins with its own.
+    path: Vec<u8>,
+}
+
+impl<'a, V: Visitor> Worker<'a, V> {
+    pub(super) fn new(
+        base: &'a Base,
+        scope: Scope,
+        deadline: &'a Deadline<'a>,
+        queue: &'a Queue<Job>,
+        visitor: V,
+    ) -> Self {
+        Self {
+            base,
+            scope,
+            deadline,
+            queue,
+            visitor,
+            skipped: SkippedEntries::default(),
+        }
+    }
+
+    /// Works until there is nothing left.
+    pub(super) fn run(&mut self) {
+        /// Also where a visitor panics: the others must not wait for us.
+        struct CloseOnDrop<'a>(&'a Queue<Job>);
+        impl Drop for CloseOnDrop<'_> {
+            fn drop(&mut self) {
+                self.0.close();
+            }
+        }
+        let _closes = CloseOnDrop(self.queue);
+        while let Some(job) = self.queue.next() {
+            if self.deadline.stop_reason().is_some() {
+                return;
+            }
+            match job {
+                Job::Files(folder, found) => self.visitor.visit(&folder, &found, self.deadline),
+                Job::Directory { path, ignores } => self.directory(path, ignores.as_ref()),
+            }
+        }
+    }
+
+    /// Looks into a directory.
+    fn directory(&mut self, path: Vec<u8>, above: Option<&Arc<Ignores>>) {
+        let below_base = path.get(self.base.path.len()..).unwrap_or_default();
+        let opened = open_beneath::directory(self.base.dir.as_fd(), below_base);
+        let opened = opened.and_then(|fd| Ok((Dir::new(fd.try_clone()?)?, fd)));
+        let (names, fd) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return self.not_opened(&path, &error),
+        };
+        let ignores = match self.scope.no_ignore {
+            true => None,
+            false => ignores(above, fd.as_fd(), path.len()),
+        };
+        let mut listing = Listing {
+            folder: Arc::new(Folder {
+                fd,
+                path: path.clone(),
+            }),
+            ignores,
+            directories: Vec::new(),
+            files: Vec::new(),
+            path,
+        };
+        for (passed, entry) in names.enumerate() {
+            // A large directory of what is left out is handed to nobody.
+            if passed % 1024 == 1023 && self.deadline.stop_reason().is_some() {
+                return;
+            }
+            let Ok(entry) = entry else {
+                self.unreadable(&listing.folder.path);
+                break;
+            };
+            self.entry(&mut listing, entry.file_name(), entry.file_type());
+            if listing.files.len() >= BATCH && !self.hand_on(&mut listing) {
+                return;
+            }
+        }
+        if !listing.directories.is_empty() {
+            self.queue.push(listing.directories.drain(..));
+        }
+        self.visitor
+            .visit(&listing.folder, &listing.files, self.deadline);
+    }
+
+    /// Files of a directory go to who waits for work, or are visited here. Whether to
+    /// go on.
+    fn hand_on(&mut self, listing: &mut Listing) -> bool {
+        let found = std::mem::replace(&mut listing.files, Vec::with_capacity(BATCH));
+        match self.queue.has_idle() {
+            true => {
+                let files = Job::Files(Arc::clone(&listing.folder), found);
+                self.queue.push([files]);
+            }
+            false => self.visitor.visit(&listing.folder, &found, self.deadline),
+        }
+        self.deadline.stop_reason().is_none()
+    }
+
+    /// A name of a directory.
+    fn entry(&mut self, listing: &mut Listing, name: &CStr, kind: FileType) {
+        let bytes = name.to_bytes();
+        if matches!(bytes, b"." | b".." | b".git") {
+            return;
+        }
+        // Some file systems do not say with the name what it is.
+        let kind = match kind {
+            FileType::Unknown => {
+                let found = statat(&listing.folder.fd, name, AtFlags::SYMLINK_NOFOLLOW);
+                found.map_or(kind, |found| FileType::from_raw_mode(found.st_mode))
+            }
+            kind => kind,
+        };
+        if self.is_left_out(listing, bytes, kind == FileType::Directory) {
+            return;
+        }
+        match kind {
+            FileType::Directory => {
+                let mut path = Vec::with_capacity(listing.folder.path.len() + bytes.len() + 1);
+                path.extend_from_slice(&listing.folder.path);
+                path.extend_from_slice(bytes);
+                path.push(b'/');
+                let ignores = listing.ignores.clone();
+                listing.directories.push(Job::Directory { path, ignores });
+            }
+            FileType::RegularFile | FileType::Symlink => listing.files.push(Entry {
+                name: name.to_owned(),
+                is_link: kind == FileType::Symlink,
+            }),
+            _ => self.skipped.special += 1,
+        }
+    }
+
+    /// Whether rules leave a name out.
+    fn is_left_out(&mut self, listing: &mut Listing, name: &[u8], is_directory: bool) -> bool {
+        let verdict = listing.ignores.as_ref().map_or(Verdict::None, |ignores| {
+            listing.path.truncate(listing.folder.path.len());
+            listing.path.extend_from_slice(name);
+            ignores.verdict(&listing.path, is_directory)
+        });
+        let is_hidden = name.starts_with(b".") && !self.scope.hidden;
+        match verdict {
+            Verdict::In => false,
+            Verdict::Out => {
+                self.skipped.ignored += 1;
+                true
+            }
+            Verdict::None => {
+                self.skipped.hidden += u64::from(is_hidden);
+                is_hidden
+            }
+        }
+    }
+
+    /// A directory that is gone, or no directory any more, is none.
+    fn not_opened(&mut self, path: &[u8], error: &io::Error) {
+        let gone = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::XDEV];
+        if !gone
+            .iter()
+            .any(|gone| error.raw_os_error() == Some(gone.raw_os_error()))
+        {
+            self.unreadable(path);
+        }
+    }
+
+    fn unreadable(&mut self, path: &[u8]) {
+        self.skipped.unreadable.push(match path {
+            b"" => ".".to_owned(),
+            path => shown(path),
+        });
+    }
+}

@@ -1,0 +1,168 @@
+//! What is a model told of a name that leads to nothing it may use?
+
+use std::{fmt, io};
+
+use cap_std::fs::{FileType, FileTypeExt};
+use rustix::io::Errno;
+use spillgate_text::clip;
+
+/// Characters of a name that an error repeats.
+const NAME_CHARS: usize = 200;
+
+/// A name leads to nothing that may be used. Names in it are shown as [`shown`] shows
+/// them.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PathError {
+    /// A name with a NUL, which no file has.
+    #[error(
+        "The path holds a NUL character, which no path can. Give the path as glob_files lists it."
+    )]
+    Nul,
+    /// A name, or a part of it, longer than the system allows; its bytes.
+    #[error(
+        "The path is too long ({0} bytes), the system allows no such name. \
+         Give the path as glob_files lists it."
+    )]
+    TooLong(usize),
+    /// Nothing is there, and nothing of a like name.
+    #[error("{sought} '{name}' not found. Use glob_files to find it.")]
+    Absent {
+        /// What was asked for.
+        sought: PathKind,
+        /// The name.
+        name: String,
+    },
+    /// Nothing is there, but something of a like name is.
+    #[error("{sought} '{name}' not found. Did you mean '{likely}'?")]
+    Misspelt {
+        /// What was asked for.
+        sought: PathKind,
+        /// The name.
+        name: String,
+        /// What is there.
+        likely: String,
+    },
+    /// A name or a link that leads out of the root.
+    #[error("'{0}' leads out of the root. Give a path from the root to what lies in it.")]
+    Outside(String),
+    /// A directory where a file is asked for.
+    #[error("'{0}' is a directory. Use glob_files to list what is in it.")]
+    Directory(String),
+    /// A file where a directory is asked for.
+    #[error("'{0}' is a file, not a directory. Give the directory that it is in.")]
+    File(String),
+    /// A pipe, a socket or a device: never opened, whoever asks.
+    #[error("'{name}' is {kind}, not a file, and is not opened. Give a regular file.")]
+    Special {
+        /// The name.
+        name: String,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// Links that lead to each other.
+    #[error("'{0}' is a link that leads in a circle. Give the path of a file itself.")]
+    Circle(String),
+    /// The system does not allow it.
+    #[error("'{0}' may not be read: its permissions forbid it. Go on without it.")]
+    Forbidden(String),
+    /// The system failed.
+    #[error("'{name}' cannot be opened: {error}. Try again, or go on without it.")]
+    Unreadable {
+        /// The name.
+        name: String,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+/// What a name was to lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+}
+
+impl fmt::Display for PathKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "File",
+            Self::Directory => "Directory",
+        })
+    }
+}
+
+impl PathError {
+    pub(super) fn outside(name: &str) -> Self {
+        Self::Outside(shown(name))
+    }
+
+    pub(super) fn absent(sought: PathKind, name: &str, likely: Option<String>) -> Self {
+        let name = shown(name);
+        match likely {
+            Some(likely) => Self::Misspelt {
+                sought,
+                name,
+                likely,
+            },
+            None => Self::Absent { sought, name },
+        }
+    }
+
+    /// This is there, where a file is asked for.
+    pub(super) fn no_file(name: &str, kind: FileType) -> Self {
+        match kind.is_dir() {
+            true => Self::Directory(shown(name)),
+            false => Self::special(name, kind),
+        }
+    }
+
+    /// This is there, where a directory is asked for.
+    pub(super) fn no_directory(name: &str, kind: FileType) -> Self {
+        match kind.is_file() {
+            true => Self::File(shown(name)),
+            false => Self::special(name, kind),
+        }
+    }
+
+    fn special(name: &str, kind: FileType) -> Self {
+        let kind = if kind.is_fifo() {
+            "a named pipe"
+        } else if kind.is_socket() {
+            "a socket"
+        } else if kind.is_char_device() || kind.is_block_device() {
+            "a device"
+        } else {
+            "something special"
+        };
+        let name = shown(name);
+        Self::Special { name, kind }
+    }
+
+    /// What the system's refusal means.
+    pub(super) fn refused(name: &str, error: io::Error) -> Self {
+        match Errno::from_io_error(&error) {
+            Some(Errno::LOOP) => Self::Circle(shown(name)),
+            Some(Errno::NAMETOOLONG) => Self::TooLong(name.len()),
+            // A socket or a device without a driver that was put there a moment ago.
+            Some(Errno::NXIO) => Self::Special {
+                name: shown(name),
+                kind: "a socket or a device",
+            },
+            Some(Errno::ACCESS | Errno::PERM) => Self::Forbidden(shown(name)),
+            // cap-std's own refusal carries no number of the system's.
+            None if error.kind() == io::ErrorKind::PermissionDenied => Self::outside(name),
+            _ => Self::Unreadable {
+                name: shown(name),
+                error,
+            },
+        }
+    }
+}
+
+/// A name on one line, cut if it is long: no name forges a line of an answer.
+pub(crate) fn shown(name: &str) -> String {
+    clip(&crate::walk::shown(name.as_bytes()), NAME_CHARS)
+}
