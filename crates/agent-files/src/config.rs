@@ -1,11 +1,11 @@
 //! What does a `.ai-agent.json` say?
 
-use spillgate_config::{Lookup, Malformed, Member, Node, NodeKind, Unset, camel, json};
+use spillgate_config::{Malformed, Member, Node, NodeKind, camel, json};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::entry::{Entry, entries, variable};
-use crate::expand::expand;
+use crate::expand::{Lookup, Unset, expand};
 use crate::guarded::{self, GuardedTools};
 use crate::keys::{OF_ONE_AGENT, Settings};
 use crate::problem::{FileError, Problems};
@@ -90,7 +90,7 @@ impl ConfigFile {
     pub(crate) fn unset(&self, unset: &Unset) -> FileError {
         let variable = &unset.variable;
         FileError::whole(&self.path, format!("the variable {variable} is not set"))
-            .at(unset.at)
+            .at(unset.place)
             .of(joined(&unset.key))
             .hint(format!("set it, or write a default: ${{{variable}:-…}}"))
     }

@@ -1,9 +1,28 @@
-//! Which texts of `.ai-agent.json` have variables, and how they are put in.
+//! What do the variables in a configuration stand for?
+//!
+//! `${NAME}` is the variable, `${NAME:-text}` has a default, `$${` is `${` itself.
+//! One that is not set and has no default is an error, told when what it stands
+//! in is used: a server that an agent does not use need not be set up.
 //!
 //! Some texts of a REST tool are templates that are read once more: what was put in
 //! there must not become a placeholder. `${$}` is a dollar to whoever reads them.
 
-use spillgate_config::{Expansion, Lookup, Member, Node, Part, Step, Unset, camel};
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+use spillgate_config::{Node, NodeKind, Position, camel};
+
+/// Where variables come from: the library reads no environment.
+pub type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
+
+/// A variable that is not set, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unset {
+    /// Keys and, in lists, `[index]`.
+    pub(crate) key: Vec<String>,
+    pub(crate) place: Position,
+    pub(crate) variable: String,
+}
 
 /// Keys below which nothing is put in: a schema may say `${` itself.
 const SCHEMAS: [&str; 2] = ["parametersSchema", "parameters_schema"];
@@ -16,27 +35,108 @@ const DOLLAR: &str = "${$}";
 
 /// Puts variables into the texts of a file, and tells which are not set.
 pub(crate) fn expand(root: &mut Node, lookup: Lookup<'_>) -> Vec<Unset> {
-    spillgate_config::expand(root, lookup, &part)
+    let mut walk = Walk {
+        lookup,
+        key: Vec::new(),
+        unset: Vec::new(),
+        own: Vec::new(),
+        is_template: false,
+    };
+    let place = root.at;
+    walk.enter(root, place);
+    walk.unset
 }
 
-fn part(key: &[Step], member: &Member, around: &Expansion) -> Part {
-    if SCHEMAS.contains(&&*member.key) {
-        return Part::Raw;
+struct Walk<'l> {
+    lookup: Lookup<'l>,
+    key: Vec<String>,
+    unset: Vec<Unset>,
+    /// Names that the REST tool around puts in by itself: its parameters.
+    own: Vec<String>,
+    /// The texts here are read once more.
+    is_template: bool,
+}
+
+impl Walk<'_> {
+    fn enter(&mut self, node: &mut Node, place: Position) {
+        match &mut node.kind {
+            NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) => {}
+            NodeKind::Text(text) => {
+                if let Some(expanded) = self.text(&text.text, place) {
+                    text.written = Some(std::mem::replace(&mut text.text, expanded));
+                }
+            }
+            NodeKind::List(elements) => {
+                for (index, element) in elements.iter_mut().enumerate() {
+                    self.key.push(format!("[{index}]"));
+                    let at = element.at;
+                    self.enter(element, at);
+                    self.key.pop();
+                }
+            }
+            NodeKind::Table(members) => {
+                for member in members {
+                    if SCHEMAS.contains(&&*member.key) {
+                        continue;
+                    }
+                    self.key.push(member.key.clone());
+                    let is_rest = |section: &str| camel(section) == "restTools";
+                    let is_tool = match &*self.key {
+                        [section, _] => is_rest(section),
+                        [section, _, member] if is_rest(section) => {
+                            let member = camel(member);
+                            self.is_template = TEMPLATES.contains(&&*member);
+                            false
+                        }
+                        [] | [_] => {
+                            self.is_template = false;
+                            false
+                        }
+                        _ => false,
+                    };
+                    if is_tool {
+                        self.own = parameters(&member.node);
+                    }
+                    self.enter(&mut member.node, member.at);
+                    if is_tool {
+                        self.own.clear();
+                    }
+                    self.key.pop();
+                }
+            }
+        }
     }
-    match key {
-        [Step::Key(section), rest @ ..] if camel(section) == "restTools" => match rest {
-            // What a tool puts in by itself: its parameters.
-            [_] => Part::Own(Expansion {
-                kept: parameters(&member.node),
-                ..Expansion::default()
-            }),
-            [_, Step::Key(key)] if TEMPLATES.contains(&&*camel(key)) => Part::Own(Expansion {
-                dollar: DOLLAR,
-                ..around.clone()
-            }),
-            _ => Part::Same,
-        },
-        _ => Part::Same,
+
+    /// `text` with its variables put in; `None` if it has none.
+    fn text(&mut self, text: &str, place: Position) -> Option<String> {
+        static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+                .expect("invariant: the pattern is a constant")
+        });
+        if !VARIABLE.is_match(text) {
+            return None;
+        }
+        let expanded = VARIABLE.replace_all(text, |found: &Captures<'_>| {
+            let dollar = if self.is_template { DOLLAR } else { "$" };
+            let Some(name) = found.get(1).map(|name| name.as_str()) else {
+                return format!("{dollar}{{");
+            };
+            if self.own.iter().any(|own| own == name) {
+                return found[0].to_owned();
+            }
+            let default = || found.get(2).map(|text| text.as_str().to_owned());
+            let value = (self.lookup)(name).or_else(default);
+            let value = value.map(|value| value.replace('$', dollar));
+            value.unwrap_or_else(|| {
+                self.unset.push(Unset {
+                    key: self.key.clone(),
+                    place,
+                    variable: name.to_owned(),
+                });
+                String::new()
+            })
+        });
+        Some(expanded.into_owned()).filter(|expanded| expanded != text)
     }
 }
 
@@ -49,16 +149,52 @@ fn parameters(tool: &Node) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use spillgate_config::json;
-
     use super::*;
 
     fn lookup(name: &str) -> Option<String> {
         match name {
             "A" => Some("one".to_owned()),
+            "EMPTY" => Some(String::new()),
             "NESTED" => Some("${A}".to_owned()),
             _ => None,
         }
+    }
+
+    #[test]
+    fn variables_are_put_in_once() {
+        for (text, expanded) in [
+            ("${A}/${A}", "one/one"),
+            ("${B:-two}", "two"),
+            ("${B:-}", ""),
+            ("${EMPTY:-two}", ""),
+            ("$${A} $A {A} ${a b} ${x.y}", "${A} $A {A} ${a b} ${x.y}"),
+            ("${NESTED}", "${A}"),
+        ] {
+            let mut node = spillgate_config::yaml::parse(&format!("k: '{text}'"), 1).unwrap();
+            assert_eq!(expand(&mut node, &lookup), [], "{text}");
+            assert_eq!(node.value()["k"], expanded);
+            assert_eq!(node.written()["k"], text);
+        }
+    }
+
+    #[test]
+    fn what_is_not_set_is_told_with_its_place() {
+        let mut node = spillgate_config::yaml::parse("a:\n  b: [x, '${NO}']\n", 1).unwrap();
+        let unset = expand(&mut node, &lookup);
+        let place = Position {
+            line: 2,
+            column: 10,
+        };
+        let key = ["a", "b", "[1]"].map(str::to_owned).to_vec();
+        let variable = "NO".to_owned();
+        assert_eq!(
+            unset,
+            [Unset {
+                key,
+                place,
+                variable
+            }]
+        );
     }
 
     #[test]
@@ -67,7 +203,7 @@ mod tests {
             "t": {"url": "https://${A}/${id}", "parametersSchema": {"properties": {"id": {"pattern": "${A}"}}}},
             "u": {"url": "${id:-x}"}
         }}"#;
-        let mut node = json::parse(text).unwrap();
+        let mut node = spillgate_config::json::parse(text).unwrap();
         assert_eq!(expand(&mut node, &lookup), []);
         insta::assert_snapshot!(node.value(), @r#"{"restTools":{"t":{"parametersSchema":{"properties":{"id":{"pattern":"${A}"}}},"url":"https://one/${id}"},"u":{"url":"x"}}}"#);
     }
@@ -83,7 +219,7 @@ mod tests {
             "\"query\"",
             "\"parametersSchema\": {\"properties\": {\"id\": {}}}, \"query\"",
         );
-        let mut node = json::parse(&text).unwrap();
+        let mut node = spillgate_config::json::parse(&text).unwrap();
         let lookup = |name: &str| match name {
             "PRICE" => Some("5$".to_owned()),
             name => lookup(name),

@@ -33,6 +33,7 @@ mod wrong;
 pub use agent::{Agent, CacheRules, Row, RunRules, SourceKind, ToolOutputs, ToolSource};
 pub use config::ConfigFile;
 pub use entry::Entry;
+pub use expand::Lookup;
 pub use guarded::{
     GuardedSearch, GuardedShell, GuardedTool, GuardedTools, GuardedWeb, Overflow, SearchService,
     WritableBelow,
@@ -47,7 +48,7 @@ pub use resolve::{
 pub use schema::{ai_agent_schema, prompt_file_schema};
 pub use sections::{Cache, McpKind, McpServer};
 pub use source::{Set, Source};
-pub use spillgate_config::{Lookup, MAX_FILE_BYTES, Position};
+pub use spillgate_config::{MAX_FILE_BYTES, Position};
 pub use values::{
     Bytes, CacheFor, Cost, Count, CountOrNone, Models, Names, NumberError, Time, Whole,
 };

@@ -29,9 +29,12 @@ pub(crate) fn read<T: DeserializeOwned>(
 }
 
 fn told(problem: Problem, file: &Path, above: &[String]) -> FileError {
-    let above = above.iter().map(|key| Step::Key(key.clone()));
-    let steps: Vec<Step> = above.chain(problem.key).collect();
-    let is_secretive = |step: &Step| matches!(step, Step::Key(key) if SECRETIVE.contains(&&**key));
+    let steps = problem.key.into_iter().map(|step| match step {
+        Step::Key(key) => key,
+        Step::Index(index) => format!("[{index}]"),
+    });
+    let steps: Vec<String> = above.iter().cloned().chain(steps).collect();
+    let is_secretive = |step: &String| SECRETIVE.contains(&&**step);
     let may_be_secret = problem.is_from_variable || steps.iter().any(is_secretive);
     let is_hidden = may_be_secret && !problem.is_of_key;
     let (what, hint) = match problem.kind {
@@ -64,15 +67,10 @@ fn unknown(key: &str, known: &[&str]) -> (String, Option<String>) {
     (what, Some(nearest(key, choice)))
 }
 
-/// The way to a value, with dots between tables.
-pub(crate) fn joined(steps: &[Step]) -> String {
-    let mut all = String::new();
-    for step in steps {
-        match step {
-            Step::Key(key) if all.is_empty() => all += key,
-            Step::Key(key) => all += &format!(".{key}"),
-            Step::Index(index) => all += &format!("[{index}]"),
-        }
-    }
-    all
+/// The way to a value, by keys and, in lists, `[index]`.
+pub(crate) fn joined(steps: &[String]) -> String {
+    steps.iter().fold(String::new(), |key, step| {
+        let is_joined = key.is_empty() || step.starts_with('[');
+        key + if is_joined { "" } else { "." } + step
+    })
 }

@@ -1,7 +1,7 @@
 //! Sentences about problems for whoever wrote the file.
 
 use serde::de::{Error as _, value};
-use spillgate_config::{Actual, ProblemKind, camel};
+use spillgate_config::{NodeKind, Number, ProblemKind, camel};
 
 /// Characters of a value that are shown.
 const MOST_SHOWN: usize = 40;
@@ -56,17 +56,16 @@ fn in_our_words(expected: &str) -> String {
     known.map_or_else(|| expected.to_owned(), |(_, ours)| (*ours).to_owned())
 }
 
-fn shown(actual: &Actual) -> String {
+fn shown(actual: &NodeKind) -> String {
     match actual {
-        Actual::Bool(value) => value.to_string(),
-        Actual::Unsigned(value) => value.to_string(),
-        Actual::Signed(value) => value.to_string(),
-        Actual::Float(value) => value.to_string(),
-        Actual::Text(text) => quoted(text),
-        Actual::Null => "empty".to_owned(),
-        Actual::List => "a list".to_owned(),
-        Actual::Table => "a table".to_owned(),
-        Actual::Other(other) => other.clone(),
+        NodeKind::Bool(value) => value.to_string(),
+        NodeKind::Number(Number::Unsigned(number)) => number.to_string(),
+        NodeKind::Number(Number::Signed(number)) => number.to_string(),
+        NodeKind::Number(Number::Float(number)) => number.to_string(),
+        NodeKind::Text(text) => quoted(&text.text),
+        NodeKind::Null => "empty".to_owned(),
+        NodeKind::List(_) => "a list".to_owned(),
+        NodeKind::Table(_) => "a table".to_owned(),
     }
 }
 

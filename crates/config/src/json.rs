@@ -10,7 +10,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use crate::lines::Lines;
-use crate::node::{DEEPEST, Malformed, Member, Node, NodeKind, Number, Position, Text};
+use crate::node::{DEEPEST, Malformed, Member, Node, NodeKind, Position, Text};
 
 /// What is read beyond JSON: comments, and commas at the end.
 pub const OPTIONS: ParseOptions = ParseOptions {
@@ -28,12 +28,12 @@ pub const OPTIONS: ParseOptions = ParseOptions {
 
 /// The value of `text`; an empty table if there is nothing but comments.
 pub fn parse(text: &str) -> Result<Node, Malformed> {
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).or_else(|error| {
         let place = Position {
             line: error.line_display(),
             column: error.column_display(),
         };
-        Malformed::new(place, format!("this is no JSON: {}", error.kind()))
+        place.wrong(format!("this is no JSON: {}", error.kind()))
     })?;
     let lines = Lines::of(text);
     match parsed.value {
@@ -45,18 +45,15 @@ pub fn parse(text: &str) -> Result<Node, Malformed> {
 fn node(lines: &Lines<'_>, value: Ast<'_>, depth: usize) -> Result<Node, Malformed> {
     let at = lines.place(value.start());
     if depth > DEEPEST {
-        return Err(Malformed::new(
-            at,
-            format!("it is more than {DEEPEST} deep"),
-        ));
+        return at.wrong(format!("it is more than {DEEPEST} deep"));
     }
     let kind = match value {
         Ast::NullKeyword(_) => NodeKind::Null,
         Ast::BooleanLit(literal) => NodeKind::Bool(literal.value),
         Ast::NumberLit(literal) => {
             let number: Result<serde_json::Number, _> = literal.value.parse();
-            let wrong = |_| Malformed::new(at, format!("{} is no number", literal.value));
-            NodeKind::Number(Number::from(&number.map_err(wrong)?))
+            let number = number.or_else(|_| at.wrong(format!("{} is no number", literal.value)));
+            NodeKind::Number((&number?).into())
         }
         Ast::StringLit(literal) => NodeKind::Text(Text::from(literal.value.into_owned())),
         Ast::Array(array) => {
@@ -71,10 +68,7 @@ fn node(lines: &Lines<'_>, value: Ast<'_>, depth: usize) -> Result<Node, Malform
                 let at = lines.place(property.range.start);
                 let key = property.name.into_string();
                 if let Some(line) = seen.insert(key.clone(), at.line) {
-                    return Err(Malformed::new(
-                        at,
-                        format!("the key {key:?} stands on line {line}, too"),
-                    ));
+                    return at.wrong(format!("the key {key:?} stands on line {line}, too"));
                 }
                 let node = node(lines, property.value, depth + 1)?;
                 members.push(Member { key, at, node });

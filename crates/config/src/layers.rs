@@ -1,4 +1,4 @@
-//! Trees from several sources over one another, in which each value knows its source.
+//! Layers of trees: later layers win, and each value knows its source.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use crate::node::{Member, Node, NodeKind};
 /// Who set a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// Nobody.
+    /// Nobody: it is the default.
     Default,
     /// A file.
     File(PathBuf),
@@ -17,7 +17,7 @@ pub enum Source {
     Option(String),
 }
 
-/// Trees over one another: the later one wins, tables member by member.
+/// Merged trees. A later layer replaces values of earlier ones; tables are merged member by member.
 #[derive(Debug, Clone)]
 pub struct Layers {
     sources: Vec<Source>,
@@ -34,24 +34,24 @@ impl Default for Layers {
 }
 
 impl Layers {
-    /// Puts what `source` says over all that is there.
+    /// Adds a layer on top of all others.
     pub fn put(&mut self, source: Source, tree: Node) {
         self.root.lay(tree, self.sources.len());
         self.sources.push(source);
     }
 
-    /// What holds. The members of each table stand in the order of their keys.
+    /// The merged tree. The members of each table are sorted by their keys.
     pub fn root(&self) -> &Node {
         &self.root
     }
 
-    /// The same, without the sources.
+    /// The merged tree without its sources.
     pub fn into_root(self) -> Node {
         self.root
     }
 
-    /// Gives the value at the end of a path of keys another path, whose table there is and
-    /// whose value there is not.
+    /// Moves a value to another path. The table of the new path must exist, the value must
+    /// not.
     pub fn rename(&mut self, from: &[&str], to: &[&str]) {
         let (Some((old, above)), Some((new, beside))) = (from.split_last(), to.split_last()) else {
             return;
@@ -66,8 +66,8 @@ impl Layers {
         }
     }
 
-    /// Who set a value of [`root`](Self::root); of a table, who was the last to set
-    /// anything in it.
+    /// The source of a value of [`root`](Self::root). The source of a table is the last one that
+    /// set anything in it.
     pub fn source(&self, node: &Node) -> &Source {
         &self.sources[node.layer]
     }
@@ -113,16 +113,20 @@ mod tests {
 
     use super::*;
 
+    fn tree(value: &serde_json::Value) -> Node {
+        crate::json::parse(&value.to_string()).unwrap()
+    }
+
     #[test]
     fn the_later_layer_wins_and_each_value_knows_its_source() {
         let mut layers = Layers::default();
         let defaults = json!({"a": 1, "t": {"x": 1, "y": [1, 2]}, "n": null});
         let file = "t.y = []\nt.b = {d = 1, c = 2}\n[n]\nm = 1\n";
-        layers.put(Source::Default, defaults.into());
+        layers.put(Source::Default, tree(&defaults));
         layers.put(Source::File("f".into()), crate::toml::parse(file).unwrap());
-        layers.put(Source::Variable("A".to_owned()), json!({"a": 2}).into());
+        layers.put(Source::Variable("A".to_owned()), tree(&json!({"a": 2})));
         let option = json!({"t": {"b": {"c": 3}}, "a": {"z": 1}});
-        layers.put(Source::Option("--t".to_owned()), option.into());
+        layers.put(Source::Option("--t".to_owned()), tree(&option));
         insta::assert_snapshot!(layers.root().value(), @r#"{"a":{"z":1},"n":{"m":1},"t":{"b":{"c":3,"d":1},"x":1,"y":[]}}"#);
         let of = |path: &[&str]| {
             let member = layers.root().find(path).unwrap();

@@ -1,7 +1,6 @@
-//! The tree that a file is read into, whatever it is written in.
+//! The tree of a configuration file, whatever its syntax.
 //!
-//! A text knows how it was written, so that what was put in for a variable need never be
-//! shown.
+//! A text keeps its original form, so that the values of variables need never be shown.
 
 use std::fmt;
 
@@ -29,8 +28,9 @@ impl Position {
     pub const START: Self = Self { line: 1, column: 1 };
 }
 
-/// A text that is not of its syntax, or that no configuration needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A text that is not well-formed, or exceeds a limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}:{}: {what}", at.line, at.column)]
 pub struct Malformed {
     /// Where it is wrong.
     pub at: Position,
@@ -38,23 +38,13 @@ pub struct Malformed {
     pub what: String,
 }
 
-impl Malformed {
-    pub(crate) fn new(at: Position, what: impl Into<String>) -> Self {
-        Self {
-            at,
-            what: what.into(),
-        }
+impl Position {
+    /// The error of a text that is malformed here.
+    pub(crate) fn wrong<T>(self, what: impl Into<String>) -> Result<T, Malformed> {
+        let (at, what) = (self, what.into());
+        Err(Malformed { at, what })
     }
 }
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Position { line, column } = self.at;
-        write!(f, "{line}:{column}: {}", self.what)
-    }
-}
-
-impl std::error::Error for Malformed {}
 
 /// A value and where it stands.
 #[derive(Clone, PartialEq)]
@@ -84,34 +74,15 @@ pub enum NodeKind {
     Table(Vec<Member>),
 }
 
-/// A number, as its syntax has it.
+/// A number. Messages show its sign as the syntax has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
     /// A whole number that is not negative.
     Unsigned(u64),
-    /// A negative one, or any whole number of TOML, where all of them are signed.
+    /// A negative whole number, or any whole number of TOML.
     Signed(i64),
-    /// One with a fraction.
+    /// A floating-point number.
     Float(f64),
-}
-
-impl Number {
-    /// The number, if it is whole and not negative.
-    pub fn as_u64(self) -> Option<u64> {
-        match self {
-            Self::Unsigned(number) => Some(number),
-            Self::Signed(number) => number.try_into().ok(),
-            Self::Float(_) => None,
-        }
-    }
-}
-
-impl From<i64> for Number {
-    fn from(number: i64) -> Self {
-        number
-            .try_into()
-            .map_or(Self::Signed(number), Self::Unsigned)
-    }
 }
 
 impl From<&serde_json::Number> for Number {
@@ -258,28 +229,6 @@ impl Node {
                 Value::Object(members.collect::<Map<_, _>>())
             }
         }
-    }
-}
-
-impl From<Value> for Node {
-    /// A value that stands in no file.
-    fn from(value: Value) -> Self {
-        let kind = match value {
-            Value::Null => NodeKind::Null,
-            Value::Bool(value) => NodeKind::Bool(value),
-            Value::Number(number) => NodeKind::Number((&number).into()),
-            Value::String(text) => NodeKind::Text(text.into()),
-            Value::Array(elements) => {
-                NodeKind::List(elements.into_iter().map(Self::from).collect())
-            }
-            Value::Object(members) => {
-                let members = members.into_iter();
-                let members =
-                    members.map(|(key, value)| Member::new(key, Position::START, value.into()));
-                NodeKind::Table(members.collect())
-            }
-        };
-        Self::new(Position::START, kind)
     }
 }
 

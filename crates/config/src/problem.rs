@@ -1,27 +1,27 @@
-//! What is wrong with a tree that is read as a type.
+//! Problems of a tree that does not fit a type.
 
 use std::fmt;
 
 use serde::de::{self, Expected, Unexpected};
 
-use crate::node::Position;
+use crate::node::{NodeKind, Number, Position};
 
-/// One thing that is wrong. Who wrote the file is told in the words of its reader.
+/// One problem, as data: the crate that knows the file has the words for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
-    /// Where its key stands; where it has none, where the value begins.
+    /// The place of its key, or of the value if it has no key.
     pub at: Position,
-    /// The way to it.
+    /// The path of the value.
     pub key: Vec<Step>,
-    /// What is wrong.
+    /// What the problem is.
     pub kind: ProblemKind,
-    /// Whether the last key is wrong, not what it is set to.
+    /// Whether the last key of the path is wrong, and not its value.
     pub is_of_key: bool,
-    /// Whether a variable was put into the value, which must not be shown then.
+    /// Whether the value contains an expanded variable and must not be shown.
     pub is_from_variable: bool,
 }
 
-/// A step on the way to a value.
+/// A step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Into a table.
@@ -30,26 +30,26 @@ pub enum Step {
     Index(usize),
 }
 
-/// What can be wrong.
+/// The kinds of problems.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProblemKind {
-    /// The value is of another type.
+    /// The value has another type.
     Type {
-        /// What it is.
-        actual: Actual,
-        /// What it must be, in the words of the type.
+        /// The value; lists and tables are empty here.
+        actual: NodeKind,
+        /// What the type expects, in its own words.
         expected: String,
     },
-    /// The value is of the type, but none of those that it takes.
+    /// The value has the right type, but the type does not accept it.
     Value {
-        /// What it is.
-        actual: Actual,
-        /// What it must be, in the words of the type.
+        /// The value.
+        actual: NodeKind,
+        /// What the type expects, in its own words.
         expected: String,
     },
-    /// The text is none of some names.
+    /// The text is not one of the known names.
     Name {
-        /// What it is.
+        /// The text.
         actual: String,
         /// The names.
         known: &'static [&'static str],
@@ -63,71 +63,40 @@ pub enum ProblemKind {
     },
     /// A key is missing.
     Missing(&'static str),
-    /// A key is set by two of its names.
+    /// A key is set twice, under two of its names.
     Twice {
         /// The key.
         name: &'static str,
-        /// What it is called elsewhere, and on which line, where that is known.
+        /// The other name and its line, if they are known.
         other: Option<(String, usize)>,
     },
     /// Something else, in the words of the type.
     Other(String),
 }
 
-/// What a value is that is not what it must be.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Actual {
-    /// True or false.
-    Bool(bool),
-    /// A whole number.
-    Unsigned(u64),
-    /// A whole number with a sign.
-    Signed(i64),
-    /// A number with a fraction.
-    Float(f64),
-    /// A text.
-    Text(String),
-    /// Nothing.
-    Null,
-    /// A list.
-    List,
-    /// A table.
-    Table,
-    /// Something else, in serde's words.
-    Other(String),
-}
-
-impl From<Unexpected<'_>> for Actual {
-    fn from(unexpected: Unexpected<'_>) -> Self {
-        match unexpected {
-            Unexpected::Bool(value) => Self::Bool(value),
-            Unexpected::Unsigned(number) => Self::Unsigned(number),
-            Unexpected::Signed(number) => Self::Signed(number),
-            Unexpected::Float(number) => Self::Float(number),
-            Unexpected::Str(text) => Self::Text(text.to_owned()),
-            Unexpected::Unit | Unexpected::Option => Self::Null,
-            Unexpected::Seq => Self::List,
-            Unexpected::Map => Self::Table,
-            other => Self::Other(other.to_string()),
-        }
+/// The value that serde describes. What no file can contain becomes a text.
+fn kind_of(unexpected: Unexpected<'_>) -> NodeKind {
+    match unexpected {
+        Unexpected::Bool(value) => NodeKind::Bool(value),
+        Unexpected::Unsigned(number) => NodeKind::Number(Number::Unsigned(number)),
+        Unexpected::Signed(number) => NodeKind::Number(Number::Signed(number)),
+        Unexpected::Float(number) => NodeKind::Number(Number::Float(number)),
+        Unexpected::Str(text) => NodeKind::Text(text.to_owned().into()),
+        Unexpected::Unit | Unexpected::Option => NodeKind::Null,
+        Unexpected::Seq => NodeKind::List(Vec::new()),
+        Unexpected::Map => NodeKind::Table(Vec::new()),
+        other => NodeKind::Text(other.to_string().into()),
     }
 }
 
-/// Serde's error while a tree is read; `None`: it is noted already, with its place.
-#[derive(Debug)]
+/// Serde's error while a tree is read; `None` if the problem is noted already.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?}")]
 pub(crate) struct Wrong(pub(crate) Option<ProblemKind>);
 
 impl From<ProblemKind> for Wrong {
     fn from(kind: ProblemKind) -> Self {
         Self(Some(kind))
-    }
-}
-
-impl std::error::Error for Wrong {}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.0)
     }
 }
 
@@ -137,12 +106,12 @@ impl de::Error for Wrong {
     }
 
     fn invalid_type(actual: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        let (actual, expected) = (actual.into(), expected.to_string());
+        let (actual, expected) = (kind_of(actual), expected.to_string());
         ProblemKind::Type { actual, expected }.into()
     }
 
     fn invalid_value(actual: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        let (actual, expected) = (actual.into(), expected.to_string());
+        let (actual, expected) = (kind_of(actual), expected.to_string());
         ProblemKind::Value { actual, expected }.into()
     }
 

@@ -1,4 +1,4 @@
-//! A tree becomes a type, and every problem is found with its place.
+//! Reads a tree as a type and finds every problem with its place.
 //!
 //! Serde ends at the first thing that is wrong. Here a member that is wrong is
 //! noted and the rest is read again without it, until nothing new is found.
@@ -20,22 +20,24 @@ use crate::problem::{Problem, ProblemKind, Step, Wrong};
 /// Problems that are told of a tree: one with more is another kind of file.
 const MOST_PROBLEMS: usize = 50;
 
-/// How the keys of tables are the fields of a type.
+/// How keys are matched with the fields of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Naming {
-    /// As they are spelled. What a type does not know it refuses itself
+    /// As they are spelled. Unknown keys are problems where the type says so
     /// (`deny_unknown_fields`).
     Exact,
-    /// `max_turns` and `maxTurns` are one key. Whatever a type says, an unknown key is a
-    /// problem.
+    /// `max_turns` and `maxTurns` are the same key. Unknown keys are problems in all types
+    /// but the lenient ones.
     Either {
-        /// Types whose unknown keys are other programs' and are left alone.
+        /// Names of types whose unknown keys belong to other programs.
         lenient: &'static [&'static str],
     },
 }
 
-/// What `node` is as a `T`; or everything that is wrong with it, one thing at least, in the
-/// order in which it was found.
+/// Reads `node` as a `T`.
+///
+/// # Errors
+/// All problems, at least one, in the order in which they were found.
 pub fn read<T: DeserializeOwned>(node: &Node, naming: Naming) -> Result<T, Vec<Problem>> {
     let run = Run {
         naming,

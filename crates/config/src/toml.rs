@@ -2,28 +2,27 @@
 
 use std::ops::Range;
 
-use toml_edit::{Document, Item, TableLike, TomlError, Value};
+use toml_edit::{Document, Item, TableLike, Value};
 
 use crate::lines::Lines;
 use crate::node::{Malformed, Member, Node, NodeKind, Number, Position};
 
-/// How serde's types know a date or a time: a table with this key.
+/// The key of the table that a date or a time is in serde's data model (`toml_datetime`).
 const DATE: &str = "$__toml_private_datetime";
 
-/// The values of `text`. How deep they may be is the parser's matter.
+/// Reads `text`. The parser limits the depth.
 ///
 /// # Errors
-/// What is not TOML, in the parser's words.
+/// If it is not TOML, with the parser's message.
 pub fn parse(text: &str) -> Result<Node, Malformed> {
     let lines = Lines::of(text);
-    let wrong = |error: TomlError| Malformed::new(lines.start(error.span()), error.message());
-    let document = Document::parse(text).map_err(wrong)?;
+    let document = Document::parse(text);
+    let document = document.or_else(|error| lines.start(error.span()).wrong(error.message()))?;
     let members = members(&lines, document.as_table());
     Ok(Node::new(Position::START, members))
 }
 
-/// A table's members, each in the place of its key: a table of its own stands at the first
-/// header that names it.
+/// The members of a table, each at the place of its key. The key of a table is in its header.
 fn members(lines: &Lines<'_>, table: &dyn TableLike) -> NodeKind {
     let members = table.iter().map(|(name, item)| {
         let key = table.get_key_value(name).and_then(|(key, _)| key.span());

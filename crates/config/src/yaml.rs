@@ -7,9 +7,7 @@ use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, StrInput, Tag};
 
-use crate::node::{
-    DEEPEST, MAX_FILE_BYTES, Malformed, Member, Node, NodeKind, Number, Position, Text,
-};
+use crate::node::{DEEPEST, MAX_FILE_BYTES, Malformed, Member, Node, NodeKind, Position, Text};
 
 /// What a file may come to, aliases put in: eight times its largest size.
 const BUDGET: usize = 8 * MAX_FILE_BYTES;
@@ -33,7 +31,7 @@ pub fn parse(text: &str, first_line: usize) -> Result<Node, Malformed> {
             Event::StreamEnd => break,
             _ if found.is_some() => {
                 let what = "a second document begins here";
-                return Err(Malformed::new(reader.place(&span), what));
+                return reader.place(&span).wrong(what);
             }
             event => found = Some(reader.node(event, span, 0)?),
         }
@@ -59,27 +57,24 @@ impl<'t> Reader<'t> {
 
     fn next(&mut self) -> Result<Option<(Event<'t>, Span)>, Malformed> {
         let next = self.parser.next_event().transpose();
-        next.map_err(|error| {
+        next.or_else(|error| {
             let place = Position {
                 line: self.lines_before + error.marker().line(),
                 column: error.marker().col() + 1,
             };
-            Malformed::new(place, format!("this is no YAML: {}", error.kind()))
+            place.wrong(format!("this is no YAML: {}", error.kind()))
         })
     }
 
     fn needed(&mut self) -> Result<(Event<'t>, Span), Malformed> {
-        let end = Malformed::new(Position::START, "it ends too early");
-        self.next()?.ok_or(end)
+        let next = self.next()?.map(Ok);
+        next.unwrap_or_else(|| Position::START.wrong("it ends too early"))
     }
 
     fn spend(&mut self, cost: usize, place: Position) -> Result<(), Malformed> {
         self.spent = self.spent.saturating_add(cost);
         match self.spent > BUDGET {
-            true => Err(Malformed::new(
-                place,
-                "it has too many values, aliases put in",
-            )),
+            true => place.wrong("it has too many values, aliases put in"),
             false => Ok(()),
         }
     }
@@ -87,10 +82,7 @@ impl<'t> Reader<'t> {
     fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<Node, Malformed> {
         let place = self.place(&span);
         if depth > DEEPEST {
-            return Err(Malformed::new(
-                place,
-                format!("it is more than {DEEPEST} deep"),
-            ));
+            return place.wrong(format!("it is more than {DEEPEST} deep"));
         }
         let before = self.spent;
         self.spend(NODE, place)?;
@@ -114,7 +106,7 @@ impl<'t> Reader<'t> {
                 check_tag(tag.as_deref(), place)?;
                 (anchor, NodeKind::Table(self.table(depth)?))
             }
-            _ => return Err(Malformed::new(place, "here is no value")),
+            _ => return place.wrong("here is no value"),
         };
         let node = Node::new(place, kind);
         if anchor > 0 {
@@ -128,10 +120,7 @@ impl<'t> Reader<'t> {
 
     fn alias(&mut self, id: usize, place: Position) -> Result<Node, Malformed> {
         let Some((_, cost)) = self.anchors.get(&id) else {
-            return Err(Malformed::new(
-                place,
-                "this alias stands within what it names",
-            ));
+            return place.wrong("this alias stands within what it names");
         };
         let cost = *cost;
         self.spend(cost, place)?;
@@ -159,15 +148,12 @@ impl<'t> Reader<'t> {
             }
             let at = self.place(&span);
             let Event::Scalar(key, ..) = event else {
-                return Err(Malformed::new(at, "a key must be a text"));
+                return at.wrong("a key must be a text");
             };
             let key = key.into_owned();
             self.spend(key.len(), at)?;
             if let Some(line) = lines.insert(key.clone(), at.line) {
-                return Err(Malformed::new(
-                    at,
-                    format!("the key {key:?} stands on line {line}, too"),
-                ));
+                return at.wrong(format!("the key {key:?} stands on line {line}, too"));
             }
             let (event, span) = self.needed()?;
             let node = self.node(event, span, depth + 1)?;
@@ -187,7 +173,7 @@ fn check_tag(tag: Option<&Tag>, place: Position) -> Result<(), Malformed> {
         {
             Ok(())
         }
-        Some(_) => Err(Malformed::new(place, "tags such as this one are not read")),
+        Some(_) => place.wrong("tags such as this one are not read"),
     }
 }
 
@@ -198,19 +184,14 @@ pub fn plain(text: &str) -> NodeKind {
         "true" | "True" | "TRUE" => NodeKind::Bool(true),
         "false" | "False" | "FALSE" => NodeKind::Bool(false),
         _ => {
-            let whole = text.parse::<i64>().ok().map(Number::from);
-            let whole = whole.or_else(|| text.parse().ok().map(Number::Unsigned));
+            let whole = text.parse::<i64>().ok().map(serde_json::Number::from);
+            let whole = whole.or_else(|| Some(text.parse::<u64>().ok()?.into()));
             let starts = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
-            let float = || {
-                text.parse()
-                    .ok()
-                    .filter(|float: &f64| starts && float.is_finite())
-            };
-            let number = whole.or_else(|| float().map(Number::Float));
-            number.map_or_else(
-                || NodeKind::Text(Text::from(text.to_owned())),
-                NodeKind::Number,
-            )
+            let float = || text.parse::<f64>().ok().filter(|_| starts);
+            match whole.or_else(|| serde_json::Number::from_f64(float()?)) {
+                Some(number) => NodeKind::Number((&number).into()),
+                None => NodeKind::Text(text.to_owned().into()),
+            }
         }
     }
 }

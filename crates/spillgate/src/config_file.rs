@@ -1,4 +1,4 @@
-//! What sets the settings: the configuration file and its places, and what is over and under it.
+//! The configuration file, and the source and the place of each setting.
 //!
 //! Names that other systems have for a setting become ours here, so that every
 //! later layer knows one name for each.
@@ -16,16 +16,16 @@ const TOOL_OUTPUT: &str = "tool_output";
 /// A key within tables.
 type Key = Vec<String>;
 
-/// All that was set, by whom and where.
+/// All settings as they were set, each with its source and place.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Places {
     layers: Layers,
-    /// Keys of ours with what the file calls them, tables and all, where that differs.
+    /// Our keys with the file's spelling, tables included, where it differs.
     spelled: Vec<(Key, String)>,
 }
 
 impl Places {
-    /// What the file `path` sets.
+    /// Reads the file `path`.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let text = std::fs::read_to_string(path).map_err(|error| {
             let message = format!("{}: {error}", path.display());
@@ -43,18 +43,18 @@ impl Places {
         Ok(places)
     }
 
-    /// Puts what `source` sets over all that is set.
-    pub(crate) fn put(&mut self, source: Source, tree: impl Into<Node>) {
-        self.layers.put(source, tree.into());
+    /// Adds a layer on top.
+    pub(crate) fn put(&mut self, source: Source, tree: Node) {
+        self.layers.put(source, tree);
     }
 
-    /// Puts what the file `path` sets over all that is set.
+    /// Adds the file `path` on top.
     pub(crate) fn put_file(&mut self, path: &Path, file: Self) {
         self.put(Source::File(path.to_owned()), file.layers.into_root());
         self.spelled = file.spelled;
     }
 
-    /// What holds.
+    /// The settings in force.
     pub(crate) fn root(&self) -> &Node {
         self.layers.root()
     }
@@ -70,8 +70,8 @@ impl Places {
         self.rename(&[TOOL_OUTPUT, "store_dir"], &["store"])
     }
 
-    /// Moves a value to the top or within its table; a value that stands under both names is an
-    /// error, for nobody can say which is meant.
+    /// Moves a value. A value that stands under both names is an error, for nobody can say
+    /// which one is meant.
     fn rename(&mut self, from: &[&str], to: &[&str]) -> Result<(), Failure> {
         if self.way(from).len() < from.len() {
             return Ok(());
@@ -103,7 +103,7 @@ impl Places {
         Ok(())
     }
 
-    /// The members that the keys lead to, as far as there are any.
+    /// The members along a path, as far as they exist.
     fn way<S: AsRef<str>>(&self, key: &[S]) -> Vec<&Member> {
         let mut node = self.root();
         let members = key.iter().map_while(|name| {
@@ -114,7 +114,7 @@ impl Places {
         members.collect()
     }
 
-    /// Who set `key`.
+    /// The source of a key.
     pub(crate) fn source<S: AsRef<str>>(&self, key: &[S]) -> &Source {
         let way = self.way(key);
         match way.last() {
@@ -163,8 +163,7 @@ impl Places {
         names.join(".")
     }
 
-    /// `what` with file, line and key before it, or the variable or flag, as far as they are
-    /// known.
+    /// `what` with its place in front: file, line and key, or a variable or a flag.
     pub(crate) fn told<S: AsRef<str>>(&self, key: &[S], what: &str) -> String {
         let set = self.way(key).into_iter().rev().find_map(|member| {
             match self.layers.source(&member.node) {
@@ -189,7 +188,7 @@ impl Places {
     }
 }
 
-/// The member that stands first in the file of those that are meant, and its key.
+/// Of the members that `is` accepts the first one in the file, with its key.
 fn first(node: &Node, above: &[String], is: &dyn Fn(&Member) -> bool) -> Option<(Position, Key)> {
     let each = node.members().iter().flat_map(|member| {
         let key = [above, std::slice::from_ref(&member.key)].concat();

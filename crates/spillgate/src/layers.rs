@@ -8,7 +8,9 @@ use std::path::{Component, Path, PathBuf};
 use etcetera::BaseStrategy;
 use serde::Serialize;
 use serde_json::{Value, json};
-use spillgate_config::{Actual, Naming, Problem, ProblemKind, Source, Step, read};
+use spillgate_config::{
+    Naming, Node, NodeKind, Number, Problem, ProblemKind, Source, Step, json, read,
+};
 use spillgate_offload::{DEFAULT_REFERENCE_BYTES, Rule, ValueKind};
 use spillgate_text::Tokenizer;
 
@@ -103,7 +105,7 @@ fn environment() -> Result<Vec<(String, Value)>, Failure> {
 }
 
 impl Settings {
-    /// What holds under these options.
+    /// Loads the settings and checks them.
     pub(crate) fn load(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let mut places = Places::default();
         let defaults = defaults()?;
@@ -113,17 +115,17 @@ impl Settings {
         let file = config_file(common)?;
         let file = file.map(|path| Ok::<_, Failure>((Places::read(&path)?, path)));
         let (file, environment) = (file.transpose()?, environment()?);
-        places.put(Source::Default, values(&defaults)?);
+        places.put(Source::Default, tree(&defaults)?);
         if let Some((file, path)) = file {
             places.put_file(&path, file);
         }
         for (variable, set) in environment {
-            places.put(Source::Variable(variable), set);
+            places.put(Source::Variable(variable), tree(&set)?);
         }
-        let flags = values(&Flags::new(common, limits))?;
-        for (key, value) in flags.as_object().into_iter().flatten() {
-            let flag = format!("--{}", key.replace('_', "-"));
-            places.put(Source::Option(flag), json!({key: value}));
+        for member in tree(&Flags::new(common, limits))?.members() {
+            let flag = format!("--{}", member.key.replace('_', "-"));
+            let alone = NodeKind::Table(vec![member.clone()]);
+            places.put(Source::Option(flag), Node::new(member.at, alone));
         }
         let mut settings: Self = read(places.root(), Naming::Exact)
             .map_err(|problems| wrong(&first(problems), &places))?;
@@ -236,15 +238,17 @@ fn missing(file: &Path) -> Failure {
     Failure::new("config", Fault::Caller, message).hint("check --config and SPILLGATE_CONFIG")
 }
 
-/// Settings as values.
-fn values<T: Serialize>(settings: &T) -> Result<Value, Failure> {
-    serde_json::to_value(settings)
-        .map_err(|error| Failure::new("config", Fault::Caller, error.to_string()).hint(REFERENCE))
+/// Settings as a tree.
+fn tree(settings: &impl Serialize) -> Result<Node, Failure> {
+    let text = serde_json::to_string(settings).map_err(|error| {
+        Failure::new("config", Fault::Caller, error.to_string()).hint(REFERENCE)
+    })?;
+    Ok(json::parse(&text).expect("invariant: it was written as JSON"))
 }
 
 const REFERENCE: &str = "docs/configuration.md lists what each setting can be";
 
-/// What is told of a file is the first thing that is wrong.
+/// The problem that is reported.
 pub(crate) fn first(problems: Vec<Problem>) -> Problem {
     let first = problems.into_iter().next();
     first.expect("invariant: what is not read has a problem")
@@ -277,7 +281,7 @@ fn wrong(problem: &Problem, places: &Places) -> Failure {
     Failure::new("config", Fault::Caller, what).hint(hint)
 }
 
-/// What is told of a problem.
+/// The words for a problem.
 pub(crate) fn said(problem: &ProblemKind) -> String {
     match problem {
         ProblemKind::Type { actual, expected } => {
@@ -296,17 +300,16 @@ pub(crate) fn said(problem: &ProblemKind) -> String {
     }
 }
 
-fn found(actual: &Actual) -> String {
+fn found(actual: &NodeKind) -> String {
     match actual {
-        Actual::Bool(value) => format!("bool {value}"),
-        Actual::Unsigned(number) => format!("unsigned int `{number}`"),
-        Actual::Signed(number) => format!("signed int `{number}`"),
-        Actual::Float(number) => format!("float `{number}`"),
-        Actual::Text(text) => format!("string {text:?}"),
-        Actual::Null => "unit".to_owned(),
-        Actual::List => "sequence".to_owned(),
-        Actual::Table => "map".to_owned(),
-        Actual::Other(other) => other.clone(),
+        NodeKind::Bool(value) => format!("bool {value}"),
+        NodeKind::Number(Number::Unsigned(number)) => format!("unsigned int `{number}`"),
+        NodeKind::Number(Number::Signed(number)) => format!("signed int `{number}`"),
+        NodeKind::Number(Number::Float(number)) => format!("float `{number}`"),
+        NodeKind::Text(text) => format!("string {:?}", text.text),
+        NodeKind::Null => "unit".to_owned(),
+        NodeKind::List(_) => "sequence".to_owned(),
+        NodeKind::Table(_) => "map".to_owned(),
     }
 }
 

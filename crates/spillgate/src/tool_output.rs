@@ -68,11 +68,8 @@ pub(crate) fn check(member: &Member) -> Result<(), (String, String)> {
     let hint = || "docs/configuration.md lists what it can be".to_owned();
     read::<ToolOutput>(&alone, Naming::Exact)
         .map_err(|problems| (said(&first(problems).kind), hint()))?;
-    let NodeKind::Number(number) = &member.node.kind else {
-        return Ok(());
-    };
-    let Some(number) = number.as_u64() else {
-        return Ok(()); // a fraction
+    let Some(number) = member.node.value().as_u64() else {
+        return Ok(()); // no number
     };
     let range = FROM_ZERO.iter().find(|(name, _)| name == key);
     let (least, most): (u64, u64) = range.map_or((1, u64::MAX), |&(_, most)| (0, most));

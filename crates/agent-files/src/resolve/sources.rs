@@ -1,7 +1,7 @@
 //! Which servers, requests and services are the tools from?
 
 use globset::Glob;
-use spillgate_config::{Position, Step, camel};
+use spillgate_config::{Position, camel};
 use spillgate_llm::Target;
 
 use super::{Run, or_dash};
@@ -112,12 +112,8 @@ impl Run<'_> {
         let mut missing: Vec<FileError> = Vec::new();
         for file in self.layers.files {
             for unset in &file.unset {
-                let mut keys = unset.key.iter().map(|step| match step {
-                    Step::Key(key) => key.as_str(),
-                    Step::Index(_) => "",
-                });
-                let section = camel(keys.next().unwrap_or_default());
-                let name = keys.next().unwrap_or_default();
+                let section = unset.key.first().map(|key| camel(key)).unwrap_or_default();
+                let name = unset.key.get(1).map(String::as_str).unwrap_or_default();
                 let is_used = match section.as_str() {
                     "providers" => {
                         let mut targets = models.iter().chain(extract);
