@@ -1,17 +1,16 @@
 //! What does a `.ai-agent.json` say?
 
+use spillgate_config::{Malformed, Member, Node, NodeKind, camel, json};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::entry::{Entry, entries, variable};
 use crate::expand::{Lookup, Unset, expand};
 use crate::guarded::{self, GuardedTools};
-use crate::json;
 use crate::keys::{OF_ONE_AGENT, Settings};
-use crate::node::{Member, Node, What, camel};
 use crate::problem::{FileError, Problems};
 use crate::prompt::{as_table, check_size, read_text};
-use crate::read::read;
+use crate::read::{joined, read};
 use crate::sections::{McpServer, Sections};
 
 /// A `.ai-agent.json`: what agents have in common.
@@ -51,7 +50,7 @@ impl ConfigFile {
     pub fn parse(text: &str, path: &Path, lookup: Lookup<'_>) -> Result<Self, Problems> {
         check_size(text, path)?;
         let text = text.trim_start_matches('\u{feff}');
-        let wrong = |(place, what): crate::yaml::Wrong| FileError::whole(path, what).at(place);
+        let wrong = |error: Malformed| FileError::whole(path, error.what).at(error.at);
         let mut root = as_table(json::parse(text).map_err(wrong)?, path)?;
         guarded::spell_out(&mut root);
         let mut problems = Problems::default();
@@ -89,16 +88,10 @@ impl ConfigFile {
 
     /// The error of a variable that is not set.
     pub(crate) fn unset(&self, unset: &Unset) -> FileError {
-        let mut key = String::new();
-        for name in &unset.key {
-            let is_index = name.starts_with('[');
-            key += if key.is_empty() || is_index { "" } else { "." };
-            key += name;
-        }
         let variable = &unset.variable;
         FileError::whole(&self.path, format!("the variable {variable} is not set"))
             .at(unset.place)
-            .of(key)
+            .of(joined(&unset.key))
             .hint(format!("set it, or write a default: ${{{variable}:-…}}"))
     }
 }
@@ -129,8 +122,8 @@ fn name_keys(root: &mut Node, path: &Path, problems: &mut Problems) {
             if camel(&member.key) != "apiKey" {
                 return true;
             }
-            let named = match &member.node.what {
-                What::Text(text) => variable(&text.text).map(str::to_owned),
+            let named = match &member.node.kind {
+                NodeKind::Text(text) => variable(&text.text).map(str::to_owned),
                 _ => None,
             };
             let Some(variable) = named else {
@@ -138,7 +131,7 @@ fn name_keys(root: &mut Node, path: &Path, problems: &mut Problems) {
                 return false;
             };
             "keyEnv".clone_into(&mut member.key);
-            member.node.what = What::Text(variable.into());
+            member.node.kind = NodeKind::Text(variable.into());
             true
         });
     }

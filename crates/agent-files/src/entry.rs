@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use spillgate_config::{Member, Node, NodeKind, Position};
 
-use crate::node::{Member, Node, What};
-use crate::problem::{FileError, Position, Problems};
+use crate::problem::{FileError, Problems};
 use crate::read::read;
 
 /// One entry of `mcpServers`, `restTools`, `openapiSpecs` or `guardedTools`. Its variables are put
@@ -43,10 +43,7 @@ impl Entry {
             file: file.to_owned(),
             key: [section.to_owned(), name.to_owned()],
             at,
-            node: Node {
-                at,
-                ..Node::empty()
-            },
+            node: Node::new(at, NodeKind::Table(Vec::new())),
         }
     }
 
@@ -126,6 +123,6 @@ pub(crate) fn entries<'n>(
         .get(section)
         .into_iter()
         .flat_map(|one| one.node.members());
-    let tables = members.filter(|member| matches!(member.node.what, What::Table(_)));
+    let tables = members.filter(|member| matches!(member.node.kind, NodeKind::Table(_)));
     tables.map(move |member| Entry::new(file, section, member))
 }

@@ -10,9 +10,7 @@
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
-
-use crate::node::{Node, What};
-use crate::problem::Position;
+use spillgate_config::{Node, NodeKind, Position, camel};
 
 /// Where variables come from: the library reads no environment.
 pub type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
@@ -61,14 +59,14 @@ struct Walk<'l> {
 
 impl Walk<'_> {
     fn enter(&mut self, node: &mut Node, place: Position) {
-        match &mut node.what {
-            What::Null | What::Bool(_) | What::Number(_) => {}
-            What::Text(text) => {
+        match &mut node.kind {
+            NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) => {}
+            NodeKind::Text(text) => {
                 if let Some(expanded) = self.text(&text.text, place) {
                     text.written = Some(std::mem::replace(&mut text.text, expanded));
                 }
             }
-            What::List(elements) => {
+            NodeKind::List(elements) => {
                 for (index, element) in elements.iter_mut().enumerate() {
                     self.key.push(format!("[{index}]"));
                     let at = element.at;
@@ -76,17 +74,17 @@ impl Walk<'_> {
                     self.key.pop();
                 }
             }
-            What::Table(members) => {
+            NodeKind::Table(members) => {
                 for member in members {
                     if SCHEMAS.contains(&&*member.key) {
                         continue;
                     }
                     self.key.push(member.key.clone());
-                    let is_rest = |section: &str| crate::node::camel(section) == "restTools";
+                    let is_rest = |section: &str| camel(section) == "restTools";
                     let is_tool = match &*self.key {
                         [section, _] => is_rest(section),
                         [section, _, member] if is_rest(section) => {
-                            let member = crate::node::camel(member);
+                            let member = camel(member);
                             self.is_template = TEMPLATES.contains(&&*member);
                             false
                         }
@@ -172,7 +170,7 @@ mod tests {
             ("$${A} $A {A} ${a b} ${x.y}", "${A} $A {A} ${a b} ${x.y}"),
             ("${NESTED}", "${A}"),
         ] {
-            let mut node = crate::yaml::parse(&format!("k: '{text}'"), 1).unwrap();
+            let mut node = spillgate_config::yaml::parse(&format!("k: '{text}'"), 1).unwrap();
             assert_eq!(expand(&mut node, &lookup), [], "{text}");
             assert_eq!(node.value()["k"], expanded);
             assert_eq!(node.written()["k"], text);
@@ -181,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_is_not_set_is_told_with_its_place() {
-        let mut node = crate::yaml::parse("a:\n  b: [x, '${NO}']\n", 1).unwrap();
+        let mut node = spillgate_config::yaml::parse("a:\n  b: [x, '${NO}']\n", 1).unwrap();
         let unset = expand(&mut node, &lookup);
         let place = Position {
             line: 2,
@@ -205,7 +203,7 @@ mod tests {
             "t": {"url": "https://${A}/${id}", "parametersSchema": {"properties": {"id": {"pattern": "${A}"}}}},
             "u": {"url": "${id:-x}"}
         }}"#;
-        let mut node = crate::json::parse(text).unwrap();
+        let mut node = spillgate_config::json::parse(text).unwrap();
         assert_eq!(expand(&mut node, &lookup), []);
         insta::assert_snapshot!(node.value(), @r#"{"restTools":{"t":{"parametersSchema":{"properties":{"id":{"pattern":"${A}"}}},"url":"https://one/${id}"},"u":{"url":"x"}}}"#);
     }
@@ -221,7 +219,7 @@ mod tests {
             "\"query\"",
             "\"parametersSchema\": {\"properties\": {\"id\": {}}}, \"query\"",
         );
-        let mut node = crate::json::parse(&text).unwrap();
+        let mut node = spillgate_config::json::parse(&text).unwrap();
         let lookup = |name: &str| match name {
             "PRICE" => Some("5$".to_owned()),
             name => lookup(name),

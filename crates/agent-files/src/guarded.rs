@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use spillgate_config::{Member, Node, NodeKind, Position, Text, camel};
 
 use crate::entry::variable;
-use crate::node::{Member, Node, Text, What, camel};
-use crate::problem::{FileError, Position};
+use crate::problem::FileError;
 use crate::values::{Names, Whole};
 
 /// The section.
@@ -327,9 +327,9 @@ pub(crate) fn spell_out(root: &mut Node) {
     let entries = sections.filter_map(|section| section.node.members_mut());
     let tables = entries.flatten().filter_map(|one| one.node.members_mut());
     for member in tables.flatten() {
-        match (&*member.key, &member.node.what) {
-            ("shell" | "web", What::Bool(_)) => switch(member),
-            ("search", What::Table(_)) => {
+        match (&*member.key, &member.node.kind) {
+            ("shell" | "web", NodeKind::Bool(_)) => switch(member),
+            ("search", NodeKind::Table(_)) => {
                 let search = member.node.members_mut().into_iter().flatten();
                 search.for_each(name_key);
             }
@@ -344,7 +344,7 @@ fn name_key(member: &mut Member) {
         return;
     }
     "apiKeyEnv".clone_into(&mut member.key);
-    if let What::Text(text) = &mut member.node.what {
+    if let NodeKind::Text(text) = &mut member.node.kind {
         let name = variable(&text.text).unwrap_or_default().to_owned();
         // It is shown as it is written.
         let written = (!name.is_empty()).then(|| text.text.clone());
@@ -358,13 +358,9 @@ fn name_key(member: &mut Member) {
 /// Writes a truth as `{enabled: …}`.
 pub(crate) fn switch(member: &mut Member) {
     let at = member.node.at;
-    let node = std::mem::replace(&mut member.node, Node::new(at, What::Null));
-    let enabled = Member {
-        key: "enabled".to_owned(),
-        at: member.at,
-        node,
-    };
-    member.node.what = What::Table(vec![enabled]);
+    let node = std::mem::replace(&mut member.node, Node::new(at, NodeKind::Null));
+    let enabled = Member::new("enabled", member.at, node);
+    member.node.kind = NodeKind::Table(vec![enabled]);
 }
 
 /// What is wrong with the entries of a file.
@@ -396,8 +392,8 @@ fn place(root: &Node, keys: &[&str]) -> Position {
     let Some(index) = index(last) else {
         return root.find(keys).map_or(root.at, |member| member.at);
     };
-    match root.find(above).map(|member| &member.node.what) {
-        Some(What::List(elements)) if index < elements.len() => elements[index].at,
+    match root.find(above).map(|member| &member.node.kind) {
+        Some(NodeKind::List(elements)) if index < elements.len() => elements[index].at,
         _ => place(root, above),
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! [`PromptFile`] is a prompt with frontmatter, [`ConfigFile`] a `.ai-agent.json`;
 //! [`resolve()`] is the one place that decides between them. Both are read into a
-//! tree with places (`yaml`, `json`, `node`), from there into types (`read`), so that
+//! tree with places and from there into types (`spillgate_config`), so that
 //! every problem is told with file, line, column and key, and all of them at once.
 //! `docs/agent-files.md` is the reference.
 
@@ -18,9 +18,7 @@ mod config;
 mod entry;
 mod expand;
 mod guarded;
-mod json;
 mod keys;
-mod node;
 mod problem;
 mod prompt;
 mod read;
@@ -31,7 +29,6 @@ mod sections;
 mod source;
 mod values;
 mod wrong;
-mod yaml;
 
 pub use agent::{Agent, CacheRules, Row, RunRules, SourceKind, ToolOutputs, ToolSource};
 pub use config::ConfigFile;
@@ -42,8 +39,7 @@ pub use guarded::{
     WritableBelow,
 };
 pub use keys::{Input, InputFormat, Output, OutputFormat, Retrieval, Settings, ToolOutput};
-pub use node::MAX_FILE_BYTES;
-pub use problem::{FileError, Position, Problems};
+pub use problem::{FileError, Problems};
 pub use prompt::PromptFile;
 pub use resolve::{
     DEFAULT_BUFFER, DEFAULT_CALLS_PER_TURN, DEFAULT_MAX_DEPTH, DEFAULT_MAX_REQUESTS,
@@ -52,6 +48,7 @@ pub use resolve::{
 pub use schema::{ai_agent_schema, prompt_file_schema};
 pub use sections::{Cache, McpKind, McpServer};
 pub use source::{Set, Source};
+pub use spillgate_config::{MAX_FILE_BYTES, Position};
 pub use values::{
     Bytes, CacheFor, Cost, Count, CountOrNone, Models, Names, NumberError, Time, Whole,
 };

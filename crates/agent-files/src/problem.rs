@@ -4,20 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-
-/// A place in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Position {
-    /// The line, from 1.
-    pub line: usize,
-    /// The character of the line, from 1.
-    pub column: usize,
-}
-
-impl Position {
-    /// Where a file begins.
-    pub(crate) const START: Self = Self { line: 1, column: 1 };
-}
+use spillgate_config::Position;
 
 /// One thing that is wrong with a file or an option: the caller's to mend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

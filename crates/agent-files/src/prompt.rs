@@ -9,13 +9,12 @@
 //! You answer questions about a directory of files.
 //! ```
 
+use spillgate_config::{MAX_FILE_BYTES, Node, NodeKind, Position, yaml};
 use std::path::{Path, PathBuf};
 
 use crate::keys::Settings;
-use crate::node::{MAX_FILE_BYTES, Node, What};
-use crate::problem::{FileError, Position, Problems};
+use crate::problem::{FileError, Problems};
 use crate::read::read;
-use crate::yaml;
 
 /// A prompt file: an agent in its own words.
 #[derive(Debug, Clone)]
@@ -44,7 +43,7 @@ impl PromptFile {
         let root = match parts.front {
             None => Node::empty(),
             Some((front, line)) => {
-                yaml::parse(front, line).map_err(|(place, what)| whole(what).at(place))?
+                yaml::parse(front, line).map_err(|error| whole(error.what).at(error.at))?
             }
         };
         let root = as_table(root, path)?;
@@ -66,14 +65,11 @@ impl PromptFile {
 
 /// A table at the top, with `toolOutput: false` as the table that it stands for.
 pub(crate) fn as_table(mut root: Node, path: &Path) -> Result<Node, Problems> {
-    if matches!(root.what, What::Null) {
-        root = Node {
-            at: root.at,
-            ..Node::empty()
-        };
+    if matches!(root.kind, NodeKind::Null) {
+        root.kind = NodeKind::Table(Vec::new());
     }
     let at = root.at;
-    if !matches!(root.what, What::Table(_)) {
+    if !matches!(root.kind, NodeKind::Table(_)) {
         let what = "it must be a table of keys and values";
         return Err(FileError::whole(path, what).at(at).into());
     }
@@ -85,8 +81,11 @@ pub(crate) fn as_table(mut root: Node, path: &Path) -> Result<Node, Problems> {
 /// `defaults`.
 fn spell_out(table: &mut Node) {
     for member in table.members_mut().into_iter().flatten() {
-        match (crate::node::camel(&member.key).as_str(), &member.node.what) {
-            ("toolOutput", What::Bool(_)) => {
+        match (
+            spillgate_config::camel(&member.key).as_str(),
+            &member.node.kind,
+        ) {
+            ("toolOutput", NodeKind::Bool(_)) => {
                 crate::guarded::switch(member);
             }
             ("defaults", _) => spell_out(&mut member.node),

@@ -67,7 +67,7 @@ const NO_SAMPLING: &str = "requests to models carry no sampling settings";
 /// Why a key of this name is not taken, and what to do; `None` if nothing is
 /// known of it.
 pub(crate) fn why(key: &str) -> Option<(&'static str, &'static str)> {
-    let name = crate::node::camel(key);
+    let name = spillgate_config::camel(key);
     let found = REFUSED.iter().find(|(refused, _, _)| *refused == name);
     found.map(|&(_, why, hint)| (why, hint))
 }

@@ -7,9 +7,9 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
+use spillgate_config::{camel, snake};
 
 use crate::keys::{OF_ONE_AGENT, Settings};
-use crate::node::{camel, snake};
 use crate::sections::Sections;
 
 /// The JSON Schema of the frontmatter of a prompt file.

@@ -4,8 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
+use spillgate_config::Position;
 
-use crate::problem::{FileError, Position};
+use crate::problem::FileError;
 
 /// Where a setting comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,28 +1,7 @@
-//! How does serde's complaint become a sentence for whoever wrote the file?
+//! Sentences about problems for whoever wrote the file.
 
-use std::fmt;
-
-use serde::de::{self, Expected, Unexpected};
-
-use crate::node::camel;
-
-/// What a type says of a value that it does not take.
-#[derive(Debug)]
-pub(crate) enum Wrong {
-    /// It is noted already, with its place.
-    Told,
-    /// It must be something else.
-    Type {
-        /// What it must be.
-        must: String,
-        /// What it is.
-        is: String,
-    },
-    /// In the type's own words.
-    Said(String),
-    /// A key is missing.
-    Missing(&'static str),
-}
+use serde::de::{Error as _, value};
+use spillgate_config::{NodeKind, Number, ProblemKind, camel};
 
 /// Characters of a value that are shown.
 const MOST_SHOWN: usize = 40;
@@ -44,28 +23,28 @@ const WORDS: [(&str, &str); 13] = [
     ("unit", "nothing"),
 ];
 
-impl Wrong {
-    /// The sentence; without the value where that must not be shown.
-    pub(crate) fn sentence(&self, is_hidden: bool) -> String {
-        match (self, is_hidden) {
-            (Self::Told, _) => String::new(),
-            (Self::Missing(key), _) => format!("`{key}` is missing"),
-            (Self::Type { must, is }, false) => format!("must be {must}, is {is}"),
-            (Self::Type { must, .. }, true) => {
-                format!("must be {must}; its value may be a secret and is not shown")
-            }
-            (Self::Said(what), false) => what.clone(),
-            (Self::Said(_), true) => {
-                "is not what it must be; its value may be a secret and is not shown".to_owned()
-            }
+/// The sentence about a problem; without the value where that must not be shown.
+pub(crate) fn sentence(problem: &ProblemKind, is_hidden: bool) -> String {
+    let (must, is) = match problem {
+        ProblemKind::Type { actual, expected } | ProblemKind::Value { actual, expected } => {
+            (in_our_words(expected), shown(actual))
         }
-    }
-
-    fn type_of(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::Type {
-            must: in_our_words(&expected.to_string()),
-            is: shown(found),
+        ProblemKind::Name { actual, known } => (one_of(&spelled_once(known)), quoted(actual)),
+        ProblemKind::Missing(key) => return format!("`{key}` is missing"),
+        _ if is_hidden => {
+            return "is not what it must be; its value may be a secret and is not shown".to_owned();
         }
+        ProblemKind::Twice { name, .. } => {
+            return format!("`{}` is set twice, by two names", camel(name));
+        }
+        ProblemKind::Key { name, known } => {
+            return value::Error::unknown_field(name, known).to_string();
+        }
+        ProblemKind::Other(what) => return what.clone(),
+    };
+    match is_hidden {
+        false => format!("must be {must}, is {is}"),
+        true => format!("must be {must}; its value may be a secret and is not shown"),
     }
 }
 
@@ -77,17 +56,16 @@ fn in_our_words(expected: &str) -> String {
     known.map_or_else(|| expected.to_owned(), |(_, ours)| (*ours).to_owned())
 }
 
-fn shown(found: Unexpected<'_>) -> String {
-    match found {
-        Unexpected::Bool(value) => value.to_string(),
-        Unexpected::Unsigned(value) => value.to_string(),
-        Unexpected::Signed(value) => value.to_string(),
-        Unexpected::Float(value) => value.to_string(),
-        Unexpected::Str(text) => quoted(text),
-        Unexpected::Unit | Unexpected::Option => "empty".to_owned(),
-        Unexpected::Seq => "a list".to_owned(),
-        Unexpected::Map => "a table".to_owned(),
-        other => other.to_string(),
+fn shown(actual: &NodeKind) -> String {
+    match actual {
+        NodeKind::Bool(value) => value.to_string(),
+        NodeKind::Number(Number::Unsigned(number)) => number.to_string(),
+        NodeKind::Number(Number::Signed(number)) => number.to_string(),
+        NodeKind::Number(Number::Float(number)) => number.to_string(),
+        NodeKind::Text(text) => quoted(&text.text),
+        NodeKind::Null => "empty".to_owned(),
+        NodeKind::List(_) => "a list".to_owned(),
+        NodeKind::Table(_) => "a table".to_owned(),
     }
 }
 
@@ -141,43 +119,6 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
         None => "there are none".to_owned(),
         Some((score, one)) if score >= ALIKE => format!("did you mean `{one}`?"),
         Some(_) => format!("there are {}", known.join(", ")),
-    }
-}
-
-impl std::error::Error for Wrong {}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence(false))
-    }
-}
-
-impl de::Error for Wrong {
-    fn custom<T: fmt::Display>(what: T) -> Self {
-        Self::Said(what.to_string())
-    }
-
-    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::type_of(found, expected)
-    }
-
-    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::type_of(found, expected)
-    }
-
-    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
-        Self::Type {
-            must: one_of(&spelled_once(expected)),
-            is: quoted(variant),
-        }
-    }
-
-    fn duplicate_field(field: &'static str) -> Self {
-        Self::Said(format!("`{}` is set twice, by two names", camel(field)))
-    }
-
-    fn missing_field(field: &'static str) -> Self {
-        Self::Missing(field)
     }
 }
 

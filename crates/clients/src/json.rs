@@ -1,25 +1,11 @@
 //! How is JSON with comments read and edited in place?
 
-use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use jsonc_parser::errors::ParseError;
 use serde_json::Value;
+use spillgate_config::json::OPTIONS;
 
 use crate::document::{Change, Edit, Front, Trouble};
-
-/// What clients accept that read comments: comments and commas at the end.
-const OPTIONS: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_trailing_commas: true,
-    allow_loose_object_property_names: false,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
 
 pub(crate) fn parse(text: &str) -> Result<Value, Trouble> {
     let root = read(text)?;

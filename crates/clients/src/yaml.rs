@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
+use spillgate_config::Position;
+use spillgate_config::yaml::plain;
 
 use crate::document::Trouble;
 
@@ -125,9 +127,9 @@ impl<'t> Reader<'t> {
         let what = match event {
             Event::Alias(id) => What::Alias(*id),
             Event::Scalar(text, style, _, tag) => {
-                let plain = *style == ScalarStyle::Plain && tag.is_none();
-                What::Scalar(match plain {
-                    true => resolve(text),
+                let is_plain = *style == ScalarStyle::Plain && tag.is_none();
+                What::Scalar(match is_plain {
+                    true => spillgate_config::Node::new(Position::START, plain(text)).value(),
                     false => Value::from(text.as_ref()),
                 })
             }
@@ -182,21 +184,4 @@ fn whole(
         (_, _, None) => start.end,
     };
     start.start..end.max(start.start)
-}
-
-/// What a plain scalar is, by the core schema of YAML 1.2.
-fn resolve(text: &str) -> Value {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
-        "true" | "True" | "TRUE" => Value::Bool(true),
-        "false" | "False" | "FALSE" => Value::Bool(false),
-        _ => {
-            let number = text.parse::<i64>().ok().map(Number::from);
-            let starts = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
-            let float = || text.parse::<f64>().ok().filter(|_| starts);
-            number
-                .or_else(|| Number::from_f64(float()?))
-                .map_or_else(|| Value::from(text), Value::Number)
-        }
-    }
 }

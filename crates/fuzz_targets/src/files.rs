@@ -7,6 +7,8 @@ use spillgate_agent_files::{ConfigFile, PromptFile, Settings, resolve};
 use spillgate_clients::{
     Client, Gateway, Records, ServerTable, Surroundings, inspect, json_values, places, unwrap, wrap,
 };
+use spillgate_config::{Naming, read, toml};
+use spillgate_extract::ExtractionSettings;
 use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_offload::{Policy, Rule};
 use tempfile::TempDir;
@@ -51,15 +53,18 @@ fn settled(prompt: &PromptFile, files: &[ConfigFile]) {
 /// Settings in TOML: the tables of `spillgate.toml` that the libraries read.
 pub fn settings(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    if let Ok(rule) = toml_edit::de::from_str::<Rule>(&text) {
+    let Ok(root) = toml::parse(&text) else {
+        return;
+    };
+    if let Ok(rule) = read::<Rule>(&root, Naming::Exact) {
         let _ = rule.clone().resolve();
         let _ = Policy::new(rule, [], []);
     }
-    if let Ok(settings) = toml_edit::de::from_str::<spillgate_extract::ExtractionSettings>(&text) {
+    if let Ok(settings) = read::<ExtractionSettings>(&root, Naming::Exact) {
         let _ = settings.within(1000);
     }
-    let _ = toml_edit::de::from_str::<ProviderConfig>(&text).map(|one| format!("{one:?}"));
-    let _ = toml_edit::de::from_str::<ModelConfig>(&text).map(|one| format!("{one:?}"));
+    let _ = read::<ProviderConfig>(&root, Naming::Exact).map(|one| format!("{one:?}"));
+    let _ = read::<ModelConfig>(&root, Naming::Exact).map(|one| format!("{one:?}"));
 }
 
 /// Configurations of clients: a client's name on the first line, then its file. Servers can be

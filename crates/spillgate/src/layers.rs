@@ -1,23 +1,21 @@
-//! Which layer says what?
+//! The layers of the settings.
 //!
 //! Defaults, then the configuration file, then the environment, then flags: the
 //! later one wins.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use etcetera::BaseStrategy;
-use figment2::error::Kind;
-use figment2::providers::Serialized;
-use figment2::value::Map;
-use figment2::{Figment, Metadata, Profile as Section, Provider};
 use serde::Serialize;
 use serde_json::{Value, json};
+use spillgate_config::{
+    Naming, Node, NodeKind, Number, Problem, ProblemKind, Source, Step, json, read,
+};
 use spillgate_offload::{DEFAULT_REFERENCE_BYTES, Rule, ValueKind};
 use spillgate_text::Tokenizer;
 
 use crate::args::{Common, LimitArgs};
-use crate::config_file::{ConfigFile, Places};
+use crate::config_file::Places;
 use crate::failure::{Failure, Fault};
 use crate::servers;
 use crate::settings::{Settings, defaults, directories};
@@ -63,8 +61,8 @@ fn variable(key: &str) -> String {
     format!("SPILLGATE_{}", key.to_ascii_uppercase())
 }
 
-/// What the environment sets; a variable that is empty sets nothing.
-fn environment() -> Result<BTreeMap<&'static str, Value>, Failure> {
+/// What the variables of the environment set, each by itself; one that is empty sets nothing.
+fn environment() -> Result<Vec<(String, Value)>, Failure> {
     let set = |key: &str| {
         let value = std::env::var_os(variable(key)).filter(|value| !value.is_empty())?;
         Some(value.to_string_lossy().into_owned())
@@ -73,13 +71,14 @@ fn environment() -> Result<BTreeMap<&'static str, Value>, Failure> {
         let message = format!("{} = {text:?} is {what}", variable(key));
         Failure::new("config", Fault::Caller, message).hint(hint)
     };
-    let mut values = BTreeMap::new();
+    let mut values = Vec::new();
     if let Some(text) = set("model") {
         let models = parse_targets(&text).map_err(|error| {
             let message = format!("{}: {error}", variable("model"));
             Failure::new("config", Fault::Caller, message).hint("correct it, or unset it")
         })?;
-        values.insert("tool_output", json!({"models": models}));
+        let set = json!({"tool_output": {"models": models}});
+        values.push((variable("model"), set));
     }
     for (key, kind) in variables() {
         let Some(text) = set(key) else { continue };
@@ -100,51 +99,45 @@ fn environment() -> Result<BTreeMap<&'static str, Value>, Failure> {
                 is_on.into()
             }
         };
-        values.insert(key, value);
+        values.push((variable(key), json!({key: value})));
     }
     Ok(values)
 }
 
-/// The settings and their layers.
-#[derive(Debug)]
-pub(crate) struct Layers {
-    pub(crate) settings: Settings,
-    figment: Figment,
-}
-
-impl Layers {
+impl Settings {
+    /// Loads the settings and checks them.
     pub(crate) fn load(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
-        let mut figment = Figment::from(Layer::of("default", &defaults()?));
+        let mut places = Places::default();
+        let defaults = defaults()?;
         if let Some(list) = client_file(common) {
             servers::read_client_file(&list)?;
         }
         let file = config_file(common)?;
-        let file = file.map(|path| ConfigFile::read(&path)).transpose()?;
-        if let Some(file) = &file {
-            figment = figment.merge(file.clone());
+        let file = file.map(|path| Ok::<_, Failure>((Places::read(&path)?, path)));
+        let (file, environment) = (file.transpose()?, environment()?);
+        places.put(Source::Default, tree(&defaults)?);
+        if let Some((file, path)) = file {
+            places.put_file(&path, file);
         }
-        let (environment, flags) = (environment()?, Flags::new(common, limits));
-        let mut places = file.map(|file| file.places).unwrap_or_default();
-        for key in environment.keys() {
-            places.set_outside(key, variable(key));
+        for (variable, set) in environment {
+            places.put(Source::Variable(variable), tree(&set)?);
         }
-        for key in flags.keys() {
-            let flag = format!("--{}", key.replace('_', "-"));
-            places.set_outside(&key, flag);
+        for member in tree(&Flags::new(common, limits))?.members() {
+            let flag = format!("--{}", member.key.replace('_', "-"));
+            let alone = NodeKind::Table(vec![member.clone()]);
+            places.put(Source::Option(flag), Node::new(member.at, alone));
         }
-        figment = figment
-            .merge(Layer::of("environment", &environment))
-            .merge(Layer::of("command line", &flags));
-        let mut settings: Settings = figment.extract().map_err(|error| wrong(error, &places))?;
+        let mut settings: Self = read(places.root(), Naming::Exact)
+            .map_err(|problems| wrong(&first(problems), &places))?;
         settings.places = places;
         settings.check(limits)?;
-        Ok(Self { settings, figment })
+        Ok(settings)
     }
 
     /// Every setting with where it comes from; those of extraction each by
     /// itself.
     pub(crate) fn in_force(&self) -> Vec<InForce> {
-        let values = serde_json::to_value(&self.settings).unwrap_or_default();
+        let values = serde_json::to_value(self).unwrap_or_default();
         let members = values.as_object().cloned().unwrap_or_default();
         let each = members.into_iter().flat_map(|(key, value)| match value {
             Value::Object(inner) if key == "tool_output" => inner
@@ -174,30 +167,37 @@ impl Layers {
             "by_reference" => json!([]),
             "by_reference_bytes" => DEFAULT_REFERENCE_BYTES.into(),
             limit => {
-                let limits = self.settings.rule().resolve();
+                let limits = self.rule().resolve();
                 limits.shown(limit).unwrap_or("no limit".into())
             }
         }
     }
 
     fn origin(&self, key: &str) -> String {
-        let value = self.figment.find_value(key).ok();
-        // A list keeps the mark of the first layer that had one; its elements
-        // know better.
-        let tag = value.map(|value| match value.as_array() {
-            Some([first, ..]) => first.tag(),
-            _ => value.tag(),
-        });
-        let Some(metadata) = tag.and_then(|tag| self.figment.get_metadata(tag)) else {
-            return "default".to_owned();
-        };
-        match &metadata.source {
-            Some(source) => format!("{} {source}", metadata.name),
-            None if metadata.name == "environment" => {
-                format!("environment {}", variable(of_key(key)))
+        let key: Vec<&str> = key.split('.').collect();
+        match self.places.source(&key) {
+            Source::Default => "default".to_owned(),
+            Source::File(file) => {
+                let here = std::env::current_dir().unwrap_or_default();
+                format!("TOML file {}", seen_from(&here, file).display())
             }
-            None => metadata.name.to_string(),
+            Source::Variable(name) => format!("environment {name}"),
+            Source::Option(_) => "command line".to_owned(),
         }
+    }
+}
+
+/// A path as it is seen from a directory, where that is shorter.
+fn seen_from(here: &Path, path: &Path) -> PathBuf {
+    let (here, there) = (here.components(), path.components());
+    let same = here.clone().zip(there.clone());
+    let same = same.take_while(|(one, other)| one == other).count();
+    let up = here.count() - same;
+    match up < same {
+        true => std::iter::repeat_n(Component::ParentDir, up)
+            .chain(there.skip(same))
+            .collect(),
+        false => path.to_owned(),
     }
 }
 
@@ -238,40 +238,79 @@ fn missing(file: &Path) -> Failure {
     Failure::new("config", Fault::Caller, message).hint("check --config and SPILLGATE_CONFIG")
 }
 
-/// The variable that sets a key is named after it, but for the models'.
-fn of_key(key: &str) -> &str {
-    match key {
-        "tool_output.models" => "model",
-        key => key,
-    }
+/// Settings as a tree.
+fn tree(settings: &impl Serialize) -> Result<Node, Failure> {
+    let text = serde_json::to_string(settings).map_err(|error| {
+        Failure::new("config", Fault::Caller, error.to_string()).hint(REFERENCE)
+    })?;
+    Ok(json::parse(&text).expect("invariant: it was written as JSON"))
 }
 
-fn wrong(error: figment2::Error, places: &Places) -> Failure {
-    let mut hint = "docs/configuration.md lists what each setting can be".to_owned();
-    let told = |one: figment2::Error| {
-        let mut key = one.path.clone();
-        let mut what = one.kind.to_string();
-        if let Some(usual) = key.last().and_then(|last| form(last)) {
-            usual.clone_into(&mut hint);
-        }
-        if let Kind::UnknownField(name, known) = &one.kind {
+const REFERENCE: &str = "docs/configuration.md lists what each setting can be";
+
+/// The problem that is reported.
+pub(crate) fn first(problems: Vec<Problem>) -> Problem {
+    let first = problems.into_iter().next();
+    first.expect("invariant: what is not read has a problem")
+}
+
+fn wrong(problem: &Problem, places: &Places) -> Failure {
+    let keys = problem.key.iter().map(|step| match step {
+        Step::Key(key) => key.clone(),
+        Step::Index(index) => index.to_string(),
+    });
+    let mut key: Vec<String> = keys.collect();
+    let usual = key.last().and_then(|last| form(last));
+    let mut hint = usual.unwrap_or(REFERENCE).to_owned();
+    match &problem.kind {
+        ProblemKind::Key { name, known } => {
             if key.last() != Some(name) {
                 key.push(name.clone());
             }
-            "there is no such setting".clone_into(&mut what);
             hint = nearest(name, known.iter().copied());
         }
-        if let Kind::UnknownVariant(name, known) = &one.kind {
-            what = format!("{name:?} is none of {}", known.join(", "));
-            let meant = nearest(name, known.iter().copied());
+        ProblemKind::Name { actual, known } => {
+            let meant = nearest(actual, known.iter().copied());
             if meant.starts_with("did you mean") {
                 hint = meant;
             }
         }
-        places.told(&key, &what)
-    };
-    let messages: Vec<String> = error.into_iter().map(told).collect();
-    Failure::new("config", Fault::Caller, messages.join("; ")).hint(hint)
+        _ => {}
+    }
+    let what = places.told(&key, &said(&problem.kind));
+    Failure::new("config", Fault::Caller, what).hint(hint)
+}
+
+/// The words for a problem.
+pub(crate) fn said(problem: &ProblemKind) -> String {
+    match problem {
+        ProblemKind::Type { actual, expected } => {
+            format!("invalid type: found {}, expected {expected}", found(actual))
+        }
+        ProblemKind::Value { actual, expected } => {
+            format!("invalid value {}, expected {expected}", found(actual))
+        }
+        ProblemKind::Name { actual, known } => {
+            format!("{actual:?} is none of {}", known.join(", "))
+        }
+        ProblemKind::Key { .. } => "there is no such setting".to_owned(),
+        ProblemKind::Missing(key) => format!("missing field `{key}`"),
+        ProblemKind::Twice { name, .. } => format!("duplicate field `{name}`"),
+        ProblemKind::Other(what) => what.clone(),
+    }
+}
+
+fn found(actual: &NodeKind) -> String {
+    match actual {
+        NodeKind::Bool(value) => format!("bool {value}"),
+        NodeKind::Number(Number::Unsigned(number)) => format!("unsigned int `{number}`"),
+        NodeKind::Number(Number::Signed(number)) => format!("signed int `{number}`"),
+        NodeKind::Number(Number::Float(number)) => format!("float `{number}`"),
+        NodeKind::Text(text) => format!("string {:?}", text.text),
+        NodeKind::Null => "unit".to_owned(),
+        NodeKind::List(_) => "sequence".to_owned(),
+        NodeKind::Table(_) => "map".to_owned(),
+    }
 }
 
 /// How the value of a key is written, where an example says more than the reference.
@@ -300,13 +339,6 @@ struct Flags {
 }
 
 impl Flags {
-    /// The settings that a flag has set.
-    fn keys(&self) -> Vec<String> {
-        let set = serde_json::to_value(self).unwrap_or_default();
-        let set = set.as_object().cloned().unwrap_or_default();
-        set.into_iter().map(|(key, _)| key).collect()
-    }
-
     fn new(common: &Common, limits: &LimitArgs) -> Self {
         Self {
             store: common.store.clone(),
@@ -317,27 +349,30 @@ impl Flags {
     }
 }
 
-/// A layer of values under a name that people know it by.
-struct Layer<T> {
-    name: &'static str,
-    values: Serialized<T>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl<T: Serialize + Clone> Layer<T> {
-    fn of(name: &'static str, values: &T) -> Self {
-        Self {
-            name,
-            values: Serialized::defaults(values.clone()),
+    #[test]
+    fn a_path_is_seen_from_here_where_that_is_shorter() {
+        for (here, path, seen) in [
+            ("/home/me", "/home/me/.config/s.toml", ".config/s.toml"),
+            (
+                "/home/me/work",
+                "/home/me/.config/s.toml",
+                "../.config/s.toml",
+            ),
+            (
+                "/home/me/work/of/mine",
+                "/home/me/s.toml",
+                "/home/me/s.toml",
+            ),
+            ("/", "/etc/s.toml", "etc/s.toml"),
+            ("/srv", "/etc/s.toml", "/etc/s.toml"),
+            ("/srv", "s.toml", "s.toml"),
+        ] {
+            let told = seen_from(Path::new(here), Path::new(path));
+            assert_eq!(told, Path::new(seen), "{path} from {here}");
         }
-    }
-}
-
-impl<T: Serialize> Provider for Layer<T> {
-    fn metadata(&self) -> Metadata {
-        Metadata::named(self.name)
-    }
-
-    fn data(&self) -> figment2::error::Result<Map<Section, figment2::value::Dict>> {
-        self.values.data()
     }
 }

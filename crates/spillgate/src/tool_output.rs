@@ -1,9 +1,11 @@
 //! Which settings does extraction have?
 
-use figment2::value::{Dict, Value};
 use serde::{Deserialize, Deserializer, Serialize};
+use spillgate_config::{Member, Naming, Node, NodeKind, read};
 use spillgate_extract::ExtractionSettings as Extraction;
 use spillgate_llm::{Target, TargetError};
+
+use crate::layers::{first, said};
 
 /// `[tool_output]`: those of the crate that extracts, and who may do it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -56,24 +58,22 @@ fn camel(name: &str) -> String {
 }
 
 /// Checks one setting; says what is wrong and what to do.
-pub(crate) fn check(key: &str, value: &Value) -> Result<(), (String, String)> {
-    let names = names();
-    if !names.iter().any(|name| name == key) {
+pub(crate) fn check(member: &Member) -> Result<(), (String, String)> {
+    let (key, names) = (&member.key, names());
+    if !names.contains(key) {
         let what = "there is no such setting".to_owned();
         return Err((what, nearest(key, names.iter().map(String::as_str))));
     }
-    let alone = Value::from(Dict::from([(key.to_owned(), value.clone())]));
+    let alone = Node::new(member.at, NodeKind::Table(vec![member.clone()]));
     let hint = || "docs/configuration.md lists what it can be".to_owned();
-    alone
-        .deserialize::<ToolOutput>()
-        .map_err(|error| (error.kind.to_string(), hint()))?;
-    let signed = value.to_i128().and_then(|number| number.try_into().ok());
-    let Some(number) = value.to_u128().or(signed) else {
+    read::<ToolOutput>(&alone, Naming::Exact)
+        .map_err(|problems| (said(&first(problems).kind), hint()))?;
+    let Some(number) = member.node.value().as_u64() else {
         return Ok(()); // no number
     };
-    let range = FROM_ZERO.iter().find(|(name, _)| *name == key);
+    let range = FROM_ZERO.iter().find(|(name, _)| name == key);
     let (least, most): (u64, u64) = range.map_or((1, u64::MAX), |&(_, most)| (0, most));
-    if (u128::from(least)..=u128::from(most)).contains(&number) {
+    if (least..=most).contains(&number) {
         return Ok(());
     }
     let allowed = match most {

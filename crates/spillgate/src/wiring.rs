@@ -11,7 +11,7 @@ use spillgate_store::{FileStore, Lifetime, Receipt, Space, SyncWhen, Upkeep};
 
 use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
-use crate::layers::{Layers, client_file, config_file};
+use crate::layers::{client_file, config_file};
 use crate::models;
 use crate::settings::Settings;
 
@@ -37,13 +37,13 @@ pub(crate) struct App {
 impl App {
     /// Builds the parts for commands that look into what is stored.
     pub(crate) fn for_looking(common: &Common) -> Result<Self, Failure> {
-        let settings = Layers::load(common, &LimitArgs::default())?.settings;
+        let settings = Settings::load(common, &LimitArgs::default())?;
         Self::build(common, settings, Policy::default(), false)
     }
 
     /// Builds the parts for commands that store, with these arguments over the settings.
     pub(crate) fn for_offloading(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
-        let settings = Layers::load(common, limits)?.settings;
+        let settings = Settings::load(common, limits)?;
         let policy = settings.policy(limits)?;
         Self::build(common, settings, policy, false)
     }
@@ -51,7 +51,7 @@ impl App {
     /// Builds the parts for a process that serves. Its clients wait for each result, so a result
     /// may be synced to disk afterwards, and a thread of its own evicts artifacts to make room.
     pub(crate) fn for_gateway(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
-        let settings = Layers::load(common, limits)?.settings;
+        let settings = Settings::load(common, limits)?;
         let policy = settings.policy(limits)?;
         Self::build(common, settings, policy, true)
     }

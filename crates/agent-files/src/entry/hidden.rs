@@ -78,7 +78,7 @@ fn is_secret_name(name: &str) -> bool {
     static WORD: LazyLock<Regex> = LazyLock::new(|| pattern("[A-Z]?[a-z]+|[A-Z]+"));
     let lower = name.to_lowercase();
     let mut words = WORD.find_iter(name);
-    if crate::node::camel(name) == HARMLESS {
+    if spillgate_config::camel(name) == HARMLESS {
         return false;
     }
     WORDS.split('|').any(|word| lower.contains(word))

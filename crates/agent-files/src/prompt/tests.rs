@@ -247,3 +247,15 @@ fn a_file_is_read_within_limits() {
     DIR/.: it is no file
     ");
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_text_is_too_much(text in "(?s).{0,200}", yaml in "[-\\[\\]{}:,&*!|>'\"#a \\n]{0,60}") {
+        for text in [&text, &yaml] {
+            let path = Path::new("a");
+            let front = format!("---\n{text}\n---\nDo it.");
+            let _ = PromptFile::parse(&front, path);
+            let _ = crate::ConfigFile::parse(text, path, &|_| None);
+        }
+    }
+}

@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use spillgate_config::{Malformed, Node, json, yaml};
 
 use super::Run;
 use crate::keys::{InputFormat, OutputFormat, Settings};
-use crate::node::Node;
 use crate::problem::{FileError, Problems};
 use crate::prompt::read_text;
 use crate::source::{Set, Source};
-use crate::{json, yaml};
 
 impl Run<'_> {
     pub(super) fn output(&mut self) -> (Set<OutputFormat>, Set<Option<Value>>) {
@@ -142,7 +141,7 @@ fn read_values(path: &Path) -> Result<Value, Problems> {
         true => yaml::parse(text, 1),
         false => json::parse(text),
     };
-    let wrong = |(place, what)| FileError::whole(path, what).at(place);
+    let wrong = |error: Malformed| FileError::whole(path, error.what).at(error.at);
     let root: Node = parsed.map_err(wrong)?;
     Ok(root.value())
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use spillgate_config::{Member, Node, NodeKind};
 
 use crate::config::ConfigFile;
 use crate::keys::Settings;
-use crate::node::{Member, Node, What};
 use crate::problem::FileError;
 use crate::prompt::PromptFile;
 use crate::source::{Set, Source};
@@ -91,8 +91,10 @@ impl<'l> Layers<'l> {
         let mut roots = std::iter::once((&self.prompt.path, &self.prompt.root)).chain(files);
         let keys: Vec<&str> = key.split('.').collect();
         let list = roots.find(|(file, _)| *file == path);
-        match list.and_then(|(_, root)| Some(&root.find(&keys)?.node.what)) {
-            Some(What::List(elements)) if index < elements.len() => error.at(elements[index].at),
+        match list.and_then(|(_, root)| Some(&root.find(&keys)?.node.kind)) {
+            Some(NodeKind::List(elements)) if index < elements.len() => {
+                error.at(elements[index].at)
+            }
             _ => error,
         }
     }

@@ -1,14 +1,14 @@
 //! Which servers, requests and services are the tools from?
 
 use globset::Glob;
+use spillgate_config::{Position, camel};
 use spillgate_llm::Target;
 
 use super::{Run, or_dash};
 use crate::agent::{SourceKind, ToolSource};
 use crate::entry::Entry;
 use crate::guarded::{self, GuardedTools};
-use crate::node::camel;
-use crate::problem::{FileError, Position};
+use crate::problem::FileError;
 use crate::sections::McpServer;
 use crate::source::{Set, Source};
 use crate::values::Names;

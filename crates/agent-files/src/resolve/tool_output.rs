@@ -169,7 +169,7 @@ impl Run<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::camel;
+    use spillgate_config::camel;
 
     #[test]
     fn every_setting_of_extraction_can_be_set() {

@@ -2,6 +2,7 @@
 
 use reqwest::Method;
 use serde_json::Value;
+use spillgate_config::Naming;
 use spillgate_http_server::{Health, HttpServerSettings, Rate, RateBy};
 
 use crate::running::{Running, initialize};
@@ -159,7 +160,10 @@ async fn health_and_metrics_have_pages() {
 
 #[test]
 fn settings_are_read_and_misspelt_ones_found() {
-    let read = |text: &str| toml_edit::de::from_str::<HttpServerSettings>(text);
+    let read = |text: &str| {
+        let root = spillgate_config::toml::parse(text).unwrap();
+        spillgate_config::read::<HttpServerSettings>(&root, Naming::Exact)
+    };
     let settings = read(
         "listen = \"127.0.0.1:9000\"\nrate = { per_second = 5 }\n\
          [auth]\nkind = \"bearer\"\ntoken_files = [\"tokens\"]\n",

@@ -6,12 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{Common, Config};
 use crate::failure::Failure;
-use crate::layers::Layers;
 use crate::output::Output;
+use crate::settings::Settings;
 
 pub(crate) fn config(common: &Common, config: &Config, out: &Output) -> Result<u8, Failure> {
-    let layers = Layers::load(common, &config.limits)?;
-    let in_force = layers.in_force();
+    let in_force = Settings::load(common, &config.limits)?.in_force();
     if out.json {
         let members: Map<String, Value> = in_force
             .into_iter()

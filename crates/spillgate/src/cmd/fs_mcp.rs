@@ -7,8 +7,8 @@ use spillgate_tool_server::serve_files;
 
 use crate::args::{Common, FsMcp, LimitArgs};
 use crate::failure::{Failure, Fault};
-use crate::layers::Layers;
 use crate::logs::log_to_stderr;
+use crate::settings::Settings;
 use crate::wiring::GATEWAY_PAGE;
 
 pub(crate) fn fs_mcp(common: &Common, fs_mcp: &FsMcp) -> Result<u8, Failure> {
@@ -16,7 +16,7 @@ pub(crate) fn fs_mcp(common: &Common, fs_mcp: &FsMcp) -> Result<u8, Failure> {
     tracing::warn!(
         "fs-mcp goes with the next release: `spillgate tools --root DIR --only read_file,grep_content` has taken its place"
     );
-    let settings = Layers::load(common, &LimitArgs::default())?.settings;
+    let settings = Settings::load(common, &LimitArgs::default())?;
     let asked = fs_mcp.max_tokens.filter(|&tokens| tokens > 0);
     let budget = asked.or(settings.page_tokens).unwrap_or(GATEWAY_PAGE);
     let root = Root::open(&fs_mcp.root).map_err(|error| {

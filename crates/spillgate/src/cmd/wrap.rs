@@ -9,11 +9,11 @@ use crate::clients::{
     surroundings,
 };
 use crate::failure::Failure;
-use crate::layers::Layers;
 use crate::output::Output;
+use crate::settings::Settings;
 
 pub(crate) fn wrap(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Failure> {
-    Layers::load(common, &LimitArgs::default())?;
+    Settings::load(common, &LimitArgs::default())?;
     let (client, which) = (wrap.client, &wrap.which);
     // A project's file is shared by everyone who works on it: it changes only on request.
     let places = asked(client, which, |scope| scope != Scope::Project)?;

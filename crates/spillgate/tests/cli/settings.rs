@@ -156,6 +156,16 @@ fn names_of_ai_agent_mean_ours() {
 }
 
 #[test]
+fn an_empty_list_is_set_by_the_file() {
+    let tool = Tool::new();
+    let file = tool.home().join("none.toml");
+    fs::write(&file, "tool_output.models = []\n").unwrap();
+    let config = tool.json(&["config", "--config", file.to_str().unwrap()], b"");
+    let from = config["tool_output.models"]["from"].as_str().unwrap();
+    assert!(from.starts_with("TOML file"), "{from}");
+}
+
+#[test]
 fn the_environment_names_models() {
     let tool = Tool::new();
     let config = |text: &str| {

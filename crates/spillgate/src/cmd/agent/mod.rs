@@ -33,13 +33,12 @@ use self::plan::Plan;
 use crate::agent_args::{Agent as Arguments, AgentCommand, AgentRun, AgentView};
 use crate::args::{Common, LimitArgs};
 use crate::failure::{Failure, Fault};
-use crate::layers::Layers;
 use crate::output::Output;
 use crate::settings::Settings;
 
 pub(crate) fn agent(common: &Common, agent: &Arguments, out: &Output) -> Result<u8, Failure> {
     let typed = &agent.run;
-    let settings = Layers::load(common, &LimitArgs::default())?.settings;
+    let settings = Settings::load(common, &LimitArgs::default())?;
     match (&agent.command, &typed.file) {
         (Some(AgentCommand::View(view)), _) => view::view(view, out),
         (None, Some(word)) if word.as_os_str() == "view" => view::view(&viewed(typed)?, out),

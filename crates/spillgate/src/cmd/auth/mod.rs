@@ -11,12 +11,11 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::args::{Common, LimitArgs};
 use crate::failure::{Failure, Fault};
-use crate::layers::Layers;
 use crate::logs::log_to_stderr;
 use crate::net;
 use crate::output::Output;
 use crate::server_args::Auth;
-use crate::settings::login_directory;
+use crate::settings::{Settings, login_directory};
 
 /// Variable with the secret of a client that is already registered. Every user of the machine could
 /// read it on the command line.
@@ -31,7 +30,7 @@ const OPENER: &str = if cfg!(target_os = "macos") {
 
 pub(crate) fn auth(common: &Common, auth: &Auth, out: &Output) -> Result<u8, Failure> {
     log_to_stderr("warn");
-    Layers::load(common, &LimitArgs::default())?;
+    Settings::load(common, &LimitArgs::default())?;
     let vault = Vault::new(login_directory()?);
     let server = auth.server.as_deref();
     let server = server

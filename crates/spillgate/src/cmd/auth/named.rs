@@ -6,7 +6,7 @@ use spillgate_clients::{Client, Launch, inspect, places};
 use crate::args::{Common, LimitArgs};
 use crate::clients::{files, records, surroundings};
 use crate::failure::{Failure, Fault};
-use crate::layers::{Layers, client_file};
+use crate::layers::client_file;
 use crate::servers::{Address, add_client_file, address, remote_names};
 use crate::settings::Settings;
 use crate::tool_output::nearest;
@@ -24,7 +24,7 @@ pub(super) fn url(common: &Common, typed: &str) -> Result<Url, Failure> {
                 .hint("name it as in the configuration: https://host/mcp")
         });
     }
-    let mut settings = Layers::load(common, &LimitArgs::default())?.settings;
+    let mut settings = Settings::load(common, &LimitArgs::default())?;
     if let Some(file) = client_file(common) {
         add_client_file(&mut settings, &file)?;
     }

@@ -17,8 +17,8 @@ use crate::args::{Common, LimitArgs};
 use crate::client_args::Doctor;
 use crate::clients::{files, is_program, on_path, records, surroundings};
 use crate::failure::Failure;
-use crate::layers::Layers;
 use crate::output::Output;
+use crate::settings::Settings;
 
 /// A server to start, and the finding to fill in.
 struct Start {
@@ -27,7 +27,7 @@ struct Start {
 }
 
 pub(crate) fn doctor(common: &Common, doctor: &Doctor, out: &Output) -> Result<u8, Failure> {
-    let own = Layers::load(common, &LimitArgs::default())?.settings.store;
+    let own = Settings::load(common, &LimitArgs::default())?.store;
     let records = records()?;
     let mut findings = Findings::default();
     let mut starts = Vec::new();

@@ -1,4 +1,4 @@
-//! How is JSON read, with its places?
+//! A reader of JSON.
 //!
 //! Comments and commas at the end are fine: every editor writes them into such a
 //! file.
@@ -8,13 +8,12 @@ use std::collections::HashMap;
 use jsonc_parser::ast::Value as Ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
-use serde_json::Number;
 
-use crate::node::{DEEPEST, Member, Node, Text, What};
-use crate::problem::Position;
-use crate::yaml::Wrong;
+use crate::lines::Lines;
+use crate::node::{DEEPEST, Malformed, Member, Node, NodeKind, Position, Text};
 
-const OPTIONS: ParseOptions = ParseOptions {
+/// What is read beyond JSON: comments, and commas at the end.
+pub const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
     allow_loose_object_property_names: false,
@@ -27,17 +26,14 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Bytes of a line after which its bytes are counted for its characters.
-const LONG_LINE: usize = 10_000;
-
 /// The value of `text`; an empty table if there is nothing but comments.
-pub(crate) fn parse(text: &str) -> Result<Node, Wrong> {
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| {
+pub fn parse(text: &str) -> Result<Node, Malformed> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).or_else(|error| {
         let place = Position {
             line: error.line_display(),
             column: error.column_display(),
         };
-        (place, format!("this is no JSON: {}", error.kind()))
+        place.wrong(format!("this is no JSON: {}", error.kind()))
     })?;
     let lines = Lines::of(text);
     match parsed.value {
@@ -46,54 +42,24 @@ pub(crate) fn parse(text: &str) -> Result<Node, Wrong> {
     }
 }
 
-/// Where the lines of a text begin: its places are looked up by the thousand.
-struct Lines<'t> {
-    text: &'t str,
-    starts: Vec<usize>,
-}
-
-impl<'t> Lines<'t> {
-    fn of(text: &'t str) -> Self {
-        let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
-        Self {
-            text,
-            starts: std::iter::once(0).chain(breaks).collect(),
-        }
-    }
-
-    fn place(&self, byte: usize) -> Position {
-        let line = self.starts.partition_point(|&start| start <= byte);
-        let start = self.starts[line - 1];
-        let before = self.text.get(start..byte).unwrap_or_default();
-        // Characters of a line of megabytes would be counted over and over.
-        let characters = match before.len() > LONG_LINE {
-            true => before.len(),
-            false => before.chars().count(),
-        };
-        Position {
-            line,
-            column: 1 + characters,
-        }
-    }
-}
-
-fn node(lines: &Lines<'_>, value: Ast<'_>, depth: usize) -> Result<Node, Wrong> {
+fn node(lines: &Lines<'_>, value: Ast<'_>, depth: usize) -> Result<Node, Malformed> {
     let at = lines.place(value.start());
     if depth > DEEPEST {
-        return Err((at, format!("it is more than {DEEPEST} deep")));
+        return at.wrong(format!("it is more than {DEEPEST} deep"));
     }
-    let what = match value {
-        Ast::NullKeyword(_) => What::Null,
-        Ast::BooleanLit(literal) => What::Bool(literal.value),
+    let kind = match value {
+        Ast::NullKeyword(_) => NodeKind::Null,
+        Ast::BooleanLit(literal) => NodeKind::Bool(literal.value),
         Ast::NumberLit(literal) => {
-            let number: Result<Number, _> = literal.value.parse();
-            What::Number(number.map_err(|_| (at, format!("{} is no number", literal.value)))?)
+            let number: Result<serde_json::Number, _> = literal.value.parse();
+            let number = number.or_else(|_| at.wrong(format!("{} is no number", literal.value)));
+            NodeKind::Number((&number?).into())
         }
-        Ast::StringLit(literal) => What::Text(Text::from(literal.value.into_owned())),
+        Ast::StringLit(literal) => NodeKind::Text(Text::from(literal.value.into_owned())),
         Ast::Array(array) => {
             let elements = array.elements.into_iter();
             let elements = elements.map(|element| node(lines, element, depth + 1));
-            What::List(elements.collect::<Result<_, _>>()?)
+            NodeKind::List(elements.collect::<Result<_, _>>()?)
         }
         Ast::Object(object) => {
             let mut seen: HashMap<String, usize> = HashMap::new();
@@ -102,15 +68,15 @@ fn node(lines: &Lines<'_>, value: Ast<'_>, depth: usize) -> Result<Node, Wrong> 
                 let at = lines.place(property.range.start);
                 let key = property.name.into_string();
                 if let Some(line) = seen.insert(key.clone(), at.line) {
-                    return Err((at, format!("the key {key:?} stands on line {line}, too")));
+                    return at.wrong(format!("the key {key:?} stands on line {line}, too"));
                 }
                 let node = node(lines, property.value, depth + 1)?;
                 members.push(Member { key, at, node });
             }
-            What::Table(members)
+            NodeKind::Table(members)
         }
     };
-    Ok(Node::new(at, what))
+    Ok(Node::new(at, kind))
 }
 
 #[cfg(test)]
@@ -151,7 +117,7 @@ mod tests {
         ]
         .map(|text| match parse(text) {
             Ok(_) => panic!("{text:.80}"),
-            Err((place, what)) => format!("{}:{}: {what}", place.line, place.column),
+            Err(error) => error.to_string(),
         });
         insta::assert_snapshot!(texts.join("\n"), @r#"
         1:71: it is more than 64 deep

@@ -1,15 +1,13 @@
-//! How is YAML read, and how is hostile YAML kept small?
+//! A reader of YAML that keeps hostile YAML small.
 //!
-//! By granit-parser's events. Depth, and what aliases stand for, are counted
+//! It works on granit-parser's events. Depth, and what aliases stand for, are counted
 //! while the tree grows, so that a bomb is refused before it is large.
 
 use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, StrInput, Tag};
-use serde_json::Number;
 
-use crate::node::{DEEPEST, MAX_FILE_BYTES, Member, Node, Text, What};
-use crate::problem::Position;
+use crate::node::{DEEPEST, MAX_FILE_BYTES, Malformed, Member, Node, NodeKind, Position, Text};
 
 /// What a file may come to, aliases put in: eight times its largest size.
 const BUDGET: usize = 8 * MAX_FILE_BYTES;
@@ -17,12 +15,9 @@ const BUDGET: usize = 8 * MAX_FILE_BYTES;
 /// What a node costs beside its text: about what it takes of the memory.
 const NODE: usize = 64;
 
-/// What is wrong, and where.
-pub(crate) type Wrong = (Position, String);
-
 /// The only document of `text`, whose first line is the file's line
 /// `first_line`; an empty table if there is nothing.
-pub(crate) fn parse(text: &str, first_line: usize) -> Result<Node, Wrong> {
+pub fn parse(text: &str, first_line: usize) -> Result<Node, Malformed> {
     let mut reader = Reader {
         parser: Parser::new_from_str(text),
         lines_before: first_line.saturating_sub(1),
@@ -35,8 +30,8 @@ pub(crate) fn parse(text: &str, first_line: usize) -> Result<Node, Wrong> {
             Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd => {}
             Event::StreamEnd => break,
             _ if found.is_some() => {
-                let what = "a second document begins here".to_owned();
-                return Err((reader.place(&span), what));
+                let what = "a second document begins here";
+                return reader.place(&span).wrong(what);
             }
             event => found = Some(reader.node(event, span, 0)?),
         }
@@ -60,60 +55,60 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn next(&mut self) -> Result<Option<(Event<'t>, Span)>, Wrong> {
+    fn next(&mut self) -> Result<Option<(Event<'t>, Span)>, Malformed> {
         let next = self.parser.next_event().transpose();
-        next.map_err(|error| {
+        next.or_else(|error| {
             let place = Position {
                 line: self.lines_before + error.marker().line(),
                 column: error.marker().col() + 1,
             };
-            (place, format!("this is no YAML: {}", error.kind()))
+            place.wrong(format!("this is no YAML: {}", error.kind()))
         })
     }
 
-    fn needed(&mut self) -> Result<(Event<'t>, Span), Wrong> {
-        let end = (Position::START, "it ends too early".to_owned());
-        self.next()?.ok_or(end)
+    fn needed(&mut self) -> Result<(Event<'t>, Span), Malformed> {
+        let next = self.next()?.map(Ok);
+        next.unwrap_or_else(|| Position::START.wrong("it ends too early"))
     }
 
-    fn spend(&mut self, cost: usize, place: Position) -> Result<(), Wrong> {
+    fn spend(&mut self, cost: usize, place: Position) -> Result<(), Malformed> {
         self.spent = self.spent.saturating_add(cost);
         match self.spent > BUDGET {
-            true => Err((place, "it has too many values, aliases put in".to_owned())),
+            true => place.wrong("it has too many values, aliases put in"),
             false => Ok(()),
         }
     }
 
-    fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<Node, Wrong> {
+    fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<Node, Malformed> {
         let place = self.place(&span);
         if depth > DEEPEST {
-            return Err((place, format!("it is more than {DEEPEST} deep")));
+            return place.wrong(format!("it is more than {DEEPEST} deep"));
         }
         let before = self.spent;
         self.spend(NODE, place)?;
-        let (anchor, what) = match event {
+        let (anchor, kind) = match event {
             Event::Alias(id) => return self.alias(id, place),
             Event::Scalar(text, style, anchor, tag) => {
                 self.spend(text.len(), place)?;
                 check_tag(tag.as_deref(), place)?;
                 let is_plain = style == ScalarStyle::Plain && tag.is_none();
-                let what = match is_plain {
-                    true => resolve(&text),
-                    false => What::Text(Text::from(text.into_owned())),
+                let kind = match is_plain {
+                    true => plain(&text),
+                    false => NodeKind::Text(Text::from(text.into_owned())),
                 };
-                (anchor, what)
+                (anchor, kind)
             }
             Event::SequenceStart(_, anchor, tag) => {
                 check_tag(tag.as_deref(), place)?;
-                (anchor, What::List(self.elements(depth)?))
+                (anchor, NodeKind::List(self.elements(depth)?))
             }
             Event::MappingStart(_, anchor, tag) => {
                 check_tag(tag.as_deref(), place)?;
-                (anchor, What::Table(self.table(depth)?))
+                (anchor, NodeKind::Table(self.table(depth)?))
             }
-            _ => return Err((place, "here is no value".to_owned())),
+            _ => return place.wrong("here is no value"),
         };
-        let node = Node::new(place, what);
+        let node = Node::new(place, kind);
         if anchor > 0 {
             // The copy is kept, too.
             let cost = self.spent - before;
@@ -123,9 +118,9 @@ impl<'t> Reader<'t> {
         Ok(node)
     }
 
-    fn alias(&mut self, id: usize, place: Position) -> Result<Node, Wrong> {
+    fn alias(&mut self, id: usize, place: Position) -> Result<Node, Malformed> {
         let Some((_, cost)) = self.anchors.get(&id) else {
-            return Err((place, "this alias stands within what it names".to_owned()));
+            return place.wrong("this alias stands within what it names");
         };
         let cost = *cost;
         self.spend(cost, place)?;
@@ -133,7 +128,7 @@ impl<'t> Reader<'t> {
         Ok(Node { at: place, ..node })
     }
 
-    fn elements(&mut self, depth: usize) -> Result<Vec<Node>, Wrong> {
+    fn elements(&mut self, depth: usize) -> Result<Vec<Node>, Malformed> {
         let mut elements = Vec::new();
         loop {
             match self.needed()? {
@@ -143,7 +138,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn table(&mut self, depth: usize) -> Result<Vec<Member>, Wrong> {
+    fn table(&mut self, depth: usize) -> Result<Vec<Member>, Malformed> {
         let mut lines: HashMap<String, usize> = HashMap::new();
         let mut members = Vec::new();
         loop {
@@ -153,12 +148,12 @@ impl<'t> Reader<'t> {
             }
             let at = self.place(&span);
             let Event::Scalar(key, ..) = event else {
-                return Err((at, "a key must be a text".to_owned()));
+                return at.wrong("a key must be a text");
             };
             let key = key.into_owned();
             self.spend(key.len(), at)?;
             if let Some(line) = lines.insert(key.clone(), at.line) {
-                return Err((at, format!("the key {key:?} stands on line {line}, too")));
+                return at.wrong(format!("the key {key:?} stands on line {line}, too"));
             }
             let (event, span) = self.needed()?;
             let node = self.node(event, span, depth + 1)?;
@@ -168,7 +163,7 @@ impl<'t> Reader<'t> {
 }
 
 /// A tag can ask for anything; only `!!str` changes what is read here.
-fn check_tag(tag: Option<&Tag>, place: Position) -> Result<(), Wrong> {
+fn check_tag(tag: Option<&Tag>, place: Position) -> Result<(), Malformed> {
     match tag {
         None => Ok(()),
         Some(tag)
@@ -178,23 +173,25 @@ fn check_tag(tag: Option<&Tag>, place: Position) -> Result<(), Wrong> {
         {
             Ok(())
         }
-        Some(_) => Err((place, "tags such as this one are not read".to_owned())),
+        Some(_) => place.wrong("tags such as this one are not read"),
     }
 }
 
 /// What a plain scalar is, by the core schema of YAML 1.2.
-fn resolve(text: &str) -> What {
+pub fn plain(text: &str) -> NodeKind {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => What::Null,
-        "true" | "True" | "TRUE" => What::Bool(true),
-        "false" | "False" | "FALSE" => What::Bool(false),
+        "" | "~" | "null" | "Null" | "NULL" => NodeKind::Null,
+        "true" | "True" | "TRUE" => NodeKind::Bool(true),
+        "false" | "False" | "FALSE" => NodeKind::Bool(false),
         _ => {
-            let whole = text.parse::<i64>().ok().map(Number::from);
-            let whole = whole.or_else(|| text.parse::<u64>().ok().map(Number::from));
+            let whole = text.parse::<i64>().ok().map(serde_json::Number::from);
+            let whole = whole.or_else(|| Some(text.parse::<u64>().ok()?.into()));
             let starts = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
             let float = || text.parse::<f64>().ok().filter(|_| starts);
-            let number = whole.or_else(|| Number::from_f64(float()?));
-            number.map_or_else(|| What::Text(Text::from(text.to_owned())), What::Number)
+            match whole.or_else(|| serde_json::Number::from_f64(float()?)) {
+                Some(number) => NodeKind::Number((&number).into()),
+                None => NodeKind::Text(text.to_owned().into()),
+            }
         }
     }
 }
@@ -246,7 +243,7 @@ mod tests {
         ]
         .map(|text| match parse(text, 5) {
             Ok(_) => panic!("{text:.80}"),
-            Err((place, what)) => format!("{}:{}: {what}", place.line, place.column),
+            Err(error) => error.to_string(),
         });
         insta::assert_snapshot!(texts.join("\n"), @r#"
         10:15: it has too many values, aliases put in

@@ -1,0 +1,136 @@
+//! Problems of a tree that does not fit a type.
+
+use std::fmt;
+
+use serde::de::{self, Expected, Unexpected};
+
+use crate::node::{NodeKind, Number, Position};
+
+/// One problem, as data: the crate that knows the file has the words for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Problem {
+    /// The place of its key, or of the value if it has no key.
+    pub at: Position,
+    /// The path of the value.
+    pub key: Vec<Step>,
+    /// What the problem is.
+    pub kind: ProblemKind,
+    /// Whether the last key of the path is wrong, and not its value.
+    pub is_of_key: bool,
+    /// Whether the value contains an expanded variable and must not be shown.
+    pub is_from_variable: bool,
+}
+
+/// A step of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Into a table.
+    Key(String),
+    /// Into a list.
+    Index(usize),
+}
+
+/// The kinds of problems.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ProblemKind {
+    /// The value has another type.
+    Type {
+        /// The value; lists and tables are empty here.
+        actual: NodeKind,
+        /// What the type expects, in its own words.
+        expected: String,
+    },
+    /// The value has the right type, but the type does not accept it.
+    Value {
+        /// The value.
+        actual: NodeKind,
+        /// What the type expects, in its own words.
+        expected: String,
+    },
+    /// The text is not one of the known names.
+    Name {
+        /// The text.
+        actual: String,
+        /// The names.
+        known: &'static [&'static str],
+    },
+    /// There is no such key.
+    Key {
+        /// The key.
+        name: String,
+        /// The keys that there are.
+        known: &'static [&'static str],
+    },
+    /// A key is missing.
+    Missing(&'static str),
+    /// A key is set twice, under two of its names.
+    Twice {
+        /// The key.
+        name: &'static str,
+        /// The other name and its line, if they are known.
+        other: Option<(String, usize)>,
+    },
+    /// Something else, in the words of the type.
+    Other(String),
+}
+
+/// The value that serde describes. What no file can contain becomes a text.
+fn kind_of(unexpected: Unexpected<'_>) -> NodeKind {
+    match unexpected {
+        Unexpected::Bool(value) => NodeKind::Bool(value),
+        Unexpected::Unsigned(number) => NodeKind::Number(Number::Unsigned(number)),
+        Unexpected::Signed(number) => NodeKind::Number(Number::Signed(number)),
+        Unexpected::Float(number) => NodeKind::Number(Number::Float(number)),
+        Unexpected::Str(text) => NodeKind::Text(text.to_owned().into()),
+        Unexpected::Unit | Unexpected::Option => NodeKind::Null,
+        Unexpected::Seq => NodeKind::List(Vec::new()),
+        Unexpected::Map => NodeKind::Table(Vec::new()),
+        other => NodeKind::Text(other.to_string().into()),
+    }
+}
+
+/// Serde's error while a tree is read; `None` if the problem is noted already.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?}")]
+pub(crate) struct Wrong(pub(crate) Option<ProblemKind>);
+
+impl From<ProblemKind> for Wrong {
+    fn from(kind: ProblemKind) -> Self {
+        Self(Some(kind))
+    }
+}
+
+impl de::Error for Wrong {
+    fn custom<T: fmt::Display>(what: T) -> Self {
+        ProblemKind::Other(what.to_string()).into()
+    }
+
+    fn invalid_type(actual: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let (actual, expected) = (kind_of(actual), expected.to_string());
+        ProblemKind::Type { actual, expected }.into()
+    }
+
+    fn invalid_value(actual: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let (actual, expected) = (kind_of(actual), expected.to_string());
+        ProblemKind::Value { actual, expected }.into()
+    }
+
+    fn unknown_variant(variant: &str, known: &'static [&'static str]) -> Self {
+        let actual = variant.to_owned();
+        ProblemKind::Name { actual, known }.into()
+    }
+
+    fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
+        let name = field.to_owned();
+        ProblemKind::Key { name, known }.into()
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        ProblemKind::Missing(field).into()
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        let (name, other) = (field, None);
+        ProblemKind::Twice { name, other }.into()
+    }
+}
