@@ -4,6 +4,7 @@
 //! these, so each is a row of a table in a test.
 
 use spillgate_artifact::{Handle, Reason};
+use spillgate_conversation::LeftOut;
 use spillgate_extract::Decided;
 use spillgate_llm::{LlmError, Reply, Request, ToolCall};
 use spillgate_offload::Presentation;
@@ -144,12 +145,7 @@ pub enum Effect {
     Batched(Planned),
     /// Write down that what is shown of a call, or of a batch, is left out of the
     /// conversation from now on, to make room. No event.
-    LeftOut {
-        /// The turn in which it was made, from 1.
-        turn: u32,
-        /// The call.
-        id: CallId,
-    },
+    LeftOut(LeftOut),
     /// Show a person how far it is. No event.
     Status(Status),
     /// Nothing more: this came of it. No event.

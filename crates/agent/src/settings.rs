@@ -1,10 +1,8 @@
-//! What is a session told before it begins?
+//! What a session is told before it begins.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spillgate_llm::ToolSpec;
-
-use crate::guard::Window;
 
 /// Model turns of a session, unless told otherwise (ai-agent's default).
 pub const DEFAULT_MAX_TURNS: u32 = 10;
@@ -18,6 +16,28 @@ pub const CONCURRENCY: usize = 4;
 /// Turns of nothing but paging (`get_continuation`) that are not counted: without a bound
 /// a model that only pages never ends.
 pub const MAX_PAGING_TURNS: u32 = 50;
+
+/// The room of a conversation, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// The model's context: prompt and reply together.
+    pub window: u64,
+    /// Kept free for what is counted otherwise elsewhere. ai-agent's default is
+    /// 8,192.
+    pub buffer: u64,
+    /// What a reply may have.
+    pub max_output: u64,
+}
+
+impl Window {
+    /// What the conversation may have: `window − buffer − max output`.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.window
+            .saturating_sub(self.buffer)
+            .saturating_sub(self.max_output)
+    }
+}
 
 /// A session that is to be led.
 #[derive(Debug, Clone)]

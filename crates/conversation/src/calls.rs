@@ -1,4 +1,4 @@
-//! Which calls of a reply are made, and which reply belongs to which call?
+//! The calls of a reply: which are made, and which reply belongs to which.
 
 use std::collections::HashSet;
 

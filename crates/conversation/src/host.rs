@@ -1,4 +1,4 @@
-//! Who has the tools?
+//! Those whom a loop calls and tells: the host of the tools and an observer.
 
 use std::future::Future;
 use std::pin::Pin;

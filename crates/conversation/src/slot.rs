@@ -1,4 +1,4 @@
-//! Where does the answer stand?
+//! The wrapper in which an answer stands, named by a nonce.
 
 use std::fmt;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Does a batch fit, put together, and what of it has to go?
+//! Makes a batch fit, put together.
 //!
 //! It is more than what is in it: names, quotes, escapes. Where there is no room for
 //! them, in this order: its failures are told together; what is larger than its
@@ -23,22 +23,22 @@ impl Session {
         effects: &mut Vec<Effect>,
     ) -> Option<CallId> {
         let mut more = self.around(round);
-        if !self.guard.holds(more) {
-            self.guard.free(round.tighten());
+        if !self.conversation.guard.holds(more) {
+            self.conversation.guard.free(round.tighten());
             more = self.around(round);
         }
-        while !self.guard.holds(more) {
+        while !self.conversation.guard.holds(more) {
             if let Some(id) = self.worth_storing(round) {
                 return Some(id);
             }
-            let Some(id) = self.to_drop(round, self.guard.excess(more)) else {
+            let Some(id) = self.to_drop(round, self.conversation.guard.excess(more)) else {
                 break;
             };
             effects.extend(self.drop_inner(round, &id));
             more = self.around(round);
         }
-        if !self.guard.reserve(more) {
-            self.guard.add(more); // `fit` makes room for it
+        if !self.conversation.guard.reserve(more) {
+            self.conversation.guard.add(more); // `fit` makes room for it
         }
         None
     }
@@ -48,13 +48,14 @@ impl Session {
         let envelopes = round.envelopes();
         let more = envelopes
             .iter()
-            .map(|(text, inner)| self.count(text).saturating_sub(*inner));
+            .map(|(text, inner)| self.conversation.count(text).saturating_sub(*inner));
         more.sum()
     }
 
     /// Tokens of a result within a batch, as JSON.
     fn within(&self, shown: &Shown) -> u64 {
-        self.count(&serde_json::Value::from(shown.text.as_str()).to_string())
+        self.conversation
+            .count(&serde_json::Value::from(shown.text.as_str()).to_string())
     }
 
     /// The result whose storing frees the most room, if any does.
@@ -90,10 +91,10 @@ impl Session {
         let (tool, is_planned) = (entry.call.name.clone(), entry.is_planned);
         let mut effects = Vec::new();
         if let Some(before) = &entry.shown {
-            self.guard.free(before.tokens);
+            self.conversation.guard.free(before.tokens);
             effects.extend(before.held.map(|_| Effect::Release(id.clone())));
         }
-        self.guard.close();
+        self.conversation.guard.close();
         // Its words are told once for all that are dropped.
         let dropped = Shown {
             decided: Some(Decided::Dropped),

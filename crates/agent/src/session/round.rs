@@ -1,4 +1,4 @@
-//! Where are the calls of one reply?
+//! The calls of one reply, until each has an answer.
 
 use std::collections::{BTreeMap, VecDeque};
 

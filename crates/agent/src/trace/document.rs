@@ -6,8 +6,8 @@ use spillgate_extract::Op;
 use spillgate_llm::Target;
 
 use super::Accounting;
-use crate::guard::Window;
 use crate::report::{Ending, Report};
+use crate::settings::Window;
 
 /// The version of the document: a reader refuses a higher one.
 pub const TRACE_VERSION: u32 = 1;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use spillgate_artifact::{Clock, Timestamp};
+use spillgate_conversation::LeftOut;
 use spillgate_extract::{Decided, Op, OpKind, PREVIEW_BYTES, Scope, Span};
 use spillgate_llm::{Request, Target};
 
@@ -216,10 +217,10 @@ impl Journal {
     }
 
     /// What was shown of a call, or of those of a batch, is left out.
-    pub(crate) fn left_out(&self, turn: u32, id: &CallId) {
-        let state = self.state();
-        for ((_, call), scope) in state.calls.iter().filter(|(key, _)| key.0 == turn) {
-            if call == id || call.is_within(id) {
+    pub(crate) fn left_out(&self, left_out: &LeftOut) {
+        let (state, id) = (self.state(), CallId::named(&left_out.call_id));
+        for ((turn, call), scope) in &state.calls {
+            if *turn == left_out.turn && (*call == id || call.is_within(&id)) {
                 scope.note(|op| op.left_out = true);
             }
         }

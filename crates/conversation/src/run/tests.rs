@@ -1,4 +1,4 @@
-//! What does a loop do, whatever the model does?
+//! What a loop does, whatever the model does.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -11,9 +11,10 @@ use spillgate_llm::{ErrorKind, LlmError, Message, Reply, Request, Scripted, Stop
 use spillgate_text::Tokenizer;
 
 use super::*;
+use crate::conversation::TurnLimits;
 use crate::host::ToolReplyFuture;
 use crate::slot::{Nonce, Slot};
-use crate::step::{Ending, TurnLimits};
+use crate::tool_loop::LoopEnding;
 
 /// Has a tool `look` that tells its arguments, the slower the earlier the call
 /// is in a reply, and says nothing where `empty` is asked.
@@ -397,7 +398,7 @@ fn without_turns_nobody_is_asked() {
         TurnLimits { turns: 0, ..LIMITS },
     );
     let finished = block(run(turns(limits), &model, &Host, &Notes::default()));
-    assert!(matches!(finished.ending, Ending::NoAnswer(_)));
+    assert!(matches!(finished.ending, LoopEnding::NoAnswer(_)));
     assert_eq!((finished.turns, model.seen().len()), (0, 0));
 }
 
