@@ -1,11 +1,10 @@
 //! Conversations of a model with tools.
 //!
-//! [`Conversation`] is the one engine: what was said, what it costs, what is left out where
-//! the window does not hold it, when the last turn comes, what the model is sent and what it
-//! replied. Those who lead one differ in a [`TurnPolicy`] and in what becomes of results.
-//! [`run`] is the simplest: it shows every result as it is, until there is an answer. The answer
-//! stands in a wrapper with a fresh nonce ([`Slot`]), so that nothing that the model has read
-//! can pass for it.
+//! [`Conversation`] is the one engine. It holds what was said and what it costs, leaves out what
+//! the window does not hold, decides when the last turn comes, and makes the requests and reads the
+//! replies. Its users differ in a [`TurnPolicy`] and in what becomes of results. [`run`] is the
+//! simplest user: it shows every result as it is, until there is an answer. The answer stands in a
+//! wrapper with a fresh nonce ([`Slot`]), so that nothing that the model has read can pass for it.
 
 mod calls;
 mod conversation;

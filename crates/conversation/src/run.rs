@@ -30,7 +30,7 @@ pub async fn run(
     }
 }
 
-/// The calls of one reply, all at once.
+/// Makes the calls of one reply, all at once.
 async fn call(calls: &Calls, host: &dyn ToolHost, observer: &dyn Observer) -> Vec<ToolReply> {
     for (call, reply) in &calls.refused {
         observer.called(call, reply);

@@ -13,7 +13,7 @@ use crate::report::{Ending, Report};
 use crate::texts;
 
 impl Session {
-    /// The model could not be asked: neither by retries nor by another target.
+    /// Handles that the model could not be asked, neither by retries nor with another target.
     pub(super) fn unanswered(&mut self, error: &LlmError) -> Vec<Effect> {
         if self.conversation.shorten(error) {
             return self.ask(None);
@@ -22,7 +22,7 @@ impl Session {
         self.finish(Ending::Failed(why.clone()), &why)
     }
 
-    /// The model answered.
+    /// Handles a reply of the model.
     pub(super) fn replied(&mut self, reply: Reply) -> Vec<Effect> {
         if !reply.text.trim().is_empty() {
             self.said = Some(reply.text.clone());
@@ -80,7 +80,7 @@ impl Session {
         effects
     }
 
-    /// One call of a reply; `left` is how many calls its batches may still make.
+    /// Plans one call of a reply; `left` is how many calls its batches may still make.
     fn plan(
         &self,
         round: &mut Round,
@@ -134,7 +134,7 @@ impl Session {
         }
     }
 
-    /// What needs nobody to be answered.
+    /// Returns the answer to a call that the session answers itself.
     fn answered_at_once(&self, call: &ToolCall) -> Option<Shown> {
         if let Some(refusal) = refusal(call, self.conversation.tools()) {
             return Some(self.error(&refusal));
@@ -165,7 +165,7 @@ impl Session {
     }
 }
 
-/// That a call is not made, and why, for the trace.
+/// Returns the effect that records why a call is not made.
 fn refused(call: &ToolCall, why: &str) -> Effect {
     refused_as(CallId::of(call), &call.name, why)
 }
@@ -176,13 +176,13 @@ fn refused_as(id: CallId, tool: &str, why: &str) -> Effect {
     Effect::Refused { id, tool, why }
 }
 
-/// Why a call cannot be made, if it cannot.
+/// Returns why a call cannot be made; `None` if it can.
 fn refusal(call: &ToolCall, tools: &[ToolSpec]) -> Option<String> {
     let (mut calls, _) = Sorted::of(vec![call.clone()], tools, 1);
     calls.refused.pop().map(|(_, reply)| reply.text)
 }
 
-/// What a person is told of a call.
+/// Returns what a person is told of a call.
 fn status(call: &ToolCall) -> Option<Effect> {
     let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
     let text = |key: &str| arguments[key].as_str().unwrap_or_default().to_owned();
