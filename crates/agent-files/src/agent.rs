@@ -1,4 +1,4 @@
-//! What is an agent, once everything is decided?
+//! An agent after all layers are resolved.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What does a `.ai-agent.json` say?
+//! Reads `.ai-agent.json`.
 
 use spillgate_config::{Malformed, Member, Node, NodeKind, camel, json};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What does a configuration say of one server, tool or service?
+//! What a configuration says of one server, tool or service.
 //!
 //! Whoever starts it has the type for it. This keeps the values with their places,
 //! so that what is wrong with them can be told with file, line and key.

@@ -1,4 +1,4 @@
-//! What do the variables in a configuration stand for?
+//! Replaces variables in a configuration.
 //!
 //! `${NAME}` is the variable, `${NAME:-text}` has a default, `$${` is `${` itself.
 //! One that is not set and has no default is an error, told when what it stands

@@ -1,4 +1,4 @@
-//! What can be said of guarded tools in `guardedTools`?
+//! The entries of `guardedTools`.
 //!
 //! One table an entry, like a server of `mcpServers`. Whoever opens them has the
 //! rules for it; here is what a person writes.

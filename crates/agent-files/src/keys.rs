@@ -1,4 +1,4 @@
-//! Which keys are there, and what can each be?
+//! The keys of a prompt file, and their values.
 //!
 //! One table of keys for the frontmatter of a prompt file, for `defaults` in
 //! `.ai-agent.json` and for the command line. The words here are those of the JSON

@@ -1,4 +1,4 @@
-//! What is an agent told by files?
+//! Reads the files that describe an agent.
 //!
 //! ```text
 //! options ─┐

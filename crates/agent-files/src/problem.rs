@@ -1,4 +1,4 @@
-//! What is wrong with a file, and where?
+//! Problems in a file, with their places.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

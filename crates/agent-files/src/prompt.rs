@@ -1,4 +1,4 @@
-//! What does a prompt file say?
+//! Reads prompt files.
 //!
 //! ```text
 //! #!/usr/bin/env -S spillgate agent

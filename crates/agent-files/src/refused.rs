@@ -1,4 +1,4 @@
-//! Which keys of other agents' files are known, and not taken?
+//! Keys of other agents' files that are known and refused.
 
 /// What ai-agent and its like have, why it is not taken, and what to do instead.
 const REFUSED: [(&str, &str, &str); 14] = [

@@ -1,4 +1,4 @@
-//! What are the JSON Schemas of the files?
+//! The JSON Schemas of the files.
 //!
 //! From the types: an editor and the reader know the same keys. A schema names keys
 //! in one spelling, `maxTurns`, and takes the other one, `max_turns`.

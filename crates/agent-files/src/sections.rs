@@ -1,4 +1,4 @@
-//! What does `.ai-agent.json` have, and what can each be?
+//! The sections of `.ai-agent.json`, and their values.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Who said so?
+//! The source of a setting.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

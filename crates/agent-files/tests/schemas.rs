@@ -1,4 +1,4 @@
-//! Are the published schemas, the reader and the documentation at one?
+//! The published schemas, the reader and the documentation agree.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,4 @@
-//! What is a stored text's file called when other programs shall open it?
+//! The file name of a stored text that other programs may open.
 
 use std::str::FromStr;
 

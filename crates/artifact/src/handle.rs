@@ -1,4 +1,4 @@
-//! How is a stored result named?
+//! Handles: the names of stored results.
 //!
 //! `session-<uuid>/<file-uuid>` (docs/spec/behaviour.md, "Storing"). A handle is
 //! parsed into two UUIDs and printed from them again, so no text of a caller ever

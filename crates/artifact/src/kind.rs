@@ -1,4 +1,4 @@
-//! What sort of content is it?
+//! Kinds of content.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Which words does Spillgate think in?
+//! The types that all crates share: handles, manifests, spans, units.
 //!
 //! Plain data that every other crate shares: ids, units, spans, what a result
 //! is and where it came from, what was stored. No I/O and no protocol; the

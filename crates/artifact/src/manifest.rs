@@ -1,4 +1,4 @@
-//! What is known of a stored artifact?
+//! The manifest of a stored artifact.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Where did a result come from, and in which form did its bytes arrive?
+//! The origin of a result, and the form of its bytes.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Which part is meant?
+//! Ranges of bytes and lines.
 
 use std::fmt;
 use std::str::FromStr;

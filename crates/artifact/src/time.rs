@@ -1,4 +1,4 @@
-//! What time is it, and who says so?
+//! Time stamps and clocks.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};

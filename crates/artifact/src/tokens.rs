@@ -1,4 +1,4 @@
-//! How much may a model be shown, and how much was there?
+//! Token counts and token budgets.
 
 use std::fmt;
 

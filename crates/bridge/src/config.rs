@@ -1,4 +1,4 @@
-//! What is a bridge told about its surroundings?
+//! What a bridge is told about its surroundings: capabilities, limits, the caller.
 
 use std::fmt;
 use std::time::{Duration, Instant};

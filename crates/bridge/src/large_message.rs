@@ -1,4 +1,4 @@
-//! How is a message brought over that is too large for the memory?
+//! Translates messages that are too large for memory.
 //!
 //! Its stand-in is looked at in its place: the message in small, whose large
 //! parts are placeholders. What changes of an answer is outside of its large

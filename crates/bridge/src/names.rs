@@ -1,4 +1,4 @@
-//! What are things called in the two generations?
+//! Names that differ between the two generations of MCP.
 
 use spillgate_mcp::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION};
 

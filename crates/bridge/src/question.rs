@@ -1,4 +1,4 @@
-//! May a server ask a client this?
+//! Checks whether a server may ask a client a question.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

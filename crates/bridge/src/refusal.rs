@@ -1,5 +1,4 @@
-//! How does a bridge say that something cannot be done, whose fault it is and
-//! what to do?
+//! Replies that say that something cannot be done, whose fault it is and what to do.
 
 use serde_json::{Value, json};
 use spillgate_mcp::{error_code, frame};

@@ -1,4 +1,4 @@
-//! How are steps written down?
+//! Collects the steps that a translator asks for.
 
 use bytes::Bytes;
 use spillgate_mcp::RequestId;

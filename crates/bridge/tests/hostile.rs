@@ -1,4 +1,4 @@
-//! Does a bridge stay upright, small and honest whatever it is sent?
+//! Hostile input: a bridge neither panics nor grows, and keeps ids and results.
 
 #![allow(
     clippy::unwrap_used,

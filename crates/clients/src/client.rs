@@ -1,4 +1,4 @@
-//! Which clients are there, and what does each cut by itself?
+//! The clients, and what each cuts by itself.
 
 use std::fmt;
 use std::str::FromStr;

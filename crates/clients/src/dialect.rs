@@ -1,4 +1,4 @@
-//! What does a client call the parts of a server's entry?
+//! The names that a client gives to the parts of a server's entry.
 
 use crate::Client;
 use crate::remote::BEARER;

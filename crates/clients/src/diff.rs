@@ -1,4 +1,4 @@
-//! How does a person see what would change?
+//! Shows what would change, as a unified diff.
 
 use std::path::Path;
 

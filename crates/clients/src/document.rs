@@ -1,4 +1,4 @@
-//! How is a value in a file replaced while the rest of the file stays as it is?
+//! Replaces a value in a file and leaves the rest as it is.
 //!
 //! Each syntax has an editor of its own. Around all of them: a byte order mark
 //! and line ends stay what they are, and a text counts only if it reads as

@@ -1,4 +1,4 @@
-//! What does an entry of a configuration say?
+//! Reads an entry of a client's configuration.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What can go wrong with a client's configuration?
+//! Errors of a client's configuration.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! How is a file replaced so that it is whole at every moment?
+//! Replaces a file so that it is complete at every moment.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};

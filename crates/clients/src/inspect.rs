@@ -1,4 +1,4 @@
-//! How do things stand in a client's files?
+//! Inspects a client's files.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! How is JSON with comments read and edited in place?
+//! Reads JSON with comments and edits it in place.
 
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use jsonc_parser::errors::ParseError;

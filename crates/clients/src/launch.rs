@@ -1,4 +1,4 @@
-//! How does a client start a server?
+//! The command by which a client starts a server.
 
 use serde_json::Value;
 

@@ -1,5 +1,4 @@
-//! How does a client's own configuration get its servers behind the gateway,
-//! and back?
+//! Puts the servers of a client's own configuration behind the gateway, and back.
 //!
 //! [`Client`] and [`places`] say where a client keeps its servers; [`wrap`] and
 //! [`unwrap`] make a [`Plan`] for one file, which shows a diff or is carried

@@ -1,4 +1,4 @@
-//! Where does a client keep its servers?
+//! The files where clients keep their servers.
 
 use std::path::{Path, PathBuf};
 

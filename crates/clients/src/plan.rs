@@ -1,4 +1,4 @@
-//! What is going to happen to a file?
+//! The planned changes to a file.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What was changed in which file, and how was it before?
+//! Records what was changed in which file, and what was there before.
 //!
 //! For each file that was wrapped a record and a copy of the file as it would
 //! be without us. Both may hold secrets: nobody else can read them.

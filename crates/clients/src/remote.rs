@@ -1,4 +1,4 @@
-//! How is a server elsewhere described to the gateway?
+//! Describes a remote server to the gateway.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What does an entry become, and what was it before?
+//! Rewrites an entry, and finds what it was before.
 
 use std::path::Path;
 

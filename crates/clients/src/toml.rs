@@ -1,4 +1,4 @@
-//! How is TOML read and edited in place?
+//! Reads TOML and edits it in place.
 
 use serde_json::{Map, Number, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, RawString, TableLike, Value as Toml};

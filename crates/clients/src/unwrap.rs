@@ -1,4 +1,4 @@
-//! How do the servers of a file come out from behind the gateway?
+//! Takes the servers of a file out from behind the gateway.
 //!
 //! A file that is still what we wrote becomes what it was, byte for byte. In
 //! one that was changed since, only our entries are undone.

@@ -1,4 +1,4 @@
-//! How do the servers of a file get behind the gateway?
+//! Puts the servers of a file behind the gateway.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! How is YAML read, and where do its values stand?
+//! Reads YAML with the places of its values.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! How is YAML edited in place?
+//! Edits YAML in place.
 //!
 //! Pieces of the text are cut out and put in, at the places where a parser says
 //! that values stand. What cannot be done so is refused.

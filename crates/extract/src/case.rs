@@ -1,4 +1,4 @@
-//! What does every strategy work with?
+//! The input of every strategy.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How large may a chunk be, and which are read, in which order?
+//! The size of chunks, and the order in which they are read.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! What does a strategy give, before it is checked and told?
+//! The answer of a strategy before it is checked.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What are the models told?
+//! The prompts for models.
 //!
 //! The three prompts of the extraction design: its headings and fields stand first, in
 //! its order; what we add (where the chunk lies, that it is data, how to cite) comes

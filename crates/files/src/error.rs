@@ -1,4 +1,4 @@
-//! Why does a name lead to no text?
+//! Errors of names that lead to no text.
 
 use std::io;
 

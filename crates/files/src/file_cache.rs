@@ -1,4 +1,4 @@
-//! What is known already of a file that has not changed?
+//! Caches what is known of files that have not changed.
 
 use parking_lot::Mutex;
 use std::fs::Metadata;

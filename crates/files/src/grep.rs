@@ -1,4 +1,4 @@
-//! Which lines does a model find?
+//! `Grep`: finds matching lines of a file.
 
 use std::fmt::Write;
 use std::io;

@@ -1,4 +1,4 @@
-//! Which names may lead anywhere?
+//! Checks the names that a model gives.
 
 use crate::FileError;
 

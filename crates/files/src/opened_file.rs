@@ -1,4 +1,4 @@
-//! What does a name lead to?
+//! Opens what a name leads to.
 
 use spillgate_artifact::Interrupt;
 use spillgate_lookup::Artifact;

@@ -1,4 +1,4 @@
-//! How does an answer stay within its budget?
+//! Keeps an answer within its budget.
 
 use std::borrow::Cow;
 use std::io;

@@ -1,4 +1,4 @@
-//! Which lines does a model see?
+//! `Read`: shows lines of a file.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! How is a regular file opened, and nothing else waited for?
+//! Opens regular files only, and waits for nothing else.
 
 use std::fs::File;
 use std::io;

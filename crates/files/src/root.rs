@@ -1,4 +1,4 @@
-//! Which files lie below a directory?
+//! The files below a directory.
 
 use std::fs::File;
 use std::io;

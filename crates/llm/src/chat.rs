@@ -1,4 +1,4 @@
-//! What is said to a model, and what does it say?
+//! Requests to a model and its replies.
 
 use std::fmt;
 use std::future::Future;

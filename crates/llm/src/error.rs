@@ -1,4 +1,4 @@
-//! Why did a model not answer, and whose fault was it?
+//! Why a model did not answer, and whose fault it was.
 
 use std::time::Duration;
 

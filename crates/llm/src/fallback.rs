@@ -1,4 +1,4 @@
-//! Who answers when a model cannot?
+//! Asks another model when one cannot answer.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How is a key kept from being shown?
+//! Keys, which are never shown.
 
 use std::fmt;
 

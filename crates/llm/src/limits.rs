@@ -1,4 +1,4 @@
-//! How much may a model read and say, and what does it cost?
+//! The limits and prices of a model.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

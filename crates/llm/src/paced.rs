@@ -1,4 +1,4 @@
-//! How many requests may a provider get at a time?
+//! Limits the requests to a provider.
 
 use std::collections::VecDeque;
 use std::fmt;

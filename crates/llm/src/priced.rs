@@ -1,4 +1,4 @@
-//! What did a reply cost?
+//! Adds the cost to a reply.
 
 use std::fmt;
 

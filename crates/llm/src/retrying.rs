@@ -1,4 +1,4 @@
-//! When is a request asked again?
+//! Repeats requests that failed.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Which model of which provider?
+//! A model of a provider.
 
 use std::fmt;
 use std::str::FromStr;

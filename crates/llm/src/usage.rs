@@ -1,4 +1,4 @@
-//! What did a reply use?
+//! The tokens and the cost of a reply.
 
 use std::fmt;
 use std::ops::AddAssign;

@@ -1,4 +1,4 @@
-//! How long does the first page of matches take, once the process runs?
+//! Measures the time to the first page of matches in a running process.
 //!
 //! `first_page --store DIR HANDLE PATTERN [RUNS]` opens a stored artifact anew
 //! for each run, looks for the first 50 matching lines and prints the median

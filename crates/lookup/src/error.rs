@@ -1,4 +1,4 @@
-//! Why could a look-up not be answered?
+//! Errors of look-ups.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! How much of a text fits a token budget?
+//! Finds how much of a text fits a token budget.
 
 use spillgate_artifact::TokenBudget;
 use spillgate_text::TokenCounter;

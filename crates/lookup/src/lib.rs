@@ -1,4 +1,4 @@
-//! How does one find a part of what was stored?
+//! Reads and greps what is stored, page by page.
 //!
 //! [`read`] gives lines or bytes, [`grep`] matching lines; each gives a page
 //! within a token budget and says what to ask for next. A page is never empty

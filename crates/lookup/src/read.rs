@@ -1,4 +1,4 @@
-//! Which text stands there?
+//! Reads lines or bytes of a text.
 
 use serde::Serialize;
 use spillgate_artifact::{ByteRange, LineRange, TokenBudget};

@@ -1,4 +1,4 @@
-//! What are characters a to b of the text, as it came in?
+//! Slices a text by characters.
 //!
 //! For `get_continuation` (docs/spec/texts.md, "Continuation profile"): units are
 //! Unicode code points, and the slices put together are the text. Invalid UTF-8 reads

@@ -1,4 +1,4 @@
-//! By which name does a caller ask for more of a result?
+//! The names by which callers ask for more of a result.
 //!
 //! `get_continuation` takes a `tool_call_id`. That is the id that the
 //! caller gave the call, or a short number (models corrupt long ids), or the

@@ -1,4 +1,4 @@
-//! Intercept: how are a result's bytes taken in, whatever their number?
+//! Captures the bytes of a result, of any size.
 //!
 //! A small result stays in memory. A larger one streams into a draft of the
 //! store while it is scanned and hashed, so that memory is bounded and one pass

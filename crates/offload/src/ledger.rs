@@ -1,4 +1,4 @@
-//! Account: what came in, what was shown, what was read later?
+//! Accounts for what came in, what was shown and what was read later.
 //!
 //! Every offloaded result and every retrieval leaves one entry. Results that
 //! pass through are summed up, so that passing one costs nothing.

@@ -1,4 +1,4 @@
-//! Measure: how big is it?
+//! Measures a result.
 
 use std::cell::OnceCell;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Decide: does it fit, and if not, what then?
+//! Decides whether a result fits.
 //!
 //! Pure: no clock, no randomness; the same result under the same rules gets the
 //! same decision.

@@ -1,4 +1,4 @@
-//! Which tools may be called with arguments by reference?
+//! The tools that may be called with arguments by reference.
 //!
 //! A stored result can be any server's, so each tool that may be given one is
 //! named by the user; by default there is none.

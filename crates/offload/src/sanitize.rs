@@ -1,4 +1,4 @@
-//! Sanitize: which view do the bytes get?
+//! Makes the view of the captured bytes.
 //!
 //! At most one transformation makes it: a JSON document with lines too long to
 //! read is laid out, text with escapes, carriage returns or invalid UTF-8 is

@@ -1,4 +1,4 @@
-//! What does the outline of a file look like, and how fast is it made?
+//! Prints the outline of a file and the time that it took.
 //!
 //! `outline FILE [--max-tokens N] [--runs N]` stores the file as a result would
 //! be stored, prints the outline within a budget, and as the last line its

@@ -1,4 +1,4 @@
-//! Which stretches of a view are looked at, and who looks?
+//! Samples a view, and scans it in parts.
 //!
 //! A view is cut into parts at newlines, by its size alone; two threads take
 //! the next part in turn, and what they found is put together in the order of

@@ -1,4 +1,4 @@
-//! Is a text without a kind of its own laid out in a way that has a shape?
+//! Outlines texts without a kind that have a layout, such as YAML.
 //!
 //! Tables with semicolons, matches of `grep -n`, YAML, and the snapshots of
 //! pages that browser tools print as YAML.

@@ -1,4 +1,4 @@
-//! How do the paragraphs of a text begin?
+//! Outlines prose by the beginnings of its paragraphs.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Which values are there in one place?
+//! Summarises the values in one place.
 //!
 //! All of it is the same whatever part of a document was looked at first: what
 //! was seen is known by the byte at which it stands, and ties go to the earlier.

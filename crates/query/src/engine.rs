@@ -1,4 +1,4 @@
-//! How is the child process started, watched and ended?
+//! Starts, watches and ends the child process that runs a filter.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};

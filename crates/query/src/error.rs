@@ -1,4 +1,4 @@
-//! Why did a filter give nothing?
+//! Errors of filters.
 
 use std::io;
 use std::time::Duration;

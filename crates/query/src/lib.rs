@@ -1,4 +1,4 @@
-//! What does a jq filter give of a stored text?
+//! Runs jq filters over stored texts, in a child process.
 //!
 //! [`query`] runs a filter over an artifact and gives a page of its results.
 //! Filters and documents come from outside, so they meet in a child process

@@ -1,4 +1,4 @@
-//! Which results are on a page, and what is asked for next?
+//! Makes a page of results and the call for the next one.
 
 use std::fmt;
 

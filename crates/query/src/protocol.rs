@@ -1,4 +1,4 @@
-//! What do parent and child tell each other?
+//! The messages between parent and child.
 //!
 //! The request is a variable of an otherwise empty environment, for
 //! standard input is the data, and arguments can be read by every user of the

@@ -1,4 +1,4 @@
-//! Which bytes of an artifact does a filter see, and as what?
+//! The bytes of an artifact that a filter sees, and their format.
 
 use spillgate_artifact::{ByteSource, ContentKind, Layout, RawForm};
 use spillgate_lookup::Artifact;

@@ -1,4 +1,4 @@
-//! What does a model mean by the arguments that it sends?
+//! Reads the arguments that a model sends, as it means them.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

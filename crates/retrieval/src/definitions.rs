@@ -1,4 +1,4 @@
-//! What do our own tools look like in `tools/list`?
+//! The definitions of our tools in `tools/list`.
 //!
 //! Every word is paid for in every request of every session, so there are few:
 //! at most 500 tokens for all of them together (docs/spec/limits.md, "What clients take").

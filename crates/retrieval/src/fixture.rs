@@ -1,4 +1,4 @@
-//! What do this crate's tests share?
+//! The fixture of this crate's tests.
 
 use std::sync::Arc;
 

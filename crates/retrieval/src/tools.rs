@@ -1,4 +1,4 @@
-//! Who answers a call of one of our tools?
+//! Answers calls of our tools.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! How often does a search return what answers the question?
+//! Measures how often a search returns the answer to a question.
 //!
 //! `eval DATA [--details]` asks each question of `DATA/questions.jsonl` of its
 //! document in `DATA/docs`, at four budgets, and prints the share of questions

@@ -1,4 +1,4 @@
-//! How long does a ranked search take, once the process runs?
+//! Measures the time of a ranked search in a running process.
 //!
 //! `ranked --store DIR HANDLE WORDS [RUNS]` opens a stored artifact anew for each
 //! run, searches it with a budget of 1,000 tokens and prints the first time, the

@@ -1,4 +1,4 @@
-//! Which of the places that were found are kept while the text streams by?
+//! Keeps the best candidates while the text streams by.
 //!
 //! How much a term counts is known only at the end. So places are kept by the
 //! set of terms that they hold: among places with the same terms, the better

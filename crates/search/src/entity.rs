@@ -1,4 +1,4 @@
-//! Which thing does a question name, and what of it does it ask for?
+//! Finds the object that a question names, and the members that it asks for.
 //!
 //! "What is the version of `serde_json`?" is answered by the object in which a
 //! member's *value* is the name (`"name": "serde_json"`), with the members

@@ -1,4 +1,4 @@
-//! Why did it fail?
+//! Answers questions about what went wrong.
 //!
 //! The question has no word in common with the answer. What a line says of a
 //! failure is judged by its words, by how rare lines like it are, and by its

@@ -1,4 +1,4 @@
-//! Which members of a JSON document may answer?
+//! Scores the members of a JSON document.
 //!
 //! The view has a member or element a line, so its indentation is its structure:
 //! one pass over the lines follows it without a parser. What a key says, it says

@@ -1,4 +1,4 @@
-//! What is a leaf of a JSON document, and which leaves say something?
+//! Leaves of a JSON document.
 
 use spillgate_artifact::Layout;
 use spillgate_text::SOFT_CHARS;

@@ -1,4 +1,4 @@
-//! Which passages of a stored text answer a question?
+//! Finds the passages of a stored text that answer a question.
 //!
 //! Ranked search without an index: one pass over the view counts how many units
 //! (lines, paragraphs, rows, JSON leaves) hold each term of the question and keeps

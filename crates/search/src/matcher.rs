@@ -1,4 +1,4 @@
-//! Where in a text do the terms of a question stand?
+//! Finds the terms of a question in a text.
 //!
 //! One automaton stops at what may be a term; the word around it is then looked
 //! at. So a text costs one scan, and only places that may count cost more.

@@ -1,4 +1,4 @@
-//! Where does the next of a few needles stand, whatever its case?
+//! Finds the next of a few words, whatever their case.
 //!
 //! Two ways to the same answer. Few needles are looked for by their first bytes,
 //! in all cases, with SIMD (Teddy): several gigabytes a second. More of them go

@@ -1,4 +1,4 @@
-//! What does the answer look like, within the budget?
+//! Writes the answer within the budget.
 
 use std::io;
 

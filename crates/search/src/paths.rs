@@ -1,4 +1,4 @@
-//! What is the path of a place in a JSON document?
+//! Finds the paths of offsets in a JSON document.
 
 use std::io;
 

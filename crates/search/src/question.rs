@@ -1,4 +1,4 @@
-//! What is asked for?
+//! Splits a question into terms.
 //!
 //! A question becomes *terms*: the stems of its words, its identifiers as wholes
 //! (`foo_bar-3`, `a.b.c`), and pairs of characters in scripts without spaces.

@@ -1,4 +1,4 @@
-//! Which of the places found answer best?
+//! Ranks candidates (BM25, with bonuses for literal hits).
 //!
 //! BM25 (Robertson and Zaragoza 2009) with the counts of the scan. A place is
 //! looked at once more for how often each term stands in it; what the scan did

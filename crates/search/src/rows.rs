@@ -1,4 +1,4 @@
-//! Where does a row of a table begin and end, if a cell may hold line breaks?
+//! Finds the borders of rows in a table whose cells may hold line breaks.
 
 use memchr::memchr2_iter;
 

@@ -1,4 +1,4 @@
-//! How is a whole view looked through, in two parts at once?
+//! Scans a whole view, in two parts at once.
 //!
 //! Only places with a hit are looked at: the *unit* around it (a line, a
 //! paragraph) is cut out of the text then. Windows of a mapped file, so memory

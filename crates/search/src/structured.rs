@@ -1,4 +1,4 @@
-//! How is a JSON document searched, and how much of it is shown around a hit?
+//! Searches JSON documents and shows the surroundings of a hit.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! How are lines, rows and paragraphs searched?
+//! Searches lines, rows and paragraphs.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What is a word, and which words count as the same?
+//! Defines words, and which words count as the same.
 //!
 //! A word is a run of letters and digits; `_`, `-`, `.` and the like part words.
 //! `camelCase` is also its parts. Words of letters are compared by their English

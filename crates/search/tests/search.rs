@@ -1,4 +1,4 @@
-//! What do questions find in each kind of content?
+//! What questions find in each kind of content.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

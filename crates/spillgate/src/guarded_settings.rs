@@ -1,4 +1,4 @@
-//! What is set of the guarded tools (`[guarded]`), and which rules follow?
+//! The settings of the guarded tools (`[guarded]`) and their rules.
 
 use std::path::{Component, PathBuf};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Which servers are behind the gateway, and what rules are there for them?
+//! The servers behind the gateway and their rules.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Which settings are there, and what follows from them?
+//! The settings and what follows from them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Which settings does extraction have?
+//! The settings of extraction.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use spillgate_config::{Member, Naming, Node, NodeKind, read};

@@ -1,4 +1,4 @@
-//! How many tokens exactly?
+//! Counts tokens exactly.
 //!
 //! The BPE itself is the `tiktoken` crate's: it loads in about 75 ms and 28 MB,
 //! where the other exact crates take 320 ms or 70 MB, and is as fast on real

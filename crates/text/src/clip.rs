@@ -1,4 +1,4 @@
-//! How much of a line is shown?
+//! Clips long lines.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Who counts tokens?
+//! The interface of token counters, and the tokenizers.
 
 use std::fmt;
 use std::str::FromStr;

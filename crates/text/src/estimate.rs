@@ -1,4 +1,4 @@
-//! What does a text cost that may be too large to hold?
+//! Counts the tokens of a text that may be too large to hold in memory.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! On which byte does line 7,000,000 of a file begin, whatever its lines are like?
+//! Finds the byte where line 7,000,000 of a file begins, however long its lines are.
 //!
 //! View lines are broken where they are long; the lines of editors, `grep -n` and `sed`
 //! are not. They are counted here block by block: a block knows nothing of the others,

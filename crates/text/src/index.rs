@@ -1,4 +1,4 @@
-//! On which byte does line 7,000,000 begin?
+//! Finds the byte where line 7,000,000 of a view begins.
 
 use memchr::memchr;
 use spillgate_artifact::Layout;

@@ -1,4 +1,4 @@
-//! How is one line of JSON made into many?
+//! Lays out one line of JSON as many.
 
 use std::io;
 

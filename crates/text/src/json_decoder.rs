@@ -1,4 +1,4 @@
-//! How is the text of a JSON string decoded that does not fit into memory?
+//! Decodes a JSON string block by block.
 
 use memchr::memchr;
 

@@ -1,4 +1,4 @@
-//! Where in a JSON string does the decoded text come from?
+//! Decodes a JSON string, and maps decoded text to its raw bytes.
 
 use memchr::memchr;
 

@@ -1,4 +1,4 @@
-//! What sort of content is it?
+//! Classifies the kind of a content.
 //!
 //! Judged from the head of the text: first the formats that a parser can
 //! confirm (JSON, NDJSON, CSV), then those with unmistakable marks (diff,

@@ -1,4 +1,4 @@
-//! Where does a view line end?
+//! Defines where a view line ends.
 
 use memchr::{memchr, memmem};
 use spillgate_artifact::Layout;

@@ -1,4 +1,4 @@
-//! Which raw bytes is a view line made from?
+//! Finds the raw bytes that a view line is made from.
 //!
 //! Nothing is stored for this but the origins of the index's anchors: the
 //! transformation is run again from the nearest one, at most some 64 KB of

@@ -1,4 +1,4 @@
-//! How does terminal output become text?
+//! Turns terminal output into text.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What do the bytes look like as they stream by?
+//! Scans bytes as they stream by.
 
 /// Bytes looked at in one go, small enough to stay in the first-level cache
 /// while several passes go over them.

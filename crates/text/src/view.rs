@@ -1,4 +1,4 @@
-//! How are lines of a view found?
+//! Views: texts whose lines can be found.
 
 use std::io;
 use std::sync::Arc;

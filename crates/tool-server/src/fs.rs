@@ -1,4 +1,4 @@
-//! How do `Read` and `Grep` speak MCP?
+//! Serves `Read` and `Grep` over MCP.
 //!
 //! Both generations of the protocol: `initialize` (2025-11-25) and
 //! `server/discover` (2026-07-28). A call that cannot be answered is a result with

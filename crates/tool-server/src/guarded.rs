@@ -1,4 +1,4 @@
-//! How do the guarded tools speak MCP?
+//! Serves the guarded tools over MCP.
 //!
 //! A refusal is a result with `isError`, so that the model is told what to do instead.
 //! Where outputs that are too much are offloaded, they go the way of every result

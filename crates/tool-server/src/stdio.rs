@@ -1,4 +1,4 @@
-//! How does a server of ours live on standard input and output?
+//! Runs an MCP server on standard input and output.
 
 use rmcp::transport::io::stdio;
 use rmcp::{RoleServer, Service, ServiceExt};

@@ -1,4 +1,4 @@
-//! How does an agent call the guarded tools?
+//! Calls the guarded tools for an agent, in this process.
 //!
 //! They are in this process: a host is their name, the tools that are chosen and who
 //! answers. What is too much for them is not cut and not lost: it goes to the

@@ -1,4 +1,4 @@
-//! Where do an agent's tools come from?
+//! The sources of an agent's tools.
 //!
 //! From MCP servers, reached as the gateway reaches its own ([`McpTools`]); from
 //! descriptions of HTTP requests ([`RestTool`]); from OpenAPI documents

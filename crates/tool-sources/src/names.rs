@@ -1,4 +1,4 @@
-//! By which name does a model know a tool?
+//! The names by which a model knows tools.
 //!
 //! By its own, where that can be: models' interfaces take letters, digits, `_`
 //! and `-`, 64 in all. Where two hosts have a tool of one name, or it is one of the

@@ -1,4 +1,4 @@
-//! Which tools does an agent get?
+//! Selects the tools that an agent gets.
 //!
 //! `tools:` of a prompt file: `host` is all of a host, `host/tool` some of it, and
 //! both may be globs. A REST tool is a host of its own name, an OpenAPI document and

@@ -1,4 +1,4 @@
-//! Which addresses are never asked?
+//! Addresses that are never contacted.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

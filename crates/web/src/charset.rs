@@ -1,4 +1,4 @@
-//! Which characters do a page's bytes mean?
+//! Decodes the characters of a page.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use html5gum::{Token, Tokenizer};

@@ -1,4 +1,4 @@
-//! What asks servers?
+//! The HTTP client for pages and searches.
 
 use std::time::Duration;
 

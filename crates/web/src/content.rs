@@ -1,4 +1,4 @@
-//! What is in a body, and what of it is for reading?
+//! Finds the kind of a body and its readable text.
 
 use mime::Mime;
 use reqwest::Url;

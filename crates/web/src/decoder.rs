@@ -1,4 +1,4 @@
-//! How are compressed bytes read without more of them than are wanted?
+//! Decompresses a body up to a limit.
 
 use std::io::{self, Write};
 

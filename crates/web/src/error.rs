@@ -1,4 +1,4 @@
-//! Why was nothing fetched or found, and what to do instead?
+//! Errors of fetches and searches, with advice.
 
 use std::time::Duration;
 

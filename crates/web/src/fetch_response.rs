@@ -1,4 +1,4 @@
-//! How does a response's body come in, within its limits?
+//! Reads the body of a response within its limits.
 
 use bytes::Bytes;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};

@@ -1,4 +1,4 @@
-//! How is a page asked for?
+//! Fetches pages.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Which address does a name lead to, of those that may be asked?
+//! Resolves a name to the addresses that may be contacted.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! How long does a call take, without a server around it?
+//! Measures the time of a call without a server around it.
 //!
 //! `ask ROOT TOOL ARGUMENTS [TIMES]`: the answer, and on stderr the milliseconds of each
 //! call.

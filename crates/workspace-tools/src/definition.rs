@@ -1,4 +1,4 @@
-//! What is a client told of a tool?
+//! The definition of a tool, as a client sees it.
 
 use serde_json::{Map, Value, json};
 

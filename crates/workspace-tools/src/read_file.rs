@@ -1,4 +1,4 @@
-//! `read_file`: what does a file say, whole or some lines of it?
+//! `read_file`: shows a file, whole or some of its lines.
 
 mod pages;
 mod refusal;

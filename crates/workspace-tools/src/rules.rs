@@ -1,4 +1,4 @@
-//! What may the tools do, and how much may they give?
+//! What the tools may do, and how much they may return.
 
 use std::path::PathBuf;
 use std::time::Duration;

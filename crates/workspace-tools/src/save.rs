@@ -1,4 +1,4 @@
-//! How is something saved below the root, whole or not at all?
+//! Saves a file below the root, whole or not at all.
 //!
 //! Names are followed step by step from the root, and through no link: so what a name
 //! says is where it leads, and the rules can be held to it.

@@ -1,4 +1,4 @@
-//! What did a call give?
+//! The result of a call.
 
 use std::fmt;
 use std::io::Read;

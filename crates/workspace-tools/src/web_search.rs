@@ -1,4 +1,4 @@
-//! `web_search`: what does the web have on this?
+//! `web_search`: searches the web.
 
 use serde_json::json;
 use spillgate_files::Arguments;

@@ -1,4 +1,4 @@
-//! Where does a name lead, and never?
+//! Opens files and directories by name, never outside the root.
 
 mod path_error;
 mod suggestion;

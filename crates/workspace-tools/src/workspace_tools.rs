@@ -1,4 +1,4 @@
-//! Which tools are there, and who answers a call?
+//! The guarded tools: their list and their calls.
 
 use std::sync::Arc;
 

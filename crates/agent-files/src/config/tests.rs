@@ -1,4 +1,4 @@
-//! Is a configuration read as it is meant, and what is told of one that is wrong?
+//! Configurations as they are read, and the errors of wrong ones.
 
 use super::*;
 

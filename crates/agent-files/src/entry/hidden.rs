@@ -1,4 +1,4 @@
-//! What of an entry may be seen?
+//! Hides secrets in an entry that is shown.
 //!
 //! An entry is shown as it is written, so that no variable is in it. What is written
 //! there and looks like a secret is hidden: rather too much than too little.

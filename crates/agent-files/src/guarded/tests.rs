@@ -1,4 +1,4 @@
-//! What can be said of guarded tools, and what is told of what cannot be?
+//! Entries of guarded tools, and the errors of wrong ones.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Is a prompt file read as it is meant, and what is told of one that is wrong?
+//! Prompt files as they are read, and the errors of wrong ones.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Which results are kept for the same call again?
+//! Resolves the rules of the tool cache.
 //!
 //! `cache` of the command line or of the frontmatter is over the file's `ttl`; `off`
 //! there is over its patterns, too. Of files, the nearest that has the section

@@ -1,4 +1,4 @@
-//! What have the report and the task to be?
+//! Resolves the formats of the report and the task.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Who says something about a key, and who of them is heard?
+//! The layers of settings: the nearest one that sets a key wins.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What holds for a run, of all that was said?
+//! Resolves all layers into what holds for a run.
 //!
 //! Command line, then frontmatter, then `defaults` of the nearest file that has the
 //! key, then what is built in. Everything that is wrong is told at once.

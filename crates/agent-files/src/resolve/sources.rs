@@ -1,4 +1,4 @@
-//! Which servers, requests and services are the tools from?
+//! Resolves the sources of the tools.
 
 use globset::Glob;
 use spillgate_config::{Position, camel};

@@ -1,4 +1,4 @@
-//! Who is heard, what is found, and what is told of what does not go together?
+//! Which layer wins, which tools are found, and the errors of contradictions.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What becomes of oversized results?
+//! Resolves what becomes of oversized results.
 //!
 //! Each key by itself: command line, frontmatter, `defaults.toolOutput`, then the
 //! section `toolOutput` of the nearest file that has one, which counts whole (ai-agent's

@@ -1,4 +1,4 @@
-//! How are several names written?
+//! Lists of names.
 
 use std::borrow::Cow;
 use std::fmt;

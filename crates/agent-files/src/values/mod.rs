@@ -1,4 +1,4 @@
-//! What can a value be, beside text, truth and table?
+//! Values other than texts, booleans and tables.
 //!
 //! Each type says once what it takes: its errors and its JSON Schema come from the
 //! same figures.

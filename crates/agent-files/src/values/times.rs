@@ -1,4 +1,4 @@
-//! How is a time written?
+//! Durations.
 
 use std::borrow::Cow;
 use std::fmt;

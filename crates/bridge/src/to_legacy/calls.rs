@@ -1,5 +1,4 @@
-//! How does a request reach a legacy server, and what must its answer have to
-//! be a modern one?
+//! Translates requests to a legacy server, and their answers for a modern client.
 
 use std::time::Instant;
 

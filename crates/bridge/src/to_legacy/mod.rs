@@ -1,4 +1,4 @@
-//! How does a modern client use a legacy server?
+//! Lets a modern client use a legacy server.
 //!
 //! One [`ToLegacy`] is one session of the server. Requests of any number of
 //! clients and exchanges go through it; each has a number of ours towards the

@@ -1,4 +1,4 @@
-//! Which client is a legacy server's notification for?
+//! Finds the clients that a legacy server's notification is for.
 
 use bytes::Bytes;
 use spillgate_mcp::{ByteEdits, Envelope, ObjectView, RequestId};

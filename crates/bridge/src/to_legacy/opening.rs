@@ -1,4 +1,4 @@
-//! How is a legacy server's session opened for a client that knows none?
+//! Opens a legacy server's session for a client that knows no sessions.
 
 use std::collections::VecDeque;
 use std::time::Instant;

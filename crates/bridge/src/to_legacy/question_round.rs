@@ -1,5 +1,4 @@
-//! How does a legacy server's question reach a client that is asked nothing but
-//! within a result?
+//! Carries a legacy server's question in a result, for a client that is asked in no other way.
 //!
 //! The question ends the client's request with `input_required`, while the
 //! server's work on it goes on. The client comes back with a new request, the

@@ -1,4 +1,4 @@
-//! What is a legacy server told when nobody answers?
+//! Answers a legacy server's question when no client answers it.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What does a modern client's request say beside its method?
+//! Reads what a modern client's request carries besides its method.
 
 use bytes::Bytes;
 use spillgate_mcp::{

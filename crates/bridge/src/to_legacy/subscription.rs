@@ -1,4 +1,4 @@
-//! How does a client that listens hear of changes?
+//! Tells a client that listens about changes.
 
 use std::collections::BTreeSet;
 

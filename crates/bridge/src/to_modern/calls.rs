@@ -1,5 +1,4 @@
-//! What must a legacy client's request say to a modern server, and what becomes
-//! of the answer?
+//! Translates a legacy client's requests to a modern server, and their answers.
 
 use std::time::Instant;
 

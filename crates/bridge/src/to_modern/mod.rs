@@ -1,4 +1,4 @@
-//! How does a legacy client use a modern server?
+//! Lets a legacy client use a modern server.
 //!
 //! One [`ToModern`] is one client's session. Its requests get what a modern
 //! request must say; what the session knows (log level, subscriptions, questions

@@ -1,4 +1,4 @@
-//! How is `initialize` answered by a server that has none?
+//! Answers `initialize` for a server that does not know it.
 
 use bytes::Bytes;
 use serde_json::json;

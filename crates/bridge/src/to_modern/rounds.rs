@@ -1,5 +1,4 @@
-//! How does a modern server's `input_required` reach a client that is asked by
-//! requests?
+//! Turns a modern server's `input_required` into requests to a legacy client.
 //!
 //! Each question becomes a request to the client. When all are answered, the
 //! call is made again with the answers and the `requestState` as it was.

@@ -1,5 +1,4 @@
-//! How does a client that subscribed hear of changes, from a server that tells
-//! only who listens?
+//! Tells a client that subscribed about changes that a modern server reports to listeners only.
 //!
 //! One `subscriptions/listen` covers all that the client wants to hear of. When
 //! that changes, a new one is opened and the old one ended once the new one is

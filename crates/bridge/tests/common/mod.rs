@@ -1,4 +1,4 @@
-//! How is a conversation through a bridge written down?
+//! A notation for conversations through a bridge.
 
 #![allow(dead_code, reason = "not every test file needs all")]
 

@@ -1,4 +1,4 @@
-//! Where do names lead, and where do they not?
+//! Names: where they lead, and which are refused.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! Do pages hold their budget, and are they together the text?
+//! Pages: they keep their budget, and together they are the text.
 
 use std::fs;
 use std::io::Write;

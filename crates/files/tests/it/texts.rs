@@ -1,4 +1,4 @@
-//! What does a model see?
+//! The texts that a model sees.
 
 use insta::assert_snapshot;
 use serde_json::json;

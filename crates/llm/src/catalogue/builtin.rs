@@ -1,4 +1,4 @@
-//! Which providers are known without being configured?
+//! Providers that need no configuration.
 
 use std::collections::BTreeMap;
 

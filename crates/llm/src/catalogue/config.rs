@@ -1,4 +1,4 @@
-//! What can be configured of providers and models?
+//! The configuration of providers and models.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Is a key file kept as a key must be?
+//! Reads key files, and refuses those that others can read.
 
 use std::fs::File;
 use std::io::{self, Read};

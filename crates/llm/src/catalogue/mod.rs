@@ -1,4 +1,4 @@
-//! Which providers and models are there, and how is one made ready?
+//! Builds models from providers and configuration.
 
 mod builtin;
 mod config;

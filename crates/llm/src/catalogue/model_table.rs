@@ -1,4 +1,4 @@
-//! What is publicly known of well-known models?
+//! Public facts about well-known models.
 //!
 //! Windows and prices are from the providers' public documentation and price
 //! lists as of May 2026, in dollars for a million tokens, for the lowest tier and

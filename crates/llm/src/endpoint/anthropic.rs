@@ -1,4 +1,4 @@
-//! How does Anthropic's Messages API write?
+//! Anthropic's Messages API.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What sort of failure is an answer of a provider's?
+//! Classifies the failures of providers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How is a request sent, and its answer read in time and within bounds?
+//! Sends a request and reads its response in time and within bounds.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How does a request reach a provider, and its reply come back?
+//! Sends a request to a provider and reads its reply.
 
 mod anthropic;
 mod fault;

@@ -1,4 +1,4 @@
-//! How do OpenAI's chat completions, and the servers that speak like them, write?
+//! OpenAI's chat completions, and servers that speak like them.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! How are a stranger's words shown: on one line, bounded, and without a key?
+//! Shows a stranger's words on one line, bounded and without keys.
 
 use spillgate_untrusted::line;
 

@@ -1,4 +1,4 @@
-//! What has come of a reply so far?
+//! Builds a reply from the parts that arrive.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Which lines match?
+//! Finds matching lines.
 //!
 //! Two ways to the same answer. Ordinary views go through ripgrep's searcher,
 //! in two parts at once where they are large ([`scan`]). Views with a line of

@@ -1,4 +1,4 @@
-//! How are matches shown within a budget?
+//! Shows matches within a budget.
 
 use std::fmt::Write;
 

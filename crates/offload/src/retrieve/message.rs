@@ -1,4 +1,4 @@
-//! How is a page told to a model?
+//! Writes a page for a model.
 
 use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_lookup::{GrepQuery, ReadQuery, Span, fitting};

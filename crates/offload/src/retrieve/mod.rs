@@ -1,4 +1,4 @@
-//! Retrieve: which part of a stored artifact is asked for?
+//! Retrieves parts of a stored artifact.
 //!
 //! Each way into a text is a crate of its own; here they are given the artifact
 //! that a handle means, and what they give is entered into the ledger.

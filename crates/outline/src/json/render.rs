@@ -1,4 +1,4 @@
-//! How is the shape of a document written down?
+//! Writes the shape of a document.
 //!
 //! A place a line. What a line begins with is a piece of a jq path: put together
 //! from the outermost line to the innermost, `.items[]` over `.metadata.name`,

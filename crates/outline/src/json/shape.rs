@@ -1,4 +1,4 @@
-//! What do the values in one place of a document have in common?
+//! What the values in one place of a document have in common.
 
 use crate::values::{Range, Values};
 

@@ -1,4 +1,4 @@
-//! How is the shape of a laid-out document followed, line by line?
+//! Follows the shape of a laid-out document line by line.
 //!
 //! Where each member and element has a line of its own, as in every JSON view
 //! and in what most tools print, a line is a key, a bracket or a scalar, and its

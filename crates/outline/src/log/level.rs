@@ -1,4 +1,4 @@
-//! How grave is a log line?
+//! Finds the level of a log line.
 
 /// Levels, gravest first; several spellings are one.
 pub(super) const NAMES: [&str; 7] = ["FATAL", "ERROR", "WARN", "NOTICE", "INFO", "DEBUG", "TRACE"];

@@ -1,4 +1,4 @@
-//! What of a log line stays the same from line to line?
+//! Masks what varies between log lines.
 //!
 //! Byte by byte, without a regex and without memory of its own: this is what
 //! every line of a log goes through.

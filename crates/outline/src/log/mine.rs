@@ -1,4 +1,4 @@
-//! Which templates do the lines of a log follow?
+//! Finds the templates of a log's lines.
 //!
 //! Drain (He et al., ICWS 2017) with a fast path: a line whose literal parts
 //! were seen before is counted by their hash; others go down a tree of fixed

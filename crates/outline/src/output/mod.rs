@@ -1,4 +1,4 @@
-//! What failed, in what a test or a build printed?
+//! Outlines test and build output by what failed.
 //!
 //! The tools are recognised by marks near both ends of the text, where their
 //! summaries stand, so a log that is none of theirs costs nothing.

@@ -1,4 +1,4 @@
-//! How are the tools known that test and build, and how do they tell of failures?
+//! How test and build tools are recognised, and how they report failures.
 
 /// How a tool is recognised, what tells of a failure, and its summary.
 pub(super) struct Tool {

@@ -1,4 +1,4 @@
-//! Which documents does the data hold?
+//! Splits the data into documents.
 
 use jaq_json::{Val, read};
 use memchr::memchr;

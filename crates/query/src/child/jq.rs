@@ -1,4 +1,4 @@
-//! How is a jq filter compiled and run?
+//! Compiles and runs a jq filter.
 //!
 //! By jaq, with all of its library but what looks outside: the environment, the
 //! clock, the time zone, files, the end of the process.

@@ -1,4 +1,4 @@
-//! How is a result written as JSON?
+//! Writes a result as JSON.
 //!
 //! jaq's values can be more than JSON's: NaN, infinities, bytes, keys that are
 //! no strings. What is shown is always JSON, so they are written as jq does:

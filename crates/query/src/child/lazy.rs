@@ -1,4 +1,4 @@
-//! Which values stand at a path?
+//! Finds the values at a path without parsing the rest.
 //!
 //! The path is followed in the bytes of a valid document; what it does not lead
 //! to is skipped, not parsed. The answers are jaq's: of keys that stand twice

@@ -1,4 +1,4 @@
-//! Where does a path leave a document?
+//! Finds where a path leaves a document.
 
 use std::collections::HashSet;
 

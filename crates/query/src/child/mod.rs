@@ -1,4 +1,4 @@
-//! What does the child do?
+//! The child process.
 //!
 //! It takes its limits on itself, opens nothing, runs one filter on what is in
 //! its standard input and says what came of it. Whatever goes wrong here (a

@@ -1,4 +1,4 @@
-//! Which part of a filter is a plain path?
+//! Finds the part of a filter that is a plain path.
 //!
 //! `.items[].name` needs no jq, and of `.items[] | select(.x > 5)` only the
 //! part behind the bar does, one item at a time. So a filter is cut at its

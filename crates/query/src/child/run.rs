@@ -1,4 +1,4 @@
-//! How is a filter run on documents?
+//! Runs a filter on documents.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! Which results are sent, and when is it enough?
+//! Sends results until there are enough.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;

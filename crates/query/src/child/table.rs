@@ -1,4 +1,4 @@
-//! What objects are the rows of a table?
+//! Reads the rows of a table as objects.
 //!
 //! Keys are the header's cells. A column in which every cell that is not empty
 //! is a JSON number holds numbers, written as they were, and `null` where a

@@ -1,4 +1,4 @@
-//! Is a JSON text fit to be parsed?
+//! Checks whether a JSON text may be parsed.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Are lines counted and found as by hand?
+//! Lines counted and found, compared with a plain count.
 
 use proptest::prelude::*;
 

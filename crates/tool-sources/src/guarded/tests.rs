@@ -1,4 +1,4 @@
-//! What does an agent get of the guarded tools?
+//! What an agent gets of the guarded tools.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! How is a result read, front to back, that may not fit into memory?
+//! Reads a result front to back, without holding it in memory.
 
 use std::collections::VecDeque;
 use std::fmt;

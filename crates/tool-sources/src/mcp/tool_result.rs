@@ -1,4 +1,4 @@
-//! What does a result become?
+//! Turns an MCP result into text.
 //!
 //! Text: that of its blocks, a newline between two; what no model can read is named
 //! in a line. `structuredContent` is shown unless the text says the same. The result

@@ -1,4 +1,4 @@
-//! What does the document say at a place?
+//! Reads an OpenAPI document by pointers.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Which tools are in an OpenAPI document?
+//! Makes tools of the operations of an OpenAPI document.
 //!
 //! One for each operation that the configuration lets be: `document` reads the text
 //! and follows references, `schema` makes a schema that stands alone, `operation` a

@@ -1,4 +1,4 @@
-//! Which tool is an operation?
+//! Makes a tool of one operation.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is a schema with all that it refers to?
+//! Resolves the references of a schema.
 //!
 //! A model gets it without references: what they lead to stands in their place, as
 //! deep as there is room. Deeper, and in circles, anything is allowed; the server

@@ -1,4 +1,4 @@
-//! What is a tool that is an HTTP request?
+//! Tools that are HTTP requests.
 //!
 //! `restTools` of the configuration: a [`RestTool`] is what stands there, a
 //! [`RestTools`] calls them. `template` knows placeholders, `plan` what a request

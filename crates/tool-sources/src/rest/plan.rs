@@ -1,4 +1,4 @@
-//! What is a request made of?
+//! The parts of a request, as a description gives them.
 
 use std::collections::BTreeSet;
 use std::fmt;

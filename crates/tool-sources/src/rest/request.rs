@@ -1,4 +1,4 @@
-//! What is the request for these arguments?
+//! Makes the request for the arguments of a call.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! How is a request sent, and what does its response become?
+//! Sends a request and reads its response.
 
 use std::error::Error;
 use std::io::{Cursor, Read};

@@ -1,4 +1,4 @@
-//! How is a response read while it comes?
+//! Reads a response while it arrives.
 //!
 //! What reads results is synchronous, and has a thread of its own; a task passes a
 //! few blocks on at a time, so that a response of any size takes little memory, and

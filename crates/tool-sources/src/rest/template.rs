@@ -1,4 +1,4 @@
-//! What stands where a placeholder stands?
+//! Fills placeholders in templates.
 
 use std::sync::LazyLock;
 

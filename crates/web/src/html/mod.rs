@@ -1,4 +1,4 @@
-//! What does a page say, as Markdown?
+//! Turns a page into Markdown.
 //!
 //! A page is tidied first ([`tidy`]): what is no content is dropped and what is left is
 //! nested properly and not deeply, so that what makes a tree and Markdown of it (htmd)

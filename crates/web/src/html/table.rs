@@ -1,4 +1,4 @@
-//! Which tables are tables in Markdown, too?
+//! Decides which tables become Markdown tables.
 
 /// Bytes that a table may gain by its columns being aligned: so many, and so many times
 /// what is in it.

@@ -1,4 +1,4 @@
-//! What is done with which tag?
+//! The role of each HTML tag.
 
 /// What becomes of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

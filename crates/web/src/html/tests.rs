@@ -1,4 +1,4 @@
-//! Is what a page says, and only that, in its Markdown?
+//! The Markdown of pages.
 
 use reqwest::Url;
 

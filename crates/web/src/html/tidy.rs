@@ -1,4 +1,4 @@
-//! How does any page become a small one that is nested properly?
+//! Reduces any page to a small, properly nested one.
 
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use reqwest::Url;

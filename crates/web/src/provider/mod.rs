@@ -1,4 +1,4 @@
-//! Who is asked for searches, and what do they find?
+//! The services that are asked for searches.
 
 mod request;
 mod results;

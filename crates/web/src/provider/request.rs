@@ -1,4 +1,4 @@
-//! How is a service asked?
+//! Makes the request to a search service.
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, RequestBuilder};

@@ -1,4 +1,4 @@
-//! What did a service find?
+//! Reads the results of a search service.
 
 use html5gum::{Token, Tokenizer};
 use reqwest::Url;

@@ -1,4 +1,4 @@
-//! Are services asked as they want it, and are their answers understood?
+//! Requests to search services, and their answers.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What becomes of too much, of too slow, and of what lies?
+//! Bodies that are too large, too slow or not what they claim to be.
 
 use std::io::Write;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Is only the public web fetched, and within its limits?
+//! Fetches reach only the public web, within limits.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

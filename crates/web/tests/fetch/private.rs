@@ -1,4 +1,4 @@
-//! Does anything lead into a private network?
+//! Nothing leads into a private network.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Is `robots.txt` obeyed where that is asked for?
+//! `robots.txt` is obeyed where the settings ask for it.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What do commands leave behind for as long as the tools are there?
+//! What commands leave behind while the tools exist.
 
 use std::io;
 use std::path::{Path, PathBuf};

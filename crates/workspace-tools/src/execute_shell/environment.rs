@@ -1,4 +1,4 @@
-//! Which variables does a command see?
+//! The environment variables that a command sees.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! How is a command ended that has no supervisor?
+//! Ends a command that has no supervisor.
 //!
 //! By its process group. What leaves the group (`setsid`) is not found again.
 

@@ -1,4 +1,4 @@
-//! What is a model told of a command?
+//! The texts about a command that a model reads.
 
 use std::io::Read;
 use std::time::Duration;

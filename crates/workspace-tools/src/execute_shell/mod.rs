@@ -1,4 +1,4 @@
-//! `execute_shell`: what does a call of it do?
+//! `execute_shell`: runs a command.
 //!
 //! Output is counted while it comes; of one that is too much nothing is given. A command
 //! may have effects, so that it is not ended for talking. It is ended, with everything

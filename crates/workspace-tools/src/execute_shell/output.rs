@@ -1,4 +1,4 @@
-//! What has a command printed, how much is it, and where is all of it?
+//! Counts and keeps the output of a command.
 
 use std::fmt;
 use std::io::{self, Read, Seek, Write};

@@ -1,4 +1,4 @@
-//! Which processes are there, and which of them did a command start?
+//! Finds the processes that a command started.
 
 use std::collections::BTreeMap;
 use std::fs;

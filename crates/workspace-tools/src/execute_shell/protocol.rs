@@ -1,4 +1,4 @@
-//! What do we and the supervisor of a command tell each other?
+//! The messages between us and a command's supervisor.
 //!
 //! The request is the first line of its standard input, which stays open after it:
 //! that it ends is how the supervisor learns that nobody waits any more, even if we

@@ -1,4 +1,4 @@
-//! How is a command started, waited for and ended?
+//! Starts a command, waits for it and ends it.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

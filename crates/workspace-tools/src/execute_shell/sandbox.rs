@@ -1,4 +1,4 @@
-//! What may a command reach?
+//! What a command may reach.
 
 use std::path::{Path, PathBuf};
 

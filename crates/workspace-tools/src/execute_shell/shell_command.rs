@@ -1,4 +1,4 @@
-//! What does a call ask for?
+//! Reads the arguments of a call.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;

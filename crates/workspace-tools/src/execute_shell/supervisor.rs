@@ -1,4 +1,4 @@
-//! Which program keeps an eye on what a command starts?
+//! The program that watches what a command starts.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

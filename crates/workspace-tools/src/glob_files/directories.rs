@@ -1,4 +1,4 @@
-//! Which directories have the most of the files that match?
+//! Finds the directories with the most matching files.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! `glob_files`: which files match a glob?
+//! `glob_files`: lists the files that match a glob.
 //!
 //! Newest first, because who looks for a file mostly means one that someone works on.
 //! Only as many names are kept as the answer may have; all are counted. Directories are

@@ -1,4 +1,4 @@
-//! Which files are the newest?
+//! Keeps the newest files.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! Which files of a directory match?
+//! Finds the matching files of a directory.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

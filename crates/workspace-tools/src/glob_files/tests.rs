@@ -1,4 +1,4 @@
-//! Which are the newest, and how does a search end that takes too long?
+//! The newest files, and the end of a search that takes too long.
 
 use insta::assert_snapshot;
 use serde_json::Map;

@@ -1,4 +1,4 @@
-//! `grep_content`: which lines of which files match?
+//! `grep_content`: finds matching lines in files.
 //!
 //! ripgrep's own searcher on a walk of ours ([`crate::walk`]). Files are searched by
 //! several threads and told sorted by their names, so the answer is the same each time.

@@ -1,4 +1,4 @@
-//! Which results are on a page, and what of a single file?
+//! Makes pages of results, and pages of a single file.
 
 use std::fs::File;
 use std::io::Seek;

@@ -1,4 +1,4 @@
-//! What is searched for, and how is it to be told?
+//! What to search for, and how to report it.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! How are the matches told?
+//! Writes the report of a search.
 
 use std::fmt::Write;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! How is a match told?
+//! Writes one match.
 
 use std::collections::VecDeque;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! What is in each file?
+//! Searches the content of each file.
 
 use std::io;
 use std::os::fd::AsFd;

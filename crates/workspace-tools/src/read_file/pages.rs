@@ -1,4 +1,4 @@
-//! Which bytes are a page, and is it small enough to be given?
+//! Finds the bytes of a page and checks their size.
 
 use std::fs::File;
 use std::ops::Range;

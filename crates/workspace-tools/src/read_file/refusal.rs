@@ -1,4 +1,4 @@
-//! Why is a file not given, and what is to be done?
+//! Why a file is not shown, and what to do.
 
 use std::io;
 use std::time::Duration;

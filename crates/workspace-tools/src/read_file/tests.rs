@@ -1,4 +1,4 @@
-//! How much is read, and what is told when a file changes in between?
+//! How much is read, and files that change meanwhile.
 
 use std::fs;
 use std::io::Write;

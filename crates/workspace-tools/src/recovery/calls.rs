@@ -1,4 +1,4 @@
-//! Which calls lead on?
+//! Calls that lead on from a refusal.
 
 use serde_json::json;
 use spillgate_artifact::ContentKind;

@@ -1,4 +1,4 @@
-//! Which have the most in them?
+//! Keeps the entries with the highest counts.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! What is there of a file until it is whole?
+//! A file that is not complete yet.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind, Write};

@@ -1,4 +1,4 @@
-//! Is nothing written where it should not be, and nothing left of what failed?
+//! Nothing is written outside the root, and failures leave nothing behind.
 
 use std::fs;
 use std::io::{self, ErrorKind};

@@ -1,4 +1,4 @@
-//! Where does a search begin?
+//! The directory where a search begins.
 
 use std::fs::File;
 use std::os::fd::AsFd;

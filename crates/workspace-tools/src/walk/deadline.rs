@@ -1,4 +1,4 @@
-//! Is there time left, and does anyone still wait?
+//! Stops work when its time is over or the caller is gone.
 
 use std::fs::File;
 use std::io::{self, Read};

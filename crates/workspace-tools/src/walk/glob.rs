@@ -1,4 +1,4 @@
-//! Which names does a glob mean?
+//! Matches names against a glob.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! What do `.gitignore` and `.ignore` leave out?
+//! Applies `.gitignore` and `.ignore` files.
 //!
 //! As ripgrep has it: the deepest directory's file counts first, the last line in it
 //! that matches counts; `.ignore` goes before `.gitignore`; a repository's

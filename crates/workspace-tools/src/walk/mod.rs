@@ -1,4 +1,4 @@
-//! Which files lie below a directory?
+//! Walks the files below a directory.
 //!
 //! A walk of our own on ripgrep's matchers, because `ignore`'s walker opens what it
 //! finds by path: a directory that becomes a link meanwhile would lead it out. Here

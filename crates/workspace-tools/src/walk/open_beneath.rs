@@ -1,4 +1,4 @@
-//! How is something opened so that it cannot lie elsewhere?
+//! Opens files so that they cannot lie outside a directory.
 
 use std::ffi::CStr;
 use std::fs::File;

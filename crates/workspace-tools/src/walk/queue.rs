@@ -1,4 +1,4 @@
-//! What is left to do, and is anyone still at it?
+//! The work that is left, shared by the threads of a walk.
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::atomic::{AtomicUsize, Ordering};

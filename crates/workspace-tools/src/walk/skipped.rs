@@ -1,4 +1,4 @@
-//! What was passed by?
+//! Counts what a walk skipped.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! What does a walk pass by, and what if a thread of it fails?
+//! What a walk skips, and a thread of it that fails.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! What does each thread of a walk do?
+//! A thread of a walk.
 
 use std::ffi::CStr;
 use std::io;

@@ -1,4 +1,4 @@
-//! What of a page is shown?
+//! Shows a fetched page.
 
 use std::io::Cursor;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How is a page saved?
+//! Saves a fetched page.
 
 use spillgate_offload::estimated_tokens;
 use spillgate_text::clip;

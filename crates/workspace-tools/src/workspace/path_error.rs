@@ -1,4 +1,4 @@
-//! What is a model told of a name that leads to nothing it may use?
+//! Errors of names that lead to nothing usable.
 
 use std::{fmt, io};
 

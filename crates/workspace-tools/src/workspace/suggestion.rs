@@ -1,4 +1,4 @@
-//! Which name was meant, where there is none such?
+//! Suggests an existing name for one that does not exist.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};

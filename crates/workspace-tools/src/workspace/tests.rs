@@ -1,4 +1,4 @@
-//! What do names mean, and what is said of those that lead nowhere?
+//! What names mean, and the errors of those that lead nowhere.
 
 use std::fs;
 use std::os::unix::fs::symlink;

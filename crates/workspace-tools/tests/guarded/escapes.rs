@@ -1,4 +1,4 @@
-//! Does any name lead out of the root, whichever tool is asked?
+//! No name leads out of the root, with any tool.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! What is a model told of a command, and what becomes of what it started?
+//! What a model reads of a command, and what becomes of its processes.
 //!
 //! Without a supervisor; with one: `spillgate/tests/cli/guarded_shell.rs`.
 

@@ -1,4 +1,4 @@
-//! What does `glob_files` list?
+//! The answers of `glob_files`.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;

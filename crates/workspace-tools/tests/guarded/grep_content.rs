@@ -1,4 +1,4 @@
-//! What does `grep_content` tell?
+//! The answers of `grep_content`.
 
 use std::fs;
 use std::os::unix::fs::symlink;

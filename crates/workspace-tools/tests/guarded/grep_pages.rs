@@ -1,4 +1,4 @@
-//! How are many matches paged, and too many refused?
+//! Pages of many matches, and refusals of too many.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! What does `read_file` give, and what does it refuse?
+//! The answers and refusals of `read_file`.
 
 mod changing;
 mod encodings;

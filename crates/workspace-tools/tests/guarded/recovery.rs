@@ -1,4 +1,4 @@
-//! Do the calls that a refusal ends with lead on?
+//! The calls at the end of a refusal lead on.
 
 use std::fmt::Write as _;
 use std::fs;

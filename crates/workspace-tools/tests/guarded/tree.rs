@@ -1,4 +1,4 @@
-//! Which files do the searching tools find in these tests?
+//! A tree of files for the tests of the searching tools.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What is sent?
+//! The bodies of requests.
 
 use insta::assert_snapshot;
 use wiremock::matchers::any;

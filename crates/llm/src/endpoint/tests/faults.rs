@@ -1,4 +1,4 @@
-//! What goes wrong, and what is made of it?
+//! Failures on the wire, and the errors that they become.
 
 use std::fmt::Write as _;
 

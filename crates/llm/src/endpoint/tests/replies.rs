@@ -1,4 +1,4 @@
-//! What is read?
+//! The replies that are read.
 
 use serde_json::{Value, json};
 use wiremock::matchers::any;

@@ -1,4 +1,4 @@
-//! What do filters give?
+//! The results of filters.
 
 use proptest::prelude::*;
 use spillgate_artifact::Layout;

@@ -1,4 +1,4 @@
-//! What does each sort of block become?
+//! The text of each kind of content block.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How does a process give up what a command shall not reach?
+//! Takes from a process what a command may not reach.
 //!
 //! All of it is given up before the shell begins, and nothing of it can be had back.
 //! What cannot be given up is an error: nothing runs half confined.

@@ -1,4 +1,4 @@
-//! What does the supervisor of a command do?
+//! The supervisor of a command.
 //!
 //! It starts one shell, tells how that ended, and ends everything that came of it when
 //! nobody wants it any more: when its standard input ends or it is told to terminate.

@@ -1,4 +1,4 @@
-//! How does a process become the shell of a command?
+//! Turns a process into the shell of a command.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -1,4 +1,4 @@
-//! What is told of a file that changes while it is read?
+//! Files that change while they are read.
 
 use std::fs::{self, File};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Which texts are decoded, and how is that said?
+//! Texts in other encodings.
 
 use encoding_rs::{
     BIG5, EUC_JP, EUC_KR, Encoding, GB18030, KOI8_R, SHIFT_JIS, WINDOWS_1251, WINDOWS_1252,

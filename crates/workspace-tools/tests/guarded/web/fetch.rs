@@ -1,4 +1,4 @@
-//! What is a model told of a page?
+//! What a model reads of a page.
 
 use std::io::Read;
 

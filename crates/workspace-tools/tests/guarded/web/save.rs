@@ -1,4 +1,4 @@
-//! What is saved of a page, where, and what is left when it fails?
+//! Saved pages, and what is left after a failure.
 
 use std::fs;
 use std::path::Path;

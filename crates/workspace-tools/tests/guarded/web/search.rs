@@ -1,4 +1,4 @@
-//! What is a model told of a search?
+//! What a model reads of a search.
 
 use serde_json::{Value, json};
 use spillgate_web::{Provider, Service};
