@@ -1,9 +1,8 @@
-//! What a whole run may use of its models, shared by its agents and extractions.
+//! What a whole run may ask of its models, shared by its agents and extractions.
 //!
-//! An agent is bounded by its turns, but a model that does nothing but call sub-agents
-//! multiplies them: three levels made 4,036 requests a minute. When the allowance is used
-//! up, sub-agents end, extractions fall back, and the first agent has one last turn for
-//! its report.
+//! Turns bound one agent, but a model that only calls sub-agents multiplies them: three levels made
+//! 4,036 requests a minute. When the allowance is used up, sub-agents end, extractions fall back,
+//! and the first agent gets one last turn for its report.
 
 use std::sync::Arc;
 
@@ -14,14 +13,14 @@ use spillgate_llm::{
     Usage,
 };
 
-/// Limits of a whole run; `None` is no limit.
+/// Limits of a whole run; `None` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RunLimits {
-    /// Requests to models, retries of one not counted.
+    /// Requests to models, not counting retries.
     pub requests: Option<u64>,
     /// Tokens of all requests and replies, as providers count them.
     pub tokens: Option<u64>,
-    /// What all of them cost. Requests without a known price count as nothing.
+    /// Cost of all requests. A request without a known price counts as nothing.
     pub cost: Option<Dollars>,
 }
 
@@ -39,7 +38,7 @@ struct Used {
 }
 
 impl Allowance {
-    /// The allowance of a run that has used nothing.
+    /// Returns the allowance of a run that has used nothing.
     #[must_use]
     pub fn new(limits: RunLimits) -> Arc<Self> {
         Arc::new(Self {
@@ -48,14 +47,15 @@ impl Allowance {
         })
     }
 
-    /// Why nothing more may be asked but the last request of the first agent; `None`
-    /// while there is something left.
+    /// Returns why nothing more may be asked but the last request of the first agent; `None` while
+    /// something is left.
     #[must_use]
     pub fn used_up(&self) -> Option<String> {
         self.why(&self.used())
     }
 
-    /// Takes a request. `is_last` is the one that is kept for the first agent's report.
+    /// Takes one request. `is_last` marks the request that is reserved for the first agent's
+    /// report.
     pub(crate) fn take(&self, is_last: bool) -> Result<(), String> {
         let mut used = self.used();
         if let Some(why) = self.why(&used).filter(|_| !is_last) {
@@ -96,21 +96,21 @@ impl Allowance {
     }
 }
 
-/// The part of an agent in the allowance of its run.
+/// An agent's share in the allowance of its run.
 #[derive(Debug, Clone)]
 pub struct Share {
-    /// What all share.
+    /// The shared allowance.
     pub allowance: Arc<Allowance>,
     /// Whether it is the first agent, which has the last request.
     pub is_first: bool,
 }
 
-/// A model whose requests count against the allowance of a run: that of extractions.
+/// A model whose requests count against the allowance of a run. Extractions use it.
 #[derive(Debug)]
 pub struct Metered {
-    /// Who answers.
+    /// The model that answers.
     pub model: Arc<dyn ChatModel>,
-    /// What its requests are taken from.
+    /// The share that its requests are taken from.
     pub allowance: Arc<Allowance>,
 }
 

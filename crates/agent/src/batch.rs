@@ -1,7 +1,7 @@
-//! What is in a batch, and what comes back of it? (`agent__batch`)
+//! Reads a batch of calls (`agent__batch`) and writes its result.
 //!
-//! Inner calls take the same path as any other, so each of their results may be a
-//! handle of its own. There is no batch in a batch, and no report.
+//! Inner calls take the same path as any other call, so each result may get a handle of its own. A
+//! batch contains no batch and no report.
 
 use serde_json::{Value, json};
 use spillgate_llm::ToolCall;
@@ -10,15 +10,15 @@ use crate::event::CallId;
 use crate::internal::{BATCH, FINAL_REPORT};
 use crate::texts;
 
-/// ai-agent's code of what failed, or was not tried.
+/// ai-agent's code for a call that failed or was not made.
 const EXECUTION_ERROR: &str = "EXECUTION_ERROR";
 
 /// A call of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Inner {
-    /// The model's name for it within the batch.
+    /// The model's name for the call within the batch.
     pub(crate) id: String,
-    /// The call, if it may be made; else why not.
+    /// The call, or why it may not be made.
     pub(crate) call: Result<ToolCall, Refusal>,
     /// The tool that it names.
     pub(crate) tool: String,
@@ -31,16 +31,16 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
 }
 
-/// What an inner call gave.
+/// The result of an inner call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer<'a> {
     pub(crate) text: &'a str,
     pub(crate) is_error: bool,
 }
 
-/// The calls of a batch. Models write `name` for `tool` and `arguments` for
-/// `parameters`, leave ids out, give one twice, and put the list into a string:
-/// what is meant is taken. An error is for the model.
+/// Reads the calls of a batch. Models write `name` for `tool` and `arguments` for `parameters`,
+/// leave ids out, use one twice, and put the list into a string; all of that is understood. The
+/// error is written for the model.
 pub(crate) fn calls(batch: &ToolCall) -> Result<Vec<Inner>, String> {
     let arguments: Value = serde_json::from_str(&batch.arguments)
         .map_err(|error| format!("The arguments are not JSON: {error}."))?;
@@ -97,7 +97,7 @@ fn inner(batch: &ToolCall, at: usize, call: &Value) -> Inner {
     };
     let arguments = match either("parameters", "arguments") {
         None | Some(Value::Null) => "{}".to_owned(),
-        // Some models write the arguments as text, as the outer call has them.
+        // Some models write the arguments as text, as in the outer call.
         Some(Value::String(text)) => text,
         Some(other) => other.to_string(),
     };
@@ -115,10 +115,10 @@ fn inner(batch: &ToolCall, at: usize, call: &Value) -> Inner {
     Inner { id, call, tool }
 }
 
-/// What the batch gives back: each result under its id, in the order of the calls.
+/// Returns the text of the batch: each result under its id, in the order of the calls.
 ///
-/// Where there is little room (`is_tight`) failures are told after the results, each
-/// text once with the ids of those that failed so.
+/// If there is little room (`is_tight`), failures follow the results: each text once, with the ids
+/// of the calls that failed with it.
 pub(crate) fn envelope<'a>(
     inner: &'a [Inner],
     is_tight: bool,
@@ -158,8 +158,8 @@ pub(crate) fn envelope<'a>(
     }
 }
 
-/// Of these calls so many are made; the others are refused. Those that were are not
-/// counted. What is left of the number comes back.
+/// Lets the first `n` of these calls be made and refuses the others. Calls that were refused
+/// already do not count. Returns what is left of `n`.
 pub(crate) fn limited(
     inner: &mut [Inner],
     is_counted: impl Fn(&ToolCall) -> bool,

@@ -1,137 +1,136 @@
-//! What can happen to a session, and what does it want done?
+//! The events that a session reacts to, and the effects that it asks for.
 //!
-//! A closed set: every way that a model, a tool or a store can behave is one of
-//! these, so each is a row of a table in a test.
+//! The set is closed: each way that a model, a tool or a store can behave is one of these, so each
+//! is a row in a test table.
 
 use spillgate_artifact::{Handle, Reason};
+use spillgate_conversation::LeftOut;
 use spillgate_extract::Decided;
 use spillgate_llm::{LlmError, Reply, Request, ToolCall};
 use spillgate_offload::Presentation;
 
 use crate::report::Finished;
 
-/// Names one call of a session: the model's id for it, or that of its batch, a
-/// slash and its own.
+/// Identifies a call within a session: the model's id, or the id of its batch, a slash and its own
+/// id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(String);
 
 impl CallId {
-    /// A call of the model's own.
+    /// Returns the id of a call that the model made itself.
     #[must_use]
     pub fn of(call: &ToolCall) -> Self {
         Self(call.id.clone())
     }
 
-    /// A call within a batch.
+    /// Returns the id of a call within a batch.
     #[must_use]
     pub fn within(batch: &ToolCall, id: &str) -> Self {
         Self(format!("{}/{id}", batch.id))
     }
 
-    /// Whether it is a call of that batch.
+    /// Returns whether the call belongs to that batch.
     pub(crate) fn is_within(&self, batch: &Self) -> bool {
         let rest = self.0.strip_prefix(&batch.0);
         rest.is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// The call that a reply of the conversation names.
+    /// Returns the id that a reply of the conversation names.
     pub(crate) fn named(id: &str) -> Self {
         Self(id.to_owned())
     }
 
-    /// As text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// A call that is to be made.
+/// A call to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// What to name it by.
+    /// Its id.
     pub id: CallId,
     /// The tool and its arguments.
     pub call: ToolCall,
 }
 
-/// What a tool gave, before anything is decided about it. The rim holds the bytes
-/// until it is told to store them or to let them go.
+/// A tool's result before the session has decided about it. The orchestrator holds the bytes until
+/// it is told to store or to release them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Returned {
-    /// All of it; `None` if it is over the size cap, or too large for any conversation.
+    /// The whole result; `None` if it is over the size cap, or too large for any conversation.
     pub whole: Option<Presentation>,
-    /// With its middle cut out to the size cap, where it is over the cap and may
-    /// not be stored.
+    /// The result with its middle cut out to fit the size cap, if it is over the cap and may not be
+    /// stored.
     pub cut: Option<Presentation>,
     /// Whether it is over the size cap.
     pub is_over: bool,
-    /// Whether the tool says that it failed.
+    /// Whether the tool reports a failure.
     pub is_error: bool,
-    /// Whether it may be stored: no result of a retrieval is, and none while
+    /// Whether it may be stored. Results of retrieval tools may not, and none may while
     /// `tool_output` is off.
     pub is_storable: bool,
-    /// Tokens, about, of what is shown instead if it is stored for want of room.
+    /// Approximate tokens of the message that replaces it, if it is stored for lack of room.
     pub instead: u64,
 }
 
-/// What came of storing a result.
+/// The outcome of storing a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
     /// It is stored.
     Stored {
-        /// What is shown instead.
+        /// The message that replaces it.
         shown: Presentation,
-        /// Where it is.
+        /// Its handle.
         handle: Handle,
     },
-    /// It could not be; this is shown, and that the rest is lost.
+    /// It could not be stored. The text shows what is left and says that the rest is lost.
     Failed(Presentation),
 }
 
-/// What happened.
+/// An event in a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// Nothing yet.
+    /// The session starts.
     Start,
-    /// The model was asked, and this came of it: retries and other targets
-    /// included.
+    /// The reply of the model, after retries and other targets.
     Replied(Result<Reply, LlmError>),
-    /// A call was made, and this came of it.
+    /// The result of a call.
     Returned(CallId, Returned),
-    /// A result was to be stored.
+    /// The outcome of storing a result.
     Kept(CallId, Kept),
-    /// The session is to end now.
+    /// The session must end now.
     Ended(Abort),
 }
 
-/// Why a session ends before its end.
+/// Why a session ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abort {
-    /// Somebody wants it to.
+    /// It was cancelled.
     Cancelled,
     /// Its time is over.
     TimedOut,
-    /// The run that it is part of has used up what it may
-    /// ([`Session::conclude`](crate::Session::conclude) said why).
+    /// The run that it is part of has used up its allowance
+    /// ([`Session::conclude`](crate::Session::conclude) gave the reason).
     UsedUp,
 }
 
-/// What to do next. Each is answered by an event, but for those that say so.
+/// An action to take. An event answers each, except where noted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Ask the model.
     Ask(Request),
     /// Make a call.
     Call(Planned),
-    /// Store what a call gave, and say what is shown instead.
+    /// Store the result of a call and show a message instead.
     Store(CallId, Reason),
-    /// Let go what a call gave: it is shown, or nothing of it is. No event.
+    /// Release the result of a call: it is shown, or nothing of it is. No event follows.
     Release(CallId),
-    /// Write down what is shown of a call; what was shown before it no longer is. No
-    /// event.
+    /// Record what is shown of a call; it replaces what was shown before. No event follows.
     Settled(CallId, Settled),
-    /// Write down that a call was not made, and what the model was told. No event.
+    /// Record that a call was not made, and what the model was told. No event follows.
     Refused {
         /// The call.
         id: CallId,
@@ -140,19 +139,14 @@ pub enum Effect {
         /// What the model was told.
         why: String,
     },
-    /// Write down that a batch begins; the calls within it follow. No event.
+    /// Record that a batch begins; the calls within it follow. No event follows.
     Batched(Planned),
-    /// Write down that what is shown of a call, or of a batch, is left out of the
-    /// conversation from now on, to make room. No event.
-    LeftOut {
-        /// The turn in which it was made, from 1.
-        turn: u32,
-        /// The call.
-        id: CallId,
-    },
-    /// Show a person how far it is. No event.
+    /// Record that the text of a call or of a batch is left out of the conversation from now on, to
+    /// make room. No event follows.
+    LeftOut(LeftOut),
+    /// Show a person the progress. No event follows.
     Status(Status),
-    /// Nothing more: this came of it. No event.
+    /// The session is finished. No event follows.
     Finish(Box<Finished>),
 }
 
@@ -167,14 +161,14 @@ pub struct Settled {
     pub tokens: u64,
 }
 
-/// What the model says of its own progress (`agent__task_status`).
+/// The model's own report of its progress (`agent__task_status`).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Status {
     /// In its words: `starting`, `in-progress`, `completed` …
     pub status: String,
     /// What is done.
     pub done: String,
-    /// What is not.
+    /// What is left to do.
     pub pending: String,
     /// What it does now.
     pub now: String,

@@ -1,8 +1,8 @@
-//! Who has the tools?
+//! The interface to whatever provides tools.
 //!
-//! An MCP server, a REST description, another prompt file, the guarded tools: to
-//! a session all are hosts. What they give is bytes and whether they failed; what
-//! becomes of it is decided in one place, the orchestrator.
+//! MCP servers, REST descriptions, other prompt files and the guarded tools are all hosts to a
+//! session. A host returns bytes and whether the call failed. One place, the orchestrator, decides
+//! what becomes of them.
 
 use std::fmt;
 use std::io::Read;
@@ -11,16 +11,16 @@ use futures_util::future::BoxFuture;
 use spillgate_extract::Scope;
 use spillgate_llm::{ToolCall, ToolSpec};
 
-/// What a tool gave.
+/// The result of a tool call.
 pub struct Given {
-    /// All of it, however much.
+    /// The whole result, of any size.
     pub body: Box<dyn Read + Send>,
-    /// Whether the tool says that it failed.
+    /// Whether the tool reports a failure.
     pub is_error: bool,
 }
 
 impl Given {
-    /// A text.
+    /// Returns a result that is this text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl Given {
         }
     }
 
-    /// Why a call failed, for the model to mend.
+    /// Returns a failure with its reason, which the model reads and can act on.
     #[must_use]
     pub fn error(text: impl Into<String>) -> Self {
         Self {
@@ -47,28 +47,28 @@ impl fmt::Debug for Given {
     }
 }
 
-/// Has tools and calls them.
+/// A provider of tools.
 pub trait Host: Send + Sync + fmt::Debug {
-    /// What it is called in accounts and logs.
+    /// Returns its name for accounts and logs.
     fn name(&self) -> &str;
 
-    /// Its tools, in the order in which the model is told of them.
+    /// Returns its tools, in the order in which the model is told of them.
     fn tools(&self) -> Vec<ToolSpec>;
 
-    /// The name that the tool `name` has where it comes from: a host may know it by
-    /// another one. Rules that people write are of this one.
+    /// Returns the name that the provider itself uses for the tool `name`. Rules that people write
+    /// use that name.
     fn own_name(&self, name: &str) -> String {
         name.to_owned()
     }
 
-    /// Whether it ends in time by itself, so that the limit for calls is not for it: an
-    /// agent has its own.
+    /// Returns whether it limits its own time, so that the limit for calls does not apply. An agent
+    /// does.
     fn keeps_time(&self) -> bool {
         false
     }
 
-    /// Calls one. A failure is given, too: the model is told and can mend it.
-    /// Dropping the future cancels the call. What it does beside may be written down
-    /// in `scope`, which is the call's own.
+    /// Calls a tool. A failure is a result too: the model reads it and can act on it. Dropping the
+    /// future cancels the call. Details of the work may be recorded in `scope`, which belongs to
+    /// this call.
     fn call<'a>(&'a self, call: &'a ToolCall, scope: &'a Scope) -> BoxFuture<'a, Given>;
 }

@@ -25,15 +25,10 @@ pub const RESERVED: [&str; 5] = [
     GET_CONTINUATION,
 ];
 
-/// All tools of a turn, in an order that changes only at its end, so that prompt
-/// caches stay warm. On the final turn there is the report alone (docs/spec/behaviour.md,
-/// "The window").
-pub(crate) fn listed(settings: &Settings, has_stored: bool, is_final: bool) -> Vec<ToolSpec> {
-    let report = final_report(&settings.format);
-    if is_final {
-        return vec![report];
-    }
-    let mut own = vec![report];
+/// Returns all tools of a turn that is not the final one (docs/spec/behaviour.md, "The window").
+/// Their order changes only at its end, so that prompt caches stay warm.
+pub(crate) fn listed(settings: &Settings, has_stored: bool) -> Vec<ToolSpec> {
+    let mut own = vec![final_report(&settings.format)];
     if settings.offers.status {
         own.push(task_status());
     }
@@ -53,7 +48,8 @@ pub(crate) fn listed(settings: &Settings, has_stored: bool, is_final: bool) -> V
     [hosts, &own, retrieval].concat()
 }
 
-fn final_report(format: &Format) -> ToolSpec {
+/// The tool that ends the session; the final turn has it alone.
+pub(crate) fn final_report(format: &Format) -> ToolSpec {
     let content = match format {
         Format::Json(schema) => {
             json!({"content_json": schema.clone().unwrap_or_else(|| json!({}))})

@@ -11,7 +11,6 @@ mod allowance;
 mod batch;
 mod cache;
 mod event;
-mod guard;
 mod host;
 mod internal;
 mod orchestrator;
@@ -30,7 +29,6 @@ pub use cache::{
     DEFAULT_TOTAL_BYTES, DirectoryCache, ToolCache,
 };
 pub use event::{Abort, CallId, Effect, Event, Kept, Planned, Returned, Settled, Status};
-pub use guard::Window;
 pub use host::{Given, Host};
 pub use internal::{BATCH, FINAL_REPORT, GET_CONTINUATION, RESERVED, TASK_STATUS, TOOL_OUTPUT};
 pub use orchestrator::{Orchestrator, Retrieval};
@@ -39,7 +37,7 @@ pub use run::{NoWatcher, Until, Watcher, run};
 pub use session::{Session, TooLong};
 pub use settings::{
     CONCURRENCY, DEFAULT_CALLS_PER_TURN, DEFAULT_MAX_TURNS, Format, MAX_PAGING_TURNS, Offers,
-    Settings,
+    Settings, Window,
 };
 pub use spillgate_extract::{Decided, Made, Op, OpKind, Scope, Span, Strategy};
 pub use sub_agent::{BadInput, DEFAULT_MAX_DEPTH, Launch, NotLaunched, SubAgent};

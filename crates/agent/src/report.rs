@@ -1,4 +1,4 @@
-//! What came of a session, and in which form?
+//! The report of a session, and how the session ended.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ pub enum Source {
     Tool,
     /// The model wrote it into the wrapper.
     Wrapper,
-    /// The model gave none: this is what is known of the session.
+    /// The model gave none; the report says what is known of the session.
     Synthetic,
 }
 
@@ -26,7 +26,7 @@ pub enum Source {
 pub struct Report {
     /// `text`, `markdown` or `json`.
     pub format: Cow<'static, str>,
-    /// It.
+    /// The report itself.
     pub content: String,
     /// Who made it.
     pub source: Source,
@@ -38,35 +38,35 @@ pub struct Report {
 pub enum Ending {
     /// With a report of the model.
     Success,
-    /// Without: it gave none in its turns, refused, or could not be asked.
+    /// Without a report: the model gave none in its turns, refused, or could not be asked.
     Failed(String),
     /// It was cancelled.
     Cancelled,
     /// It took too long.
     TimedOut,
-    /// A limit of the whole run was reached: of requests, tokens or cost.
+    /// A limit of the whole run was reached: requests, tokens or cost.
     UsedUp(String),
 }
 
-/// What came of a session.
+/// The result of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finished {
     /// How it ended.
     pub ending: Ending,
-    /// Its report; synthetic unless it ended with one.
+    /// Its report; synthetic unless the model gave one.
     pub report: Report,
     /// What all replies of the model used together.
     pub usage: Usage,
-    /// Times that the model was asked.
+    /// How often the model was asked.
     pub turns: u32,
 }
 
 impl Report {
-    /// The report in a call of `agent__final_report`. An error is for the model.
+    /// Reads the report in a call of `agent__final_report`. The error is written for the model.
     pub(crate) fn called(call: &ToolCall, format: &Format) -> Result<Self, String> {
         let arguments: Value = serde_json::from_str(&call.arguments)
             .map_err(|error| format!("The arguments are not JSON: {error}."))?;
-        // Models name what they give by the schema's names or shorter ones.
+        // Models use the schema's names or shorter ones.
         let given = ["content_json", "report_content", "content", "report"];
         let given = given.iter().find_map(|key| arguments.get(*key));
         let Some(given) = given.filter(|given| !is_blank(given)) else {
@@ -80,12 +80,12 @@ impl Report {
         Self::checked(content, format, Source::Tool)
     }
 
-    /// The report that stood in the wrapper. An error is for the model.
+    /// Reads the report in the wrapper. The error is written for the model.
     pub(crate) fn written(content: String, format: &Format) -> Result<Self, String> {
         Self::checked(content, format, Source::Wrapper)
     }
 
-    /// What is known where the model gave no report; `said` is its last text.
+    /// Makes a report of what is known when the model gave none; `said` is its last text.
     pub(crate) fn synthetic(why: &str, said: Option<&str>, format: &Format) -> Self {
         let said = said.filter(|said| !said.trim().is_empty());
         let why = why.trim_end_matches('.');
@@ -126,7 +126,7 @@ fn is_blank(given: &Value) -> bool {
     }
 }
 
-/// The JSON value in `content`, which may stand in a code fence, checked.
+/// Parses and checks the JSON value in `content`, which may stand in a code fence.
 fn json(content: &str, schema: Option<&Value>) -> Result<String, String> {
     let text = content.trim();
     let fenced = text

@@ -120,7 +120,7 @@ fn write_down(effect: &Effect, journal: &Journal, watcher: &dyn Watcher) {
         }
         Effect::Refused { id, tool, why } => journal.refused(id, tool, why),
         Effect::Batched(planned) => journal.batched(planned),
-        Effect::LeftOut { turn, id } => journal.left_out(*turn, id),
+        Effect::LeftOut(left_out) => journal.left_out(left_out),
         Effect::Status(status) => watcher.status(status),
         _ => {}
     }

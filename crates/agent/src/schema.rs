@@ -1,15 +1,15 @@
-//! What is wrong with a value, by its schema, in words that fit into a conversation?
+//! Checks a value against a JSON Schema, with errors that are short enough for a conversation.
 
 use jsonschema::Validator;
 use serde_json::Value;
 
-/// Faults that are told: who mends these sees the next.
+/// Most errors that are reported. Whoever mends these sees the next ones.
 const FAULTS: usize = 3;
 
-/// Characters of one: it quotes the value, which may be all that the model wrote.
+/// Most characters of one error: it quotes the value, which may be all that the model wrote.
 const CHARS: usize = 300;
 
-/// What is wrong with the value; `None` where nothing is.
+/// Returns what is wrong with the value; `None` if nothing is.
 pub(crate) fn faults(validator: &Validator, value: &Value) -> Option<String> {
     let faults = validator.iter_errors(value).take(FAULTS);
     let told: Vec<String> = faults
@@ -21,8 +21,7 @@ pub(crate) fn faults(validator: &Validator, value: &Value) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-/// A text of which the middle is left out if it is long: faults begin with the value
-/// and end with the rule.
+/// Cuts the middle out of a long text: errors begin with the value and end with the rule.
 pub(crate) fn clipped(text: &str) -> String {
     let chars = text.chars().count();
     if chars <= CHARS {

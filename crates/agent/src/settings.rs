@@ -1,49 +1,68 @@
-//! What is a session told before it begins?
+//! The settings of a session.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spillgate_llm::ToolSpec;
 
-use crate::guard::Window;
-
-/// Model turns of a session, unless told otherwise (ai-agent's default).
+/// Most model turns of a session, unless configured otherwise (ai-agent's default).
 pub const DEFAULT_MAX_TURNS: u32 = 10;
 
-/// Calls that are made of one reply, unless told otherwise (ai-agent's default).
+/// Most calls made of one reply, unless configured otherwise (ai-agent's default).
 pub const DEFAULT_CALLS_PER_TURN: u32 = 10;
 
-/// Calls that are under way at the same time.
+/// Most calls in flight at the same time.
 pub const CONCURRENCY: usize = 4;
 
-/// Turns of nothing but paging (`get_continuation`) that are not counted: without a bound
-/// a model that only pages never ends.
+/// Turns that only page (`get_continuation`) and do not count as turns. Without this bound, a model
+/// that only pages never ends.
 pub const MAX_PAGING_TURNS: u32 = 50;
 
-/// A session that is to be led.
+/// The model's context window, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// The whole context: prompt and reply together.
+    pub window: u64,
+    /// Kept free, because providers count differently than we do. ai-agent's default is 8,192.
+    pub buffer: u64,
+    /// Most tokens of a reply.
+    pub max_output: u64,
+}
+
+impl Window {
+    /// Returns what the conversation may use: `window − buffer − max output`.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.window
+            .saturating_sub(self.buffer)
+            .saturating_sub(self.max_output)
+    }
+}
+
+/// Everything that a session needs to begin.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The system prompt: a prompt file's words.
+    /// The system prompt: the text of the prompt file.
     pub system: String,
     /// The task, as the user's message.
     pub task: String,
-    /// What the report has to be.
+    /// The format of the report.
     pub format: Format,
-    /// Model turns, the final one included.
+    /// Most model turns, including the final one.
     pub max_turns: u32,
-    /// Calls that are made of one reply.
+    /// Most calls made of one reply.
     pub calls_per_turn: u32,
-    /// The room of the conversation.
+    /// The context window.
     pub window: Window,
-    /// Which tools of the session's own there are.
+    /// Which of its own tools the session offers.
     pub offers: Offers,
     /// The tools of the hosts, in the order in which the model is told of them.
     pub tools: Vec<ToolSpec>,
-    /// The tool that leads into stored results: `tool_output`, listed once there are some,
-    /// or `get_continuation`, which is always listed.
+    /// The tool that reads stored results: `tool_output`, listed once something is stored, or
+    /// `get_continuation`, always listed.
     pub retrieval: Option<ToolSpec>,
 }
 
-/// Which tools of its own a session offers beside the report.
+/// Which of its own tools a session offers besides the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offers {
     /// `agent__task_status`.
@@ -52,7 +71,7 @@ pub struct Offers {
     pub batch: bool,
 }
 
-/// What a report has to be.
+/// The format of a report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -60,12 +79,12 @@ pub enum Format {
     Text,
     /// Markdown.
     Markdown,
-    /// A JSON value; of this schema, if there is one.
+    /// A JSON value; it must match the schema, if there is one.
     Json(Option<Value>),
 }
 
 impl Format {
-    /// Its name, as in the wrapper and in `agent__final_report`.
+    /// Returns its name, as in the wrapper and in `agent__final_report`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

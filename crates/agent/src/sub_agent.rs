@@ -1,8 +1,7 @@
-//! How does an agent call another agent?
+//! An agent as a tool of another agent.
 //!
-//! To its model it is a tool; what it reports goes the way of every result. Who runs
-//! it is up to the binary ([`Launch`]), which knows where its prompt and its tools
-//! come from.
+//! The calling model sees a tool, and its report takes the way of every result. The binary runs the
+//! agent ([`Launch`]), because it knows the prompt and the tools.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,13 +17,13 @@ use crate::host::{Given, Host};
 use crate::report::{Ending, Finished};
 use crate::schema::faults;
 
-/// Agents below one another, the first not counted, unless told otherwise: a task is
-/// handed down this often at most, be it in a circle. Ours.
+/// Most agents below one another, not counting the first, unless configured otherwise. It bounds
+/// how often a task is handed down, also in a circle. The number is ours.
 pub const DEFAULT_MAX_DEPTH: usize = 3;
 
 /// Runs an agent to its end.
 pub trait Launch: Send + Sync + fmt::Debug {
-    /// Runs it with this task. Its journal is to be one within `scope`
+    /// Runs the agent with this task. Its journal must be one within `scope`
     /// ([`Journal::within`](crate::Journal::within)). Dropping the future cancels it.
     fn launch<'a>(
         &'a self,
@@ -33,18 +32,18 @@ pub trait Launch: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, Result<Finished, NotLaunched>>;
 }
 
-/// An agent could not be started; in the words that its caller's model reads.
+/// An agent could not be started. The text is written for the calling model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotLaunched(pub String);
 
-/// The schema of an agent's input is none.
+/// The schema of an agent's input is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the input schema of the agent '{agent}' is broken: {why}")]
 pub struct BadInput {
     /// The agent.
     pub agent: String,
-    /// What is wrong with it.
+    /// What is wrong with the schema.
     pub why: String,
 }
 
@@ -52,15 +51,15 @@ pub struct BadInput {
 #[derive(Debug)]
 pub struct SubAgent {
     spec: ToolSpec,
-    /// What checks the input; `None` where it is a prompt.
+    /// Checks the input; `None` if the input is a prompt.
     input: Option<Validator>,
     run: Arc<dyn Launch>,
     max_depth: usize,
 }
 
 impl SubAgent {
-    /// The agent of that name. Its `input` is a JSON Schema, or else an object with a
-    /// text, `prompt`. An error is the schema's.
+    /// Returns the agent of that name. `input` is a JSON Schema; without it the input is an object
+    /// with a text, `prompt`. The error is the schema's.
     pub fn new(
         name: &str,
         description: &str,
@@ -85,13 +84,13 @@ impl SubAgent {
         })
     }
 
-    /// The same, so many agents below the first at most.
+    /// Returns the same agent with another limit of agents below the first.
     #[must_use]
     pub fn with_max_depth(self, max_depth: usize) -> Self {
         Self { max_depth, ..self }
     }
 
-    /// The task in a call. An error is for the model.
+    /// Returns the task in a call. The error is written for the model.
     fn task(&self, call: &ToolCall) -> Result<String, String> {
         let given: Value = serde_json::from_str(&call.arguments)
             .map_err(|error| format!("The arguments are not JSON: {error}."))?;
@@ -145,7 +144,7 @@ impl Host for SubAgent {
 
     fn call<'a>(&'a self, call: &'a ToolCall, scope: &'a Scope) -> BoxFuture<'a, Given> {
         async move {
-            // The first agent is above, too.
+            // The first agent is above this one, too.
             if scope.depth(OpKind::Agent) > self.max_depth {
                 return Given::error(format!(
                     "The agent '{}' was not started: there are {} agents above it already. Do the task yourself.",
@@ -161,7 +160,7 @@ impl Host for SubAgent {
     }
 }
 
-/// What an agent is told, unless it says otherwise.
+/// The description of an agent that has none.
 fn prompt() -> Value {
     json!({
         "type": "object",

@@ -6,7 +6,7 @@ use crate::internal::FINAL_REPORT;
 use crate::settings::Format;
 
 /// A result that did not fit and of which nothing could be shown.
-pub(crate) const DROPPED: &str = "(tool failed: context window budget exceeded)";
+pub(crate) use spillgate_conversation::DROPPED;
 
 /// A call that was not made, because an earlier one overflowed.
 pub(crate) const NOT_MADE: &str = "(tool failed: context window budget exceeded; \

@@ -31,7 +31,7 @@ pub use interrupt::{Interrupt, Interrupted, LOOKUP_TIMEOUT};
 pub use kind::ContentKind;
 pub use manifest::{Checks, Facts, Layout, Manifest, Reason, Stats, ViewFacts};
 pub use origin::{Origin, RawForm, TextPart};
-pub use source::{ByteSource, Interruptible, ReadRange, SharedBytes, SourceTruncated};
+pub use source::{ByteSource, Interruptible, ReadRange, SourceTruncated};
 pub use span::{ByteRange, LineRange, SpanError};
 pub use time::{Clock, SystemClock, Timestamp};
 pub use tokens::{TokenBudget, Tokens};

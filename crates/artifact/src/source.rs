@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::{Interrupt, Interrupted};
 
 /// Bytes that can be read at any offset, by several readers at once: a file,
@@ -155,40 +157,35 @@ impl ByteSource for Vec<u8> {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let rest = usize::try_from(offset)
-            .ok()
-            .and_then(|offset| self.get(offset..))
-            .unwrap_or_default();
-        let n = rest.len().min(buffer.len());
-        buffer[..n].copy_from_slice(&rest[..n]);
-        Ok(n)
+        Ok(read_from(self, buffer, offset))
     }
 }
 
-/// Bytes in memory that several hold. They are shown without a copy.
-#[derive(Debug, Clone)]
-pub struct SharedBytes(Arc<Vec<u8>>);
-
-impl From<Arc<Vec<u8>>> for SharedBytes {
-    fn from(bytes: Arc<Vec<u8>>) -> Self {
-        Self(bytes)
-    }
-}
-
-impl ByteSource for SharedBytes {
+/// Shown without a copy.
+impl ByteSource for Bytes {
     fn len(&self) -> u64 {
-        self.0.as_slice().len() as u64
+        self.as_ref().len() as u64
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.0.read_at(buffer, offset)
+        Ok(read_from(self, buffer, offset))
     }
 
     fn window<'a>(&'a self, start: u64, end: u64, _: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
-        let at = |offset: u64| usize::try_from(offset.min(self.len())).map_err(io::Error::other);
+        let at = |offset: u64| usize::try_from(offset.min(ByteSource::len(self)));
+        let at = |offset: u64| at(offset).map_err(io::Error::other);
         let (start, end) = (at(start)?, at(end)?);
-        Ok(&self.0[start..end.max(start)])
+        Ok(&self[start..end.max(start)])
     }
+}
+
+fn read_from(bytes: &[u8], buffer: &mut [u8], offset: u64) -> usize {
+    let offset = usize::try_from(offset).ok();
+    let rest = offset.and_then(|offset| bytes.get(offset..));
+    let rest = rest.unwrap_or_default();
+    let n = rest.len().min(buffer.len());
+    buffer[..n].copy_from_slice(&rest[..n]);
+    n
 }
 
 /// Reads `start..end` of a source front to back.
@@ -279,7 +276,7 @@ mod tests {
     #[test]
     fn bytes_in_memory() {
         let bytes = b"abcdef".to_vec();
-        let shared = SharedBytes::from(Arc::new(bytes.clone()));
+        let shared = Bytes::from(bytes.clone());
         let sources: [&dyn ByteSource; 2] = [&bytes, &shared];
         for source in sources {
             assert_eq!(source.len(), 6);

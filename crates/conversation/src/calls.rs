@@ -1,4 +1,4 @@
-//! Which calls of a reply are made, and which reply belongs to which call?
+//! The calls of a reply: which are made, and which reply belongs to which.
 
 use std::collections::HashSet;
 
@@ -10,23 +10,23 @@ use crate::texts;
 /// The calls of one reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calls {
-    /// Those to make, at the same time if that is of use.
+    /// Calls to make. They may be made at the same time.
     pub make: Vec<ToolCall>,
-    /// Those that are answered already, because they cannot be made.
+    /// Calls that cannot be made, with their answers.
     pub refused: Vec<(ToolCall, ToolReply)>,
 }
 
-/// Calls in the order of the model, with what is known of their replies.
+/// The calls in the model's order, with the replies that are known.
 #[derive(Debug, Clone)]
 pub struct Sorted {
     calls: Vec<ToolCall>,
-    /// One for each call; `None` for those that are made.
+    /// One entry for each call; `None` for a call that is made.
     refusals: Vec<Option<ToolReply>>,
 }
 
 impl Sorted {
-    /// Sorts out what of `calls` can be made with `tools`; at most `limit` are. Ids
-    /// become such that each reply can be told from the others.
+    /// Decides which of `calls` can be made with `tools`; at most `limit` are. Changes ids where
+    /// needed, so that each reply can be told from the others.
     #[must_use]
     pub fn of(mut calls: Vec<ToolCall>, tools: &[ToolSpec], limit: u32) -> (Calls, Self) {
         mend(&mut calls, tools);
@@ -49,19 +49,19 @@ impl Sorted {
         (sorted, Self { calls, refusals })
     }
 
-    /// The calls, mended where they had to be.
+    /// Returns the calls, corrected where needed.
     #[must_use]
     pub fn calls(&self) -> &[ToolCall] {
         &self.calls
     }
 
-    /// For each call its reply, if it cannot be made.
+    /// Returns for each call its reply, if it cannot be made.
     #[must_use]
     pub fn refusals(&self) -> &[Option<ToolReply>] {
         &self.refusals
     }
 
-    /// One reply for each call, in their order; `made` are those of the calls that
+    /// Returns one reply for each call, in their order; `made` are the replies of the calls that
     /// were made.
     pub(crate) fn with(self, made: Vec<ToolReply>) -> Vec<ToolReply> {
         let mut made = made.into_iter();
@@ -78,12 +78,11 @@ impl Sorted {
     }
 }
 
-/// Characters of a name that providers take.
+/// Most characters of a tool's name that providers accept.
 const NAME_CHARS: usize = 64;
 
-/// Makes calls such that providers take them back: each gets an id of its own, by
-/// which its reply can be told from others; a name that is not a tool's is one of
-/// letters, digits, `_` and `-`; arguments that are left out are none.
+/// Corrects calls so that providers accept them: each gets a unique id; an unknown tool's name
+/// keeps letters, digits, `_` and `-`; missing arguments become an empty object.
 fn mend(calls: &mut [ToolCall], tools: &[ToolSpec]) {
     let mut ids = HashSet::new();
     for (at, call) in calls.iter_mut().enumerate() {
@@ -116,7 +115,7 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// Why a call is not made; `limit` where no more are.
+/// Returns why a call is not made; `limit` is set if no more calls are made.
 fn refusal(call: &ToolCall, tools: &[ToolSpec], limit: Option<u32>) -> Option<ToolReply> {
     let why = if let Some(limit) = limit {
         texts::too_many(limit)

@@ -1,27 +1,27 @@
-//! Who has the tools?
+//! The interfaces that a loop uses: the host of the tools, and an observer.
 
 use std::future::Future;
 use std::pin::Pin;
 
 use spillgate_llm::{LlmError, Reply, Request, ToolCall, ToolReply, ToolSpec};
 
-/// What a call of a tool is: dropping it cancels the call.
+/// A tool call in progress. Dropping it cancels the call.
 pub type ToolReplyFuture<'a> = Pin<Box<dyn Future<Output = ToolReply> + Send + 'a>>;
 
-/// Has tools and calls them.
+/// A provider of tools.
 pub trait ToolHost: Send + Sync {
-    /// The tools, in the order in which the model is told of them.
+    /// Returns the tools, in the order in which the model is told of them.
     fn tools(&self) -> Vec<ToolSpec>;
 
-    /// Calls one. A failure is a reply too: the model is told and can mend it.
+    /// Calls a tool. A failure is a reply too: the model reads it and can act on it.
     fn call<'a>(&'a self, call: &'a ToolCall) -> ToolReplyFuture<'a>;
 }
 
-/// Who is told what goes on, for accounts and traces.
+/// Observes a loop, for accounts and traces.
 pub trait Observer: Send + Sync {
-    /// The model was asked and answered, or did not.
+    /// The model was asked; `reply` is its reply or the error.
     fn asked(&self, request: &Request, reply: &Result<Reply, LlmError>);
 
-    /// A tool was called and gave this.
+    /// A tool was called and returned `reply`.
     fn called(&self, call: &ToolCall, reply: &ToolReply);
 }

@@ -1,11 +1,12 @@
-//! Who is asked and called?
+//! Runs a loop: asks the model and calls the tools.
 
 use futures_util::future::join_all;
 use spillgate_llm::{ChatModel, NoDeltas, ToolCall, ToolReply};
 
 use crate::calls::Calls;
+use crate::conversation::Turns;
 use crate::host::{Observer, ToolHost};
-use crate::step::{Effect, Event, Finished, Turns};
+use crate::tool_loop::{Effect, Event, LoopOutcome};
 
 /// Runs the loop to its end. Dropping the future cancels it.
 pub async fn run(
@@ -13,23 +14,23 @@ pub async fn run(
     model: &dyn ChatModel,
     host: &dyn ToolHost,
     observer: &dyn Observer,
-) -> Finished {
-    let mut conversation = turns.begin(host.tools());
+) -> LoopOutcome {
+    let mut tool_loop = turns.begin(host.tools());
     let mut event = Event::Start;
     loop {
-        event = match conversation.step(event) {
+        event = match tool_loop.step(event) {
             Effect::Ask(request) => {
                 let reply = model.chat(&request, &NoDeltas).await;
                 observer.asked(&request, &reply);
                 Event::Replied(reply)
             }
             Effect::Call(calls) => Event::Called(call(&calls, host, observer).await),
-            Effect::Finish(finished) => return finished,
+            Effect::Finish(outcome) => return outcome,
         };
     }
 }
 
-/// The calls of one reply, all at once.
+/// Makes the calls of one reply, all at once.
 async fn call(calls: &Calls, host: &dyn ToolHost, observer: &dyn Observer) -> Vec<ToolReply> {
     for (call, reply) in &calls.refused {
         observer.called(call, reply);

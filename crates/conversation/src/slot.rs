@@ -1,4 +1,4 @@
-//! Where does the answer stand?
+//! The wrapper in which an answer stands, named by a nonce.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -7,12 +7,12 @@ use data_encoding::HEXLOWER;
 use regex::Regex;
 use spillgate_llm::Stop;
 
-/// A value that nobody can guess: 128 random bits, in hex.
+/// A value that nobody can guess: 128 random bits, in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nonce(String);
 
 impl Nonce {
-    /// The nonce of 16 bytes.
+    /// Returns the nonce of 16 bytes.
     #[must_use]
     pub fn of(bytes: [u8; 16]) -> Self {
         Self(HEXLOWER.encode(&bytes))
@@ -25,13 +25,13 @@ impl fmt::Display for Nonce {
     }
 }
 
-/// Where nonces come from.
+/// A source of nonces.
 pub trait Nonces: Send + Sync + fmt::Debug {
-    /// One that was never given before.
+    /// Returns a nonce that was never returned before.
     fn fresh(&self) -> Nonce;
 }
 
-/// Nonces of the system's random source.
+/// Nonces from the system's random source.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RandomNonces;
 
@@ -69,8 +69,7 @@ pub struct Slot {
 /// Why a reply has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SlotError {
-    /// It has no text, or its slot has none: a model that says nothing has not
-    /// answered.
+    /// The reply or its slot is empty. A model that says nothing has not answered.
     #[error("received empty content")]
     Empty,
     /// The wrapper is missing.
@@ -85,7 +84,7 @@ pub enum SlotError {
 }
 
 impl Slot {
-    /// A slot that `nonce` names.
+    /// Returns the slot that `nonce` names.
     #[must_use]
     pub fn new(nonce: Nonce) -> Self {
         let marks = marks(&nonce);
@@ -96,32 +95,32 @@ impl Slot {
         }
     }
 
-    /// The same for another format than `text`: `markdown`, `json`.
+    /// Returns the same slot for another format than `text`: `markdown`, `json`.
     #[must_use]
     pub fn of_format(self, format: &'static str) -> Self {
         Self { format, ..self }
     }
 
-    /// What names it.
+    /// Returns its nonce.
     #[must_use]
     pub fn nonce(&self) -> &Nonce {
         &self.nonce
     }
 
-    /// Its opening tag.
+    /// Returns its opening tag.
     #[must_use]
     pub fn opening(&self) -> String {
         format!("<ai-agent-{}-FINAL format=\"{}\">", self.nonce, self.format)
     }
 
-    /// Its closing tag.
+    /// Returns its closing tag.
     #[must_use]
     pub fn closing(&self) -> String {
         format!("</ai-agent-{}-FINAL>", self.nonce)
     }
 
-    /// The answer in a reply that stopped because of `stop`, white space around it
-    /// taken off.
+    /// Returns the answer in a reply that stopped because of `stop`, without surrounding white
+    /// space.
     pub fn answer(&self, reply: &str, stop: &Stop) -> Result<String, SlotError> {
         if reply.trim().is_empty() {
             return Err(SlotError::Empty);
@@ -144,8 +143,7 @@ impl Slot {
         }
     }
 
-    /// The contents of all wrappers that were ended, and where one begins that was
-    /// not.
+    /// Returns the contents of all closed wrappers, and where an unclosed one begins.
     fn wrapped<'a>(&self, reply: &'a str) -> (Vec<&'a str>, Option<usize>) {
         let (mut answers, mut place) = (Vec::new(), Place::Outside);
         for mark in self.marks.captures_iter(reply) {
@@ -181,9 +179,8 @@ impl Slot {
         }
     }
 
-    /// What stands in a slot that begins at `start` and has no closing tag: without
-    /// the beginning of one, and without the end of a code fence that was begun
-    /// before the slot.
+    /// Returns the content of a slot that begins at `start` and has no closing tag, without a
+    /// cut-off tag and without the end of a code fence that began before the slot.
     fn unclosed<'a>(&self, reply: &'a str, start: usize) -> &'a str {
         let (before, rest) = reply.split_at(start);
         let mut answer = rest.trim_end();
@@ -205,17 +202,18 @@ impl Slot {
     }
 }
 
-/// Words that stand between the tags where a notice names both: "between … and …",
-/// "begins with … and ends with …".
+/// Words between the tags where a notice names both: "between … and …", "begins with … and ends
+/// with …".
 const NAMED: [&str; 2] = ["and", "and ends with"];
 
-/// Whether a slot holds nothing, or the dots or words that stand in it where a prompt
-/// names it: a model that repeats its prompt has not answered by that.
+/// Returns whether a slot holds nothing but the dots or words that stand in it where a prompt names
+/// it. A model that repeats its prompt has not answered.
 fn is_blank(answer: &str) -> bool {
     answer.trim_matches(['.', '…']).is_empty() || NAMED.contains(&answer)
 }
 
-/// What counts in a reply: the tags of the slot of `nonce`, and those of thinking.
+/// Returns the pattern of the tags that matter in a reply: those of the slot of `nonce`, and those
+/// of thinking.
 fn marks(nonce: &Nonce) -> Regex {
     let marks = format!(
         r#"(?x)
@@ -230,7 +228,7 @@ fn marks(nonce: &Nonce) -> Regex {
     Regex::new(&marks).expect("invariant: a nonce is hex, the rest is ours")
 }
 
-/// Where in a reply a mark stands.
+/// Where in a reply a tag stands.
 enum Place {
     Outside,
     Thinking,
@@ -238,8 +236,7 @@ enum Place {
     Inside(usize),
 }
 
-/// Whether thinking ended in a slot that is then begun again: the first tag was a
-/// thought of it.
+/// Returns whether the slot held the end of thinking: then its first tag was part of a thought.
 fn was_thinking(text: &str) -> bool {
     text.rfind("</think") > text.rfind("<think")
 }
@@ -249,7 +246,7 @@ static ATTRIBUTE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"([\w:.-]+)\s*=\s*("[^"]*"|'[^']*'|\S+)"#).expect("invariant: it is ours")
 });
 
-/// Whether a tag with these attributes opens a slot of that format.
+/// Returns whether a tag with these attributes opens a slot of that format.
 fn is_of(attributes: &str, format: &str) -> bool {
     ATTRIBUTE.captures_iter(attributes).all(|attribute| {
         let quotes = |c: char| "\"'“”".contains(c) || c.is_whitespace();
@@ -384,7 +381,7 @@ mod tests {
         }
     }
 
-    /// Text that holds no mark of ours.
+    /// Text that holds no tag of ours.
     fn prose() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             "\\PC{0,20}",

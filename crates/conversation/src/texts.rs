@@ -1,35 +1,37 @@
-//! What does the loop itself say to the model?
+//! What the loop itself says to the model.
 
 use spillgate_llm::ToolSpec;
 
 use crate::slot::{Slot, SlotError};
 
-/// A tool's reply that would not fit into the context (docs/spec/texts.md,
+/// Replaces a tool's reply that would not fit into the context (docs/spec/texts.md,
 /// "Notices of an agent").
-pub(crate) const DROPPED: &str = "(tool failed: context window budget exceeded)";
+pub const DROPPED: &str = "(tool failed: context window budget exceeded)";
+
+/// Replaces words of the model that were left out.
+pub(crate) const WORDS_LEFT_OUT: &str = "(left out)";
 
 /// A host's reply that never came.
 pub(crate) const NO_REPLY: &str = "The tool gave no reply.";
 
 /// That a reply had neither a call nor an answer.
-pub(crate) fn reminder(slot: &Slot, error: &SlotError) -> String {
-    let what = what_was_wrong(error);
+pub(crate) fn reminder(slot: &Slot, why: &str) -> String {
     let how = how_to_answer(slot);
-    format!("{what} Call a tool, or answer. {how}")
+    format!("{why} Call a tool, or answer. {how}")
 }
 
 /// That nothing more can be looked at; after a reply without an answer, why it
 /// had none.
-pub(crate) fn last_turn(slot: &Slot, error: Option<&SlotError>) -> String {
-    let what = error.map(|error| format!("{} ", what_was_wrong(error)));
+pub(crate) fn last_turn(slot: &Slot, why: Option<&str>) -> String {
+    let why = why.map(|why| format!("{why} ")).unwrap_or_default();
     let how = how_to_answer(slot);
     format!(
-        "{}This is the last turn: no tool can be called any more. Answer now, from what you have seen. {how}",
-        what.unwrap_or_default()
+        "{why}This is the last turn: no tool can be called any more. Answer now, from what you have seen. {how}"
     )
 }
 
-fn what_was_wrong(error: &SlotError) -> &'static str {
+/// Why a reply has no answer.
+pub(crate) fn what_was_wrong(error: &SlotError) -> &'static str {
     match error {
         SlotError::Empty => "Your answer is empty.",
         SlotError::Missing => "Your reply has no answer in its wrapper.",

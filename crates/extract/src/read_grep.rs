@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use spillgate_artifact::{Interrupt, LOOKUP_TIMEOUT, TokenBudget};
 use spillgate_conversation::{
-    Ending, Observer, Slot, ToolHost, ToolReplyFuture, TurnLimits, Turns, run,
+    LoopEnding, Observer, Slot, ToolHost, ToolReplyFuture, TurnLimits, Turns, run,
 };
 use spillgate_files::{FileTools, PinnedFile};
 use spillgate_llm::{
@@ -63,10 +63,10 @@ impl Asking {
         let seen = child.seen.into_inner();
         let looked = child.looked_for.into_inner();
         let text = match finished.ending {
-            Ending::Answered(text) => case.bounded(text),
-            Ending::Refused => return Err(StrategyError::Refused),
-            Ending::NoAnswer(error) => return Err(error.into()),
-            Ending::Failed(error) => return Err(error.into()),
+            LoopEnding::Answered(text) => case.bounded(text),
+            LoopEnding::Refused => return Err(StrategyError::Refused),
+            LoopEnding::NoAnswer(error) => return Err(error.into()),
+            LoopEnding::Failed(error) => return Err(error.into()),
         };
         let examined = seen.bytes();
         Ok(Drafted {

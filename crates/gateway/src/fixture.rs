@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Origin};
-use spillgate_mcp::ByteEdits;
+use spillgate_mcp::{ByteEdits, span_in};
 use spillgate_offload::{NoLedger, Offloader, Outcome, Policy, Rule};
 use spillgate_retrieval::audience;
 use spillgate_store::MemoryStore;
@@ -83,9 +84,11 @@ pub(crate) fn replaced(
     frame: &[u8],
     json: &str,
 ) -> (ByteEdits, bool) {
+    let span = span_in(frame, json);
+    let frame = Bytes::copy_from_slice(frame);
     let incoming = Incoming {
-        frame,
-        json,
+        json: std::str::from_utf8(&frame[span]).unwrap(),
+        frame: &frame,
         large: None,
     };
     let (splice, left) = intercept(offloader, case, incoming).unwrap();

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::{panic, thread};
 
-use spillgate_artifact::{ByteSource, ContentKind, SharedBytes, ViewFacts};
+use spillgate_artifact::{ByteSource, ContentKind, ViewFacts};
 use spillgate_outline::{OutlineEntry, outline};
+use spillgate_store::Part;
 use spillgate_text::{Sanitizer, View};
 
 use crate::capture::{Captured, Raw};
@@ -19,7 +20,7 @@ use crate::sanitize::{Sanitized, ViewText};
 /// Of fewer bytes the outline is made sooner than a thread.
 const WORTH_A_THREAD: u64 = 64 << 10;
 
-/// The outline of a result that is in memory.
+/// The outline of a result that is at hand.
 pub(crate) struct Outlining {
     view: View,
     facts: ViewFacts,
@@ -30,19 +31,21 @@ pub(crate) struct Outlining {
 impl Outlining {
     /// That of a result which will be shown with one and is worth it.
     pub(crate) fn of(sanitized: &Sanitized, limits: &Limits) -> Option<Self> {
-        let ((ViewText::Memory(text), _) | (ViewText::Raw, Raw::Memory(text))) =
-            (&sanitized.view, &sanitized.captured.raw)
-        else {
-            return None;
-        };
-        let is_shown = limits.profile.strategy().shows_outline(limits);
         let scan = &sanitized.captured.scan;
-        (is_shown && scan.bytes >= WORTH_A_THREAD).then(|| Self {
-            view: View::new(
-                Arc::new(SharedBytes::from(Arc::clone(text))),
-                sanitized.index.clone(),
-                sanitized.layout,
-            ),
+        let is_shown = limits.profile.strategy().shows_outline(limits);
+        if !is_shown || scan.bytes < WORTH_A_THREAD {
+            return None;
+        }
+        let view: Arc<dyn ByteSource> = match (&sanitized.view, &sanitized.captured.raw) {
+            (ViewText::Memory(text), _) | (ViewText::Raw, Raw::Memory(text)) => {
+                Arc::new(text.clone())
+            }
+            (ViewText::Raw, Raw::Spooled(draft)) => draft.read(Part::Raw).ok()?,
+            (ViewText::Spooled, Raw::Spooled(draft)) => draft.read(Part::View).ok()?,
+            _ => return None, // lost
+        };
+        Some(Self {
+            view: View::new(view, sanitized.index.clone(), sanitized.layout),
             facts: sanitized.facts(),
             kind: sanitized.kind,
             lines: scan.lines(),

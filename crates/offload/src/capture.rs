@@ -8,15 +8,17 @@
 
 use std::io::{self, Read};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
-use spillgate_artifact::{ByteSource, Origin, RawForm, SharedBytes};
-use spillgate_store::{ArtifactStore, Draft, Part, StoreError};
+use bytes::Bytes;
+use spillgate_artifact::{ByteSource, Origin, RawForm};
+use spillgate_store::{ArtifactStore, Draft, Hashing, Part, StoreError};
 use spillgate_text::{
     Indexer, JsonText, LineIndex, SAMPLE_BYTES, Sample, Scan, ScanFacts, TokenCounter, Transcoded,
     classify,
 };
 
-use crate::hash::{Hash, Hashing, sha256};
+use crate::hash::{Hash, sha256};
 use crate::sanitize::layout_of;
 
 /// Larger results go to the store while they come.
@@ -43,6 +45,8 @@ pub struct Captured {
     pub(crate) form: RawForm,
     /// The text, where the raw bytes are not it.
     pub(crate) text: Option<Text>,
+    /// Whether the draft has the text as its view already.
+    pub(crate) is_view: bool,
     /// What one pass over the text found.
     pub(crate) scan: ScanFacts,
     /// Lines of the text as it is.
@@ -59,7 +63,7 @@ pub struct Captured {
 #[derive(Debug, Clone)]
 pub(crate) enum Text {
     /// In memory.
-    Memory(Arc<Vec<u8>>),
+    Memory(Bytes),
     /// In the spooled raw bytes, decoded where it is read.
     Decoded(Arc<JsonText>),
     /// The same for raw bytes in another encoding.
@@ -70,7 +74,7 @@ pub(crate) enum Text {
 #[derive(Debug)]
 pub(crate) enum Raw {
     /// In memory.
-    Memory(Arc<Vec<u8>>),
+    Memory(Bytes),
     /// In a draft of the store.
     Spooled(Box<dyn Draft>),
     /// Lost but for the ends: the store failed while they came.
@@ -86,10 +90,10 @@ impl Captured {
     /// The text, readable at any place; `None` if it was lost.
     pub(crate) fn text(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
         match (&self.text, &self.raw) {
-            (Some(Text::Memory(text)), _) => Ok(Some(text_source(text))),
+            (Some(Text::Memory(text)), _) => Ok(Some(Arc::new(text.clone()))),
             (Some(Text::Decoded(text)), _) => Ok(Some(Arc::clone(text) as Arc<dyn ByteSource>)),
             (Some(Text::Transcoded(text)), _) => Ok(Some(Arc::clone(text) as Arc<dyn ByteSource>)),
-            (None, Raw::Memory(bytes)) => Ok(Some(text_source(bytes))),
+            (None, Raw::Memory(bytes)) => Ok(Some(Arc::new(bytes.clone()))),
             (None, Raw::Spooled(draft)) => Ok(Some(draft.read(Part::Raw)?)),
             (None, Raw::Lost { .. }) => Ok(None),
         }
@@ -102,10 +106,6 @@ impl Captured {
             complete: self.head.len() as u64 == self.scan.bytes,
         }
     }
-}
-
-fn text_source(bytes: &Arc<Vec<u8>>) -> Arc<dyn ByteSource> {
-    Arc::new(SharedBytes::from(Arc::clone(bytes)))
 }
 
 /// Takes in a stream to its end. `progress` is told the bytes so far, now and
@@ -128,17 +128,22 @@ pub(crate) fn capture_stream(
     std::thread::spawn(move || ahead.prepare());
     let mut spool = Spool::begin(store, &start);
     let mut bytes = start.len() as u64;
-    let hashing = Hashing::start(start, BLOCK);
+    let (done, used) = channel();
+    // Nobody wants a block back once the stream has ended.
+    let hashing = Hashing::start(move |block| drop(done.send(block)));
+    let length = start.len();
+    hashing.feed(start, length);
     loop {
         progress(bytes);
-        let mut block = hashing.buffer();
+        let mut block = used.try_recv().unwrap_or_default();
         fill(reader, &mut block)?;
         if block.is_empty() {
             break;
         }
         bytes += block.len() as u64;
         spool.take(&block);
-        hashing.feed(block);
+        let length = block.len();
+        hashing.feed(block, length);
     }
     Ok(spool.finish(origin, hashing.finish(), bytes))
 }
@@ -174,12 +179,13 @@ pub(crate) fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: Hash) -> Capture
         is_error: false,
         form: RawForm::Plain,
         text: None,
+        is_view: false,
         scan: scan.finish(),
         index: indexer.finish(),
         head,
         sha256,
         raw_bytes: bytes.len() as u64,
-        raw: Raw::Memory(Arc::new(bytes)),
+        raw: Raw::Memory(bytes.into()),
     }
 }
 
@@ -237,6 +243,7 @@ impl Spool {
             },
             form: RawForm::Plain,
             text: None,
+            is_view: false,
             scan: self.scan.finish(),
             index: self.indexer.finish(),
             head: self.head,

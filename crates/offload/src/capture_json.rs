@@ -6,7 +6,8 @@
 use std::io;
 use std::sync::Arc;
 
-use spillgate_artifact::{ByteSource, Origin, RawForm, SharedBytes, TextPart};
+use bytes::Bytes;
+use spillgate_artifact::{ByteSource, Origin, RawForm, TextPart};
 use spillgate_store::{Draft, LostBytes, Part, SpooledBytes, StoreError};
 use spillgate_text::{
     Indexer, JsonStringDecoder, JsonText, LineIndex, SAMPLE_BYTES, Sample, Scan, ScanFacts,
@@ -15,22 +16,36 @@ use spillgate_text::{
 
 use crate::capture::{Captured, Raw, Text, in_memory};
 use crate::hash::Hash;
-use crate::sanitize::{layout_of, unreadable};
+use crate::sanitize::{before_json, layout_of, unreadable};
 
 /// The raw bytes of a JSON result, wherever they are.
 #[derive(Debug)]
 pub enum JsonResult {
     /// In memory.
-    Memory(Arc<Vec<u8>>),
+    Memory(Hashed),
     /// In a draft of the store, since they are too many for the memory.
     Spooled(SpooledBytes),
+}
+
+/// Bytes in memory that are hashed from now on, while others look at them.
+#[derive(Debug)]
+pub struct Hashed {
+    bytes: Bytes,
+    sha256: Hash,
+}
+
+impl From<Bytes> for JsonResult {
+    fn from(bytes: Bytes) -> Self {
+        let sha256 = Hash::of(&bytes);
+        Self::Memory(Hashed { bytes, sha256 })
+    }
 }
 
 impl JsonResult {
     /// Reads them; `None` if they are lost.
     pub fn source(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
         match self {
-            Self::Memory(raw) => Ok(Some(Arc::new(SharedBytes::from(Arc::clone(raw))))),
+            Self::Memory(raw) => Ok(Some(Arc::new(raw.bytes.clone()))),
             Self::Spooled(raw) => raw.source(),
         }
     }
@@ -38,7 +53,7 @@ impl JsonResult {
     /// The text of some parts, decoded and joined by newlines; `None` if it is lost.
     pub fn text(&self, parts: &[TextPart]) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
         Ok(match self {
-            Self::Memory(raw) => Some(Arc::new(decoded(raw, parts))),
+            Self::Memory(raw) => Some(Arc::new(Bytes::from(decoded(&raw.bytes, parts)))),
             Self::Spooled(raw) => match raw.source()? {
                 Some(source) => {
                     let text = JsonText::new(source, parts, &mut |_| {});
@@ -87,8 +102,8 @@ pub(crate) fn capture_json(
     }
 }
 
-fn of_memory(origin: Origin, raw: Arc<Vec<u8>>, parts: Vec<TextPart>) -> Captured {
-    let of_text = in_memory(origin, decoded(&raw, &parts), Hash::of(&raw));
+fn of_memory(origin: Origin, raw: Hashed, parts: Vec<TextPart>) -> Captured {
+    let of_text = in_memory(origin, decoded(&raw.bytes, &parts), raw.sha256);
     let text = match of_text.raw {
         Raw::Memory(bytes) => Some(Text::Memory(bytes)),
         _ => None,
@@ -96,8 +111,8 @@ fn of_memory(origin: Origin, raw: Arc<Vec<u8>>, parts: Vec<TextPart>) -> Capture
     Captured {
         form: RawForm::Parts(parts),
         text,
-        raw_bytes: raw.len() as u64,
-        raw: Raw::Memory(raw),
+        raw_bytes: raw.bytes.len() as u64,
+        raw: Raw::Memory(raw.bytes),
         ..of_text
     }
 }
@@ -117,7 +132,7 @@ fn of_draft(
     let ahead = Arc::clone(counter);
     std::thread::spawn(move || ahead.prepare());
     let (raw, looked) = match kept {
-        Ok(draft) => match Looked::at(&*draft, &parts) {
+        Ok(mut draft) => match Looked::at(&mut *draft, &parts) {
             Ok(looked) => (Raw::Spooled(draft), looked),
             Err(error) => ends(lost_ends(&*draft, bytes, error), bytes, &parts),
         },
@@ -129,6 +144,7 @@ fn of_draft(
         raw,
         form: RawForm::Parts(parts),
         text: looked.text.map(|text| Text::Decoded(Arc::new(text))),
+        is_view: looked.is_view,
         scan: looked.scan,
         index: looked.index,
         head: looked.head,
@@ -140,67 +156,97 @@ fn of_draft(
 /// What one pass over the text found.
 struct Looked {
     text: Option<JsonText>,
+    /// Whether it was written to the draft on the way.
+    is_view: bool,
     scan: ScanFacts,
     index: LineIndex,
     head: Vec<u8>,
 }
 
 impl Looked {
-    fn at(draft: &dyn Draft, parts: &[TextPart]) -> Result<Self, StoreError> {
-        let (mut scan, mut start) = (Scan::default(), Start::Collecting(Vec::new()));
+    fn at(draft: &mut dyn Draft, parts: &[TextPart]) -> Result<Self, StoreError> {
         let source = draft.read(Part::Raw)?;
-        let text = JsonText::new(source, parts, &mut |block| {
-            scan.feed(block);
-            start.feed(block);
-        });
+        let mut look = Look::into(draft);
+        let text = JsonText::new(source, parts, &mut |block| look.feed(block));
         let text = text.map_err(|error| unreadable(&error))?;
-        let (head, index) = start.finish();
-        Ok(Self {
-            text: Some(text),
-            scan: scan.finish(),
-            index,
-            head,
-        })
+        look.finish(text)
     }
 }
 
-/// The start of the text says how lines are cut, so they are indexed from then
-/// on.
-enum Start {
-    Collecting(Vec<u8>),
-    Indexing(Vec<u8>, Indexer),
+/// Looks at a text and makes it the view of its draft on the way, as long as it may stay as
+/// it is.
+struct Look<'d> {
+    draft: &'d mut dyn Draft,
+    is_view: bool,
+    scan: Scan,
+    /// The first bytes of the text.
+    head: Vec<u8>,
+    /// Its start says how lines are cut, so they are indexed from then on.
+    indexer: Option<Indexer>,
 }
 
-impl Start {
-    fn feed(&mut self, block: &[u8]) {
-        match self {
-            Self::Indexing(_, indexer) => indexer.feed(block),
-            Self::Collecting(text) => {
-                text.extend_from_slice(block);
-                if text.len() > SAMPLE_BYTES {
-                    let text = std::mem::take(text);
-                    *self = Self::indexing(text);
-                }
-            }
+impl<'d> Look<'d> {
+    fn into(draft: &'d mut dyn Draft) -> Self {
+        Self {
+            draft,
+            is_view: false,
+            scan: Scan::default(),
+            head: Vec::new(),
+            indexer: None,
         }
     }
 
-    fn indexing(mut text: Vec<u8>) -> Self {
+    fn feed(&mut self, block: &[u8]) {
+        self.scan.feed(block);
+        if self.indexer.is_some() {
+            return self.take(block);
+        }
+        self.head.extend_from_slice(block);
+        if self.head.len() > SAMPLE_BYTES {
+            self.begin();
+        }
+    }
+
+    fn begin(&mut self) {
+        let mut text = std::mem::take(&mut self.head);
         let sample = Sample {
             head: &text[..SAMPLE_BYTES.min(text.len())],
             complete: text.len() <= SAMPLE_BYTES,
         };
-        let mut indexer = Indexer::as_is(layout_of(classify(sample)));
-        indexer.feed(&text);
+        let kind = classify(sample);
+        self.is_view = before_json(sample, kind).is_none();
+        self.indexer = Some(Indexer::as_is(layout_of(kind)));
+        self.take(&text);
         text.truncate(SAMPLE_BYTES);
-        Self::Indexing(text, indexer)
+        self.head = text;
     }
 
-    fn finish(self) -> (Vec<u8>, LineIndex) {
-        match self {
-            Self::Indexing(head, indexer) => (head, indexer.finish()),
-            Self::Collecting(text) => Self::indexing(text).finish(),
+    fn take(&mut self, text: &[u8]) {
+        if let Some(indexer) = &mut self.indexer {
+            indexer.feed(text);
         }
+        // What fails here is tried once more when the view is made, and fails there.
+        self.is_view = self.is_view && self.draft.write(Part::View, text).is_ok();
+    }
+
+    fn finish(mut self, text: JsonText) -> Result<Looked, StoreError> {
+        if self.indexer.is_none() {
+            self.begin();
+        }
+        let indexer = self.indexer.take();
+        let indexer = indexer.expect("invariant: it was begun");
+        let scan = self.scan.finish();
+        let is_view = self.is_view && scan.is_clean();
+        if !is_view {
+            self.draft.discard_view()?;
+        }
+        Ok(Looked {
+            text: Some(text),
+            is_view,
+            scan,
+            index: indexer.finish(),
+            head: self.head,
+        })
     }
 }
 
@@ -237,6 +283,7 @@ fn ends(lost: LostBytes, bytes: u64, parts: &[TextPart]) -> (Raw, Looked) {
     };
     let looked = Looked {
         text: None,
+        is_view: false,
         scan,
         index: Indexer::as_is(layout_of(classify(Sample {
             head: &head,
@@ -274,7 +321,39 @@ fn stretch(raw: &[u8], from: u64, part: TextPart) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use spillgate_store::{ArtifactStore, MemoryStore};
+
     use super::*;
+
+    #[test]
+    fn a_text_that_stays_as_it_is_is_its_view_at_once() {
+        let lines = "10:00:01 INFO a line of a log\n".repeat(4000);
+        let cases = [
+            (lines.clone(), true),
+            ("short".to_owned(), true),
+            (String::new(), true),
+            (lines.clone() + "\u{1b}[1mloud", false),
+            (
+                format!("{{\"items\":[{}]}}", vec!["17"; 4000].join(",")),
+                false,
+            ),
+        ];
+        for (text, is_view) in cases {
+            let raw = serde_json::to_vec(&text).unwrap();
+            let part = TextPart {
+                start: 1,
+                end: raw.len() as u64 - 1,
+                is_string: true,
+            };
+            let mut draft = MemoryStore::default().draft().unwrap();
+            draft.write(Part::Raw, &raw).unwrap();
+            let looked = Looked::at(&mut *draft, &[part]).unwrap();
+            let view = draft.read(Part::View).unwrap().bytes(0, u64::MAX).unwrap();
+            assert_eq!(looked.is_view, is_view, "{text:.40}");
+            assert_eq!(view, if is_view { text.as_bytes() } else { b"" });
+            assert_eq!(looked.scan.bytes, text.len() as u64);
+        }
+    }
 
     #[test]
     fn the_ends_of_a_part_are_decoded_wherever_they_are_cut() {

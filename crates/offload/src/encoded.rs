@@ -82,7 +82,7 @@ fn decoded(captured: &Captured, raw: Arc<dyn ByteSource>) -> io::Result<Option<D
             None => head.to_vec(),
         },
         text: match whole {
-            Some(whole) => Text::Memory(Arc::new(whole)),
+            Some(whole) => Text::Memory(whole.into()),
             None => Text::Transcoded(Arc::new(text)),
         },
         scan,

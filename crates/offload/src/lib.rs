@@ -54,7 +54,7 @@ mod sanitize;
 mod verify;
 
 pub use capture::Captured;
-pub use capture_json::JsonResult;
+pub use capture_json::{Hashed, JsonResult};
 pub use ledger::{Exit, FileLedger, Ledger, LedgerEntry, NoLedger, Spent};
 pub use limits::{
     DEFAULT_BINARY_BYTES, DEFAULT_IMAGE_BYTES, DEFAULT_PREVIEW_TOKENS, LEAST_PREVIEW_TOKENS,

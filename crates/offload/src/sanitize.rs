@@ -5,8 +5,8 @@
 //! cleaned, all else is its own view (docs/spec/behaviour.md, "Views").
 
 use std::io::{self, BufReader, Read};
-use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::de::IgnoredAny;
 use spillgate_artifact::{ByteSource, ContentKind, Layout, RawForm, ReadRange, ViewFacts};
 use spillgate_store::{Draft, Part, StoreError};
@@ -52,7 +52,7 @@ pub(crate) enum ViewText {
     /// The raw bytes are it.
     Raw,
     /// In memory.
-    Memory(Arc<Vec<u8>>),
+    Memory(Bytes),
     /// In the draft, beside the raw bytes.
     Spooled,
 }
@@ -162,8 +162,9 @@ fn transform(captured: &mut Captured) -> Result<Made, StoreError> {
 fn as_is(captured: &mut Captured, kind: ContentKind) -> Result<Made, StoreError> {
     let view = match (&captured.form, &captured.text, &mut captured.raw) {
         (RawForm::Parts(_) | RawForm::Encoded { .. }, Some(Text::Memory(text)), _) => {
-            ViewText::Memory(Arc::clone(text))
+            ViewText::Memory(text.clone())
         }
+        (_, Some(Text::Decoded(_)), Raw::Spooled(_)) if captured.is_view => ViewText::Spooled,
         (_, Some(Text::Decoded(text)), Raw::Spooled(draft)) => {
             spooled(&mut **draft, &mut |each| text.each(each))?
         }
@@ -205,7 +206,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Where a JSON document seems to begin: at the start, or after some lines of
 /// notes, which commands print while they gather it.
-fn before_json(sample: Sample<'_>, kind: ContentKind) -> Option<u64> {
+pub(crate) fn before_json(sample: Sample<'_>, kind: ContentKind) -> Option<u64> {
     /// Notes are few; a document far down is part of something else.
     const LONGEST_PRELUDE: usize = 16 << 10;
     if kind == ContentKind::Json {
@@ -391,7 +392,7 @@ impl Build<'_> {
         copied.map_err(|error| unreadable(&error))?;
         let view = match self.is_spooled() {
             true => ViewText::Spooled,
-            false => ViewText::Memory(Arc::new(self.buffer)),
+            false => ViewText::Memory(self.buffer.into()),
         };
         Ok(Some((view, self.indexer.finish())))
     }

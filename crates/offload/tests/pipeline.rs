@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
 use proptest::prelude::*;
 use spillgate_artifact::{
     ByteSource, Facts, Handle, Manifest, Origin, Reason, TextPart, Timestamp, TokenBudget,
@@ -266,7 +267,7 @@ fn json_and_what_is_kept_beside_its_text_leave_an_entry() {
     let kept = fits.store().unwrap().handle();
     let raw = format!("{{\"text\":{}}}", serde_json::json!(large)).into_bytes();
     let raw_bytes = raw.len() as u64;
-    let raw = JsonResult::Memory(Arc::new(raw));
+    let raw = JsonResult::from(Bytes::from(raw));
     let part = TextPart {
         start: 9,
         end: raw_bytes - 2,

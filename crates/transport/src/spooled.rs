@@ -178,7 +178,7 @@ impl Spooled {
             sha256: self.value.sha256,
         };
         let stand_in = StandIn {
-            frame: self.stand_in,
+            frame: self.stand_in.into(),
             span,
             skeleton: self.value.skeleton,
             first: self.first,
@@ -259,7 +259,7 @@ impl Filling {
 #[derive(Debug)]
 pub struct StandIn {
     /// The reduced message.
-    pub frame: Vec<u8>,
+    pub frame: Bytes,
     /// Range of the skeleton in it.
     pub span: Range<usize>,
     /// The skeleton.

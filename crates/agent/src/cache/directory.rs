@@ -1,9 +1,9 @@
-//! Where is what tools gave kept between sessions?
+//! Keeps cached tool results as files, so that they survive a session.
 //!
-//! A file an entry: a header of fixed length, then the bytes. It is written under a
-//! temporary name and renamed, so it is whole or not there; one that is not what its
-//! header says is not there, either. Its time of change is set to its expiry, by which
-//! leftovers are found without reading them.
+//! One file holds one entry: a header of fixed length, then the bytes. An entry is written under a
+//! temporary name and renamed, so it is whole or absent. A file that does not match its header
+//! counts as absent. The modification time is the expiry, so that a sweep finds expired entries
+//! without reading them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -21,21 +21,21 @@ use tempfile::{Builder, NamedTempFile};
 
 use super::{CacheEntry, CacheKey, ToolCache};
 
-/// Bytes of one result that is kept, unless told otherwise.
+/// Most bytes of one cached result, unless configured otherwise.
 pub const DEFAULT_ENTRY_BYTES: u64 = 16 << 20;
 
-/// Bytes of all results that are kept, unless told otherwise.
+/// Most bytes of all cached results together, unless configured otherwise.
 pub const DEFAULT_TOTAL_BYTES: u64 = 256 << 20;
 
-/// Bytes of a header: its JSON has at most 230, the rest are spaces.
+/// Bytes of a header. Its JSON has at most 230; spaces fill the rest.
 const HEADER: usize = 256;
 const VERSION: u32 = 1;
 
-/// How the names of files in the making begin, and when they are leftovers.
+/// Prefix of the names of unfinished files, and the age after which they are leftovers.
 const MAKING: &str = ".new-";
 const LEFTOVER: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Keeps results as files, readable by their owner alone.
+/// A cache of files that only their owner can read.
 #[derive(Debug, Clone)]
 pub struct DirectoryCache {
     directory: PathBuf,
@@ -43,12 +43,12 @@ pub struct DirectoryCache {
     clock: Arc<dyn Clock>,
 }
 
-/// How much is kept.
+/// How much the cache may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheLimits {
-    /// Bytes of one result; a larger one is not kept.
+    /// Most bytes of one result. A larger result is not cached.
     pub entry_bytes: u64,
-    /// Bytes of all; those that expire first go first.
+    /// Most bytes of all results. The entries that expire first are removed first.
     pub total_bytes: u64,
 }
 
@@ -71,7 +71,7 @@ struct Header {
 }
 
 impl DirectoryCache {
-    /// A cache in `directory`, which is made once something is kept.
+    /// Returns a cache in `directory`, which is created when the first entry is written.
     #[must_use]
     pub fn new(directory: PathBuf, limits: CacheLimits, clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl DirectoryCache {
         self.directory.join(key.as_str())
     }
 
-    /// The directory, nobody else's: what lies in it is given to models.
+    /// Prepares the directory. It must belong to this user alone: models are given what it holds.
     fn prepare(&self) -> io::Result<()> {
         let mut builder = DirBuilder::new();
         builder
@@ -103,7 +103,7 @@ impl DirectoryCache {
         Ok(())
     }
 
-    /// The header of an entry, if it can be trusted and is not too old.
+    /// Returns the header of an entry, if it is valid and the entry has not expired.
     fn checked(&self, file: &mut File, key: &CacheKey, ttl: Duration) -> Option<Header> {
         let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
         let mut header = [0; HEADER];
@@ -118,7 +118,7 @@ impl DirectoryCache {
         (trusted && digest(file).ok()? == header.sha256).then_some(header)
     }
 
-    /// Removes what has expired, leftovers, and what is too much.
+    /// Removes expired entries, leftovers, and entries beyond the size limit.
     fn sweep(&self) -> io::Result<()> {
         let now = self.clock.now().system_time();
         let mut kept: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
@@ -156,7 +156,7 @@ impl DirectoryCache {
 impl ToolCache for DirectoryCache {
     fn get(&self, key: &CacheKey, ttl: Duration) -> io::Result<Option<Box<dyn Read + Send>>> {
         let path = self.path(key);
-        // Neither a link is followed nor a pipe waited for.
+        // Follows no link and does not wait for a pipe.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(flags.bits().cast_signed());
@@ -174,7 +174,7 @@ impl ToolCache for DirectoryCache {
 
     fn begin(&self, key: &CacheKey, ttl: Duration) -> io::Result<Box<dyn CacheEntry>> {
         self.prepare()?;
-        // A temporary file is its owner's alone.
+        // Only the owner can read a temporary file.
         let mut file = Builder::new().prefix(MAKING).tempfile_in(&self.directory)?;
         file.write_all(&[b' '; HEADER])?;
         Ok(Box::new(Making {
@@ -188,7 +188,7 @@ impl ToolCache for DirectoryCache {
     }
 }
 
-/// An entry in the making.
+/// An entry that is being written.
 #[derive(Debug)]
 struct Making {
     cache: DirectoryCache,
@@ -233,13 +233,13 @@ impl CacheEntry for Making {
         if let Some(expiry) = stored.system_time().checked_add(ttl) {
             file.as_file().set_modified(expiry)?;
         }
-        // Not synced: after a crash its digest tells whether it is whole.
+        // Not synced: after a crash the digest tells whether the entry is whole.
         file.persist(cache.path(&key))?;
         cache.sweep()
     }
 }
 
-/// The digest of the rest of a file.
+/// Returns the digest of the rest of a file.
 fn digest(file: &mut File) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut block = vec![0; 64 << 10];
@@ -252,12 +252,12 @@ fn digest(file: &mut File) -> io::Result<String> {
     }
 }
 
-/// Whether a file in the making was changed so long ago that nobody makes it any more.
+/// Returns whether an unfinished file is so old that nobody writes it any more.
 fn is_leftover(changed: SystemTime, now: SystemTime) -> bool {
     now.duration_since(changed).is_ok_and(|age| age > LEFTOVER)
 }
 
-/// Removes a file that another process may have removed.
+/// Removes a file. Another process may have removed it already.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -1,9 +1,8 @@
-//! Which results need not be made again?
+//! Caches tool results, so that the same call need not be made twice.
 //!
-//! What a tool gave may be kept for a while and given again for the same call. Off
-//! unless rules say so: only who knows a tool knows that nothing changes meanwhile.
-//! The raw result is kept, so one that is too large is stored again and gets a handle
-//! of its own. No failure is kept, and nothing that a retrieval gave.
+//! The cache is off unless rules enable it: only someone who knows a tool can tell that its answers
+//! do not change. It keeps the raw result, so an oversized result is stored again on each use and
+//! gets a handle of its own. Failures and results of retrieval tools are never cached.
 
 mod directory;
 mod rules;
@@ -26,34 +25,34 @@ pub use directory::{CacheLimits, DEFAULT_ENTRY_BYTES, DEFAULT_TOTAL_BYTES, Direc
 pub use rules::CacheRules;
 pub(crate) use tee::Teeing;
 
-/// Keeps what tools gave. Synchronous; called aside from the tasks of a session. A
-/// failure is logged and costs nothing but a call.
+/// A store of tool results. Its methods block, so callers run them outside the tasks of a session.
+/// A failure is logged; its only cost is that the tool is called again.
 pub trait ToolCache: Send + Sync + fmt::Debug {
-    /// What is kept under `key`, if it is not older than `ttl`. What cannot be
-    /// trusted is not there.
+    /// Returns the result under `key`, unless it is older than `ttl`. An entry that is not valid
+    /// counts as absent.
     fn get(&self, key: &CacheKey, ttl: Duration) -> io::Result<Option<Box<dyn Read + Send>>>;
 
-    /// Begins to keep something for `ttl`.
+    /// Begins an entry that expires after `ttl`.
     fn begin(&self, key: &CacheKey, ttl: Duration) -> io::Result<Box<dyn CacheEntry>>;
 }
 
-/// A result that is being kept. Dropped without a commit, it never was.
+/// An entry that is being written. Dropping it without a commit discards it.
 pub trait CacheEntry: Send + fmt::Debug {
-    /// Appends to it. One that becomes too large is an error of the kind
+    /// Appends bytes. If the entry becomes too large, the error has the kind
     /// [`io::ErrorKind::FileTooLarge`].
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// It is complete.
+    /// Completes the entry.
     fn commit(self: Box<Self>) -> io::Result<()>;
 }
 
-/// Names a call: the same host, tool and arguments have the same.
+/// Identifies a call: the same host, tool and arguments give the same key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CacheKey(String);
 
 impl CacheKey {
-    /// The name of a call of a tool of `host`; `realm` is what else its answer depends
-    /// on. `None` where the arguments are not JSON.
+    /// Returns the key of a call of a tool of `host`. `realm` names everything else that the answer
+    /// depends on. Returns `None` if the arguments are not JSON.
     #[must_use]
     pub fn of(realm: &str, host: &str, call: &ToolCall) -> Option<Self> {
         let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
@@ -62,15 +61,15 @@ impl CacheKey {
         Some(Self(HEXLOWER.encode(&Sha256::digest(bytes))))
     }
 
-    /// As text: 64 hex digits.
+    /// Returns the key as 64 hexadecimal digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The same value, the keys of its objects in order, whatever features the JSON
-/// library was built with.
+/// Returns the value with the keys of its objects sorted, whatever features the JSON library was
+/// built with.
 fn sorted(value: Value) -> Value {
     match value {
         Value::Array(values) => values.into_iter().map(sorted).collect(),
@@ -84,7 +83,7 @@ fn sorted(value: Value) -> Value {
     }
 }
 
-/// A cache, with the rules of what is kept in it.
+/// A cache and the rules that say what it keeps.
 #[derive(Debug, Clone)]
 pub struct Caching {
     cache: Arc<dyn ToolCache>,
@@ -92,7 +91,7 @@ pub struct Caching {
     realm: Arc<str>,
 }
 
-/// A call whose result may be kept.
+/// A call whose result may be cached.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     key: CacheKey,
@@ -100,9 +99,9 @@ pub(crate) struct Wanted {
 }
 
 impl Caching {
-    /// Keeps in `cache` what `rules` say. `realm` is what answers depend on beside
-    /// host, tool and arguments, such as how the hosts are configured: hosts of the same
-    /// name in two configurations are not the same.
+    /// Returns a cache that follows `rules`. `realm` names what answers depend on besides host,
+    /// tool and arguments, such as the configuration of the hosts: hosts of the same name in two
+    /// configurations differ.
     #[must_use]
     pub fn new(cache: Arc<dyn ToolCache>, rules: CacheRules, realm: &str) -> Self {
         let realm = realm.into();
@@ -113,7 +112,7 @@ impl Caching {
         }
     }
 
-    /// Whether, and how, the result of this call may be kept.
+    /// Returns how the result of this call is cached; `None` if it is not.
     pub(crate) fn wanted(&self, host: &dyn Host, call: &ToolCall) -> Option<Wanted> {
         let own = ToolCall {
             name: host.own_name(&call.name),
@@ -124,7 +123,7 @@ impl Caching {
         Some(Wanted { key, ttl })
     }
 
-    /// What is kept of this call.
+    /// Returns the cached result of this call.
     pub(crate) async fn kept(&self, wanted: &Wanted) -> Option<Box<dyn Read + Send>> {
         let Wanted { key, ttl } = wanted.clone();
         self.aside(move |cache| cache.get(&key, ttl))
@@ -132,7 +131,7 @@ impl Caching {
             .flatten()
     }
 
-    /// Begins to keep the result of this call.
+    /// Begins to cache the result of this call.
     pub(crate) async fn begin(&self, wanted: Wanted) -> Option<Box<dyn CacheEntry>> {
         let Wanted { key, ttl } = wanted;
         self.aside(move |cache| cache.begin(&key, ttl)).await
@@ -159,7 +158,7 @@ mod tests {
     use super::*;
     use crate::host::Given;
 
-    /// Has a tool that the model knows by another name.
+    /// A host with a tool that the model knows by another name.
     #[derive(Debug)]
     struct Renamed(&'static str);
 

@@ -1,11 +1,11 @@
-//! Of which tools are results kept, and for how long?
+//! Rules that say which tools' results are cached, and for how long.
 
 use std::cmp::Reverse;
 use std::time::Duration;
 
 use globset::{Glob, GlobMatcher};
 
-/// For how long results are kept.
+/// How long results are cached.
 #[derive(Debug, Clone, Default)]
 pub struct CacheRules {
     otherwise: Option<Duration>,
@@ -13,9 +13,9 @@ pub struct CacheRules {
 }
 
 impl CacheRules {
-    /// `otherwise` for all tools but those that a pattern matches: of `host/tool`, or
-    /// of the tool's name where the pattern has no slash. The longest pattern
-    /// counts. `None` and zero keep nothing. An error names a pattern that is none.
+    /// Returns rules: `otherwise` holds for all tools that no pattern matches. A pattern matches
+    /// `host/tool`, or the tool's name if it has no slash. The longest matching pattern wins.
+    /// `None` and zero cache nothing. The error names an invalid pattern.
     pub fn new(
         otherwise: Option<Duration>,
         tools: impl IntoIterator<Item = (String, Option<Duration>)>,
@@ -28,7 +28,7 @@ impl CacheRules {
         Ok(Self { otherwise, tools })
     }
 
-    /// For how long results of that tool of that host are kept; `None` for not at all.
+    /// Returns how long results of this tool of this host are cached; `None` if they are not.
     #[must_use]
     pub fn ttl(&self, host: &str, tool: &str) -> Option<Duration> {
         let whole = format!("{host}/{tool}");

@@ -1,4 +1,4 @@
-//! Keeps a result in the tool cache while it is read.
+//! Writes a result into the tool cache while it is read.
 
 use std::io::{self, Read};
 
@@ -6,7 +6,7 @@ use spillgate_artifact::Interrupt;
 
 use super::CacheEntry;
 
-/// Reads what a tool gave, and writes it into the cache on the way.
+/// A reader of a tool's result that also writes it into the cache.
 pub(crate) struct Teeing {
     body: Box<dyn Read + Send>,
     entry: Option<Box<dyn CacheEntry>>,
@@ -22,7 +22,7 @@ impl Teeing {
         Self { body, entry, stop }
     }
 
-    /// All of it was read.
+    /// Whether the whole result was read.
     pub(crate) fn complete(self) {
         if let Some(Err(error)) = self.entry.map(CacheEntry::commit) {
             tracing::warn!(%error, "the tool cache failed");

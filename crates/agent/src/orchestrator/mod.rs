@@ -1,13 +1,12 @@
-//! The one place that every tool result passes (docs/spec/behaviour.md,
-//! "Results in an agent").
+//! The one place that every tool result of an agent passes (docs/spec/behaviour.md, "Results in an
+//! agent").
 //!
 //! ```text
-//! call → raw result → sanitize → measure → (the session decides) → show · store · let go
-//!        ↑ or what the cache has of it
+//! call → raw result → sanitize → measure → (the session decides) → show · store · release
+//!        ↑ or the cached result
 //! ```
 //!
-//! What the session has not decided about yet is held here: in memory, or in a
-//! draft of the store.
+//! The orchestrator holds a result until the session decides: in memory, or in a draft of the store.
 
 mod retrieval;
 
@@ -29,7 +28,7 @@ use crate::host::{Given, Host};
 use crate::internal::{GET_CONTINUATION, RESERVED, TOOL_OUTPUT};
 pub use retrieval::Retrieval;
 
-/// Makes the calls of one session, and keeps what they gave until it is decided.
+/// Makes the calls of one session and holds their results until the session decides.
 #[derive(Debug)]
 pub struct Orchestrator {
     hosts: Vec<Arc<dyn Host>>,
@@ -43,11 +42,11 @@ pub struct Orchestrator {
     paged: Mutex<HashSet<String>>,
 }
 
-/// What a call gave, and where from.
+/// A tool's result and where it comes from.
 struct Got {
     server: Option<String>,
     given: Given,
-    /// Where it is kept while it is read.
+    /// The cache entry that is written while the result is read.
     entry: Option<Box<dyn CacheEntry>>,
 }
 
@@ -62,7 +61,7 @@ impl Got {
 }
 
 impl Orchestrator {
-    /// An orchestrator of the tools of these hosts.
+    /// Returns an orchestrator of the tools of these hosts.
     #[must_use]
     pub fn new(hosts: Vec<Arc<dyn Host>>, offloader: Offloader, retrieval: Retrieval) -> Self {
         let is_short = matches!(retrieval, Retrieval::Continuation { short_ids: true });
@@ -80,22 +79,22 @@ impl Orchestrator {
         }
     }
 
-    /// The same with a cache of what tools gave.
+    /// Returns the same with a tool cache.
     #[must_use]
     pub fn with_cache(self, caching: Caching) -> Self {
         let caching = Some(caching);
         Self { caching, ..self }
     }
 
-    /// The same, giving up a call after so long.
+    /// Returns the same with a time limit for each call.
     #[must_use]
     pub fn with_call_timeout(self, limit: Duration) -> Self {
         let limit = Some(limit);
         Self { limit, ..self }
     }
 
-    /// All tools of the hosts, each name once: the first host that has it. The names
-    /// of the session's own are theirs alone.
+    /// Returns all tools of the hosts, each name once: the first host that has it wins. The
+    /// session's own names belong to the session alone.
     #[must_use]
     pub fn tools(&self) -> Vec<ToolSpec> {
         let mut all: Vec<ToolSpec> = Vec::new();
@@ -108,15 +107,14 @@ impl Orchestrator {
         all
     }
 
-    /// The tool that leads into what is stored; `None` where nothing is.
+    /// Returns the tool that reads stored results; `None` if nothing is stored.
     #[must_use]
     pub fn retrieval(&self) -> Option<ToolSpec> {
         self.retrieval.spec(self.offloader.policy())
     }
 
-    /// Makes a call and weighs what it gives. What is found out is noted in `scope`,
-    /// which is the call's own. Dropping the future cancels the call; what it gave is
-    /// let go.
+    /// Makes a call and measures its result. What it learns is recorded in `scope`, which belongs
+    /// to this call. Dropping the future cancels the call and releases its result.
     pub async fn call(&self, planned: &Planned, scope: &Scope) -> Returned {
         let call = &planned.call;
         let is_retrieval = [TOOL_OUTPUT, GET_CONTINUATION].contains(&call.name.as_str());
@@ -134,7 +132,7 @@ impl Orchestrator {
             arguments: Some(call.arguments.clone()),
             call_id: self.call_id(&planned.id),
         };
-        // Nobody waits for what is read once this future is dropped.
+        // Once this future is dropped, nobody waits for what is read.
         let stop = Interrupt::default();
         let _stops = stop.on_drop();
         let taking = Taking {
@@ -206,7 +204,7 @@ impl Orchestrator {
         })
     }
 
-    /// Stores what a call gave.
+    /// Stores the result of a call.
     pub async fn store(&self, id: &CallId, reason: Reason) -> Kept {
         let Some(pending) = self.held.lock().remove(id) else {
             let words = "(nothing is left of this result)".to_owned();
@@ -241,35 +239,35 @@ impl Orchestrator {
         }
     }
 
-    /// Lets go of what a call gave: it is shown.
+    /// Releases the result of a call, because it is shown.
     pub fn release(&self, id: &CallId) {
         if let Some(pending) = self.held.lock().remove(id) {
             pending.pass();
         }
     }
 
-    /// Lets go of all that is held: the session has ended. No draft is left behind.
+    /// Releases everything that is held, because the session has ended. No draft stays behind.
     pub fn let_go(&self) {
         self.held.lock().clear();
     }
 }
 
-/// A result that is about to be taken in.
+/// A result that is about to be captured.
 struct Taking {
     offloader: Offloader,
     origin: Origin,
     reader: Teeing,
     is_error: bool,
     is_storable: bool,
-    /// Whether it looks into a stored result: that is bounded already, and cutting it again
-    /// would take its middle a second time.
+    /// Whether it is the output of a retrieval tool. That is already bounded; truncating it again
+    /// would cut its middle twice.
     is_retrieval: bool,
     scope: Scope,
 }
 
 impl Taking {
-    /// Gives it to the pipeline: what the session must know of it, and the rest, to be
-    /// held until the session decides.
+    /// Submits the result to the pipeline. Returns what the session must know, and the rest, which
+    /// is held until the session decides.
     fn submit(mut self) -> (Returned, Option<PendingResult>) {
         let offloader = &self.offloader;
         let (is_error, reader) = (self.is_error, &mut self.reader);
@@ -291,8 +289,8 @@ impl Taking {
         };
         self.reader.complete();
         let is_over = pending.is_over() && !self.is_retrieval;
-        // Of what is over the cap no conversation sees all; of what is stored for it,
-        // nothing: it is not even read.
+        // No conversation shows the whole of a result over the cap, and nothing of one that is
+        // stored for it, so it is not even read.
         let whole = (!is_over).then(|| pending.whole()).flatten();
         let cut = (is_over && !self.is_storable).then(|| pending.cut());
         if let Some(cut) = &cut {

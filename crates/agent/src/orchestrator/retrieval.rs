@@ -1,6 +1,6 @@
-//! Which tool leads into what is stored, and what does it answer?
+//! The tool by which a model reads stored results: `tool_output` or `get_continuation`.
 //!
-//! `tool_output` or `get_continuation`. What they give is neither stored nor cached.
+//! What it returns is neither stored nor cached.
 
 use serde_json::Value;
 use spillgate_artifact::Interrupt;
@@ -16,32 +16,32 @@ use crate::event::CallId;
 use crate::host::Given;
 use crate::internal::{GET_CONTINUATION, TOOL_OUTPUT};
 
-/// Characters of an id that an answer repeats.
+/// Most characters of an id that an answer repeats.
 const ID_CHARS: usize = 200;
 
-/// How a model gets at what is stored.
+/// How a model reads what is stored.
 #[derive(Debug, Clone)]
 pub enum Retrieval {
-    /// By `tool_output`.
+    /// With `tool_output`.
     ToolOutput(Box<Extractor>),
-    /// By `get_continuation`, page by page. The results' profile is to be
+    /// With `get_continuation`, page by page. The profile of results must be
     /// [`Profile::Continuation`].
     Continuation {
-        /// Whether results are named 1, 2, …: models corrupt long ids. Else by the id of
-        /// their call, and by their handle where another has that id already.
+        /// Whether results are named 1, 2, …, because models corrupt long ids. Otherwise they are
+        /// named by the id of their call, or by their handle if another result has that id.
         short_ids: bool,
     },
-    /// Nothing is stored: results over the size cap are cut.
+    /// Not at all: nothing is stored, and results over the size cap are cut.
     Off,
 }
 
 impl Retrieval {
-    /// Whether anything is stored.
+    /// Returns whether results are stored.
     pub(super) fn stores(&self) -> bool {
         !matches!(self, Self::Off)
     }
 
-    /// The tool. Its schema is its design's where all messages are.
+    /// Returns the tool's definition. Its schema is fixed by the design that the tool comes from.
     pub(super) fn spec(&self, policy: &Policy) -> Option<ToolSpec> {
         let (name, description, schema) = match self {
             Self::ToolOutput(_) => {
@@ -63,16 +63,16 @@ impl Retrieval {
 }
 
 impl Orchestrator {
-    /// The name by which the result of a call may be paged through; `None` leaves it
-    /// to the store. Servers number calls from 0 in every reply: the name of another
-    /// result would lead to the wrong one.
+    /// Returns the name by which the result of a call can be paged through; `None` leaves it to the
+    /// store. Servers number calls from 0 in every reply, so the name of another result would lead
+    /// to the wrong one.
     pub(super) fn call_id(&self, id: &CallId) -> Option<String> {
         let is_short = matches!(self.retrieval, Retrieval::Continuation { short_ids: true });
         let is_taken = self.paged.lock().contains(id.as_str());
         (!is_short && !is_taken).then(|| id.as_str().to_owned())
     }
 
-    /// Answers a call of the tool that leads into what is stored.
+    /// Answers a call of the tool.
     pub(super) async fn retrieve(&self, call: &ToolCall, scope: &Scope) -> Given {
         let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
         match &self.retrieval {
@@ -94,7 +94,7 @@ impl Orchestrator {
         }
     }
 
-    /// The next page of a result of this session, or an error in the tool's own JSON.
+    /// Returns the next page of a result of this session, or an error in the tool's own JSON.
     async fn continuation(&self, arguments: &Value) -> Given {
         let id = spelled(arguments, "tool_call_id").or_else(|| spelled(arguments, "id"));
         let (id, offset) = (id.unwrap_or_default(), spelled(arguments, "offset"));
@@ -114,7 +114,7 @@ impl Orchestrator {
     }
 }
 
-/// An argument as it is spelled, be it text or a number.
+/// Returns an argument as it is written, as text or as a number.
 fn spelled(arguments: &Value, name: &str) -> Option<String> {
     let given = match &arguments[name] {
         Value::Null => return None,

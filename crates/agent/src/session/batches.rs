@@ -1,9 +1,9 @@
-//! Does a batch fit, put together, and what of it has to go?
+//! Makes the text of a batch fit into the conversation.
 //!
-//! It is more than what is in it: names, quotes, escapes. Where there is no room for
-//! them, in this order: its failures are told together; what is larger than its
-//! handle's message is stored; as few results as may be are dropped, and told so. The
-//! others stay.
+//! The text is larger than the results in it: it adds names, quotes and escapes. If there is no
+//! room for them, these steps follow in order: failures are reported together; results larger than
+//! the message of their handle are stored; as few results as possible are dropped, and the text
+//! says so. The other results stay.
 
 use std::cmp::Reverse;
 
@@ -15,49 +15,50 @@ use crate::event::{CallId, Effect, Settled};
 use crate::texts;
 
 impl Session {
-    /// Takes room for the batches of a round. The result that comes back has to be
-    /// stored first.
+    /// Reserves room for the batches of a round. Returns the result that must be stored first, if
+    /// any.
     pub(super) fn enclose(
         &mut self,
         round: &mut Round,
         effects: &mut Vec<Effect>,
     ) -> Option<CallId> {
         let mut more = self.around(round);
-        if !self.guard.holds(more) {
-            self.guard.free(round.tighten());
+        if !self.conversation.guard.holds(more) {
+            self.conversation.guard.free(round.tighten());
             more = self.around(round);
         }
-        while !self.guard.holds(more) {
+        while !self.conversation.guard.holds(more) {
             if let Some(id) = self.worth_storing(round) {
                 return Some(id);
             }
-            let Some(id) = self.to_drop(round, self.guard.excess(more)) else {
+            let Some(id) = self.to_drop(round, self.conversation.guard.excess(more)) else {
                 break;
             };
             effects.extend(self.drop_inner(round, &id));
             more = self.around(round);
         }
-        if !self.guard.reserve(more) {
-            self.guard.add(more); // `fit` makes room for it
+        if !self.conversation.guard.reserve(more) {
+            self.conversation.guard.add(more); // `fit` makes room for it
         }
         None
     }
 
-    /// Tokens of the batches beside those of what is in them.
+    /// Returns the tokens of the batches without the results in them.
     fn around(&self, round: &Round) -> u64 {
         let envelopes = round.envelopes();
         let more = envelopes
             .iter()
-            .map(|(text, inner)| self.count(text).saturating_sub(*inner));
+            .map(|(text, inner)| self.conversation.count(text).saturating_sub(*inner));
         more.sum()
     }
 
-    /// Tokens of a result within a batch, as JSON.
+    /// Returns the tokens of a result within a batch, as JSON.
     fn within(&self, shown: &Shown) -> u64 {
-        self.count(&serde_json::Value::from(shown.text.as_str()).to_string())
+        self.conversation
+            .count(&serde_json::Value::from(shown.text.as_str()).to_string())
     }
 
-    /// The result whose storing frees the most room, if any does.
+    /// Returns the result whose storing frees the most room, if any does.
     fn worth_storing(&self, round: &Round) -> Option<CallId> {
         let freed = round.held().filter_map(|(id, shown)| {
             let freed = self.within(shown).checked_sub(shown.held?)?;
@@ -67,7 +68,7 @@ impl Session {
         most.map(|(id, _)| id.clone())
     }
 
-    /// The smallest result that is enough, or else the largest. Handles stay.
+    /// Returns the smallest result that frees enough room, or else the largest. Handles stay.
     fn to_drop(&self, round: &Round, excess: u64) -> Option<CallId> {
         let may_go = |shown: &Shown| {
             let told = [texts::DROPPED, texts::NOT_MADE, texts::UNFINISHED];
@@ -76,13 +77,13 @@ impl Session {
         let inner = round.inner().filter(|(_, shown)| may_go(shown));
         let sized: Vec<(u64, &CallId)> =
             inner.map(|(id, shown)| (self.within(shown), id)).collect();
-        // Of those alike the last goes.
+        // Of equal ones the last goes.
         let enough = sized.iter().filter(|(tokens, _)| *tokens >= excess);
         let smallest = enough.min_by_key(|(tokens, id)| (*tokens, Reverse(*id)));
         smallest.or(sized.iter().max()).map(|(_, id)| (*id).clone())
     }
 
-    /// Drops one result of a batch. That ends the conversation, as every drop does.
+    /// Drops one result of a batch. Like every drop, this ends the conversation.
     fn drop_inner(&mut self, round: &mut Round, id: &CallId) -> Vec<Effect> {
         let Some(entry) = round.entry(id) else {
             return Vec::new();
@@ -90,11 +91,11 @@ impl Session {
         let (tool, is_planned) = (entry.call.name.clone(), entry.is_planned);
         let mut effects = Vec::new();
         if let Some(before) = &entry.shown {
-            self.guard.free(before.tokens);
+            self.conversation.guard.free(before.tokens);
             effects.extend(before.held.map(|_| Effect::Release(id.clone())));
         }
-        self.guard.close();
-        // Its words are told once for all that are dropped.
+        self.conversation.guard.close();
+        // The notice stands once for all dropped results.
         let dropped = Shown {
             decided: Some(Decided::Dropped),
             tokens: 0,

@@ -1,13 +1,13 @@
-//! A session under way: told what happened, it says what to do.
+//! An agent's session as a step function: told what happened, it says what to do.
 //!
 //! ```text
 //! ask → replied → round of calls → each result: fits · stored · cut · dropped → ask …
 //! ```
 //!
-//! Pure: it asks nobody, calls nothing and stores nothing ([`Effect`]). The rules:
-//! docs/spec/behaviour.md, "The agent".
+//! Pure: it asks nobody, calls nothing and stores nothing ([`Effect`]). The [`Conversation`] holds
+//! what is said and whether it fits; this module decides what becomes of results
+//! (docs/spec/behaviour.md, "The agent").
 
-mod asking;
 mod batches;
 mod replying;
 mod results;
@@ -17,21 +17,16 @@ mod tests;
 
 use std::sync::Arc;
 
-use spillgate_conversation::Slot;
-use spillgate_llm::{Message, ToolSpec, Usage};
+use spillgate_conversation::{Conversation, Slot, TurnLimits, TurnPolicy, Turns};
+use spillgate_llm::Message;
 use spillgate_text::TokenCounter;
 
 use crate::event::{Abort, Effect, Event};
-use crate::guard::Guard;
-use crate::internal::listed;
+use crate::internal::{final_report, listed};
 use crate::report::{Ending, Finished, Report};
 use crate::settings::Settings;
 use crate::texts;
 use round::Round;
-
-/// Tokens that a message costs beside its text: its role and its ends, as
-/// providers count them.
-const MESSAGE_TOKENS: u64 = 4;
 
 /// The prompt and the task alone are more than the model may be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,30 +45,11 @@ pub struct TooLong {
 #[derive(Debug, Clone)]
 pub struct Session {
     settings: Settings,
-    system: String,
-    slot: Slot,
-    counter: Arc<dyn TokenCounter>,
-    guard: Guard,
-    messages: Vec<Message>,
-    /// For each message whether replies of it lead to what is stored.
-    handles: Vec<Vec<bool>>,
-    /// For each message how often the model was asked before it.
-    told_in: Vec<u32>,
-    /// What was left out since the model was asked last.
-    left_out: Vec<Effect>,
+    conversation: Conversation,
     round: Option<Round>,
-    /// Results that were stored.
-    stored: u32,
-    /// Turns that count, times that the model was asked, and turns of nothing but
-    /// paging.
-    turns: u32,
-    asked: u32,
-    paging: u32,
-    is_final: bool,
     /// Why the run that it is part of may ask no more, if it may not.
     used_up: Option<String>,
     is_done: bool,
-    usage: Usage,
     /// The model's last words.
     said: Option<String>,
     /// The last call of the conversation that went well: its tool, its arguments,
@@ -90,36 +66,39 @@ impl Session {
     ) -> Result<Self, TooLong> {
         let slot = slot.of_format(settings.format.name());
         let own = texts::instructions(&slot, &settings.format, settings.offers.batch);
-        let system = format!("{}\n\n{own}", settings.system.trim_end());
-        let messages = vec![Message::User(settings.task.clone())];
-        let count = |text: &str| counter.count(text);
-        // All tools and the last notice, from the start: they must always fit.
-        let tools = tokens_of(&listed(&settings, true, false), &count);
-        let notice = count(&texts::final_turn(&slot, None)) + MESSAGE_TOKENS;
-        let tokens = count(&system) + count(&settings.task) + MESSAGE_TOKENS + tools + notice;
-        let limit = settings.window.limit();
+        let window = settings.window;
+        let turns = Turns {
+            system: format!("{}\n\n{own}", settings.system.trim_end()),
+            messages: vec![Message::User(settings.task.clone())],
+            slot,
+            limits: TurnLimits {
+                turns: settings.max_turns,
+                calls_per_turn: settings.calls_per_turn,
+                max_output_tokens: window.max_output,
+                window: window.window.saturating_sub(window.buffer),
+            },
+            counter,
+        };
+        let policy = TurnPolicy {
+            reminds_once: false,
+            keeps_window: true,
+            last_tools: Some(vec![final_report(&settings.format)]),
+            reminder: texts::reminder,
+            last_turn: texts::final_turn,
+        };
+        // All tools, from the start: they must always fit.
+        let mut conversation = Conversation::new(turns, policy, listed(&settings, true));
+        let (tokens, limit) = (conversation.guard.tokens(), window.limit());
         if tokens > limit {
             return Err(TooLong { tokens, limit });
         }
+        conversation.offer(listed(&settings, false));
         Ok(Self {
-            guard: Guard::new(&settings.window, tokens),
             settings,
-            system,
-            slot,
-            counter,
-            handles: vec![Vec::new(); messages.len()],
-            told_in: vec![0; messages.len()],
-            left_out: Vec::new(),
-            messages,
+            conversation,
             round: None,
-            stored: 0,
-            turns: 0,
-            asked: 0,
-            paging: 0,
-            is_final: false,
             used_up: None,
             is_done: false,
-            usage: Usage::default(),
             said: None,
             last_call: None,
         })
@@ -164,36 +143,32 @@ impl Session {
     /// What was said so far.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
-        &self.messages
+        self.conversation.messages()
     }
 
-    /// The system prompt, the session's own instructions included.
-    #[must_use]
-    pub fn system(&self) -> &str {
-        &self.system
+    /// Asks the model; `why` is what was wrong with its reply before.
+    fn ask(&mut self, why: Option<&str>) -> Vec<Effect> {
+        let request = self.conversation.ask(why, self.is_concluded());
+        let Some(request) = request else {
+            return self.unreported(why);
+        };
+        let left_out = self.conversation.take_left_out().into_iter();
+        let left_out = left_out.map(Effect::LeftOut);
+        left_out.chain([Effect::Ask(request)]).collect()
     }
 
-    /// Tokens of the conversation by the guard's count, with all tools and the last
-    /// notice, which are never taken from.
-    #[must_use]
-    pub fn tokens(&self) -> u64 {
-        self.guard.tokens()
-    }
-
-    /// Whether only the report is left to do.
-    #[must_use]
-    pub fn is_final(&self) -> bool {
-        self.is_final
-    }
-
-    fn push(&mut self, message: Message, handles: Vec<bool>) {
-        self.messages.push(message);
-        self.handles.push(handles);
-        self.told_in.push(self.asked);
-    }
-
-    fn count(&self, text: &str) -> u64 {
-        self.counter.count(text)
+    /// Ends because the model may not be asked again.
+    fn unreported(&mut self, why: Option<&str>) -> Vec<Effect> {
+        // Said to a person, who has not read what the model was told.
+        let said = why.map(|why| format!(", the last reply had no report (\"{why}\")"));
+        let said = said.unwrap_or_default();
+        let (end, ending): (_, fn(String) -> Ending) = match &self.used_up {
+            Some(used_up) => (used_up.as_str(), Ending::UsedUp),
+            None if self.conversation.has_turns() => ("the conversation was full", Ending::Failed),
+            None => ("the turns were used up", Ending::Failed),
+        };
+        let why = format!("{end}{said}");
+        self.finish(ending(why.clone()), &why)
     }
 
     /// Ends without a report of the model.
@@ -207,16 +182,8 @@ impl Session {
         vec![Effect::Finish(Box::new(Finished {
             ending,
             report,
-            usage: self.usage,
-            turns: self.asked,
+            usage: self.conversation.usage(),
+            turns: self.conversation.asked(),
         }))]
     }
-}
-
-/// What a list of tools costs.
-fn tokens_of(tools: &[ToolSpec], count: &dyn Fn(&str) -> u64) -> u64 {
-    let one = |tool: &ToolSpec| {
-        count(&tool.name) + count(&tool.description) + count(&tool.schema.to_string())
-    };
-    tools.iter().map(one).sum()
 }

@@ -1,44 +1,38 @@
-//! What did the model say, and what follows from it?
+//! Reads a reply of the model: a report, calls to make, or what was wrong with it.
 
 use serde_json::Value;
 use spillgate_conversation::{SlotError, Sorted};
-use spillgate_llm::{ErrorKind, LlmError, Message, Reply, Stop, ToolCall, ToolSpec};
+use spillgate_llm::{LlmError, Reply, ToolCall, ToolSpec};
 
+use super::Session;
 use super::round::{Round, Shown};
-use super::{MESSAGE_TOKENS, Session};
 use crate::batch;
 use crate::event::{CallId, Effect, Planned, Status};
-use crate::internal::{BATCH, FINAL_REPORT, GET_CONTINUATION, TASK_STATUS, listed};
+use crate::internal::{BATCH, FINAL_REPORT, GET_CONTINUATION, TASK_STATUS};
 use crate::report::{Ending, Report};
 use crate::texts;
 
 impl Session {
-    /// The model could not be asked: neither by retries nor by another target.
+    /// Handles that the model could not be asked, neither by retries nor with another target.
     pub(super) fn unanswered(&mut self, error: &LlmError) -> Vec<Effect> {
-        let has_replies = matches!(self.messages.last(), Some(Message::Tools(_)));
-        if error.kind != ErrorKind::ContextLength || !has_replies || self.is_final {
-            let why = format!("the model could not be asked: {error}");
-            return self.finish(Ending::Failed(why.clone()), &why);
+        if self.conversation.shorten(error) {
+            return self.ask(None);
         }
-        // A provider counts other tokens than we do: what tools gave last goes, and
-        // that ends it.
-        self.guard.close();
-        self.leave_out_last();
-        self.ask(None)
+        let why = format!("the model could not be asked: {error}");
+        self.finish(Ending::Failed(why.clone()), &why)
     }
 
-    /// The model answered.
+    /// Handles a reply of the model.
     pub(super) fn replied(&mut self, reply: Reply) -> Vec<Effect> {
-        self.usage += reply.usage;
-        self.guard.counted(reply.usage.input);
         if !reply.text.trim().is_empty() {
             self.said = Some(reply.text.clone());
         }
-        if reply.stop == Stop::Refused {
+        let Some(said) = self.conversation.read(reply) else {
             let why = "the model refused";
             return self.finish(Ending::Failed(why.to_owned()), why);
-        }
-        let written = match self.slot.answer(&reply.text, &reply.stop) {
+        };
+        let (calls, sorted) = (said.calls, said.sorted);
+        let written = match said.written {
             Ok(answer) => Report::written(answer, &self.settings.format),
             Err(error) => Err(what_was_wrong(&error).to_owned()),
         };
@@ -46,9 +40,6 @@ impl Session {
             Ok(report) => return self.end(Ending::Success, report),
             Err(why) => why,
         };
-        let tools = listed(&self.settings, self.stored > 0, self.is_final);
-        let limit = self.settings.calls_per_turn;
-        let (calls, sorted) = Sorted::of(reply.calls, &tools, limit);
         let report = calls.make.iter().find(|call| call.name == FINAL_REPORT);
         let report = report.map(|call| Report::called(call, &self.settings.format));
         let why = match report {
@@ -56,12 +47,12 @@ impl Session {
             Some(Err(why)) => why,
             None => why,
         };
-        self.heard(&reply.text, sorted.calls());
+        self.conversation.hear(said.text, sorted.calls());
         if sorted.calls().is_empty() {
             return self.ask(Some(&why));
         }
         let (mut round, mut effects) = (Round::default(), Vec::new());
-        if self.is_final {
+        if self.conversation.is_last() {
             let names: Vec<&str> = sorted.calls().iter().map(|call| &*call.name).collect();
             let why = match names.contains(&FINAL_REPORT) {
                 true => why,
@@ -73,7 +64,7 @@ impl Session {
         }
         let alone = calls.make.iter().filter(|call| call.name != BATCH);
         let alone = u32::try_from(alone.count()).unwrap_or(u32::MAX);
-        let mut left = limit.saturating_sub(alone);
+        let mut left = self.settings.calls_per_turn.saturating_sub(alone);
         for (call, refusal) in sorted.calls().iter().zip(sorted.refusals()) {
             match refusal {
                 Some(reply) => {
@@ -83,36 +74,13 @@ impl Session {
                 None => self.plan(&mut round, call, &why, &mut left, &mut effects),
             }
         }
-        self.guard.add(round.tokens());
+        self.conversation.guard.add(round.tokens());
         self.round = Some(round);
         effects.extend(self.go_on());
         effects
     }
 
-    /// Notes what the model said. Providers refuse messages that say nothing.
-    fn heard(&mut self, text: &str, calls: &[ToolCall]) {
-        if calls.is_empty() && text.trim().is_empty() {
-            return;
-        }
-        self.guard.add(self.words(text, calls));
-        let said = Message::Assistant {
-            text: text.to_owned(),
-            calls: calls.to_vec(),
-        };
-        self.push(said, Vec::new());
-    }
-
-    /// Tokens of what the model said.
-    pub(super) fn words(&self, text: &str, calls: &[ToolCall]) -> u64 {
-        let count = |text: &str| self.counter.count(text);
-        let call = |call: &ToolCall| {
-            // Its reply names it, too.
-            2 * count(&call.id) + count(&call.name) + count(&call.arguments) + 2 * MESSAGE_TOKENS
-        };
-        count(text) + calls.iter().map(call).sum::<u64>() + MESSAGE_TOKENS
-    }
-
-    /// One call of a reply; `left` is how many calls its batches may still make.
+    /// Plans one call of a reply; `left` is how many calls its batches may still make.
     fn plan(
         &self,
         round: &mut Round,
@@ -132,8 +100,8 @@ impl Session {
                     round.answered(call, self.error(&why));
                 }
                 Ok(mut inner) => {
-                    let tools = listed(&self.settings, self.stored > 0, self.is_final);
-                    let is_known = |call: &ToolCall| refusal(call, &tools).is_none();
+                    let tools = self.conversation.tools();
+                    let is_known = |call: &ToolCall| refusal(call, tools).is_none();
                     let limit = self.settings.calls_per_turn;
                     *left = batch::limited(&mut inner, is_known, *left, limit);
                     let made = inner.iter().filter_map(|one| one.call.as_ref().ok());
@@ -144,7 +112,7 @@ impl Session {
                     }));
                     for one in &inner {
                         let why = match &one.call {
-                            Ok(made) => refusal(made, &tools),
+                            Ok(made) => refusal(made, tools),
                             Err(why) => Some(format!("{}: {}", why.code, why.message)),
                         };
                         let id = CallId::within(call, &one.id);
@@ -166,10 +134,9 @@ impl Session {
         }
     }
 
-    /// What needs nobody to be answered.
+    /// Returns the answer to a call that the session answers itself.
     fn answered_at_once(&self, call: &ToolCall) -> Option<Shown> {
-        let tools = listed(&self.settings, self.stored > 0, self.is_final);
-        if let Some(refusal) = refusal(call, &tools) {
+        if let Some(refusal) = refusal(call, self.conversation.tools()) {
             return Some(self.error(&refusal));
         }
         match call.name.as_str() {
@@ -190,7 +157,7 @@ impl Session {
     pub(super) fn shown(&self, text: &str, is_error: bool) -> Shown {
         Shown {
             text: text.to_owned(),
-            tokens: self.count(text),
+            tokens: self.conversation.count(text),
             is_error,
             decided: None,
             held: None,
@@ -198,7 +165,7 @@ impl Session {
     }
 }
 
-/// That a call is not made, and why, for the trace.
+/// Returns the effect that records why a call is not made.
 fn refused(call: &ToolCall, why: &str) -> Effect {
     refused_as(CallId::of(call), &call.name, why)
 }
@@ -209,17 +176,13 @@ fn refused_as(id: CallId, tool: &str, why: &str) -> Effect {
     Effect::Refused { id, tool, why }
 }
 
-/// Why a call cannot be made, if it cannot.
+/// Returns why a call cannot be made; `None` if it can.
 fn refusal(call: &ToolCall, tools: &[ToolSpec]) -> Option<String> {
-    let (calls, _) = Sorted::of(vec![call.clone()], tools, 1);
-    calls
-        .refused
-        .into_iter()
-        .next()
-        .map(|(_, reply)| reply.text)
+    let (mut calls, _) = Sorted::of(vec![call.clone()], tools, 1);
+    calls.refused.pop().map(|(_, reply)| reply.text)
 }
 
-/// What a person is told of a call.
+/// Returns what a person is told of a call.
 fn status(call: &ToolCall) -> Option<Effect> {
     let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
     let text = |key: &str| arguments[key].as_str().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! What becomes of a result?
+//! Decides what becomes of a result.
 //!
 //! In this order (docs/spec/behaviour.md, "Results in an agent"): it fits and is shown; it
 //! is over a limit or would overflow the conversation, and is stored; it may not be
@@ -8,13 +8,12 @@
 
 use spillgate_artifact::Reason;
 use spillgate_extract::Decided;
-use spillgate_llm::Message;
 use spillgate_offload::Presentation;
 
 use super::Session;
 use super::round::{Round, Shown};
 use crate::event::{CallId, Effect, Kept, Returned, Settled};
-use crate::internal::GET_CONTINUATION;
+use crate::internal::{GET_CONTINUATION, listed};
 use crate::settings::{CONCURRENCY, MAX_PAGING_TURNS};
 use crate::texts;
 
@@ -37,9 +36,9 @@ impl Session {
         } = returned;
         round.came_back(id, is_error);
         // What counts is whether the message fits; it cannot where it is the larger.
-        let stays = whole
-            .as_ref()
-            .is_some_and(|whole| whole.tokens() <= instead || self.guard.holds(whole.tokens()));
+        let stays = whole.as_ref().is_some_and(|whole| {
+            whole.tokens() <= instead || self.conversation.guard.holds(whole.tokens())
+        });
         if is_storable && (is_over || !stays) {
             let reason = match is_over {
                 true => Reason::SizeCap,
@@ -82,14 +81,14 @@ impl Session {
         let (reason, is_error) = (entry.reason.unwrap_or(Reason::SizeCap), entry.is_error);
         // One that was shown already and did not fit into its batch gives its room back.
         if let Some(before) = &entry.shown {
-            self.guard.free(before.tokens);
+            self.conversation.guard.free(before.tokens);
         }
         let shown = match kept {
             Kept::Stored { shown, handle } => {
-                self.stored += 1;
-                if !self.guard.reserve(shown.tokens()) {
+                self.conversation.offer(listed(&self.settings, true));
+                if !self.conversation.guard.reserve(shown.tokens()) {
                     // The handle stays visible: what is stored must not be lost.
-                    self.guard.add(shown.tokens());
+                    self.conversation.guard.add(shown.tokens());
                 }
                 let decided = Some(Decided::Stored { handle, reason });
                 Shown {
@@ -119,15 +118,15 @@ impl Session {
             false => self.counted(&shown, is_error),
         });
         match shown {
-            Some(shown) if self.guard.reserve(shown.tokens) => shown,
+            Some(shown) if self.conversation.guard.reserve(shown.tokens) => shown,
             shown => {
-                self.guard.close();
+                self.conversation.guard.close();
                 let dropped = self.error(texts::DROPPED);
                 if let Some(shown) = shown.filter(|shown| shown.tokens <= dropped.tokens) {
-                    self.guard.add(shown.tokens);
+                    self.conversation.guard.add(shown.tokens);
                     return shown;
                 }
-                self.guard.add(dropped.tokens);
+                self.conversation.guard.add(dropped.tokens);
                 let decided = Some(Decided::Dropped);
                 Shown { decided, ..dropped }
             }
@@ -168,10 +167,10 @@ impl Session {
             return Vec::new();
         };
         let mut effects = Vec::new();
-        if self.guard.is_over() {
+        if self.conversation.guard.is_over() {
             for planned in round.give_up() {
                 let refused = self.error(texts::NOT_MADE);
-                self.guard.add(refused.tokens);
+                self.conversation.guard.add(refused.tokens);
                 let settled = Settled {
                     tool: planned.call.name,
                     decided: Decided::NotMade,
@@ -203,11 +202,9 @@ impl Session {
 
     /// The round is over: its replies enter the conversation.
     fn concluded(&mut self, round: &Round) {
-        let (replies, handles) = round.replies().into_iter().unzip();
-        self.push(Message::Tools(replies), handles);
-        if round.is_only(GET_CONTINUATION) && self.paging < MAX_PAGING_TURNS {
-            self.paging += 1;
-            self.turns -= 1;
+        self.conversation.answered(round.replies());
+        if round.is_only(GET_CONTINUATION) {
+            self.conversation.free_turn(MAX_PAGING_TURNS);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where are the calls of one reply?
+//! The calls of one reply, until each has an answer.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,27 +10,27 @@ use crate::batch::{self, Answer, Inner};
 use crate::event::{CallId, Planned};
 use crate::texts;
 
-/// What a call gave, as the model is shown it.
+/// The text that a call puts into the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub(crate) text: String,
     pub(crate) tokens: u64,
     pub(crate) is_error: bool,
-    /// What became of it; `None` where that is plain: it is shown.
+    /// What became of the result; `None` if it is simply shown.
     pub(crate) decided: Option<Decided>,
-    /// The rim still has all of it and may store it: about how many tokens would be
-    /// shown instead.
+    /// Approximate tokens of the message that would replace the result, while the orchestrator
+    /// holds the result and may store it.
     pub(crate) held: Option<u64>,
 }
 
 impl Shown {
-    /// Whether it leads to what is stored: the last to be left out.
+    /// Returns whether it leads to a stored result. Such texts are left out last.
     pub(crate) fn is_handle(&self) -> bool {
         matches!(self.decided, Some(Decided::Stored { .. }))
     }
 }
 
-/// A call on its way.
+/// A call in flight or answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) call: ToolCall,
@@ -38,10 +38,10 @@ pub(crate) struct Entry {
     pub(crate) shown: Option<Shown>,
     /// Whether it is within a batch.
     pub(crate) is_inner: bool,
-    /// Whether it was made, or would have been: else the session itself answered.
+    /// Whether it was made or would have been; otherwise the session answered it itself.
     pub(crate) is_planned: bool,
-    /// Whether the tool said that it failed: what is shown instead of its result is
-    /// marked so, too.
+    /// Whether the tool reported a failure. The text that replaces its result is marked as a
+    /// failure, too.
     pub(crate) is_error: bool,
     /// Why it is being stored, if it is.
     pub(crate) reason: Option<Reason>,
@@ -56,24 +56,24 @@ pub(crate) struct Round {
     batches: BTreeMap<CallId, Vec<Inner>>,
     queue: VecDeque<Planned>,
     running: usize,
-    /// There is no room to tell each failure of a batch on its own.
+    /// Whether failures of a batch are reported together, for lack of room.
     is_tight: bool,
 }
 
 impl Round {
-    /// A call that is answered already.
+    /// Adds a call that is already answered.
     pub(crate) fn answered(&mut self, call: &ToolCall, shown: Shown) {
         self.order.push(CallId::of(call));
         self.enter(call, Some(shown), false);
     }
 
-    /// A call that is to be made.
+    /// Adds a call to make.
     pub(crate) fn planned(&mut self, call: &ToolCall) {
         self.order.push(CallId::of(call));
         self.queued(call, false);
     }
 
-    /// A batch; `inner` are its calls, of which some may be answered already.
+    /// Adds a batch; `inner` are its calls, some of which may be answered already.
     pub(crate) fn batched(
         &mut self,
         batch: &ToolCall,
@@ -110,7 +110,7 @@ impl Round {
         self.entries.insert(CallId::of(call), entry);
     }
 
-    /// Tokens of the answers so far.
+    /// Returns the tokens of the answers so far.
     pub(crate) fn tokens(&self) -> u64 {
         let shown = self
             .entries
@@ -119,19 +119,19 @@ impl Round {
         shown.map(|shown| shown.tokens).sum()
     }
 
-    /// The next call to make, while fewer than `most` are under way.
+    /// Returns the next call to make, while fewer than `most` are in flight.
     pub(crate) fn next(&mut self, most: usize) -> Option<Planned> {
         let next = (self.running < most).then(|| self.queue.pop_front())?;
         self.running += usize::from(next.is_some());
         next
     }
 
-    /// All calls that are not made yet, which now never will be.
+    /// Removes and returns all calls that are not made yet.
     pub(crate) fn give_up(&mut self) -> Vec<Planned> {
         self.queue.drain(..).collect()
     }
 
-    /// A call came back.
+    /// Records that a call returned.
     pub(crate) fn came_back(&mut self, id: &CallId, is_error: bool) {
         self.running = self.running.saturating_sub(1);
         if let Some(entry) = self.entries.get_mut(id) {
@@ -143,26 +143,26 @@ impl Round {
         self.entries.get(id)
     }
 
-    /// A result is being stored.
+    /// Records that a result is being stored.
     pub(crate) fn stores(&mut self, id: &CallId, reason: Reason) {
         if let Some(entry) = self.entries.get_mut(id) {
             entry.reason = Some(reason);
         }
     }
 
-    /// What is shown of a call is settled.
+    /// Records what is shown of a call.
     pub(crate) fn settle(&mut self, id: &CallId, shown: Shown) {
         if let Some(entry) = self.entries.get_mut(id) {
             entry.shown = Some(shown);
         }
     }
 
-    /// Whether each call has its answer.
+    /// Returns whether each call has its answer.
     pub(crate) fn is_complete(&self) -> bool {
         self.queue.is_empty() && self.entries.values().all(|entry| entry.shown.is_some())
     }
 
-    /// The calls whose results the rim still has.
+    /// Returns the calls whose results the orchestrator still holds.
     pub(crate) fn held(&self) -> impl Iterator<Item = (&CallId, &Shown)> {
         let entries = self.entries.iter();
         entries
@@ -170,14 +170,14 @@ impl Round {
             .filter(|(_, shown)| shown.held.is_some())
     }
 
-    /// The calls within batches, with what is shown of them.
+    /// Returns the calls within batches, with what is shown of them.
     pub(crate) fn inner(&self) -> impl Iterator<Item = (&CallId, &Shown)> {
         let entries = self.entries.iter().filter(|(_, entry)| entry.is_inner);
         entries.filter_map(|(id, entry)| Some((id, entry.shown.as_ref()?)))
     }
 
-    /// From now on the failures of a batch are told together, each text once. Tokens
-    /// that were counted for them one by one come back.
+    /// Reports the failures of batches together from now on, each text once. Returns the tokens
+    /// that were counted for them one by one.
     pub(crate) fn tighten(&mut self) -> u64 {
         self.is_tight = true;
         let inner = self.entries.values_mut().filter(|entry| entry.is_inner);
@@ -188,7 +188,7 @@ impl Round {
             .sum()
     }
 
-    /// The texts of the batches, with the tokens of what is in them.
+    /// Returns the texts of the batches, with the tokens of the results in them.
     pub(crate) fn envelopes(&self) -> Vec<(String, u64)> {
         let batches = self.batches.values();
         let tokens = |inner: &Inner| {
@@ -218,8 +218,8 @@ impl Round {
         })
     }
 
-    /// One reply for each call of the model, in their order, and whether it leads to
-    /// what is stored.
+    /// Returns one reply for each call of the model, in their order, and whether it leads to a
+    /// stored result.
     pub(crate) fn replies(&self) -> Vec<(ToolReply, bool)> {
         let reply = |id: &CallId| {
             let (text, is_error, is_handle) = match self.batches.get(id) {
@@ -246,7 +246,7 @@ impl Round {
         self.order.iter().map(reply).collect()
     }
 
-    /// Whether all calls are of this tool, and there are some.
+    /// Returns whether there are calls and all of them are of this tool.
     pub(crate) fn is_only(&self, tool: &str) -> bool {
         let mut entries = self.entries.values();
         !self.entries.is_empty() && entries.all(|entry| entry.call.name == tool)

@@ -1,7 +1,7 @@
-//! What did a session cost, and what did its tools give?
+//! Adds up what a session cost and what its tools returned.
 //!
-//! All of it is read off the tree of operations, so a trace and its account cannot
-//! contradict each other, and that of an interrupted run is complete up to there.
+//! All figures are read off the tree of operations. So a trace and its account cannot contradict
+//! each other, and the account of an interrupted run is complete up to the interruption.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -12,12 +12,12 @@ use spillgate_llm::Usage;
 
 use crate::internal::BATCH;
 
-/// What a session came to.
+/// The account of a session.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Accounting {
     /// All requests to models together.
     pub total: Spent,
-    /// Requests by who made them and who answered.
+    /// Requests by who made them and which model answered.
     pub models: Vec<ModelUse>,
     /// The session's own tools.
     pub tools: Vec<ToolUse>,
@@ -32,15 +32,15 @@ pub struct Accounting {
 /// Requests to models.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Spent {
-    /// How many, retries of one not counted.
+    /// Their number, not counting retries.
     pub calls: u64,
-    /// Those without a reply: failed, given up or still under way.
+    /// Those without a reply: failed, given up or still in flight.
     pub unanswered: u64,
     /// What the others used.
     pub usage: Usage,
 }
 
-/// Who asked a model.
+/// Which part of a session asked a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
@@ -48,55 +48,54 @@ pub enum Part {
     Own,
     /// Extractions (`tool_output`).
     ToolOutput,
-    /// Sub-agents, with all that they did.
+    /// Sub-agents, with everything that they did.
     SubAgents,
 }
 
-/// What one model was asked by one part of a session.
+/// What one part of a session asked of one model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelUse {
-    /// Who asked.
+    /// The part that asked.
     pub part: Part,
-    /// `provider/model`; empty while no answer came.
+    /// `provider/model`; empty until an answer comes.
     pub target: String,
-    /// How often, and what that used.
+    /// The number of requests and what they used.
     #[serde(flatten)]
     pub spent: Spent,
 }
 
-/// Extractions by what came of them.
+/// Extractions by their outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Extractions {
     /// Answers by the strategy that made them: `full-chunked`, `truncate` …
     pub strategies: BTreeMap<String, u64>,
-    /// Those of them whose first strategy could not run: another one made them.
+    /// Answers that another strategy made because the first could not run.
     pub fallbacks: u64,
-    /// Extractions without an answer: failed, given up or still under way.
+    /// Extractions without an answer: failed, given up or still running.
     pub failures: u64,
 }
 
-/// What one tool was called for.
+/// The calls of one tool.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ToolUse {
-    /// Who has it; `None` for the session's own.
+    /// The host that has it; `None` for the session's own tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// The tool.
     pub tool: String,
-    /// Calls, those answered by the cache among them.
+    /// Calls, including those that the cache answered.
     pub calls: u64,
-    /// Those that failed.
+    /// Calls that failed.
     pub failures: u64,
-    /// Those answered by the cache.
+    /// Calls that the cache answered.
     pub cached: u64,
     /// Results that were stored.
     pub stored: u64,
     /// Results whose middle was cut out.
     pub cut: u64,
-    /// Results of which nothing was shown or which were left out later, and calls that
-    /// were not made any more.
+    /// Results that were not shown or were left out later, and calls that were not made any more.
     pub dropped: u64,
-    /// Bytes that came back.
+    /// Bytes that the calls returned.
     pub bytes: u64,
     /// Tokens that entered the conversation.
     pub tokens_shown: u64,
@@ -111,7 +110,7 @@ impl AddAssign for Spent {
 }
 
 impl Accounting {
-    /// The account of a session by its operations.
+    /// Returns the account of a session from its operations.
     #[must_use]
     pub fn of(session: &Op) -> Self {
         let mut accounting = Self::default();
@@ -121,7 +120,7 @@ impl Accounting {
         accounting
     }
 
-    /// What one part of the session asked all models.
+    /// Returns what one part of the session asked of all models.
     #[must_use]
     pub fn of_part(&self, part: Part) -> Spent {
         let rows = self.models.iter().filter(|row| row.part == part);
@@ -135,7 +134,7 @@ impl Accounting {
         let within = match op.kind {
             OpKind::Agent => return self.enter_agent(op),
             OpKind::Session => {
-                // What is within it are its strategies.
+                // The operations within it are its strategies.
                 if part == Part::Own {
                     self.extractions.add(op);
                 }
@@ -145,7 +144,7 @@ impl Accounting {
                 self.add_model(part, op.target.as_deref().unwrap_or_default(), spent(op));
                 part
             }
-            // A batch is no call but those within it.
+            // A batch is not a call; the calls within it are.
             OpKind::Tool if part == Part::Own && op.name != BATCH => {
                 self.add_tool(called(op));
                 part
@@ -157,7 +156,7 @@ impl Accounting {
         }
     }
 
-    /// A sub-agent: its requests are the session's, its tools stay its own.
+    /// Adds a sub-agent: its requests count for the session, its tools do not.
     fn enter_agent(&mut self, op: &Op) {
         let inner = Self::of(op);
         for row in &inner.models {
@@ -194,7 +193,7 @@ impl Accounting {
 }
 
 impl Extractions {
-    /// Whether there were none.
+    /// Returns whether there were none.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.strategies.is_empty() && self.failures == 0

@@ -1,4 +1,4 @@
-//! What does `--trace` write?
+//! The document that `--trace` writes.
 
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::Timestamp;
@@ -6,28 +6,29 @@ use spillgate_extract::Op;
 use spillgate_llm::Target;
 
 use super::Accounting;
-use crate::guard::Window;
 use crate::report::{Ending, Report};
+use crate::settings::Window;
 
-/// The version of the document: a reader refuses a higher one.
+/// Version of the document. A reader refuses a higher one.
 pub const TRACE_VERSION: u32 = 1;
 
-/// A session as a document: complete at its end, and at any time up to then.
+/// A session as a document. It is complete at the end of the session, and at any time up to that
+/// moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
     /// [`TRACE_VERSION`].
     pub version: u32,
     /// The agent's name.
     pub agent: String,
-    /// The first bytes of its task, as many as of a reply.
+    /// The first bytes of its task, as many as are kept of a reply.
     pub task: String,
     /// Bytes of the whole task.
     pub task_bytes: u64,
-    /// What it was told beside.
+    /// Its settings.
     pub setup: Setup,
     /// When it began.
     pub started: Timestamp,
-    /// When it ended; `None` while it runs, and where it was killed.
+    /// When it ended; `None` while it runs, and if it was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
     /// How it ended.
@@ -36,28 +37,28 @@ pub struct Trace {
     /// Its report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<Report>,
-    /// What it came to.
+    /// Its account.
     pub accounting: Accounting,
-    /// What was done.
+    /// Its operations.
     pub root: Op,
 }
 
-/// The settings of a session that matter for what it did.
+/// The settings of a session that explain what it did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
-    /// Who is asked, in this order.
+    /// The models, in the order in which they are asked.
     pub models: Vec<Target>,
-    /// The room of the conversation.
+    /// The context window.
     pub window: Window,
-    /// Model turns, the final one included.
+    /// Most model turns, including the final one.
     pub max_turns: u32,
-    /// Calls that are made of one reply.
+    /// Most calls made of one reply.
     pub calls_per_turn: u32,
-    /// What the report has to be: `text`, `markdown` or `json`.
+    /// Format of the report: `text`, `markdown` or `json`.
     pub format: String,
-    /// How many tools there are.
+    /// Number of tools.
     pub tools: usize,
-    /// The tool that leads into stored results; `None` where nothing is stored.
+    /// The tool that reads stored results; `None` if nothing is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retrieval: Option<String>,
 }

@@ -1,10 +1,11 @@
-//! Who writes down what a session does, while it does it?
+//! Records what a session does while it does it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use spillgate_artifact::{Clock, Timestamp};
+use spillgate_conversation::LeftOut;
 use spillgate_extract::{Decided, Op, OpKind, PREVIEW_BYTES, Scope, Span};
 use spillgate_llm::{Request, Target};
 
@@ -13,7 +14,7 @@ use crate::event::{CallId, Planned, Settled};
 use crate::report::{Ending, Finished};
 use crate::settings::Settings;
 
-/// Which session is written about.
+/// The session that a journal is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct About {
     /// The agent's name.
@@ -25,7 +26,7 @@ pub struct About {
 }
 
 impl About {
-    /// A session of the agent of that name with these settings; `models` are asked in
+    /// Describes a session of the agent of that name with these settings; `models` are asked in
     /// this order.
     #[must_use]
     pub fn new(agent: &str, settings: &Settings, models: Vec<Target>) -> Self {
@@ -47,8 +48,7 @@ impl About {
     }
 }
 
-/// Everything that a session does, as a tree. Cheap to clone: all clones are the
-/// same journal.
+/// Everything that a session does, as a tree. Clones are cheap and share one journal.
 #[derive(Debug, Clone)]
 pub struct Journal(Arc<Inner>);
 
@@ -67,7 +67,7 @@ struct State {
     session: Option<Span>,
     turn: Option<Span>,
     turns: u32,
-    /// The calls, by their turn: ids are of one turn only.
+    /// The calls of the current turn: ids are unique within one turn only.
     calls: HashMap<(u32, CallId), Scope>,
     /// The batches of the turn.
     batches: Vec<(CallId, Span)>,
@@ -75,15 +75,15 @@ struct State {
 }
 
 impl Journal {
-    /// A journal of a session that begins now.
+    /// Returns the journal of a session that begins now.
     #[must_use]
     pub fn begin(about: About, clock: Arc<dyn Clock>) -> Self {
         let span = Span::root(OpKind::Agent, &about.agent);
         Self::of(span, about, clock)
     }
 
-    /// That of a sub-agent, within the call that it answers: the tree and the account
-    /// of the session that made the call have it, too.
+    /// Returns the journal of a sub-agent, within the call that it answers. It is part of the tree
+    /// and the account of the calling session.
     #[must_use]
     pub fn within(scope: &Scope, about: About, clock: Arc<dyn Clock>) -> Self {
         let span = scope.begin(OpKind::Agent, &about.agent);
@@ -103,19 +103,19 @@ impl Journal {
         }))
     }
 
-    /// All operations so far, those under way among them.
+    /// Returns all operations so far, including those that are running.
     #[must_use]
     pub fn snapshot(&self) -> Op {
         self.0.root.snapshot()
     }
 
-    /// What it has come to so far.
+    /// Returns the account so far.
     #[must_use]
     pub fn accounting(&self) -> Accounting {
         Accounting::of(&self.snapshot())
     }
 
-    /// The session as a document, as far as it has come.
+    /// Returns the session as a document, as far as it has come.
     #[must_use]
     pub fn trace(&self) -> Trace {
         let root = self.snapshot();
@@ -143,7 +143,7 @@ impl Journal {
         }
     }
 
-    /// The next turn begins, with a request to the model.
+    /// Begins the next turn, with a request to the model.
     pub(crate) fn asks(&self, request: &Request) -> Span {
         let mut state = self.state();
         state.batches.drain(..).for_each(|(_, batch)| batch.end());
@@ -158,7 +158,7 @@ impl Journal {
         asks
     }
 
-    /// A call of the turn begins.
+    /// Begins a call of the turn.
     pub(crate) fn calls(&self, planned: &Planned) -> Span {
         let mut state = self.state();
         let span = self.tool(&state, &planned.id, &planned.call.name);
@@ -169,7 +169,7 @@ impl Journal {
         span
     }
 
-    /// A batch of the turn begins: calls within it are written down below it.
+    /// Begins a batch of the turn. Calls within it are recorded below it.
     pub(crate) fn batched(&self, planned: &Planned) {
         let mut state = self.state();
         let span = self.tool(&state, &planned.id, &planned.call.name);
@@ -178,7 +178,7 @@ impl Journal {
         state.batches.push((planned.id.clone(), span));
     }
 
-    /// A call of the turn was not made.
+    /// Records that a call of the turn was not made.
     pub(crate) fn refused(&self, id: &CallId, tool: &str, why: &str) {
         let mut state = self.state();
         let span = self.tool(&state, id, tool);
@@ -198,7 +198,7 @@ impl Journal {
         above.begin(OpKind::Tool, tool)
     }
 
-    /// What is shown of a call is settled.
+    /// Records what is shown of a call.
     pub(crate) fn settled(&self, id: &CallId, settled: &Settled) {
         let mut state = self.state();
         if settled.decided == Decided::NotMade {
@@ -215,17 +215,17 @@ impl Journal {
         }
     }
 
-    /// What was shown of a call, or of those of a batch, is left out.
-    pub(crate) fn left_out(&self, turn: u32, id: &CallId) {
-        let state = self.state();
-        for ((_, call), scope) in state.calls.iter().filter(|(key, _)| key.0 == turn) {
-            if call == id || call.is_within(id) {
+    /// Records that the text of a call, or of the calls of a batch, is left out.
+    pub(crate) fn left_out(&self, left_out: &LeftOut) {
+        let (state, id) = (self.state(), CallId::named(&left_out.call_id));
+        for ((turn, call), scope) in &state.calls {
+            if *turn == left_out.turn && (*call == id || call.is_within(&id)) {
                 scope.note(|op| op.left_out = true);
             }
         }
     }
 
-    /// The session has ended.
+    /// Ends the session.
     pub(crate) fn finished(&self, finished: &Finished) {
         let error = match &finished.ending {
             Ending::Success => None,
@@ -249,7 +249,7 @@ impl Journal {
         state.ended = Some((self.0.clock.now(), finished.clone()));
     }
 
-    /// Nobody runs the session any more: without an end it stays unfinished.
+    /// The session was dropped. Without an end it stays unfinished.
     pub(crate) fn left(&self) {
         let mut state = self.state();
         state.batches.clear();

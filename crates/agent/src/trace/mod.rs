@@ -1,7 +1,7 @@
-//! What was done in a session, and what did it come to?
+//! Records what a session does and adds it up.
 //!
-//! [`Journal`] has the tree of operations while the session runs, [`Trace`] is that
-//! as a document, [`Accounting`] what it adds up to.
+//! [`Journal`] holds the tree of operations while the session runs, [`Trace`] is the finished
+//! document, [`Accounting`] adds it up.
 
 mod accounting;
 mod document;

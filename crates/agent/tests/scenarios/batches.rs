@@ -1,4 +1,4 @@
-//! What becomes of a batch where there is little room, and of small results?
+//! Batches in little room, and small results.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};

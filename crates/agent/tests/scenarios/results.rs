@@ -1,4 +1,4 @@
-//! What becomes of a result: shown, stored, cut, dropped?
+//! What becomes of a result: shown, stored, cut or dropped.
 
 use std::io;
 use std::path::PathBuf;

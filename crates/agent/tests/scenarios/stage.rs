@@ -1,4 +1,4 @@
-//! What does a row of the table need?
+//! The fixture that plays a scenario: a scripted model, hosts, a store and a clock.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Which tools do the rows have?
+//! The tools of the scenarios.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! What does a loop do, whatever the model does?
+//! Tests of a loop with models that behave in every way.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -11,12 +11,13 @@ use spillgate_llm::{ErrorKind, LlmError, Message, Reply, Request, Scripted, Stop
 use spillgate_text::Tokenizer;
 
 use super::*;
+use crate::conversation::TurnLimits;
 use crate::host::ToolReplyFuture;
 use crate::slot::{Nonce, Slot};
-use crate::step::{Ending, TurnLimits};
+use crate::tool_loop::LoopEnding;
 
-/// Has a tool `look` that tells its arguments, the slower the earlier the call
-/// is in a reply, and says nothing where `empty` is asked.
+/// Has a tool `look` that returns its arguments. The earlier a call is in a reply, the slower it
+/// is; with `empty` it returns nothing.
 struct Host;
 
 impl ToolHost for Host {
@@ -92,7 +93,7 @@ fn scripted(replies: Replies) -> Scripted {
     Scripted::new(move |seen| replies[seen.number.min(replies.len() - 1)].clone())
 }
 
-/// What was asked last, what came of it and what was told of it.
+/// What was asked last, what the loop returned, and what the observer was told.
 fn told(limits: TurnLimits, replies: Replies) -> String {
     let (model, notes) = (scripted(replies), Notes::default());
     let finished = block(run(turns(limits), &model, &Host, &notes));
@@ -397,7 +398,7 @@ fn without_turns_nobody_is_asked() {
         TurnLimits { turns: 0, ..LIMITS },
     );
     let finished = block(run(turns(limits), &model, &Host, &Notes::default()));
-    assert!(matches!(finished.ending, Ending::NoAnswer(_)));
+    assert!(matches!(finished.ending, LoopEnding::NoAnswer(_)));
     assert_eq!((finished.turns, model.seen().len()), (0, 0));
 }
 

@@ -6,8 +6,8 @@
 //! limits become links. Every other block stays where it is.
 
 use std::io;
-use std::sync::Arc;
 
+use bytes::Bytes;
 use serde_json::json;
 use spillgate_artifact::{Handle, Origin, TextPart};
 use spillgate_mcp::{ByteEdits, span_in};
@@ -61,7 +61,7 @@ impl Case {
 /// A result in a frame.
 pub(crate) struct Incoming<'a> {
     /// The frame, or the reduced frame.
-    pub(crate) frame: &'a [u8],
+    pub(crate) frame: &'a Bytes,
     /// The result in it.
     pub(crate) json: &'a str,
     /// The large value, if it is not in memory.
@@ -116,7 +116,7 @@ pub(crate) fn intercept(
         return untouched(spooled);
     }
     let _store = tracing::info_span!("store", bytes).entered();
-    let in_memory = || JsonResult::Memory(Arc::new(json.as_bytes().to_vec()));
+    let in_memory = || JsonResult::from(frame.slice_ref(json.as_bytes()));
     let raw = spooled.map_or_else(in_memory, JsonResult::Spooled);
     let tool = case.origin.tool.clone();
     let (pending, choice) = submit(offloader, case.origin, &found, shown_part, &limits, raw)?;

@@ -7,6 +7,7 @@ pub(crate) mod tool_list;
 
 use std::ops::Range;
 
+use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -126,7 +127,7 @@ impl Rewriting<'_> {
     }
 
     /// Returns the frame for the client; `None` if it is unchanged.
-    pub(crate) fn rewrite(&self, frame: &[u8], answers: &Due) -> Option<Vec<u8>> {
+    pub(crate) fn rewrite(&self, frame: &Bytes, answers: &Due) -> Option<Vec<u8>> {
         let mut whole = ByteEdits::default();
         if let Some((waiting, case, result)) = self.only_result(frame, answers) {
             let _entered = waiting.span.as_ref().map(|seen| seen.span().enter());
@@ -183,7 +184,7 @@ impl Rewriting<'_> {
     /// not parsed again.
     fn only_result<'f, 'd>(
         &self,
-        frame: &'f [u8],
+        frame: &'f Bytes,
         answers: &'d Due,
     ) -> Option<(&'d InFlightRequest, Case, &'f str)> {
         // In a batch another message may have the same id.
@@ -195,7 +196,7 @@ impl Rewriting<'_> {
     }
 
     /// Returns the edits to an oversized result.
-    fn replaced(&self, frame: &[u8], result: &str, case: Case, asked: &RequestKind) -> ByteEdits {
+    fn replaced(&self, frame: &Bytes, result: &str, case: Case, asked: &RequestKind) -> ByteEdits {
         let result = match asked {
             RequestKind::TasksGet { .. } => tasks::finished(result).map(RawValue::get),
             RequestKind::ToolsCall { .. } => {
@@ -321,7 +322,7 @@ mod tests {
                 return frame;
             }
             let answers = Due::from([(RequestId::number(1), waiting)]);
-            let rewritten = rewriting.rewrite(frame.as_bytes(), &answers);
+            let rewritten = rewriting.rewrite(&frame.clone().into(), &answers);
             let frame = rewritten.map_or(frame, |bytes| String::from_utf8(bytes).unwrap());
             without_previews(&frame)
         };

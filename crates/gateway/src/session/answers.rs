@@ -339,9 +339,8 @@ impl Session {
 
     fn may_change(&self, upstream: &Upstream, waiting: &mut InFlightRequest, frame: &[u8]) -> bool {
         // With several servers, URIs may have to be mapped.
-        let has_links =
-            waiting.details.kind != RequestKind::Other && aggregate::may_have_any(frame);
-        if has_links && !self.is_solo() {
+        let is_mapped = !self.is_solo() && waiting.details.kind != RequestKind::Other;
+        if is_mapped && aggregate::may_have_any(frame) {
             return true;
         }
         let gateway = self.hub().gateway();

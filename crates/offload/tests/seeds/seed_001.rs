@@ -77,7 +77,7 @@ fn a_failed_result_is_bounded() {
         });
         for is_error in [true, false] {
             let origin = spillgate_artifact::Origin::tool("tool");
-            let raw = spillgate_offload::JsonResult::Memory(std::sync::Arc::new(raw.clone()));
+            let raw = spillgate_offload::JsonResult::from(bytes::Bytes::from(raw.clone()));
             let limits = offloader.limits(&origin);
             let captured = offloader.capture_json(origin, is_error, raw, vec![part]);
             let pending = offloader.submit(captured, limits);

@@ -3,6 +3,7 @@
 //! The tools are recognised by marks near both ends of the text, where their
 //! summaries stand, so a log that is none of theirs costs nothing.
 
+mod line_patterns;
 mod tools;
 
 use std::io;
@@ -17,6 +18,7 @@ use spillgate_text::View;
 use crate::log::signature;
 use crate::parts::{SamplePlan, grouped};
 use crate::{OutlineEntry, located, note};
+use line_patterns::LinePatterns;
 use tools::{ANY, GOOD, IDLE, NONZERO, PREFIX, TOOLS};
 
 /// Bytes at the beginning and at the end in which marks are looked for.
@@ -62,26 +64,22 @@ pub(crate) fn outline(
         return Ok(Vec::new());
     }
     let any = |pick: fn(&tools::Tool) -> &'static str| {
-        let sources: Vec<&str> = tools.iter().map(|&at| pick(&TOOLS[at])).collect();
-        pattern(&format!(r"(?m:^{PREFIX}(?:{})\r?$)", sources.join("|")))
+        let patterns: Vec<&str> = tools.iter().map(|&at| pick(&TOOLS[at])).collect();
+        LinePatterns::any_of(&patterns)
     };
     let failure = any(|tool| tool.failure);
     let total = any(|tool| tool.total);
     let parts = plan.look(view.source(), |text, start| {
         let mut found = Findings::default();
-        for one in total.find_iter(text) {
-            match is_good(one.as_bytes()) {
-                true => found.good = Some((start + one.start() as u64, line_text(one.as_bytes()))),
-                false => found.totals.add(one.as_bytes(), start + one.start() as u64),
+        total.each(text, |one, at| match is_good(one) {
+            true => found.good = Some((start + at as u64, line_text(one))),
+            false => found.totals.add(one, start + at as u64),
+        });
+        failure.each(text, |one, at| {
+            if !is_good(one) {
+                found.failures.add(one, start + at as u64);
             }
-        }
-        for one in failure.find_iter(text) {
-            if !is_good(one.as_bytes()) {
-                found
-                    .failures
-                    .add(one.as_bytes(), start + one.start() as u64);
-            }
-        }
+        });
         found
     })?;
     let mut all = Findings::default();

@@ -9,10 +9,11 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_agent::Given;
-use spillgate_artifact::{ByteSource, SharedBytes, TextPart};
+use spillgate_artifact::{ByteSource, TextPart};
 use spillgate_gateway::{Base64, Place, is_twin};
 use spillgate_mcp::{messages, object, object_in, span_in};
 use spillgate_store::{Draft, Part};
@@ -96,7 +97,7 @@ struct GatewayErrorData<'a> {
 /// What an answer to `tools/call` gives. Looks into files.
 pub(crate) fn of_answer(frame: Frame) -> Given {
     let read = match frame {
-        Frame::Memory(frame) => of_memory(frame.to_vec()),
+        Frame::Memory(frame) => of_memory(&frame),
         Frame::Spooled(spooled) if spooled.is_sound() => of_spooled(*spooled),
         Frame::Spooled(spooled) => of_opaque(*spooled),
         Frame::Pieces(_) => Ok(Given::error(NO_ANSWER)),
@@ -104,12 +105,11 @@ pub(crate) fn of_answer(frame: Frame) -> Given {
     read.unwrap_or_else(|error| Given::error(format!("The result could not be read: {error}.")))
 }
 
-fn of_memory(frame: Vec<u8>) -> io::Result<Given> {
-    let frame = Arc::new(frame);
-    let source: Arc<dyn ByteSource> = Arc::new(SharedBytes::from(Arc::clone(&frame)));
+fn of_memory(frame: &Bytes) -> io::Result<Given> {
+    let source: Arc<dyn ByteSource> = Arc::new(frame.clone());
     let found = ResultFrame {
-        frame: &frame,
-        place: Place::memory(&frame),
+        frame,
+        place: Place::memory(frame),
         source: &source,
     };
     Ok(found.render()?.into_given(Arc::clone(&source), None))
@@ -126,7 +126,7 @@ fn of_spooled(spooled: Spooled) -> io::Result<Given> {
     let error = parsed::<ErrorResponse<'_>>(frame).and_then(|failed| failed.error);
     if !result.is_some_and(is_large) && !error.is_some_and(is_large) {
         // Something else in it is large, which is nobody's business.
-        return of_memory(frame.clone());
+        return of_memory(frame);
     }
     let found = ResultFrame {
         frame,

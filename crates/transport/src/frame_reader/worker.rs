@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use data_encoding::HEXLOWER;
-use sha2::{Digest, Sha256};
-use spillgate_store::{ArtifactStore, Draft, Part, StoreError};
+use spillgate_store::{ArtifactStore, Draft, Hashing, LostBytes, Part, StoreError};
 use tokio::sync::mpsc::{
     Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
 };
@@ -17,7 +15,6 @@ use super::utf8::Utf8;
 use crate::Frame;
 use crate::skeleton::Skeleton;
 use crate::spooled::{Spooled, Value};
-use spillgate_store::LostBytes;
 
 /// Blocks that may wait for the thread.
 const IN_FLIGHT: usize = 4;
@@ -76,11 +73,9 @@ fn work(
     mut blocks: Receiver<Vec<u8>>,
     reuse: &UnboundedSender<Vec<u8>>,
 ) -> Frame {
-    let mut spool = Spool::begin(store, start);
+    let mut spool = Spool::begin(store, reuse.clone(), start);
     while let Some(block) = blocks.blocking_recv() {
-        spool.take(&block);
-        // Nobody needs the buffer any more after the message has ended.
-        drop(reuse.send(block));
+        spool.take(block);
     }
     spool.finish()
 }
@@ -88,6 +83,8 @@ fn work(
 /// A message that is being written to the store.
 struct Spool<'a> {
     store: &'a dyn ArtifactStore,
+    /// Takes back what is not needed any more.
+    reuse: UnboundedSender<Vec<u8>>,
     before: Vec<u8>,
     large: Option<Large>,
     after: Vec<u8>,
@@ -98,7 +95,7 @@ struct Large {
     to: Result<Box<dyn Draft>, StoreError>,
     outliner: Outliner,
     utf8: Utf8,
-    hash: Sha256,
+    hashing: Hashing,
     bytes: u64,
     /// Bytes in the draft after the value.
     surplus: u64,
@@ -109,9 +106,14 @@ struct Large {
 }
 
 impl<'a> Spool<'a> {
-    fn begin(store: &'a dyn ArtifactStore, start: Vec<u8>) -> Self {
+    fn begin(
+        store: &'a dyn ArtifactStore,
+        reuse: UnboundedSender<Vec<u8>>,
+        start: Vec<u8>,
+    ) -> Self {
         let mut spool = Self {
             store,
+            reuse,
             before: start,
             large: None,
             after: Vec::new(),
@@ -129,16 +131,20 @@ impl<'a> Spool<'a> {
         }
         let value = self.before.split_off(at.unwrap_or(self.before.len()));
         self.before.shrink_to_fit();
-        self.large = Some(Large::begin(self.store, is_opaque));
-        self.take(&value);
+        let reuse = self.reuse.clone();
+        // Nobody wants a block back once the message has ended.
+        let hashing = Hashing::start(move |block| drop(reuse.send(block)));
+        self.large = Some(Large::begin(self.store, hashing, is_opaque));
+        self.take(value);
     }
 
-    fn take(&mut self, block: &[u8]) {
+    fn take(&mut self, block: Vec<u8>) {
         let Some(large) = &mut self.large else {
-            self.before.extend_from_slice(block);
+            self.before.extend_from_slice(&block);
             return self.look_for_it();
         };
-        let rest = &block[large.take(block)..];
+        let taken = large.take(&block);
+        let rest = &block[taken..];
         let room = match large.surplus {
             0 => MOST_AROUND.saturating_sub(self.after.len()),
             _ => 0,
@@ -146,6 +152,7 @@ impl<'a> Spool<'a> {
         let (near, far) = rest.split_at(rest.len().min(room));
         self.after.extend_from_slice(near);
         large.pass(far);
+        large.hashing.feed(block, taken);
     }
 
     fn finish(self) -> Frame {
@@ -161,12 +168,12 @@ impl<'a> Spool<'a> {
 }
 
 impl Large {
-    fn begin(store: &dyn ArtifactStore, is_opaque: bool) -> Self {
+    fn begin(store: &dyn ArtifactStore, hashing: Hashing, is_opaque: bool) -> Self {
         Self {
             to: store.draft(),
             outliner: Outliner::new(),
             utf8: Utf8::default(),
-            hash: Sha256::new(),
+            hashing,
             bytes: 0,
             surplus: 0,
             is_opaque,
@@ -183,7 +190,6 @@ impl Large {
         };
         let value = &block[..taken];
         self.utf8.feed(value);
-        self.hash.update(value);
         self.bytes += taken as u64;
         self.write(value);
         let room = END.saturating_sub(self.head.len()).min(taken);
@@ -223,7 +229,7 @@ impl Large {
             }),
             bytes: self.bytes,
             surplus: self.surplus,
-            sha256: HEXLOWER.encode(&self.hash.finalize()),
+            sha256: self.hashing.finish(),
             skeleton: match is_sound {
                 true => self.outliner.finish(),
                 false => Skeleton::empty(),

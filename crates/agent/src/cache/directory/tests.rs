@@ -1,4 +1,4 @@
-//! A cache on a real disk: what is kept, what is not trusted, what goes.
+//! Tests of the cache on a real disk: what it keeps, what it distrusts, what it removes.
 
 use std::time::UNIX_EPOCH;
 
@@ -7,7 +7,7 @@ use spillgate_llm::ToolCall;
 
 use super::*;
 
-/// A clock that is set.
+/// A clock that the test sets.
 #[derive(Debug, Default)]
 struct SetClock(Mutex<u64>);
 
@@ -104,7 +104,7 @@ fn what_is_kept_comes_back_until_it_expires() {
     );
 }
 
-/// An entry that an earlier build wrote.
+/// An entry written by an earlier build.
 #[test]
 fn what_an_earlier_build_kept_is_found() {
     const KEY: &str = "e0117baab0d7fb70576fd957df4bf00115e2e807ef10215fa1fe1a2db005649f";

@@ -8,16 +8,15 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, TokenBudget};
-use spillgate_conversation::{Nonce, Slot};
+use spillgate_conversation::{Nonce, Slot, tokens_of};
 use spillgate_llm::{Message, Reply, Request, Scripted, Stop, ToolSpec};
 use spillgate_offload::{Bounds, Presentation};
 use spillgate_text::{TokenCounter, Tokenizer};
 
 use super::*;
 use crate::event::{Kept, Planned, Returned};
-use crate::guard::Window;
 use crate::internal::{BATCH, FINAL_REPORT, GET_CONTINUATION, TASK_STATUS, TOOL_OUTPUT};
-use crate::settings::{Format, Offers};
+use crate::settings::{Format, Offers, Window};
 
 /// What a tool gives: its text, and whether that is a failure.
 type Gives = fn(&Value) -> (String, bool);

@@ -251,9 +251,10 @@ pub fn middle_cut(head: &str, tail: &str, cut_bytes: u64) -> String {
 mod tests {
     use std::sync::Arc;
 
+    use bytes::Bytes;
     use insta::assert_snapshot;
     use proptest::prelude::*;
-    use spillgate_artifact::{ContentKind, SharedBytes, Tokens};
+    use spillgate_artifact::{ContentKind, Tokens};
     use spillgate_text::Tokenizer;
 
     use super::*;
@@ -262,7 +263,7 @@ mod tests {
     use crate::present::Profile;
 
     fn ends(text: &str, limits: &Limits) -> Ends {
-        let source = SharedBytes::from(Arc::new(text.as_bytes().to_vec()));
+        let source = Bytes::copy_from_slice(text.as_bytes());
         TwoEnds::of_text(Arc::new(source)).read(limits)
     }
 

@@ -1,59 +1,35 @@
-//! How much room is left in the model's context?
+//! The count of a conversation's tokens against its limit.
 //!
-//! A result that does not fit is stored, and only its handle is counted
-//! (docs/spec/behaviour.md, "The window"); a look ([`Guard::holds`]) changes nothing, so
-//! that the final turn is forced only when even the handle overflows.
+//! A check ([`Guard::holds`]) changes nothing. A reservation that fails is remembered: the
+//! conversation then has one more turn (docs/spec/behaviour.md, "The window").
 
-use serde::{Deserialize, Serialize};
-
-/// The room of a conversation, in tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Window {
-    /// The model's context: prompt and reply together.
-    pub window: u64,
-    /// Kept free for what is counted otherwise elsewhere. ai-agent's default is
-    /// 8,192.
-    pub buffer: u64,
-    /// What a reply may have.
-    pub max_output: u64,
-}
-
-impl Window {
-    /// What the conversation may have: `window − buffer − max output`.
-    #[must_use]
-    pub fn limit(&self) -> u64 {
-        self.window
-            .saturating_sub(self.buffer)
-            .saturating_sub(self.max_output)
-    }
-}
-
-/// What is in the conversation, against its limit.
+/// What is in a conversation, in tokens, against its limit.
 #[derive(Debug, Clone)]
-pub(crate) struct Guard {
+pub struct Guard {
     limit: u64,
     tokens: u64,
     is_over: bool,
 }
 
 impl Guard {
-    /// A conversation that begins with so many tokens.
-    pub(crate) fn new(window: &Window, tokens: u64) -> Self {
+    /// A conversation that begins with `tokens`, of at most `limit`.
+    pub(crate) fn new(limit: u64, tokens: u64) -> Self {
         Self {
-            limit: window.limit(),
+            limit,
             tokens,
             is_over: false,
         }
     }
 
     /// Whether so many more would fit. Changes nothing.
-    pub(crate) fn holds(&self, more: u64) -> bool {
+    #[must_use]
+    pub fn holds(&self, more: u64) -> bool {
         self.tokens.saturating_add(more) <= self.limit
     }
 
     /// Takes room for so many more. If there is none it is noted for good that the
     /// conversation overflowed: it must come to its end.
-    pub(crate) fn reserve(&mut self, more: u64) -> bool {
+    pub fn reserve(&mut self, more: u64) -> bool {
         let holds = self.holds(more);
         self.is_over |= !holds;
         if holds {
@@ -63,12 +39,12 @@ impl Guard {
     }
 
     /// Counts what is there whether it fits or not: what the model itself said.
-    pub(crate) fn add(&mut self, more: u64) {
+    pub fn add(&mut self, more: u64) {
         self.tokens = self.tokens.saturating_add(more);
     }
 
     /// Gives room back: something was left out.
-    pub(crate) fn free(&mut self, less: u64) {
+    pub fn free(&mut self, less: u64) {
         self.tokens = self.tokens.saturating_sub(less);
     }
 
@@ -78,22 +54,25 @@ impl Guard {
     }
 
     /// Tokens over the limit, if `more` came.
-    pub(crate) fn excess(&self, more: u64) -> u64 {
+    #[must_use]
+    pub fn excess(&self, more: u64) -> u64 {
         self.tokens.saturating_add(more).saturating_sub(self.limit)
     }
 
     /// Whether something did not fit once.
-    pub(crate) fn is_over(&self) -> bool {
+    #[must_use]
+    pub fn is_over(&self) -> bool {
         self.is_over
     }
 
     /// From now on the conversation comes to its end.
-    pub(crate) fn close(&mut self) {
+    pub fn close(&mut self) {
         self.is_over = true;
     }
 
     /// Tokens of the conversation.
-    pub(crate) fn tokens(&self) -> u64 {
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
         self.tokens
     }
 }
@@ -104,12 +83,7 @@ mod tests {
 
     #[test]
     fn a_look_changes_nothing_and_a_failed_reservation_is_remembered() {
-        let window = Window {
-            window: 3000,
-            buffer: 100,
-            max_output: 200,
-        };
-        let mut guard = Guard::new(&window, 700);
+        let mut guard = Guard::new(2700, 700);
         assert!(guard.holds(2000) && !guard.holds(2001));
         assert!(!guard.is_over(), "a look is no reservation");
         assert!(guard.reserve(1990) && guard.holds(10) && !guard.holds(11));
