@@ -6,7 +6,7 @@ use crate::node::{Member, Node, NodeKind};
 
 /// Who set a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum LayerSource {
     /// Nobody: it is the default.
     Default,
     /// A file.
@@ -20,14 +20,14 @@ pub enum Source {
 /// Merged trees. A later layer replaces values of earlier ones; tables are merged member by member.
 #[derive(Debug, Clone)]
 pub struct Layers {
-    sources: Vec<Source>,
+    sources: Vec<LayerSource>,
     root: Node,
 }
 
 impl Default for Layers {
     fn default() -> Self {
         Self {
-            sources: vec![Source::Default],
+            sources: vec![LayerSource::Default],
             root: Node::empty(),
         }
     }
@@ -35,7 +35,7 @@ impl Default for Layers {
 
 impl Layers {
     /// Adds a layer on top of all others.
-    pub fn put(&mut self, source: Source, tree: Node) {
+    pub fn put(&mut self, source: LayerSource, tree: Node) {
         self.root.lay(tree, self.sources.len());
         self.sources.push(source);
     }
@@ -68,7 +68,7 @@ impl Layers {
 
     /// The source of a value of [`root`](Self::root). The source of a table is the last one that
     /// set anything in it.
-    pub fn source(&self, node: &Node) -> &Source {
+    pub fn source(&self, node: &Node) -> &LayerSource {
         &self.sources[node.layer]
     }
 }
@@ -122,11 +122,17 @@ mod tests {
         let mut layers = Layers::default();
         let defaults = json!({"a": 1, "t": {"x": 1, "y": [1, 2]}, "n": null});
         let file = "t.y = []\nt.b = {d = 1, c = 2}\n[n]\nm = 1\n";
-        layers.put(Source::Default, tree(&defaults));
-        layers.put(Source::File("f".into()), crate::toml::parse(file).unwrap());
-        layers.put(Source::Variable("A".to_owned()), tree(&json!({"a": 2})));
+        layers.put(LayerSource::Default, tree(&defaults));
+        layers.put(
+            LayerSource::File("f".into()),
+            crate::toml::parse(file).unwrap(),
+        );
+        layers.put(
+            LayerSource::Variable("A".to_owned()),
+            tree(&json!({"a": 2})),
+        );
         let option = json!({"t": {"b": {"c": 3}}, "a": {"z": 1}});
-        layers.put(Source::Option("--t".to_owned()), tree(&option));
+        layers.put(LayerSource::Option("--t".to_owned()), tree(&option));
         insta::assert_snapshot!(layers.root().value(), @r#"{"a":{"z":1},"n":{"m":1},"t":{"b":{"c":3,"d":1},"x":1,"y":[]}}"#);
         let of = |path: &[&str]| {
             let member = layers.root().find(path).unwrap();

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! [`toml`], [`yaml`] and [`json`] read a text into a tree; [`Layers`] puts trees of several
-//! [`Source`]s over one another; [`read()`] makes a type of a tree, or finds all that is wrong
+//! sources over one another; [`read()`] makes a type of a tree, or finds all that is wrong
 //! with it. The crate that knows the file has the words for its problems.
 
 pub mod json;
@@ -17,7 +17,7 @@ mod read;
 pub mod toml;
 pub mod yaml;
 
-pub use layers::{Layers, Source};
+pub use layers::{LayerSource, Layers};
 pub use node::{
     MAX_FILE_BYTES, Malformed, Member, Node, NodeKind, Number, Position, Text, camel, snake,
 };

@@ -331,6 +331,7 @@ mod tests {
             for text in [&text, &yaml] {
                 let _ = crate::json::parse(text);
                 let _ = crate::yaml::parse(text, 1);
+                let _ = crate::toml::parse(text);
             }
         }
     }

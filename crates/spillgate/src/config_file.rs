@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use spillgate_config::{Layers, Member, Node, NodeKind, Position, Source, toml};
+use spillgate_config::{LayerSource, Layers, Member, Node, NodeKind, Position, toml};
 
 use crate::failure::{Failure, Fault};
 use crate::tool_output;
@@ -37,20 +37,20 @@ impl Places {
                 .hint("the file is TOML, see https://toml.io")
         })?;
         let mut places = Self::default();
-        places.put(Source::File(path.to_owned()), root);
+        places.put(LayerSource::File(path.to_owned()), root);
         places.use_our_names()?;
         places.check_extraction()?;
         Ok(places)
     }
 
     /// Adds a layer on top.
-    pub(crate) fn put(&mut self, source: Source, tree: Node) {
+    pub(crate) fn put(&mut self, source: LayerSource, tree: Node) {
         self.layers.put(source, tree);
     }
 
     /// Adds the file `path` on top.
     pub(crate) fn put_file(&mut self, path: &Path, file: Self) {
-        self.put(Source::File(path.to_owned()), file.layers.into_root());
+        self.put(LayerSource::File(path.to_owned()), file.layers.into_root());
         self.spelled = file.spelled;
     }
 
@@ -115,21 +115,21 @@ impl Places {
     }
 
     /// The source of a key.
-    pub(crate) fn source<S: AsRef<str>>(&self, key: &[S]) -> &Source {
+    pub(crate) fn source<S: AsRef<str>>(&self, key: &[S]) -> &LayerSource {
         let way = self.way(key);
         match way.last() {
             Some(member) if way.len() == key.len() => self.layers.source(&member.node),
-            _ => &Source::Default,
+            _ => &LayerSource::Default,
         }
     }
 
     fn is_of_file(&self, member: &Member) -> bool {
-        matches!(self.layers.source(&member.node), Source::File(_))
+        matches!(self.layers.source(&member.node), LayerSource::File(_))
     }
 
     /// Whether the file has this key.
     pub(crate) fn has(&self, key: &[String]) -> bool {
-        matches!(self.source(key), Source::File(_))
+        matches!(self.source(key), LayerSource::File(_))
     }
 
     /// The first key of the file that has this name and this text for a value.
@@ -167,9 +167,9 @@ impl Places {
     pub(crate) fn told<S: AsRef<str>>(&self, key: &[S], what: &str) -> String {
         let set = self.way(key).into_iter().rev().find_map(|member| {
             match self.layers.source(&member.node) {
-                Source::Default => None,
-                Source::Variable(name) | Source::Option(name) => Some(name.clone()),
-                Source::File(file) => {
+                LayerSource::Default => None,
+                LayerSource::Variable(name) | LayerSource::Option(name) => Some(name.clone()),
+                LayerSource::File(file) => {
                     let (file, line) = (file.display(), member.at.line);
                     Some(format!("{file}:{line}: `{}`", self.spelled(key)))
                 }

@@ -9,7 +9,7 @@ use etcetera::BaseStrategy;
 use serde::Serialize;
 use serde_json::{Value, json};
 use spillgate_config::{
-    Naming, Node, NodeKind, Number, Problem, ProblemKind, Source, Step, json, read,
+    LayerSource, Naming, Node, NodeKind, Number, Problem, ProblemKind, Step, json, read,
 };
 use spillgate_offload::{DEFAULT_REFERENCE_BYTES, Rule, ValueKind};
 use spillgate_text::Tokenizer;
@@ -115,17 +115,17 @@ impl Settings {
         let file = config_file(common)?;
         let file = file.map(|path| Ok::<_, Failure>((Places::read(&path)?, path)));
         let (file, environment) = (file.transpose()?, environment()?);
-        places.put(Source::Default, tree(&defaults)?);
+        places.put(LayerSource::Default, tree(&defaults)?);
         if let Some((file, path)) = file {
             places.put_file(&path, file);
         }
         for (variable, set) in environment {
-            places.put(Source::Variable(variable), tree(&set)?);
+            places.put(LayerSource::Variable(variable), tree(&set)?);
         }
         for member in tree(&Flags::new(common, limits))?.members() {
             let flag = format!("--{}", member.key.replace('_', "-"));
             let alone = NodeKind::Table(vec![member.clone()]);
-            places.put(Source::Option(flag), Node::new(member.at, alone));
+            places.put(LayerSource::Option(flag), Node::new(member.at, alone));
         }
         let mut settings: Self = read(places.root(), Naming::Exact)
             .map_err(|problems| wrong(&first(problems), &places))?;
@@ -176,13 +176,13 @@ impl Settings {
     fn origin(&self, key: &str) -> String {
         let key: Vec<&str> = key.split('.').collect();
         match self.places.source(&key) {
-            Source::Default => "default".to_owned(),
-            Source::File(file) => {
+            LayerSource::Default => "default".to_owned(),
+            LayerSource::File(file) => {
                 let here = std::env::current_dir().unwrap_or_default();
                 format!("TOML file {}", seen_from(&here, file).display())
             }
-            Source::Variable(name) => format!("environment {name}"),
-            Source::Option(_) => "command line".to_owned(),
+            LayerSource::Variable(name) => format!("environment {name}"),
+            LayerSource::Option(_) => "command line".to_owned(),
         }
     }
 }
