@@ -1,4 +1,4 @@
-//! Which are the newest, and how does a search end that takes too long?
+//! Tests for the order of the newest files and for searches that take too long.
 
 use insta::assert_snapshot;
 use serde_json::Map;
