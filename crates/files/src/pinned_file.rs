@@ -11,8 +11,8 @@ use crate::{FileError, Files, OpenedFile};
 /// A root with a single text: the view of a stored output.
 ///
 /// The text's name and its handle lead to it. Their last parts alone do, too, since models
-/// shorten long names, and so does a leading `./`. Any other name does not exist, whether it is
-/// stored or not.
+/// shorten long names. A leading `./` is ignored. Any other name does not exist, even if an
+/// output of that name is stored.
 #[derive(Debug, Clone)]
 pub struct PinnedFile {
     /// The name of the output.

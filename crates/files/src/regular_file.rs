@@ -24,8 +24,8 @@ impl From<io::Error> for OpenError {
     }
 }
 
-/// Opens the regular file at `path` below `dir` for reading. Nothing else is opened or waited
-/// for: the other end of a pipe may never come.
+/// Opens the regular file at `path` below `dir` for reading. Anything else is not opened, or at
+/// least not waited for: the other end of a pipe may never come.
 pub fn open_regular(dir: &Dir, path: &Path) -> Result<File, OpenError> {
     let found = dir.metadata(path)?;
     if !found.is_file() {

@@ -1,5 +1,6 @@
-//! Recovery blocks: text appended to refusals if `detailed_recovery` is on (docs/spec/texts.md,
-//! "Recovery block").
+//! Recovery blocks: text appended to refusals if `detailed_recovery` is on.
+//!
+//! The format is specified in docs/spec/texts.md, "Recovery block".
 //!
 //! A block summarizes the refused content, with bounded work, and suggests calls that the model
 //! can make with the enabled tools. Each function returns the text to append to a refusal

@@ -1,5 +1,6 @@
-//! Tests for calls that end early: files truncated meanwhile, calls that take too long, callers
-//! that stopped waiting.
+//! Tests for calls that end early.
+//!
+//! Files are truncated meanwhile, calls take too long, or callers stop waiting.
 
 use std::fs::File;
 use std::path::PathBuf;
