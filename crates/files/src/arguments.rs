@@ -1,27 +1,28 @@
-//! The arguments of a call, as a model means them.
+//! The arguments of a call, read as models write them.
 //!
-//! Numbers may stand in quotes, `null` is the default, what is not known is
-//! ignored; what cannot be meant is said (docs/spec/behaviour.md, "Arguments of models").
+//! Numbers may be quoted, `null` means the default, and unknown arguments are ignored;
+//! arguments that cannot be understood are errors (docs/spec/behaviour.md, "Arguments of
+//! models").
 
 use serde_json::{Map, Value};
 
-/// A call has arguments that cannot be meant.
+/// The arguments of a call cannot be understood.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArgumentError {
-    /// They are JSON, and no object.
+    /// They are JSON, but not an object.
     #[error("the arguments must be a JSON object")]
     NoObject,
-    /// They are no JSON.
+    /// They are not JSON.
     #[error("the arguments are not JSON: {0}")]
     NotJson(#[from] serde_json::Error),
-    /// One that the call needs is not there.
+    /// A required argument is missing.
     #[error("{0} is missing")]
     Missing(String),
-    /// One is of another kind than it must be.
+    /// An argument has the wrong type.
     #[error("{name} must be {what}")]
     Kind {
-        /// Its name.
+        /// The argument's name.
         name: String,
         /// What it must be.
         what: &'static str,
@@ -35,14 +36,14 @@ impl ArgumentError {
     }
 }
 
-/// Callers that tell the model what is wrong need the words only.
+/// For callers that only report the text to the model.
 impl From<ArgumentError> for String {
     fn from(error: ArgumentError) -> Self {
         error.to_string()
     }
 }
 
-/// The arguments of a call. What cannot be meant is told by the argument's name.
+/// The arguments of a call. Errors name the argument.
 #[derive(Debug, Clone, Default)]
 pub struct Arguments(Map<String, Value>);
 
@@ -53,7 +54,7 @@ impl From<Map<String, Value>> for Arguments {
 }
 
 impl Arguments {
-    /// Those that stand in `json`.
+    /// Parses the arguments from `json`. An empty text and `null` mean no arguments.
     pub fn parse(json: &str) -> Result<Self, ArgumentError> {
         match serde_json::from_str(json) {
             Ok(Value::Object(map)) => Ok(Self(map)),
@@ -68,13 +69,13 @@ impl Arguments {
         self.0.get(name).filter(|value| !value.is_null())
     }
 
-    /// A text that a call cannot do without; a number will do.
+    /// Returns a required text; a number is accepted.
     pub fn required(&self, name: &str) -> Result<String, ArgumentError> {
         self.optional(name)?
             .ok_or_else(|| ArgumentError::Missing(name.to_owned()))
     }
 
-    /// A text, unless it is missing or empty; a number will do.
+    /// Returns a text, unless it is missing or empty; a number is accepted.
     pub fn optional(&self, name: &str) -> Result<Option<String>, ArgumentError> {
         match self.get(name) {
             Some(Value::Number(number)) => Ok(Some(number.to_string())),
@@ -82,7 +83,8 @@ impl Arguments {
         }
     }
 
-    /// The first of these that is there: what models call one thing by several names.
+    /// Returns the first of these arguments that is present, for arguments that models call by
+    /// several names.
     pub fn any_of(&self, names: &[&str]) -> Result<Option<String>, ArgumentError> {
         for name in names {
             if let Some(text) = self.optional(name)? {
@@ -92,7 +94,7 @@ impl Arguments {
         Ok(None)
     }
 
-    /// A text; empty where there is none.
+    /// Returns a text; empty if it is missing.
     pub fn text(&self, name: &str) -> Result<&str, ArgumentError> {
         match self.get(name) {
             Some(Value::String(text)) => Ok(text),
@@ -101,7 +103,7 @@ impl Arguments {
         }
     }
 
-    /// A whole number from 0 on: `4`, `4.0` or `"4"`.
+    /// Returns a whole number from 0 on: `4`, `4.0` or `"4"`.
     pub fn number(&self, name: &str) -> Result<Option<u64>, ArgumentError> {
         let text = match self.get(name) {
             Some(Value::Number(number)) => number.to_string(),
@@ -120,7 +122,7 @@ impl Arguments {
         number.map_err(|_| ArgumentError::kind(name, "a whole number from 0 on"))
     }
 
-    /// The same, where 0 and `"all"` are no limit.
+    /// Returns a number as [`number`](Self::number) does, but 0 and `"all"` mean no limit.
     pub fn limit(&self, name: &str) -> Result<Option<u64>, ArgumentError> {
         match self.get(name) {
             Some(Value::String(text)) if text.trim().eq_ignore_ascii_case("all") => Ok(None),
@@ -128,7 +130,7 @@ impl Arguments {
         }
     }
 
-    /// Yes or no; no where nothing is said.
+    /// Returns a flag; false if it is missing.
     pub fn flag(&self, name: &str) -> Result<bool, ArgumentError> {
         let text = match self.get(name) {
             Some(Value::String(text)) => text.trim().to_ascii_lowercase(),

@@ -1,4 +1,4 @@
-//! Errors of names that lead to no text.
+//! The errors of opening and reading a file.
 
 use std::io;
 
@@ -8,31 +8,31 @@ use spillgate_text::clip;
 /// Characters of a name that an error repeats.
 const NAME_CHARS: usize = 256;
 
-/// A name leads to no text (docs/spec/texts.md, "Read and Grep").
+/// A name does not lead to a readable text (docs/spec/texts.md, "Read and Grep").
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// No name.
+    /// The name is empty.
     #[error("file must be non-empty")]
     Empty,
-    /// A name from the machine's root, or with a drive letter.
+    /// The name is absolute or has a drive letter.
     #[error("absolute paths are not allowed")]
     Absolute,
-    /// A name with a step upwards.
+    /// The name contains `..`.
     #[error("\"..\" is not allowed")]
     Parent,
-    /// A name with a NUL or another control character.
+    /// The name contains a NUL or another control character.
     #[error("control characters are not allowed")]
     Control,
-    /// A name over 4096 characters.
+    /// The name is longer than 4096 characters.
     #[error("file must have at most 4096 characters")]
     TooLong,
-    /// Nothing is there.
+    /// Nothing exists there.
     #[error("{}: no such file", short(.0))]
     Absent(String),
-    /// A directory, a pipe or a device is there.
+    /// It is a directory, a pipe or a device.
     #[error("{}: not a regular file", short(.0))]
     NotRegular(String),
-    /// A link is there that leads out of the root.
+    /// A link on the path leads out of the root.
     #[error("{}: leads out of the root", short(.0))]
     Outside(String),
     /// It could not be read.
@@ -40,7 +40,7 @@ pub enum FileError {
     Unreadable {
         /// The name.
         name: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -49,7 +49,7 @@ fn short(name: &str) -> String {
     clip(name, NAME_CHARS)
 }
 
-/// Why a file could not be read, and what to do where that is known.
+/// Why a file could not be read, with advice if there is any.
 fn unreadable(error: &io::Error) -> String {
     match (Interrupted::of(error), SourceTruncated::of(error)) {
         (Some(why @ Interrupted::TimedOut { .. }), _) => {

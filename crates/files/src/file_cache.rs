@@ -1,16 +1,15 @@
-//! Caches what is known of files that have not changed.
+//! A cache of facts about files that have not changed.
 
 use parking_lot::Mutex;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-/// Files of which something stays known: a model reads on in the same few.
+/// Files in the cache: a model reads on in the same few.
 const KNOWN: usize = 8;
 
-/// By what a file and its content are told from others: device, inode, bytes, and when
-/// its content and its inode changed (seconds, nanoseconds). The second of the two no
-/// program can set.
+/// Identifies a file and its content: device, inode, size in bytes, and when its content and
+/// its inode changed (seconds, nanoseconds). No program can set the second of the two times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     file: (u64, u64),
@@ -31,7 +30,7 @@ impl From<&Metadata> for Identity {
     }
 }
 
-/// What was found out about the last few files.
+/// A cache of a value per file, for the files used last.
 #[derive(Debug)]
 pub struct FileCache<T>(Mutex<Vec<(Identity, Arc<T>)>>);
 
@@ -42,16 +41,16 @@ impl<T> Default for FileCache<T> {
 }
 
 impl<T> FileCache<T> {
-    /// What is known of this file.
+    /// Returns the value cached for this file.
     pub fn get(&self, identity: &Identity) -> Option<Arc<T>> {
         let mut known = self.0.lock();
         let at = known.iter().position(|(known, _)| known == identity)?;
-        // The longest unused goes first.
+        // Moves the entry to the end: the least recently used one is evicted first.
         known[at..].rotate_left(1);
         known.last().map(|(_, found)| Arc::clone(found))
     }
 
-    /// Keeps what was found out about a file, in place of what was known of it.
+    /// Caches a value for a file, and replaces the one cached for an earlier state of it.
     pub fn keep(&self, identity: Identity, found: T) -> Arc<T> {
         let found = Arc::new(found);
         let mut known = self.0.lock();

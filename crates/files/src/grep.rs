@@ -1,4 +1,4 @@
-//! `Grep`: finds matching lines of a file.
+//! `Grep`: finds lines of a file by a regular expression.
 
 use std::fmt::Write;
 use std::io;
@@ -10,22 +10,22 @@ use spillgate_text::View;
 use crate::arguments::Arguments;
 use crate::page::PageBudget;
 
-/// Lines around a match unless told (docs/spec/texts.md, "Read and Grep").
+/// Default number of lines before and after a match (docs/spec/texts.md, "Read and Grep").
 const CONTEXT: u64 = 10;
 
-/// A call of `Grep`.
+/// The arguments of `Grep`.
 #[derive(Debug, Clone)]
 pub(crate) struct Grep {
     regex: String,
     before: u64,
     after: u64,
     case: Case,
-    /// Lines in which matches are not shown, from the beginning.
+    /// Matching lines to skip from the beginning.
     start: u64,
 }
 
 impl Grep {
-    /// The call with these arguments.
+    /// Parses the arguments.
     pub(crate) fn of(arguments: &Arguments) -> Result<Self, String> {
         let regex = arguments.text("regex")?;
         if regex.is_empty() {
@@ -43,13 +43,13 @@ impl Grep {
         })
     }
 
-    /// The matches, as they are shown.
+    /// Returns the formatted matches.
     pub(crate) fn page(
         &self,
         view: &View,
         page: &PageBudget<'_>,
     ) -> io::Result<Result<String, String>> {
-        // What is wrong with a pattern is so whatever the room.
+        // An error in the pattern does not depend on the room.
         let pattern_error = std::cell::RefCell::new(None);
         let total = view.lines();
         let hint = page.counter.count(&hint(u64::MAX >> 24, total, total));
@@ -73,7 +73,7 @@ impl Grep {
     }
 
     fn query(&self, room: TokenBudget) -> GrepQuery<'_> {
-        // No line costs nothing, so more of them cannot be shown.
+        // Every line costs at least one token, so no more lines than tokens can be shown.
         let lines = |lines: u64| lines.min(room.get());
         GrepQuery {
             case: self.case,
@@ -106,8 +106,7 @@ impl Grep {
     }
 }
 
-/// Appends a match with the lines around it; `last` is the last line that stands
-/// there already.
+/// Appends a match with the lines around it; `last` is the last line appended so far.
 fn rows(found: &Match, text: &mut String, last: &mut Option<u64>) {
     let has_context = !found.before.is_empty() || !found.after.is_empty();
     let first = found.before.first().map_or(found.line, |one| one.line);
@@ -123,7 +122,7 @@ fn rows(found: &Match, text: &mut String, last: &mut Option<u64>) {
     }
 }
 
-/// What to ask for after `shown` of `total` matches.
+/// The hint on how to continue after `shown` of `total` matches.
 fn hint(shown: u64, total: u64, start: u64) -> String {
     format!(
         "[cut: {shown} of {total} matching lines shown; Grep with start={start}, or a narrower regex or less context]"

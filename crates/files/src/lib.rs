@@ -1,9 +1,8 @@
-//! `Read` and `Grep` over texts under one root, as a model calls them.
+//! `Read` and `Grep` over texts below one root, as a model calls them.
 //!
-//! The tools of the read-grep child (docs/spec/texts.md, "Read and Grep"): a name
-//! leads to one text and never out of the root, pages are bounded by tokens, and
-//! every answer is one text. [`PinnedFile`] is the one stored output that a child may see, [`Root`] a
-//! directory.
+//! These are the tools of the read-grep child (docs/spec/texts.md, "Read and Grep"). A name
+//! leads to one text and never out of the root, pages are bounded in tokens, and every answer
+//! is one text. [`PinnedFile`] gives access to a single stored output, [`Root`] to a directory.
 
 mod arguments;
 mod error;

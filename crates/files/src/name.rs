@@ -2,14 +2,14 @@
 
 use crate::FileError;
 
-/// Characters of a name (docs/spec/limits.md, "Look-ups").
+/// The longest name, in characters (docs/spec/limits.md, "Look-ups").
 const LONGEST: usize = 4096;
 
-/// A name that stays below where it begins, as far as its text can tell; links are
-/// the root's to judge.
+/// Returns the name if, judged by its text, it stays below the root; links are checked when the
+/// root opens it.
 ///
-/// `\` parts names as `/` does: what a model writes for one system must not mean
-/// something else on another.
+/// `\` separates parts as `/` does: a name written for one system must not mean something else
+/// on another.
 pub(crate) fn checked(name: &str) -> Result<&str, FileError> {
     let mut parts = name.split(['/', '\\']);
     let bytes = name.as_bytes();

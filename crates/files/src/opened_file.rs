@@ -1,4 +1,4 @@
-//! Opens what a name leads to.
+//! The interface through which the tools open texts.
 
 use spillgate_artifact::Interrupt;
 use spillgate_lookup::Artifact;
@@ -6,31 +6,31 @@ use spillgate_text::View;
 
 use crate::FileError;
 
-/// Where names lead.
+/// Opens texts by name.
 pub trait Files: Send + Sync + std::fmt::Debug {
-    /// The text that `name` leads to, as a model wrote it. `interrupt` ends opening it, and
-    /// reading it.
+    /// Opens the text that `name` leads to, as a model wrote it. `interrupt` cancels opening it
+    /// and reading it.
     fn open(&self, name: &str, interrupt: &Interrupt) -> Result<OpenedFile, FileError>;
 }
 
-/// A text, ready to be looked into.
+/// An open text.
 #[derive(Debug)]
 pub struct OpenedFile(View);
 
 impl OpenedFile {
-    /// A stored output.
+    /// Opens a stored output.
     #[must_use]
     pub fn artifact(artifact: &Artifact, interrupt: &Interrupt) -> Self {
         Self::view(artifact.view(), interrupt)
     }
 
-    /// A text that is not stored.
+    /// Opens a text that is not stored.
     #[must_use]
     pub fn view(view: &View, interrupt: &Interrupt) -> Self {
         Self(view.until(interrupt))
     }
 
-    /// Its lines.
+    /// The lines of the text.
     #[must_use]
     pub fn lines(&self) -> &View {
         &self.0

@@ -1,4 +1,4 @@
-//! Keeps an answer within its budget.
+//! Keeps an answer within its token budget.
 
 use std::borrow::Cow;
 use std::io;
@@ -7,23 +7,24 @@ use spillgate_artifact::TokenBudget;
 use spillgate_lookup::fitting;
 use spillgate_text::TokenCounter;
 
-/// Below this a name, a line and the way on do not fit together.
+/// The smallest budget, in tokens: below it a name, a line and the hint do not fit together.
 const LEAST: u64 = 128;
 
-/// Of a budget the part that the name may cost: the rest is for the text.
+/// The name may cost at most one part in this many of the budget; the rest is for the text.
 const NAME_PART: u64 = 4;
 
-/// What an answer may be.
+/// The bounds of an answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageBudget<'a> {
     budget: TokenBudget,
     file: &'a str,
-    /// What counts.
+    /// The counter for the budget.
     pub(crate) counter: &'a dyn TokenCounter,
 }
 
 impl<'a> PageBudget<'a> {
-    /// Answers about `file` of `budget` tokens.
+    /// The bounds of an answer about `file` with `budget` tokens, raised to the smallest
+    /// budget.
     pub(crate) fn new(file: &'a str, budget: TokenBudget, counter: &'a dyn TokenCounter) -> Self {
         let budget = TokenBudget::new(budget.get().max(LEAST));
         Self {
@@ -33,7 +34,7 @@ impl<'a> PageBudget<'a> {
         }
     }
 
-    /// The file's name, cut where it would fill the page.
+    /// The file's name, clipped if it would fill the page.
     pub(crate) fn name(&self) -> String {
         let part = TokenBudget::new(self.budget.get() / NAME_PART);
         let taken = fitting(self.file, &[], part, self.counter);
@@ -43,8 +44,8 @@ impl<'a> PageBudget<'a> {
         }
     }
 
-    /// What `make` gives for the room that is left beside `frame` tokens; less room
-    /// where that is too much, since parts do not cost what they cost together.
+    /// Calls `make` with the tokens left beside `frame` tokens. Retries with less room while
+    /// the result exceeds the budget, because token counts of parts do not add up.
     pub(crate) fn within(
         &self,
         frame: u64,
@@ -61,7 +62,7 @@ impl<'a> PageBudget<'a> {
         }
     }
 
-    /// The text, cut at the budget.
+    /// Cuts the text at the budget.
     pub(crate) fn cut(&self, text: String) -> String {
         if !self.counter.exceeds(&text, self.budget.get()) {
             return text;
@@ -71,7 +72,7 @@ impl<'a> PageBudget<'a> {
     }
 }
 
-/// A line as it is shown: without its end, and U+FFFD where it is no text.
+/// Formats a line, without its line end and with U+FFFD for invalid UTF-8.
 pub(crate) fn line_text(line: &[u8]) -> Cow<'_, str> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line))

@@ -1,4 +1,4 @@
-//! One stored output, under one name.
+//! A single stored output under one name.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use spillgate_lookup::Artifact;
 use crate::name::checked;
 use crate::{FileError, Files, OpenedFile};
 
-/// A root in which there is one text only: a stored output's view.
+/// A root with a single text: the view of a stored output.
 ///
-/// Its name leads to it, and its handle; of both also the last part alone, since
-/// models shorten what is long, and `./` before it. Whatever else is asked for is
-/// not there, be it stored or not.
+/// The text's name and its handle lead to it. Their last parts alone do, too, since models
+/// shorten long names. A leading `./` is ignored. Any other name does not exist, even if an
+/// output of that name is stored.
 #[derive(Debug, Clone)]
 pub struct PinnedFile {
-    /// The name that leads to it.
+    /// The name of the output.
     pub name: String,
     /// The output.
     pub artifact: Arc<Artifact>,

@@ -9,22 +9,21 @@ use spillgate_text::{MAX_TOKEN_BYTES, TokenCounter, View};
 use crate::arguments::Arguments;
 use crate::page::{PageBudget, line_text};
 
-/// A call of `Read`.
+/// The arguments of `Read`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Read {
-    /// Lines that are passed over, from the side that is read.
+    /// Lines to skip, from the side that is read.
     start: u64,
-    /// How many; `None` is all.
+    /// The number of lines; `None` for all.
     lines: Option<u64>,
-    /// From the end instead of from the beginning.
+    /// Whether to read from the end instead of from the beginning.
     tail: bool,
-    /// Characters that are passed over in the first line, where an answer before
-    /// had no room for all of it.
+    /// Characters to skip in the first line, after an answer that had no room for all of it.
     from: u64,
 }
 
 impl Read {
-    /// The call with these arguments.
+    /// Parses the arguments.
     pub(crate) fn of(arguments: &Arguments) -> Result<Self, String> {
         let side = arguments.text("headOrTail")?.trim().to_ascii_lowercase();
         Ok(Self {
@@ -39,7 +38,7 @@ impl Read {
         })
     }
 
-    /// The lines wanted, as they are shown.
+    /// Returns the formatted lines.
     pub(crate) fn page(
         self,
         view: &View,
@@ -75,17 +74,16 @@ impl Read {
     }
 }
 
-/// What is asked of which text.
+/// A call together with the text it is about.
 struct ReadRequest<'a> {
     read: Read,
     view: &'a View,
     name: String,
-    /// The first and the last line wanted; the last is before the first where
-    /// there is none.
+    /// The first and the last line wanted. The last is before the first if there are none.
     lines: (u64, u64),
 }
 
-/// Lines as they are shown, and where in the text each one begins.
+/// Formatted lines, and the offset of each one in the text.
 struct RenderedLines {
     text: String,
     starts: Vec<usize>,
@@ -121,7 +119,7 @@ impl ReadRequest<'_> {
         Ok(self.header((first, end)) + text.trim_end_matches('\n') + &hint)
     }
 
-    /// As much as fits of a line that does not fit; at least one character of it.
+    /// The part of a line that fits, if the line does not; at least one character.
     fn cut_line(&self, line: u64, taken: &str) -> String {
         let before = number_of(line).len();
         let shown = taken.chars().count().saturating_sub(before) as u64;
@@ -139,11 +137,11 @@ impl ReadRequest<'_> {
             )
     }
 
-    /// The last lines that fit. A last line that alone does not is read from its
+    /// The last lines that fit. If the last line alone does not fit, it is read from its
     /// beginning.
     fn tail(&self, room: TokenBudget, counter: &dyn TokenCounter) -> std::io::Result<String> {
         let (first, last) = self.lines;
-        // No line costs nothing.
+        // Every line costs at least one token.
         let from = first.max((last + 1).saturating_sub(room.get())).max(1);
         let rows = self.rows_between(from, last, u64::MAX)?;
         let fits = |start: &usize| !counter.exceeds(&rows.text[*start..], room.get());
@@ -178,7 +176,7 @@ impl ReadRequest<'_> {
         self.rows_between(first, last, room.get().saturating_mul(MAX_TOKEN_BYTES))
     }
 
-    /// The rows `first..=last`, at most so many bytes and one row.
+    /// The rows `first..=last`, up to about `bytes` bytes and at least one row.
     fn rows_between(&self, first: u64, last: u64, bytes: u64) -> std::io::Result<RenderedLines> {
         let (mut text, mut starts) = (String::new(), Vec::new());
         let mut lines = self.view.lines_from(first)?;
@@ -204,8 +202,7 @@ impl ReadRequest<'_> {
         format!("{name} [{side} {first}-{last}/{total}]\n")
     }
 
-    /// The argument that asks for the lines left, where a number of lines was
-    /// asked for.
+    /// The argument that asks for the lines left, if the call limits the number of lines.
     fn limit(&self, left: u64) -> String {
         let limited = self.read.lines.is_some();
         if limited {
@@ -215,7 +212,7 @@ impl ReadRequest<'_> {
         }
     }
 
-    /// A hint that costs as much as any.
+    /// The longest possible hint.
     fn widest_hint(&self) -> String {
         let total = self.view.lines();
         let mut hint = String::new();
@@ -229,7 +226,7 @@ impl ReadRequest<'_> {
     }
 }
 
-/// What stands before a line.
+/// The prefix of a line.
 fn number_of(line: u64) -> String {
     format!("{line:4} ")
 }

@@ -1,4 +1,4 @@
-//! Opens regular files only, and waits for nothing else.
+//! Opens regular files without blocking on anything else.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use spillgate_artifact::ByteSource;
 /// No regular file could be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// Something else is there.
+    /// The path leads to something else.
     Other(FileType),
     /// The system refused.
     Refused(io::Error),
@@ -24,8 +24,8 @@ impl From<io::Error> for OpenError {
     }
 }
 
-/// The regular file at `path` below `dir`, for reading. What else there may be is not
-/// opened, or not waited for: a pipe's other end may never come.
+/// Opens the regular file at `path` below `dir` for reading. Anything else is not opened, or at
+/// least not waited for: the other end of a pipe may never come.
 pub fn open_regular(dir: &Dir, path: &Path) -> Result<File, OpenError> {
     let found = dir.metadata(path)?;
     if !found.is_file() {
@@ -35,7 +35,7 @@ pub fn open_regular(dir: &Dir, path: &Path) -> Result<File, OpenError> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
     options.read(true).custom_flags(flags.cast_signed());
     let file = dir.open_with(path, &options)?;
-    // It may have been another a moment ago.
+    // The path may have been replaced since the check.
     let found = file.metadata()?;
     match found.is_file() {
         true => Ok(file.into_std()),
@@ -43,13 +43,13 @@ pub fn open_regular(dir: &Dir, path: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// The beginning of a file: what was there when it was looked at, however it grows. Not
-/// mapped into memory: who shortens it would end us.
+/// The content of a file up to its size when it was opened, even if it grows. The file is not
+/// memory-mapped: truncating it would kill our process.
 #[derive(Debug)]
 pub struct FileSource {
-    /// Read at offsets; its own position stays where it is.
+    /// Read at offsets, so that its own cursor stays.
     pub file: File,
-    /// Bytes of it.
+    /// The size in bytes.
     pub len: u64,
 }
 

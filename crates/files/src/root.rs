@@ -17,12 +17,12 @@ use crate::{FileCache, FileError, Files, Identity, OpenedFile};
 /// Bytes read at a time while lines are counted.
 const BLOCK: u64 = 256 << 10;
 
-/// The regular files below a directory. No name and no link leads out of it,
-/// whatever changes there meanwhile: the system opens each name from the
-/// directory (cap-std), not from a path that was looked at before.
+/// The regular files below a directory. No name and no link leads out of it, whatever changes
+/// there meanwhile: the system opens each name from the directory's handle (cap-std), not from
+/// a path that was checked before.
 ///
-/// A text is as long as its file was when it was opened. Its lines are counted
-/// block by block and kept for a few files that do not change.
+/// A text is as long as its file was when it was opened. Lines are counted block by block, and
+/// cached for a few files that do not change.
 #[derive(Debug)]
 pub struct Root {
     dir: Dir,
@@ -30,7 +30,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// The files below `dir`.
+    /// Opens the directory `dir`.
     pub fn open(dir: &Path) -> io::Result<Self> {
         Ok(Self {
             dir: Dir::open_ambient_dir(dir, ambient_authority())?,
@@ -45,7 +45,7 @@ impl Root {
         })
     }
 
-    /// The file's lines, counted now or before.
+    /// The file's lines, from the cache or counted now.
     fn view(&self, file: File, interrupt: &Interrupt) -> io::Result<Arc<View>> {
         let found = file.metadata()?;
         let identity = Identity::from(&found);
@@ -67,7 +67,7 @@ impl Files for Root {
     }
 }
 
-/// The text of the first `len` bytes of a file.
+/// Indexes the first `len` bytes of a file.
 fn counted(file: File, len: u64, interrupt: &Interrupt) -> io::Result<View> {
     let source = FileSource { file, len };
     let mut indexer = Indexer::as_is(Layout::AsIs);
@@ -81,14 +81,14 @@ fn counted(file: File, len: u64, interrupt: &Interrupt) -> io::Result<View> {
     Ok(View::new(Arc::new(source), indexer.finish(), Layout::AsIs))
 }
 
-/// What the system's refusal means.
+/// Translates an error of the system.
 fn failed(name: &str, error: io::Error) -> FileError {
     use io::ErrorKind::{InvalidFilename, IsADirectory, NotADirectory, NotFound, PermissionDenied};
     let name = name.to_owned();
     match error.kind() {
         NotFound | NotADirectory | InvalidFilename => FileError::Absent(name),
         IsADirectory => FileError::NotRegular(name),
-        // cap-std's own refusal carries no number of the system's.
+        // cap-std's own refusal carries no error number of the system.
         PermissionDenied if error.raw_os_error().is_none() => FileError::Outside(name),
         _ => FileError::Unreadable { name, error },
     }

@@ -1,4 +1,4 @@
-//! The two tools and their arguments.
+//! The tools `Read` and `Grep`, and their definitions.
 
 use std::sync::Arc;
 
@@ -12,29 +12,29 @@ use crate::page::PageBudget;
 use crate::read::Read;
 use crate::{FileError, Files};
 
-/// A tool as a model is told of it.
+/// A tool definition, as a model sees it.
 #[derive(Debug, Clone)]
 pub struct Tool {
     /// `Read` or `Grep`.
     pub name: &'static str,
-    /// What it does.
+    /// What the tool does.
     pub description: &'static str,
-    /// JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     pub schema: serde_json::Value,
 }
 
-/// What a call gave.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileToolResult {
-    /// The page, or what is wrong.
+    /// The page, or the error.
     pub text: String,
-    /// Whether something is wrong.
+    /// Whether the call failed.
     pub is_error: bool,
 }
 
 impl FileToolResult {
-    /// The lines that it shows, as stretches in their order. Each row begins with
-    /// its number, and nothing in a text can begin a row.
+    /// The lines that the page shows, as ranges in their order. Each row begins with its line
+    /// number, and nothing in a text can begin a row.
     #[must_use]
     pub fn lines(&self) -> Vec<LineRange> {
         let mut stretches: Vec<LineRange> = Vec::new();
@@ -60,17 +60,17 @@ impl FileToolResult {
 /// `Read` and `Grep` over some files.
 #[derive(Debug, Clone)]
 pub struct FileTools {
-    /// Where names lead.
+    /// Opens the files that names lead to.
     pub files: Arc<dyn Files>,
-    /// What an answer may cost; less than 128 tokens count as 128, since below that
-    /// no line fits beside what must stand with it.
+    /// Tokens that an answer may cost. Fewer than 128 count as 128, since below that no line
+    /// fits beside the name and the hint.
     pub budget: TokenBudget,
-    /// What counts it.
+    /// The counter for the budget.
     pub counter: Arc<dyn TokenCounter>,
 }
 
 impl FileTools {
-    /// The tools' definitions.
+    /// The definitions of the tools.
     #[must_use]
     pub fn definitions() -> Vec<Tool> {
         let file = json!({"type": "string", "description": "Name of the file."});
@@ -117,7 +117,7 @@ impl FileTools {
         ]
     }
 
-    /// Answers a call; `arguments` is JSON as a model wrote it. `interrupt` ends it.
+    /// Answers a call; `arguments` is JSON as a model wrote it. `interrupt` cancels it.
     #[must_use]
     pub fn call(&self, name: &str, arguments: &str, interrupt: &Interrupt) -> FileToolResult {
         let is_read = match name {
@@ -145,7 +145,7 @@ impl FileTools {
     ) -> Result<String, String> {
         let file = arguments.text("file")?;
         let page = PageBudget::new(file, self.budget, &*self.counter);
-        // A call that is wrong in itself is told so before anything is opened.
+        // Invalid arguments are reported before anything is opened.
         let (read, grep) = match is_read {
             true => (Some(Read::of(arguments)?), None),
             false => (None, Some(Grep::of(arguments)?)),

@@ -1,8 +1,8 @@
-//! Serves `Read` and `Grep` over MCP.
+//! The MCP server of `Read` and `Grep`.
 //!
-//! Both generations of the protocol: `initialize` (2025-11-25) and
-//! `server/discover` (2026-07-28). A call that cannot be answered is a result with
-//! `isError`, so that the model is told why.
+//! Speaks both generations of the protocol: `initialize` (2025-11-25) and `server/discover`
+//! (2026-07-28). A call that cannot be answered gives a result with `isError`, so that the
+//! model learns why.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,12 +23,12 @@ use crate::ToolsError;
 use crate::stdio::serve;
 use tokio::sync::Semaphore;
 
-/// Calls that are worked on at once.
+/// Calls that run at once.
 const LOOKUPS_AT_ONCE: usize = 4;
 
-/// Serves `Read` and `Grep` over `root` on standard input and output until the
-/// client goes. An answer costs at most `budget`, as `counter` counts, and takes at most
-/// `limit`.
+/// Serves `Read` and `Grep` over `root` on standard input and output until the client
+/// disconnects. An answer costs at most `budget` tokens, as `counter` counts them, and takes at
+/// most `limit`.
 pub async fn serve_files(
     root: Root,
     budget: TokenBudget,
@@ -47,13 +47,13 @@ pub async fn serve_files(
     serve(server).await
 }
 
-/// The two tools as a server.
+/// The MCP handler of the two tools.
 #[derive(Debug, Clone)]
 struct Server {
     tools: FileTools,
-    /// Whose turn it is.
+    /// Bounds the calls that run at once.
     permits: Arc<Semaphore>,
-    /// How long a call may take.
+    /// The time limit of a call.
     limit: Duration,
 }
 
@@ -87,7 +87,7 @@ impl ServerHandler for Server {
 }
 
 impl Server {
-    /// Answers a call. Dropped, it ends within a block.
+    /// Answers a call. Dropping the future stops the call at the next block of the file.
     async fn answer(&self, request: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
         let wait = Interrupt::default();
         let _ends = wait.on_drop();
@@ -109,8 +109,7 @@ impl Server {
     }
 }
 
-/// The tools as a client is told of them: they change nothing and reach nothing
-/// outside of the root.
+/// The tools as listed to a client: read-only, and without access to anything outside the root.
 fn listed() -> Vec<Tool> {
     let definitions = FileTools::definitions().into_iter();
     definitions

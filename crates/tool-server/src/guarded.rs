@@ -1,8 +1,8 @@
-//! Serves the guarded tools over MCP.
+//! The MCP server of the workspace tools.
 //!
-//! A refusal is a result with `isError`, so that the model is told what to do instead.
-//! Where outputs that are too much are offloaded, they go the way of every result
-//! (`spillgate-offload`), and the tools that look into what is stored are listed, too.
+//! A refusal is a result with `isError`, so that the model learns what to do instead. If
+//! oversized outputs are offloaded, they take the way of every result (`spillgate-offload`),
+//! and the tools that look into stored outputs are listed, too.
 
 use std::io;
 use std::sync::Arc;
@@ -30,29 +30,29 @@ use tokio::time::{Instant, interval_at};
 use crate::ToolsError;
 use crate::stdio::serve;
 
-/// A client that wants to know is told so often that a call goes on.
+/// How often a client that asked for progress is told that a call goes on.
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
-/// Claude Code replaces results over some 48 KiB by its own preview unless the tool says
+/// Claude Code replaces results over some 48 KiB by its own preview unless the tool declares
 /// how long its results may be (docs/spec/limits.md, "What clients take").
 const CLAUDE_CODE_SIZE: &str = "anthropic/maxResultSizeChars";
 
-/// Calls that look into what is stored, at once.
+/// Look-ups into stored outputs that run at once.
 const LOOKUPS_AT_ONCE: usize = 4;
 
-/// What becomes of outputs that are too much.
+/// Where oversized outputs are stored, and the tools that look into them.
 #[derive(Debug, Clone)]
 pub struct LookupTools {
-    /// What stores them, and answers calls of the tools that look into them.
+    /// Stores outputs, and answers calls of the look-up tools.
     pub tools: RetrievalTools,
-    /// The names of those that are listed.
+    /// The names of the look-up tools that are listed.
     pub listed: Vec<&'static str>,
-    /// Whose turn it is among calls of them.
+    /// Bounds the look-ups that run at once.
     permits: Arc<Semaphore>,
 }
 
 impl LookupTools {
-    /// Offloading to what `tools` look into, of which some are `listed`.
+    /// Offloads to the store of `tools`; `listed` names the look-up tools to list.
     #[must_use]
     pub fn new(tools: RetrievalTools, listed: Vec<&'static str>) -> Self {
         Self {
@@ -63,9 +63,9 @@ impl LookupTools {
     }
 }
 
-/// Serves the guarded tools on standard input and output until the client goes.
-/// `max_tokens` is the limit of their answers, for clients that want to know; with
-/// `lookups`, outputs over it are stored.
+/// Serves the workspace tools on standard input and output until the client disconnects.
+/// `max_tokens` is the limit of their answers, for clients that ask for it. With `lookups`,
+/// outputs above the limit are stored.
 pub async fn serve_guarded(
     guarded: WorkspaceTools,
     max_tokens: u64,
@@ -79,7 +79,7 @@ pub async fn serve_guarded(
     Box::pin(serve(server)).await
 }
 
-/// The tools as a server.
+/// The MCP handler of the tools.
 #[derive(Debug, Clone)]
 struct Server {
     guarded: WorkspaceTools,
@@ -138,7 +138,7 @@ impl ServerHandler for Server {
 }
 
 impl Server {
-    /// Answers a call; dropped, it stops.
+    /// Answers a call. Dropping the future stops the call.
     async fn answer(&self, name: &str, arguments: JsonObject) -> Result<CallToolResult, ErrorData> {
         if let Some(lookups) = &self.lookups
             && lookups.listed.contains(&name)
@@ -187,8 +187,8 @@ impl Server {
 }
 
 impl LookupTools {
-    /// Answers a call of a tool that looks into what is stored. Dropped, it reads no further
-    /// block and asks no model any more.
+    /// Answers a call of a look-up tool. After the future is dropped, the call reads no further
+    /// block and asks no model.
     pub(crate) async fn look(
         &self,
         name: &str,
@@ -202,11 +202,11 @@ impl LookupTools {
         let _ends = wait.on_drop();
         let _permit = self.permits.acquire().await;
         let look = move || match &*name {
-            // It looks into files as well as waiting for a model.
+            // This tool not only reads files, it also waits for a model.
             TOOL_OUTPUT => runtime.block_on(async {
                 tokio::select! {
                     answer = tools.tool_output(arguments.as_deref(), &NoWatch) => answer,
-                    _ = gone => String::new(), // nobody reads it
+                    _ = gone => String::new(), // no one reads it
                 }
             }),
             name => tools.call(name, arguments.as_deref(), &wait),
@@ -218,8 +218,9 @@ impl LookupTools {
     }
 }
 
-/// What is told of what is too much: it is stored, whatever its size, for as text it may
-/// be three times as large as it came. An error is that of the reader, or ours.
+/// Stores an oversized output and returns the text that is shown instead. It is stored whatever
+/// its size, because as text it may be three times as large as the raw bytes. Errors come from
+/// the reader or are ours.
 pub async fn offloaded(
     offloader: &Offloader,
     origin: Origin,
@@ -243,12 +244,12 @@ pub async fn offloaded(
     Ok(OversizedOutput::with_notes(&notes, is_error, shown.text()))
 }
 
-/// A tool of `spillgate-retrieval` as rmcp has tools.
+/// Converts a tool definition of `spillgate-retrieval` into rmcp's type.
 pub(crate) fn looking(tool: Value) -> Tool {
     serde_json::from_value(tool).expect("invariant: our definitions are tools")
 }
 
-/// Tells a client that asked for it that the call goes on; never ends.
+/// Notifies a client that asked for progress that the call goes on. Never returns.
 pub(crate) async fn progress(context: &RequestContext<RoleServer>) {
     let Some(token) = context.meta.get_progress_token() else {
         return std::future::pending().await;
@@ -260,7 +261,7 @@ pub(crate) async fn progress(context: &RequestContext<RoleServer>) {
         let seconds = begun.elapsed().as_secs();
         let told = ProgressNotificationParam::new(token.clone(), seconds as f64)
             .with_message(format!("running for {seconds} s"));
-        // A client that is gone needs no news.
+        // An error means that the client is gone.
         drop(context.peer.notify_progress(told).await);
     }
 }

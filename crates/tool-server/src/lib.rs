@@ -1,8 +1,9 @@
 //! MCP servers of our own, on standard input and output.
 //!
-//! [`serve_files`] is `Read` and `Grep` below a directory: what the read-grep child of an
-//! extraction has, for any MCP client. [`serve_guarded`] is the guarded tools, which
-//! cannot overflow; [`serve_lookups`] is those that look into what is stored, alone.
+//! [`serve_files`] serves `Read` and `Grep` below a directory: the tools of an extraction's
+//! read-grep child, for any MCP client. [`serve_guarded`] serves the workspace tools, whose
+//! answers have a bounded size. [`serve_lookups`] serves only the tools that look into stored
+//! outputs.
 
 mod fs;
 mod guarded;

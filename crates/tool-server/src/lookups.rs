@@ -1,4 +1,4 @@
-//! The tools that look into what is stored, as a server of their own.
+//! The MCP server of the tools that look into stored outputs.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
@@ -11,12 +11,12 @@ use spillgate_retrieval::{Extraction, definitions};
 use crate::guarded::{LookupTools, looking, progress};
 use crate::{ToolsError, stdio};
 
-/// Serves the look-up tools on standard input and output until the client goes.
+/// Serves the look-up tools on standard input and output until the client disconnects.
 pub async fn serve_lookups(lookups: LookupTools) -> Result<(), ToolsError> {
     Box::pin(stdio::serve(Server { lookups })).await
 }
 
-/// The tools as a server.
+/// The MCP handler of the tools.
 #[derive(Debug, Clone)]
 struct Server {
     lookups: LookupTools,

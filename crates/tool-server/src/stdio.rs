@@ -3,22 +3,22 @@
 use rmcp::transport::io::stdio;
 use rmcp::{RoleServer, Service, ServiceExt};
 
-/// A server could not begin or go on.
+/// The server could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolsError {
-    /// The client and the server did not come to terms.
+    /// The session could not be established.
     #[error("the MCP session could not begin: {0}")]
     Begin(String),
-    /// The server broke down.
+    /// The session broke off.
     #[error("the MCP session broke off: {0}")]
     Broken(String),
 }
 
-/// Serves until the client goes.
+/// Serves until the client disconnects.
 pub(crate) async fn serve(server: impl Service<RoleServer>) -> Result<(), ToolsError> {
     let service = match server.serve(stdio()).await {
         Ok(service) => service,
-        // A client that asks for nothing has nothing to complain of.
+        // A client that disconnects without a request is not an error.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(ToolsError::Begin(error.to_string())),
     };

@@ -1,4 +1,4 @@
-//! Addresses that are never contacted.
+//! Decides which URLs, hosts and addresses may be requested.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,11 +6,11 @@ use reqwest::Url;
 
 use crate::FetchError;
 
-/// Bytes of a URL over which it is refused: ten times what servers commonly take.
+/// The longest URL, in bytes: ten times what servers commonly accept.
 const LONGEST_URL: usize = 80_000;
 
-/// Ports that browsers do not ask, because something else than a web server would
-/// read the request (the Fetch standard's list of bad ports).
+/// Ports that browsers do not connect to, because something other than a web server would read
+/// the request (the Fetch standard's list of bad ports).
 const BAD_PORTS: [u16; 83] = [
     0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
     102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
@@ -19,11 +19,11 @@ const BAD_PORTS: [u16; 83] = [
     6668, 6669, 6679, 6697, 10080,
 ];
 
-/// Endings of names that lead to this machine or its network (RFC 6761, 6762, 8375,
-/// and ICANN's `internal`).
+/// Suffixes of names that lead to this machine or its network (RFC 6761, 6762, 8375, and
+/// ICANN's `internal`).
 const LOCAL_ENDINGS: [&str; 4] = ["localhost", "local", "internal", "home.arpa"];
 
-/// Networks of IPv4 that are not the public internet: address, prefix, what it is
+/// IPv4 networks that are not part of the public internet: address, prefix length, description
 /// (IANA's registry of special-purpose addresses).
 const NETWORKS_4: [(Ipv4Addr, u32, &str); 16] = [
     (Ipv4Addr::UNSPECIFIED, 8, "this host"),
@@ -44,10 +44,10 @@ const NETWORKS_4: [(Ipv4Addr, u32, &str); 16] = [
     (Ipv4Addr::BROADCAST, 32, "broadcast"),
 ];
 
-/// Networks within the public part of IPv6, `2000::/3`, that are not the public
-/// internet, or lead to an address of IPv4 that would have to be looked at.
+/// Networks within the public part of IPv6, `2000::/3`, that are not part of the public
+/// internet, or that embed an IPv4 address which would have to be checked.
 const NETWORKS_6: [(Ipv6Addr, u32, &str); 4] = [
-    // 2001::/23 has Teredo (2001::/32), benchmarks, ORCHID.
+    // 2001::/23 contains Teredo (2001::/32), benchmarks and ORCHID.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23, "reserved"),
     (
         Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0),
@@ -62,7 +62,8 @@ const NETWORKS_6: [(Ipv6Addr, u32, &str); 4] = [
     ),
 ];
 
-/// What an address is that is not of the public internet; nothing where it is.
+/// Describes an address that is not part of the public internet. `None` means that the address
+/// is public.
 #[must_use]
 pub fn forbidden_address(address: IpAddr) -> Option<&'static str> {
     match address {
@@ -84,8 +85,8 @@ fn forbidden_4(address: Ipv4Addr) -> Option<&'static str> {
     found.map(|(.., what)| *what)
 }
 
-/// Only `2000::/3` is given to the public internet. All other is refused, whatever it
-/// will be: loopback, mapped IPv4, NAT64, unique local, link-local, multicast.
+/// Only `2000::/3` is assigned to the public internet. Everything else is refused, whatever it
+/// may become: loopback, mapped IPv4, NAT64, unique local, link-local, multicast.
 fn forbidden_6(address: Ipv6Addr) -> Option<&'static str> {
     if let Some(mapped) = address.to_ipv4_mapped() {
         return forbidden_4(mapped).or(Some("mapped IPv4"));
@@ -109,8 +110,8 @@ fn forbidden_6(address: Ipv6Addr) -> Option<&'static str> {
     found.map(|(.., what)| *what)
 }
 
-/// What a host is that is not of the public internet, by its name or the address that
-/// it is. A name that passes may still lead to an address that does not.
+/// Describes a host that is not part of the public internet, judged by its name or by the
+/// address that it is. A name that passes may still resolve to an address that does not.
 #[must_use]
 pub fn forbidden_host(host: &str) -> Option<&'static str> {
     let host = host.trim_matches(['[', ']']).trim_end_matches('.');
@@ -125,14 +126,14 @@ pub fn forbidden_host(host: &str) -> Option<&'static str> {
     is_local.then_some("a name of this machine or its network")
 }
 
-/// `host:port` of a URL, as the list of allowed hosts has them.
+/// `host:port` of a URL, in the form that the list of allowed hosts uses.
 pub(crate) fn host_and_port(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or_default();
     format!("{}:{port}", host.trim_end_matches('.').to_ascii_lowercase())
 }
 
-/// A URL that a model gave.
+/// Parses a URL that a model gave.
 pub(crate) fn parsed(text: &str) -> Result<Url, FetchError> {
     let text = text.trim();
     if text.len() > LONGEST_URL {
@@ -145,8 +146,8 @@ pub(crate) fn parsed(text: &str) -> Result<Url, FetchError> {
     })
 }
 
-/// Whether a URL may be asked, and if so, whether its host is one that `allowed` names
-/// and whose addresses are not looked at.
+/// Checks whether a URL may be requested. Returns true if `allowed` names its host, whose
+/// addresses are then not checked.
 pub(crate) fn checked(url: &Url, allowed: &[String]) -> Result<bool, FetchError> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(FetchError::Scheme(url.scheme().to_owned()));
@@ -178,7 +179,7 @@ mod tests {
     use super::{checked, parsed};
     use crate::FetchError;
 
-    /// All of them lead, or may lead, to what is not the public internet.
+    /// All of these lead, or may lead, outside the public internet.
     const PRIVATE: [&str; 66] = [
         "http://127.0.0.1/",
         "http://127.1/",

@@ -1,23 +1,23 @@
-//! Decodes the characters of a page.
+//! Decodes a page's bytes to text.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use html5gum::{Token, Tokenizer};
 
-/// Bytes of a page in which it may name its encoding (the HTML standard's 1,024, and
-/// some for pages that do not keep to it).
+/// Bytes of a page in which it may declare its encoding (the HTML standard's 1,024, and some
+/// more for pages that do not keep to it).
 const LOOKED_AT: usize = 4 << 10;
 
-/// Text, and whether some of its bytes meant nothing in its encoding.
+/// Decoded text, and whether some of its bytes were invalid in its encoding.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DecodedBody {
     pub(crate) text: String,
-    /// Name of the encoding if bytes were wrong in it: they are U+FFFD now.
+    /// The encoding's name if bytes were invalid in it; they are U+FFFD in the text.
     pub(crate) wrong_in: Option<&'static str>,
 }
 
-/// Text of these bytes: by their mark, by what the server says, by what the page says of
-/// itself (`is_html`), and else by what they look like: UTF-8 or the one that the web
-/// takes instead.
+/// Decodes bytes. The encoding comes from the byte order mark, the server's `charset`, the
+/// page's own declaration (if `is_html`), or else from the bytes: UTF-8 if they are valid,
+/// otherwise windows-1252, the web's fallback.
 pub(crate) fn decoded(bytes: &[u8], charset: Option<&str>, is_html: bool) -> DecodedBody {
     let said = || charset.and_then(|label| Encoding::for_label(label.as_bytes()));
     let named = || is_html.then(|| in_page(bytes)).flatten();
@@ -26,7 +26,7 @@ pub(crate) fn decoded(bytes: &[u8], charset: Option<&str>, is_html: bool) -> Dec
         Err(_) => WINDOWS_1252,
     };
     let encoding = said().or_else(named).unwrap_or_else(guessed);
-    // A mark at the beginning is stronger than all of them.
+    // A byte order mark takes precedence over all of them.
     let (text, used, has_wrong) = encoding.decode(bytes);
     DecodedBody {
         text: text.into_owned(),
@@ -34,8 +34,8 @@ pub(crate) fn decoded(bytes: &[u8], charset: Option<&str>, is_html: bool) -> Dec
     }
 }
 
-/// What a page's `meta` says. A page that could be read so far is not in UTF-16,
-/// whatever it says.
+/// Returns the encoding that a page's `meta` declares. A page that could be read this far is
+/// not in UTF-16, whatever it declares.
 fn in_page(bytes: &[u8]) -> Option<&'static Encoding> {
     let beginning = &bytes[..bytes.len().min(LOOKED_AT)];
     let beginning: String = beginning.iter().map(|&byte| char::from(byte)).collect();

@@ -1,16 +1,17 @@
-//! The HTTP client for pages and searches.
+//! The HTTP client for requests to the web.
 
 use std::time::Duration;
 
 use reqwest::ClientBuilder;
 use spillgate_http_client::{Certificates, ClientError};
 
-/// Bytes of all headers of a response over HTTP/2; over HTTP/1 the client has limits of
-/// its own (100 headers).
+/// Bytes of all headers of a response over HTTP/2. Over HTTP/1 the client has its own limits
+/// (100 headers).
 const MOST_HEADER_BYTES: u32 = 64 << 10;
 
-/// A client without redirects, proxies, cookies and referrers. Where the machine has no
-/// certificates, only `http:` URLs can be fetched, and https ones say that nobody is trusted.
+/// A client without redirects, proxies, cookies and referrers. If the machine has no root
+/// certificates, only `http:` URLs can be fetched, and `https:` ones fail with an error that
+/// says that no one is trusted.
 pub(crate) fn builder(connect_timeout: Duration) -> Result<ClientBuilder, ClientError> {
     Ok(spillgate_http_client::builder(Certificates::MachineOrNone)?
         .no_proxy()
@@ -19,7 +20,7 @@ pub(crate) fn builder(connect_timeout: Duration) -> Result<ClientBuilder, Client
         .http2_max_header_list_size(MOST_HEADER_BYTES))
 }
 
-/// The deepest cause of an error: what the system says. The URL is not in it.
+/// The innermost cause of an error: the system's message. It does not contain the URL.
 pub(crate) fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
@@ -31,7 +32,7 @@ pub(crate) fn cause(error: &reqwest::Error) -> String {
     }
 }
 
-/// The cause of a kind, if there is one.
+/// The cause of type `E`, if there is one.
 pub(crate) fn caused_by<E: std::error::Error + 'static>(error: &reqwest::Error) -> Option<&E> {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {

@@ -1,4 +1,4 @@
-//! Finds the kind of a body and its readable text.
+//! Classifies bodies and extracts readable text.
 
 use mime::Mime;
 use reqwest::Url;
@@ -6,10 +6,10 @@ use reqwest::Url;
 use crate::charset::decoded;
 use crate::html;
 
-/// Bytes in which a type is looked for where none, or a wrong one, is sent.
+/// Bytes examined to guess the type if it is missing or invalid.
 const LOOKED_AT: usize = 1 << 10;
 
-/// Types of text that do not begin with `text/`, or end so (RFC 6839).
+/// Text types that do not begin with `text/`, and suffixes of text types (RFC 6839).
 const TEXT_TYPES: [&str; 12] = [
     "application/ecmascript",
     "application/graphql",
@@ -26,20 +26,20 @@ const TEXT_TYPES: [&str; 12] = [
 ];
 const TEXT_ENDINGS: [&str; 3] = ["json", "xml", "yaml"];
 
-/// What a body is.
+/// The kind of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyKind {
     /// A page, which becomes Markdown.
     Html,
     /// Text, which stays as it is.
     Text,
-    /// Anything else, which is not for reading.
+    /// Anything else, which is not readable.
     Binary,
 }
 
 impl BodyKind {
-    /// By its `Content-Type` and its first bytes. What is said to be text but has zeros
-    /// in it is none.
+    /// Classifies a body by its `Content-Type` and its first bytes. A body that is declared as
+    /// text but contains NUL bytes is binary.
     #[must_use]
     pub fn of(content_type: &str, beginning: &[u8]) -> Self {
         let beginning = &beginning[..beginning.len().min(LOOKED_AT)];
@@ -83,19 +83,19 @@ fn charset(content_type: &str) -> Option<String> {
     Some(charset.as_str().to_ascii_lowercase())
 }
 
-/// A body for reading.
+/// The readable text of a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadableText {
     /// The page's title, on one line.
     pub title: Option<String>,
-    /// Its text: Markdown of a page, or the text as it is.
+    /// The text: Markdown of a page, or the text as it is.
     pub text: String,
-    /// Name of the encoding in which some of its bytes meant nothing.
+    /// The encoding in which some bytes were invalid, if any.
     pub wrong_in: Option<&'static str>,
 }
 
-/// What there is to read in `bytes`, whose kind is no [`BodyKind::Binary`]. With `is_raw`,
-/// a page's source as it is.
+/// Returns the readable text of `bytes`, whose kind must not be [`BodyKind::Binary`]. With
+/// `is_raw`, returns a page's source as it is.
 #[must_use]
 pub fn readable(
     bytes: &[u8],

@@ -1,15 +1,15 @@
-//! Decompresses a body up to a limit.
+//! Decompresses bodies within a size limit.
 
 use std::io::{self, Write};
 
 use bytes::Bytes;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
-/// Bytes given to the decompressor at once. They become at most a thousand times as
-/// many (deflate's densest), and are taken away before the next.
+/// Bytes given to the decompressor at once. They expand at most a thousand times (deflate's
+/// densest), and the output is taken away before the next slice.
 const SLICE: usize = 4 << 10;
 
-/// A body's decoder, which holds a limit.
+/// A decoder of a body, with a limit on the decoded size.
 #[derive(Debug)]
 pub struct Decoder {
     inner: Inner,
@@ -17,12 +17,12 @@ pub struct Decoder {
     decoded: u64,
 }
 
-/// What is decoded cannot be used.
+/// A body cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecoderError {
-    /// It is more than the limit.
+    /// The decoded body exceeds the limit.
     TooLarge,
-    /// It is not what it says it is, or ends too early.
+    /// The body is not in its declared encoding, or ends too early.
     Broken,
 }
 
@@ -30,13 +30,13 @@ pub enum DecoderError {
 enum Inner {
     Plain,
     Gzip(Box<MultiGzDecoder<Sink>>),
-    /// Nothing has come yet: servers mean one of two by `deflate`.
+    /// Before the first byte: servers mean one of two formats by `deflate`.
     Deflate(Sink),
     Zlib(Box<ZlibDecoder<Sink>>),
     Raw(Box<DeflateDecoder<Sink>>),
 }
 
-/// Where decoded bytes go; takes no more than are left.
+/// Collects decoded bytes, and accepts no more than `left`.
 #[derive(Debug)]
 struct Sink {
     bytes: Vec<u8>,
@@ -62,8 +62,8 @@ impl Write for Sink {
 }
 
 impl Decoder {
-    /// For what `Content-Encoding` names, if it is one that can be decoded: nothing,
-    /// gzip or deflate, and only one of them.
+    /// Creates a decoder for a `Content-Encoding`. Returns `None` for anything but no encoding,
+    /// gzip or deflate, and for several encodings.
     #[must_use]
     pub fn new(encoding: &str, limit: u64) -> Option<Self> {
         let sink = Sink {
@@ -100,8 +100,8 @@ impl Decoder {
         self.decoded
     }
 
-    /// Takes some of the bytes that wait, and gives what they are decoded: some
-    /// megabytes at most, maybe nothing yet.
+    /// Decodes some of the waiting bytes. Returns a few megabytes at most, possibly nothing
+    /// yet.
     pub fn feed(&mut self, waiting: &mut Bytes) -> Result<Vec<u8>, DecoderError> {
         if matches!(self.inner, Inner::Plain) {
             let plain = std::mem::take(waiting);
@@ -129,7 +129,7 @@ impl Decoder {
         }
     }
 
-    /// Tells zlib, which the standard means by `deflate`, from the bare deflate that
+    /// Distinguishes zlib, which the standard means by `deflate`, from the bare deflate that
     /// some servers send: zlib begins with method 8 in the low half of the first byte.
     fn begun(&mut self, slice: &[u8]) {
         let Inner::Deflate(sink) = &mut self.inner else {
@@ -167,7 +167,7 @@ impl Decoder {
         }
     }
 
-    /// The body has ended: what is still to come, and whether it ends where it should.
+    /// Ends the body. Returns the remaining bytes, or an error if the body is incomplete.
     pub fn finish(self) -> Result<Vec<u8>, DecoderError> {
         let sink = match self.inner {
             Inner::Plain => return Ok(Vec::new()),
@@ -263,7 +263,7 @@ mod tests {
             };
             assert_eq!(fed, ends);
             assert!(decoder.decoded() <= limit);
-            // 4 KiB at once, a thousand times as large.
+            // Slices of 4 KiB expand at most a thousand times.
             assert!(largest <= 5 << 20, "{largest}");
         }
     }

@@ -1,4 +1,4 @@
-//! Reads the body of a response within its limits.
+//! Reads a response's body within its limits.
 
 use bytes::Bytes;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -10,10 +10,10 @@ use crate::client::cause;
 use crate::decoder::{Decoder, DecoderError};
 use crate::fetcher::{Deadline, host};
 
-/// Bytes of a `Content-Type` that are looked at.
+/// Characters of a `Content-Type` that are kept.
 const LONGEST_TYPE: usize = 200;
 
-/// A response whose head has come. Dropping it ends the connection.
+/// A response whose head has arrived. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct FetchResponse {
     url: Url,
@@ -21,7 +21,7 @@ pub struct FetchResponse {
     deadline: Deadline,
     decoder: Option<Decoder>,
     encoding: &'static str,
-    /// What has come and is not decoded yet.
+    /// Bytes that have arrived and are not decoded yet.
     waiting: Bytes,
     limit: u64,
     has_ended: bool,
@@ -41,25 +41,25 @@ impl FetchResponse {
         }
     }
 
-    /// Where it was found, behind all redirects.
+    /// The URL of the page, after all redirects.
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// The status.
+    /// The HTTP status.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.response.status().as_u16()
     }
 
-    /// The status in words, `404 Not Found`.
+    /// The status with its reason, such as `404 Not Found`.
     #[must_use]
     pub fn status_text(&self) -> String {
         self.response.status().to_string().trim_end().to_owned()
     }
 
-    /// The `Content-Type` as it was sent, on one line; empty where there is none.
+    /// The `Content-Type` as sent, on one line; empty if missing or not ASCII.
     #[must_use]
     pub fn content_type(&self) -> String {
         let sent = self.response.headers().get(CONTENT_TYPE);
@@ -67,15 +67,15 @@ impl FetchResponse {
         sent.chars().take(LONGEST_TYPE).collect()
     }
 
-    /// How long the body is said to be, as sent: compressed, if it is.
+    /// The declared length of the body in bytes, as sent: compressed, if it is.
     #[must_use]
     pub fn declared(&self) -> Option<u64> {
         self.response.content_length()
     }
 
-    /// From now on the body may have so many bytes, decoded. Refused right away where
-    /// more are declared, or where it is encoded in a way that was not asked for. To be
-    /// called once, before the first [`next`](Self::next).
+    /// Limits the decoded body to `limit` bytes. Fails at once if more are declared, or if the
+    /// body has an encoding that was not requested. Call this once, before the first
+    /// [`next`](Self::next).
     pub fn limit(&mut self, limit: u64) -> Result<(), FetchError> {
         self.limit = limit;
         if self.declared().is_some_and(|declared| declared > limit) {
@@ -99,7 +99,7 @@ impl FetchResponse {
         }
     }
 
-    /// The next bytes, decoded; nothing at the end.
+    /// Returns the next decoded bytes; `None` at the end.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, FetchError> {
         if self.decoder.is_none() && !self.has_ended {
             self.limit(self.limit)?;
@@ -117,7 +117,7 @@ impl FetchResponse {
         Ok(None)
     }
 
-    /// All of it, for what is small by its limit.
+    /// Returns the whole body, for bodies with a small limit.
     pub async fn whole(&mut self) -> Result<Vec<u8>, FetchError> {
         let mut whole = Vec::new();
         while let Some(bytes) = self.next().await? {
@@ -126,7 +126,7 @@ impl FetchResponse {
         Ok(whole)
     }
 
-    /// Up to so many bytes of the beginning, whatever becomes of the rest.
+    /// Returns up to `most` bytes from the beginning. Errors behind them are ignored.
     pub async fn beginning(&mut self, most: usize) -> Vec<u8> {
         let mut beginning = Vec::new();
         while let Ok(Some(bytes)) = self.next().await {
@@ -139,7 +139,7 @@ impl FetchResponse {
         beginning
     }
 
-    /// Whether there is something to decode, waiting for it.
+    /// Waits for bytes to decode. Returns false at the end of the body.
     async fn has_more(&mut self) -> Result<bool, FetchError> {
         while self.waiting.is_empty() {
             let chunk = timeout_at(self.deadline.at, self.response.chunk()).await;

@@ -1,4 +1,4 @@
-//! Fetches pages.
+//! Requests pages and follows redirects.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,29 +15,30 @@ use crate::resolver::{NoSuchName, PrivateAddress, Resolver};
 use crate::robots::{self, Robots};
 use crate::{FetchError, FetchResponse};
 
-/// What holds for every page; the defaults: docs/spec/limits.md, "Guarded tools".
+/// Settings of all fetches. For the defaults see docs/spec/limits.md, "Guarded tools".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchSettings {
-    /// How long a page may take in all, unless a call says otherwise: 30 s.
+    /// The total time limit of a page, unless a call sets another: 30 s.
     pub timeout: Duration,
-    /// The longest that a call may ask for: 120 s.
+    /// The longest time limit that a call may set: 120 s.
     pub longest_timeout: Duration,
-    /// How long a connection may take.
+    /// The time limit for connecting.
     pub connect_timeout: Duration,
-    /// Bytes of a page, decoded, that are read to be shown: 5 MiB.
+    /// The most bytes of a page, decoded, that are read to be shown: 5 MiB.
     pub most_page_bytes: u64,
-    /// Bytes, decoded, that are saved to a file.
+    /// The most bytes, decoded, that are saved to a file.
     pub most_file_bytes: u64,
-    /// Redirects that are followed: 5.
+    /// The most redirects that are followed: 5.
     pub most_redirects: usize,
-    /// `host:port` that are asked although they are not of the public internet: servers
-    /// under development. The port is always there, `example.local:80`.
+    /// Hosts that may be fetched although they are not on the public internet, such as servers
+    /// under development. Each has the form `host:port`, and the port is required:
+    /// `example.local:80`.
     pub allowed: Vec<String>,
-    /// Whether `robots.txt` is obeyed (RFC 9309). Not by default: who asks for a page is
-    /// mostly a person, by way of a model.
+    /// Whether `robots.txt` is obeyed (RFC 9309). Off by default: mostly a person asks for the
+    /// page, by way of a model.
     pub robots: bool,
-    /// Names with their addresses, looked up before the system is asked. Addresses that
-    /// are not of the public internet are refused here as anywhere.
+    /// Names with their addresses, looked up before the system is asked. Addresses outside the
+    /// public internet are refused here, too.
     pub names: BTreeMap<String, Vec<IpAddr>>,
 }
 
@@ -57,8 +58,7 @@ impl Default for FetchSettings {
     }
 }
 
-/// Fetches pages of the public web. Cheap to clone; nothing is set up before the first
-/// page.
+/// Fetches pages of the public web. Cheap to clone. Nothing is set up before the first page.
 #[derive(Debug, Clone, Default)]
 pub struct Fetcher(Arc<Inner>);
 
@@ -69,13 +69,13 @@ struct Inner {
     robots: Robots,
 }
 
-/// Two clients, so that no connection and no name that was allowed once serves what is
-/// not allowed.
+/// Two clients, so that no connection and no name that was allowed for one host serves a
+/// request that is not allowed.
 #[derive(Debug)]
 struct Clients {
-    /// Connects to public addresses only.
+    /// Connects only to public addresses.
     public: Client,
-    /// Connects to any: only for hosts that the settings allow.
+    /// Connects to any address: only for hosts that the settings allow.
     open: Client,
 }
 
@@ -98,7 +98,7 @@ impl Clients {
     }
 }
 
-/// Until when, and how long that is.
+/// The point in time at which a fetch ends, with the durations that its error mentions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline {
     pub(crate) at: Instant,
@@ -117,7 +117,7 @@ impl Deadline {
 }
 
 impl Fetcher {
-    /// With these settings.
+    /// Creates a fetcher with these settings.
     #[must_use]
     pub fn new(settings: FetchSettings) -> Self {
         Self(Arc::new(Inner {
@@ -133,15 +133,15 @@ impl Fetcher {
         &self.0.settings
     }
 
-    /// Whether a URL may be asked, as far as it says by itself: its host's addresses are
-    /// looked at when they are known.
+    /// Checks whether a URL may be requested, judged by its text. Addresses are checked when
+    /// the host is resolved.
     pub fn check(&self, url: &str) -> Result<(), FetchError> {
         checked(&parsed(url)?, &self.0.settings.allowed).map(drop)
     }
 
-    /// Asks for `url`, follows redirects, and gives the response when its head has come,
-    /// whatever its status is. All of it, the body too, has `timeout`, at most the
-    /// longest that the settings allow.
+    /// Requests `url` and follows redirects. Returns the response when its head has arrived,
+    /// whatever its status. The time limit covers everything, the body included: `timeout`, or
+    /// the default, but at most the longest that the settings allow.
     pub async fn open(
         &self,
         url: &str,
@@ -158,8 +158,8 @@ impl Fetcher {
         self.follow(parsed(url)?, deadline, settings.robots).await
     }
 
-    /// Asks for `url` and follows redirects; with the rules of each server asked, or
-    /// without them.
+    /// Requests `url` and follows redirects, with or without obeying each server's
+    /// `robots.txt`.
     async fn follow(
         &self,
         mut url: Url,
@@ -204,7 +204,7 @@ impl Fetcher {
         })
     }
 
-    /// Whether the rules of its server allow a page.
+    /// Checks whether the server's rules allow a page.
     async fn obey(&self, page: &Url, deadline: Deadline) -> Result<(), FetchError> {
         let host = host(page);
         let origin = page.origin().ascii_serialization();
@@ -226,8 +226,8 @@ impl Fetcher {
         }
     }
 
-    /// The rules of a page's server. One that has none allows all; one that cannot say
-    /// allows nothing (RFC 9309, 2.3.1).
+    /// Fetches the rules of a page's server. A server without rules allows everything; a server
+    /// whose rules cannot be fetched allows nothing (RFC 9309, 2.3.1).
     async fn rules(
         &self,
         page: &Url,
@@ -247,7 +247,7 @@ impl Fetcher {
         let mut opened = match opened {
             Ok(opened) => opened,
             Err(FetchError::Redirects { .. }) => return Ok(robots::text(Vec::new())),
-            // So would be the page's.
+            // The page itself would fail with the same error.
             Err(
                 error @ (FetchError::Private { .. } | FetchError::Name { .. } | FetchError::Us(_)),
             ) => return Err(error),
@@ -302,19 +302,19 @@ impl Fetcher {
     }
 }
 
-/// What happened, without what to do: it is said of another URL.
+/// The error without its advice, which would be about another URL.
 fn short(error: &FetchError) -> String {
     let text = error.to_string();
     let end = text.find(". ").unwrap_or(text.trim_end_matches('.').len());
     text[..end].to_owned()
 }
 
-/// A URL's host, as errors name it. Its path may have secrets in it.
+/// A URL's host, as errors show it. The path may contain secrets.
 pub(crate) fn host(url: &Url) -> String {
     url.host_str().unwrap_or_default().to_owned()
 }
 
-/// Where a response leads to, if it does.
+/// The target of a redirect; `None` if the response is not one.
 fn redirected(url: &Url, response: &Response) -> Result<Option<Url>, FetchError> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
@@ -330,7 +330,7 @@ fn redirected(url: &Url, response: &Response) -> Result<Option<Url>, FetchError>
     Ok(Some(next))
 }
 
-/// What went wrong before there was a response.
+/// Translates an error that occurred before there was a response.
 fn fetch_error(host: String, error: &reqwest::Error, deadline: Deadline) -> FetchError {
     if let Some(PrivateAddress(what)) = caused_by(error) {
         return FetchError::Private { host, what };

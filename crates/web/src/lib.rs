@@ -1,7 +1,7 @@
-//! Pages and searches of the public web, as a model asks for them.
+//! Fetches pages and searches the public web, as a model asks for them.
 //!
-//! What is fetched is bounded in bytes and in time while it comes, and no name, no
-//! address and no redirect leads into a private network.
+//! Bytes and time of a fetch are bounded while it runs, and no name, address or redirect leads
+//! into a private network. Begin with [`Fetcher`] for pages and [`Provider`] for searches.
 
 mod address;
 mod charset;

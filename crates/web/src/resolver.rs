@@ -1,4 +1,4 @@
-//! Resolves a name to the addresses that may be contacted.
+//! Resolves names to permitted addresses.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -9,23 +9,23 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::forbidden_address;
 
-/// Asks the system for addresses and gives only those that may be connected to. As the
-/// client connects to what is given here and asks nobody else, no name can lead
-/// elsewhere a moment later.
+/// Asks the system for addresses and returns only those that may be connected to. The client
+/// connects to these addresses and resolves nothing itself, so no name can lead elsewhere a
+/// moment later.
 #[derive(Debug, Clone)]
 pub(crate) struct Resolver {
     /// Names with their addresses, looked up before the system is asked.
     pub(crate) names: Arc<BTreeMap<String, Vec<IpAddr>>>,
-    /// Whether addresses are not looked at.
+    /// Whether all addresses are permitted.
     pub(crate) is_open: bool,
 }
 
-/// A name leads to addresses that are not asked, and to no other.
+/// A name resolves only to addresses that are not permitted.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("leads to an address that is not asked ({0})")]
 pub(crate) struct PrivateAddress(pub(crate) &'static str);
 
-/// A name leads nowhere.
+/// A name has no address.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("no such name")]
 pub(crate) struct NoSuchName;
@@ -49,7 +49,7 @@ impl Resolver {
         if let Some(known) = self.names.get(name) {
             return Ok(known.clone());
         }
-        // What the system says of a name that is not there differs; it is the same to us.
+        // Systems report a missing name in different ways; all are the same to us.
         let found = tokio::net::lookup_host((name, 0)).await;
         let found = found.map_err(|_| NoSuchName)?;
         Ok(found.map(|address| address.ip()).collect())

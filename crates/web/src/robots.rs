@@ -1,4 +1,4 @@
-//! May a page be fetched, as its server's `robots.txt` has it? (RFC 9309)
+//! Checks pages against their server's `robots.txt` (RFC 9309).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,42 +10,41 @@ use texting_robots::Robot;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
-/// What we are called there (RFC 9309, 2.2.1: the user agent without its version).
+/// Our name in `robots.txt` (RFC 9309, 2.2.1: the user agent without its version).
 const AGENT: &str = "spillgate";
 
 /// Bytes of a `robots.txt` that count (RFC 9309, 2.5: at least 500 KiB).
 pub(crate) const MOST_BYTES: usize = 512 << 10;
 
-/// How long one may take.
+/// The time limit for fetching a `robots.txt`.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Origins whose rules are known at a time, and how long (RFC 9309, 2.4: not more than
-/// a day).
+/// The most origins whose rules are cached, and for how long (RFC 9309, 2.4: at most a day).
 const MOST_KNOWN: usize = 64;
 const KNOWN_FOR: Duration = Duration::from_secs(60 * 60);
 
-/// Rules with a `$` of one file. Each is compiled to check a page, so that a file of
-/// nothing else would take seconds and much memory.
+/// The most rules with a `$` in one file. Each is compiled to check a page, so that a file full
+/// of them would take seconds and much memory.
 const MOST_ENDS: usize = 1000;
 
-/// The rules of an origin, as they came; nothing where there are none.
+/// The rules of an origin, as received; empty if it has none.
 pub(crate) type RobotsText = Arc<[u8]>;
 
-/// The rules that were fetched last.
+/// A cache of the rules fetched last.
 #[derive(Debug, Default)]
 pub(crate) struct Robots {
     known: Mutex<HashMap<String, (Instant, RobotsText)>>,
 }
 
 impl Robots {
-    /// Those of an origin, if they are still good.
+    /// Returns the cached rules of an origin, unless they are too old.
     pub(crate) fn cached(&self, origin: &str) -> Option<RobotsText> {
         let known = self.lock();
         let (since, text) = known.get(origin)?;
         (since.elapsed() < KNOWN_FOR).then(|| Arc::clone(text))
     }
 
-    /// Keeps those of an origin, and lets go of the oldest where there are too many.
+    /// Caches the rules of an origin, and evicts the oldest if the cache is full.
     pub(crate) fn store(&self, origin: String, text: RobotsText) {
         let mut known = self.lock();
         if known.len() >= MOST_KNOWN && !known.contains_key(&origin) {
@@ -62,7 +61,7 @@ impl Robots {
     }
 }
 
-/// Where a page's rules are.
+/// The URL of the rules for a page.
 pub(crate) fn place(page: &Url) -> Url {
     let mut place = page.clone();
     place.set_path("/robots.txt");
@@ -71,7 +70,7 @@ pub(crate) fn place(page: &Url) -> Url {
     place
 }
 
-/// What counts of a file of which more may have come: whole lines.
+/// The part of a file that counts: whole lines within the bound.
 pub(crate) fn text(mut bytes: Vec<u8>) -> RobotsText {
     if bytes.len() > MOST_BYTES {
         bytes.truncate(MOST_BYTES);
@@ -81,7 +80,7 @@ pub(crate) fn text(mut bytes: Vec<u8>) -> RobotsText {
     bytes.into()
 }
 
-/// Whether the rules allow `page`; why they say nothing, otherwise.
+/// Whether the rules allow `page`. The error is the reason why they cannot be read.
 pub(crate) async fn allows(text: RobotsText, page: &Url) -> Result<bool, &'static str> {
     let mut page = page.clone();
     page.set_fragment(None);
@@ -89,7 +88,8 @@ pub(crate) async fn allows(text: RobotsText, page: &Url) -> Result<bool, &'stati
     checked.await.unwrap_or(Err("it cannot be read"))
 }
 
-/// Whether the rules in `text` (a `robots.txt`) allow `page`; why they say nothing, otherwise.
+/// Whether the rules in `text` (a `robots.txt`) allow `page`. The error is the reason why they
+/// cannot be read.
 pub fn is_allowed(text: &[u8], page: &Url) -> Result<bool, &'static str> {
     if text.iter().filter(|&&byte| byte == b'$').count() > MOST_ENDS {
         return Err("it has more rules than are read");

@@ -1,6 +1,6 @@
-//! Measures the time of a call without a server around it.
+//! Measures how long a call takes, without a server around it.
 //!
-//! `ask ROOT TOOL ARGUMENTS [TIMES]`: the answer, and on stderr the milliseconds of each
+//! `ask ROOT TOOL ARGUMENTS [TIMES]` prints the answer, and on stderr the milliseconds of each
 //! call.
 
 #![allow(

@@ -1,25 +1,25 @@
-//! The definition of a tool, as a client sees it.
+//! Tool definitions: what a client is told about a tool.
 
 use serde_json::{Map, Value, json};
 
-/// A tool as a model is told of it.
+/// A tool definition, as a model sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
-    /// Its name.
+    /// The tool's name.
     pub name: &'static str,
-    /// What it does.
+    /// What the tool does.
     pub description: String,
-    /// JSON Schema of its arguments. Only what a call cannot do without is required;
-    /// what is not declared is ignored.
+    /// JSON Schema of the arguments. Only arguments that a call cannot do without are required;
+    /// undeclared arguments are ignored.
     pub schema: Map<String, Value>,
-    /// Whether it changes nothing.
+    /// Whether the tool changes nothing.
     pub is_read_only: bool,
-    /// Whether it reaches what lies outside of the root: other machines, or anything
-    /// that a command may do.
+    /// Whether the tool reaches outside the root: other machines, or anything that a command
+    /// may do.
     pub is_open_world: bool,
 }
 
-/// A schema of these properties.
+/// Returns an object schema with these properties.
 pub(crate) fn schema(properties: Value, required: &[&str]) -> Map<String, Value> {
     let mut schema = Map::new();
     schema.insert("type".to_owned(), json!("object"));

@@ -1,10 +1,10 @@
-//! Tools that cannot overflow (docs/guarded-tools.md).
+//! Tools whose answers have a bounded size (docs/guarded-tools.md).
 //!
-//! `read_file`, `execute_shell`, `grep_content`, `glob_files`, `web_fetch` and
-//! `web_search` know the size of what they give before they give it, where it can be
-//! known, and while it comes otherwise. What is too much is refused with numbers and
-//! with what to do instead; there is never a part of something that passes for the
-//! whole. [`WorkspaceTools`] has all six, below one [`Workspace`].
+//! `read_file`, `execute_shell`, `grep_content`, `glob_files`, `web_fetch` and `web_search`
+//! check the size of an answer before they produce it where the size is known, and while they
+//! produce it otherwise. A tool refuses an answer that is too large, with figures and with
+//! advice on what to do instead. It never passes off a part as the whole. [`WorkspaceTools`]
+//! holds all six, below one [`Workspace`].
 
 mod definition;
 mod execute_shell;

@@ -1,4 +1,4 @@
-//! `read_file`: shows a file, whole or some of its lines.
+//! `read_file`: reads a text file, whole or by lines.
 
 mod pages;
 mod refusal;
@@ -22,7 +22,7 @@ use crate::workspace_tools::Shared;
 use pages::FilePages;
 use refusal::ReadError;
 
-/// Names that models give the argument.
+/// Names that models use for the path argument.
 const FILE_PATH: [&str; 4] = ["file_path", "path", "file", "filename"];
 
 pub(crate) fn definition(rules: &Rules) -> Definition {
@@ -58,14 +58,14 @@ pub(crate) fn definition(rules: &Rules) -> Definition {
     }
 }
 
-/// What a call asks for.
+/// The arguments of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ReadRequest {
-    /// As the model wrote it.
+    /// The path as the model wrote it.
     name: String,
     /// Lines to skip.
     offset: u64,
-    /// Lines to give.
+    /// Lines to return. `None` means all that follow.
     limit: Option<u64>,
 }
 
@@ -100,14 +100,14 @@ pub(crate) fn call(shared: &Shared, arguments: &Arguments, stop: &Interrupt) -> 
     })
 }
 
-/// What a refusal of a file that is too large ends with, where that is asked for.
+/// The recovery block for a file that is too large, if the rules ask for one.
 fn block(shared: &Shared, name: &str, file: &File) -> String {
     if !shared.rules.detailed_recovery {
         return String::new();
     }
     let relative = shared.workspace.relative(name).ok();
     let relative = relative.and_then(|path| path.into_os_string().into_string().ok());
-    // Lines are known of what has been paged through.
+    // The number of lines is known if the file has been paged through.
     let found = file.metadata().ok().map(|found| Identity::from(&found));
     let grid = found.and_then(|found| shared.workspace.lines().get(&found));
     let lines = grid.map(|grid| grid.lines());
@@ -135,8 +135,8 @@ fn answer(
     pages.answer(asked, stop)
 }
 
-/// A file's first bytes, and all of it where it ends before its size: what has no size
-/// of its own (`/proc`), or ended meanwhile.
+/// Reads the first bytes of a file. The flag says that these are all of its bytes, because the
+/// file has no size of its own (`/proc`) or ended before its size.
 fn sample(file: &File, source: &dyn ByteSource, most: u64) -> io::Result<(Vec<u8>, bool)> {
     let looked_at = source.len().min(SAMPLE_BYTES as u64);
     if looked_at > 0 {
@@ -150,7 +150,7 @@ fn sample(file: &File, source: &dyn ByteSource, most: u64) -> io::Result<(Vec<u8
     Ok((all, true))
 }
 
-/// How a line's end is written in an encoding.
+/// The newline of an encoding.
 fn newline(encoding: &Encoding) -> Newline {
     match encoding.other() {
         Some(other) if other == UTF_16LE => Newline::Utf16Le,
@@ -159,7 +159,7 @@ fn newline(encoding: &Encoding) -> Newline {
     }
 }
 
-/// The encoding that a text is in.
+/// Detects the encoding of a text.
 fn encoding(head: &[u8], bytes: u64) -> Result<Encoding, ReadError> {
     let sample = Sample {
         head,

@@ -1,10 +1,11 @@
-//! What a refusal ends with where `detailed_recovery` is on (docs/spec/texts.md,
-//! "Recovery block").
+//! Recovery blocks: text appended to refusals if `detailed_recovery` is on.
 //!
-//! What was refused is looked at once more, in bounded work, and calls are named that
-//! the reader can make with the tools that the rules give. Each function gives the
-//! text to stand behind a refusal ([`ToolError::with`](crate::answer::ToolError::with)),
-//! and nothing where the rules do not ask for it.
+//! The format is specified in docs/spec/texts.md, "Recovery block".
+//!
+//! A block summarizes the refused content, with bounded work, and suggests calls that the model
+//! can make with the enabled tools. Each function returns the text to append to a refusal
+//! ([`ToolError::with`](crate::tool_result::ToolError::with)), and an empty string if the rules
+//! do not ask for a block.
 
 mod calls;
 mod top_counts;
@@ -25,18 +26,18 @@ use crate::workspace_tools::Shared;
 use calls::{FileCalls, first_pattern};
 pub(crate) use top_counts::TopCounts;
 
-/// Bytes of a file or an output that are looked at.
+/// Bytes of a file or an output that are examined.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 
 /// Files or directories that a list names.
 pub(crate) const TOP: usize = 10;
 
-/// Loaded at the first block only.
+/// Loaded when the first block is made.
 static COUNTER: LazyLock<Arc<dyn TokenCounter>> = LazyLock::new(|| Tokenizer::default().counter());
 
-/// A file that was refused. `name` is its name for the tools, relative to the root;
-/// `lines` how many lines it has, where that is known already. No more than
-/// [`MOST_BYTES`] of it are read, by position: the file's own cursor stays.
+/// The block for a refused file. `name` is the path that the tools accept, relative to the
+/// root; `lines` is the number of lines, if it is known already. Reads at most [`MOST_BYTES`]
+/// of the file, by position, so that the file's own cursor stays.
 pub(crate) fn for_file(shared: &Shared, name: &str, file: &File, lines: Option<u64>) -> String {
     if !shared.rules.detailed_recovery {
         return String::new();
@@ -78,13 +79,13 @@ pub(crate) fn for_file(shared: &Shared, name: &str, file: &File, lines: Option<u
 pub(crate) struct RefusedOutput<'a> {
     pub(crate) bytes: u64,
     pub(crate) lines: u64,
-    /// Its beginning, of which [`MOST_BYTES`] are looked at.
+    /// The beginning of the output, of which [`MOST_BYTES`] are examined.
     pub(crate) head: &'a [u8],
     /// Whether the command ended by itself.
     pub(crate) has_ended: bool,
 }
 
-/// A command of which so much was printed.
+/// The block for a command whose output was refused.
 pub(crate) fn for_command(shared: &Shared, command: &str, printed: &RefusedOutput<'_>) -> String {
     if !shared.rules.detailed_recovery {
         return String::new();
@@ -100,23 +101,23 @@ pub(crate) fn for_command(shared: &Shared, command: &str, printed: &RefusedOutpu
     })
 }
 
-/// Something with a name from the root, and how much is in it.
+/// A path from the root, and a count for it.
 pub(crate) type PathCount = (Vec<u8>, u64);
 
 /// A search that was refused.
 #[derive(Debug, Clone)]
 pub(crate) struct RefusedSearch<'a> {
     pub(crate) pattern: &'a str,
-    /// Where, from the root.
+    /// The searched path, from the root.
     pub(crate) path: String,
-    /// What of it is told, where that is not the usual: `count`.
+    /// The `mode` argument, if it is not the default: `count`.
     pub(crate) mode: Option<&'static str>,
-    /// What else it is the same search by: `hidden`.
+    /// Further arguments of the search: `hidden`.
     pub(crate) more: Vec<(&'static str, Value)>,
 }
 
 impl RefusedSearch<'_> {
-    /// The same with other members.
+    /// Formats a call with the same search and other arguments.
     fn again(&self, tool: &str, path: &str, other: Vec<(&'static str, Value)>) -> String {
         let same = [("pattern", json!(self.pattern)), ("path", json!(path))];
         let all = same.into_iter().chain(self.more.clone()).chain(other);
@@ -124,8 +125,8 @@ impl RefusedSearch<'_> {
     }
 }
 
-/// A search that was refused: how many matches there are, if that is known, in how
-/// many files, and the files with the most of them, most first.
+/// The block for a refused search. Takes the number of matches, if known, the number of files,
+/// and the files with the most matches in descending order.
 pub(crate) fn for_search(
     shared: &Shared,
     asked: &RefusedSearch<'_>,
@@ -165,8 +166,8 @@ pub(crate) fn for_search(
     render(shared, &recovery.command((most > 0).then_some(first)))
 }
 
-/// A list of files that was refused: how many there are, and the directories with the
-/// most of them, most first.
+/// The block for a refused file list. Takes the number of files, and the directories with the
+/// most of them in descending order.
 pub(crate) fn for_list(
     shared: &Shared,
     asked: &RefusedSearch<'_>,
@@ -180,7 +181,7 @@ pub(crate) fn for_list(
     let entries = count_entries(top, |count| counted(count, "file"));
     let mut recovery = Recovery::new("Pattern", asked.pattern, &figures).entries(entries);
     let names = calls::names(&shared.rules);
-    // With a directory in it, a pattern means other files elsewhere.
+    // A pattern with a directory in it matches other files elsewhere.
     let page = ("max_results", json!(names));
     if !asked.pattern.contains('/')
         && let Some((directory, count)) = other(top, &asked.path)
@@ -193,7 +194,7 @@ pub(crate) fn for_list(
     render(shared, &recovery.command((names > 0).then_some(first)))
 }
 
-/// The first of them that can be asked for by its name and is not what was asked for.
+/// The first entry whose name is valid UTF-8, not empty and not the path that was asked for.
 fn other<'t>(top: &'t [PathCount], path: &str) -> Option<(&'t str, u64)> {
     let mut named = top.iter().filter_map(|(name, count)| {
         let name = std::str::from_utf8(name).ok()?;
@@ -202,7 +203,7 @@ fn other<'t>(top: &'t [PathCount], path: &str) -> Option<(&'t str, u64)> {
     named.find(|(name, _)| !name.is_empty() && *name != path)
 }
 
-/// Each of them on a line.
+/// Formats each entry on a line.
 fn count_entries(top: &[PathCount], count: impl Fn(u64) -> String) -> impl Iterator<Item = String> {
     let told = top.iter().take(TOP).map(move |(name, there)| {
         let name = match name.as_slice() {
@@ -214,7 +215,7 @@ fn count_entries(top: &[PathCount], count: impl Fn(u64) -> String) -> impl Itera
     told.collect::<Vec<_>>().into_iter()
 }
 
-/// A page of the web that was refused, as text; `is_raw` if as it is.
+/// The block for a refused web page. `text` is its text, or its source if `is_raw`.
 pub(crate) fn for_page(shared: &Shared, url: &str, text: &str, is_raw: bool) -> String {
     if !shared.rules.detailed_recovery {
         return String::new();
@@ -238,8 +239,8 @@ pub(crate) fn for_page(shared: &Shared, url: &str, text: &str, is_raw: bool) -> 
     )
 }
 
-/// A block made on a thread for what takes a moment; nothing where the rules do not ask
-/// for one.
+/// Makes a block on a blocking thread, because it takes a while. Returns an empty string if the
+/// rules do not ask for a block.
 pub(crate) async fn apart(
     shared: &Arc<Shared>,
     block: impl FnOnce(&Shared) -> String + Send + 'static,
@@ -248,13 +249,13 @@ pub(crate) async fn apart(
         return String::new();
     }
     let shared = Arc::clone(shared);
-    // A refusal without it is one, too.
+    // If the block fails, the refusal goes without it.
     spawn_blocking(move || block(&shared))
         .await
         .unwrap_or_default()
 }
 
-/// The block with what is in `text`, and with the calls that follow from it.
+/// Renders the block with the structure of `text` and the calls that follow from it.
 fn with_structure(
     shared: &Shared,
     recovery: Recovery,
@@ -275,14 +276,14 @@ fn with_structure(
     )
 }
 
-/// Within the limit of an answer, too, where somebody set a very small one.
+/// Renders the block within the limit of an answer, which may be configured very small.
 fn render(shared: &Shared, recovery: &Recovery) -> String {
     let most = RECOVERY_TOKENS.min(shared.rules.max_tokens);
     let reachable = recovery.clone().of_tools(|tool| shared.rules.allows(tool));
     reachable.render(TokenBudget::new(most), &**COUNTER)
 }
 
-/// The first bytes of a file; fewer where it ends or cannot be read.
+/// Reads the first bytes of a file; fewer if it ends earlier or cannot be read.
 fn beginning(file: &File, most: usize) -> Vec<u8> {
     let mut text = vec![0; most];
     let mut filled = 0;
@@ -296,7 +297,7 @@ fn beginning(file: &File, most: usize) -> Vec<u8> {
     text
 }
 
-/// UTF-16 as `read_file` gives it.
+/// Decodes UTF-16, as `read_file` does.
 fn as_read(text: Vec<u8>) -> Vec<u8> {
     match Encoding::for_bom(&text) {
         Some((encoding, _)) if encoding != UTF_8 => {
@@ -307,13 +308,13 @@ fn as_read(text: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Lines, the last one without an end as well.
+/// Counts lines, including a last one without a newline.
 fn count_lines(text: &[u8]) -> u64 {
     let ends = text.iter().filter(|&&byte| byte == b'\n').count() as u64;
     ends + u64::from(text.last().is_some_and(|&last| last != b'\n'))
 }
 
-/// Bytes that the longest line may have as it is told: what is no UTF-8 becomes longer.
+/// The longest line in bytes as an answer shows it: replacing invalid UTF-8 makes it longer.
 fn longest(text: &[u8]) -> u64 {
     let lines = text.split(|&byte| byte == b'\n');
     let longest = lines.map(<[u8]>::len).max().unwrap_or(0) as u64;
@@ -333,7 +334,7 @@ fn noun(count: u64, one: &str, many: &str) -> String {
     format!("{count} {noun}")
 }
 
-/// So many bytes, in the unit that makes a whole number of them.
+/// Formats a size in the unit that gives a whole number.
 fn size(bytes: usize) -> String {
     match bytes {
         bytes if bytes >= 1 << 20 => format!("{} MiB", bytes >> 20),

@@ -1,4 +1,4 @@
-//! What the tools may do, and how much they may return.
+//! Settings: what the tools may do, and how large their answers may be.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,33 +7,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::execute_shell::{Environment, Sandbox, Supervisor};
 
-/// Tokens over which an answer is refused (docs/spec/limits.md, "Messages").
+/// Tokens above which an answer is refused (docs/spec/limits.md, "Messages").
 pub const MAX_TOKENS: u64 = 25_000;
 
-/// What holds for all tools of a [`WorkspaceTools`](crate::WorkspaceTools).
+/// Settings of all tools of a [`WorkspaceTools`](crate::WorkspaceTools).
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// The names of the tools that there are; none are all that can work.
+    /// The names of the enabled tools; if empty, all that can work.
     pub only: Vec<String>,
-    /// Tokens (bytes / 4, rounded down) over which an answer is refused.
+    /// Tokens (bytes / 4, rounded down) above which an answer is refused.
     pub max_tokens: u64,
-    /// What becomes of a command's output or a page that is too much.
+    /// What happens to a command's output or a page that is too large.
     pub on_overflow: OnOverflow,
-    /// Whether refusals end with what is there and with calls that go on
+    /// Whether refusals end with a summary of the content and with calls to make next
     /// (docs/spec/texts.md, "Recovery block").
     pub detailed_recovery: bool,
-    /// Where `web_fetch` may save.
+    /// Where `web_fetch` may save files.
     pub writable: Writable,
-    /// How commands run; none and there is no `execute_shell`.
+    /// How commands run. `None` removes `execute_shell`.
     pub shell: Option<ShellRules>,
-    /// How pages are fetched; none and there is no `web_fetch`.
+    /// How pages are fetched. `None` removes `web_fetch`.
     pub web: Option<spillgate_web::Fetcher>,
-    /// Who is asked for searches; none and `web_search` is not listed.
+    /// The search service. With `None`, `web_search` is not listed.
     pub search: Option<spillgate_web::Provider>,
 }
 
 impl Default for Rules {
-    /// Everything that needs no settings.
+    /// Enables every tool that needs no settings.
     fn default() -> Self {
         Self {
             only: Vec::new(),
@@ -49,31 +49,31 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Whether a tool is one of those that may be used.
+    /// Whether the tool `name` is enabled.
     pub(crate) fn allows(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|one| one == name)
     }
 
-    /// Whether `execute_shell` can be advised.
+    /// Whether a refusal can advise `execute_shell`.
     pub(crate) fn has_shell(&self) -> bool {
         self.shell.is_some() && self.allows("execute_shell")
     }
 }
 
-/// What becomes of an output that is too much. Files, lists of them and matches are
-/// refused always: they are still where they were, and a smaller question is cheap.
+/// What happens to an output that is too large. Files, file lists and matches are always
+/// refused: they are still on disk, and a narrower question is cheap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnOverflow {
-    /// It is refused, as the reject design has it.
+    /// Refuse it, as the reject design has it.
     #[default]
     Reject,
-    /// It is given whole, for the pipeline to store.
+    /// Return the whole output, for the pipeline to store.
     Offload,
 }
 
-/// Where files may be written, below the root. What is there already is never
-/// written over, and nothing is written into a `.git`.
+/// Where files may be written, below the root. Existing files are never overwritten, and
+/// nothing is written into a `.git` directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Writable {
     /// Nowhere.
@@ -81,38 +81,37 @@ pub enum Writable {
     /// Anywhere below the root.
     #[default]
     Anywhere,
-    /// Below these directories, paths from the root.
+    /// Below these directories, given as paths from the root.
     Below(Vec<PathBuf>),
 }
 
 /// How commands run.
 #[derive(Debug, Clone)]
 pub struct ShellRules {
-    /// How long a command may take unless it says otherwise: 120 s (docs/spec/limits.md,
-    /// "Guarded tools").
+    /// The default time limit of a command: 120 s (docs/spec/limits.md, "Guarded tools").
     pub timeout: Duration,
-    /// The longest that a call may ask for: 600 s; `timeout` where
-    /// that is more.
+    /// The longest time limit that a call may ask for: 600 s, or `timeout` if that is longer.
     pub most_timeout: Duration,
-    /// Names of variables of our environment that commands get, `*` at the end for any
-    /// that begin so, beside the usual ones.
+    /// Names of variables of our environment that commands inherit beside the usual ones; a
+    /// trailing `*` matches any suffix.
     pub pass_env: Vec<String>,
     /// The variables of our environment.
     pub environment: Environment,
-    /// Bytes that a command may print; then it is stopped (ours: 1 GiB).
+    /// Bytes that a command may print before it is stopped (ours: 1 GiB).
     pub max_output_bytes: u64,
-    /// The shell: one that takes `-c -- COMMAND`.
+    /// The shell. It must accept `-c -- COMMAND`.
     pub shell: PathBuf,
-    /// Where files are kept for as long as they are needed.
+    /// The directory for temporary files.
     pub temp_dir: PathBuf,
-    /// What ends all that a command started; none and only its process group is ended.
+    /// The program that ends all processes a command started. With `None`, only the process
+    /// group is ended.
     pub supervisor: Option<Supervisor>,
-    /// What commands are confined to; none and they may do what we may.
+    /// The limits that commands are confined to. With `None`, they may do what we may.
     pub sandbox: Option<Sandbox>,
 }
 
 impl Default for ShellRules {
-    /// Bash where it is, which models write for, `sh` elsewhere; no sandbox, no
+    /// Bash if it is installed, because models write for it, and `sh` otherwise. No sandbox, no
     /// supervisor and no environment.
     fn default() -> Self {
         let places = [
@@ -140,7 +139,7 @@ impl Default for ShellRules {
 }
 
 impl ShellRules {
-    /// The longest that a command may take.
+    /// The longest time limit of a command.
     pub(crate) fn longest(&self) -> Duration {
         self.timeout.max(self.most_timeout)
     }

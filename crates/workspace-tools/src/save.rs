@@ -1,7 +1,7 @@
-//! Saves a file below the root, whole or not at all.
+//! Saves files below the root, whole or not at all.
 //!
-//! Names are followed step by step from the root, and through no link: so what a name
-//! says is where it leads, and the rules can be held to it.
+//! Paths are followed component by component from the root, and through no link. So a path
+//! leads where it says, and the rules can be applied to it.
 
 mod draft;
 
@@ -20,20 +20,20 @@ use crate::workspace::Workspace;
 
 pub(crate) use draft::{Draft, SavedSize};
 
-/// Characters of a name that are shown.
+/// Characters of a path that an error shows.
 const SHOWN: usize = 200;
 
-/// Where something is to be saved. Nothing is made there yet.
+/// The place where a file is to be saved. Nothing has been created there yet.
 #[derive(Debug)]
 pub(crate) struct SaveTarget {
     root: Dir,
-    /// Directories from the root.
+    /// The directories from the root.
     steps: Vec<String>,
     name: String,
 }
 
 impl SaveTarget {
-    /// What `name` means, if the rules allow to write there.
+    /// Resolves `name`, if the rules allow writing there.
     pub(crate) fn new(
         workspace: &Workspace,
         writable: &Writable,
@@ -58,20 +58,20 @@ impl SaveTarget {
         }
     }
 
-    /// Its path from the root.
+    /// The path from the root.
     pub(crate) fn path(&self) -> String {
         let steps = self.steps.iter().map(String::as_str);
         let all: Vec<&str> = steps.chain([self.name.as_str()]).collect();
         all.join("/")
     }
 
-    /// Whether something could be saved there now, before work is done for it.
+    /// Checks whether a file could be saved there now, before any work is done for it.
     pub(crate) fn check(&self) -> Result<(), ToolError> {
         let mut dir = self.clone_root()?;
         for step in &self.steps {
             dir = match opened(&dir, step) {
                 Ok(next) => next,
-                // It will be made.
+                // The directory will be created.
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
                 Err(error) => return Err(self.step_failed(step, &error)),
             };
@@ -109,8 +109,8 @@ impl SaveTarget {
     }
 }
 
-/// The parts of the path from the root that a name means; `..` only goes back on what
-/// the name itself says.
+/// Returns the components of the path from the root that `name` means. `..` only removes a
+/// component that `name` itself contains.
 fn steps(workspace: &Workspace, name: &str) -> Result<Vec<String>, ToolError> {
     let outside = || {
         ToolError::new(format!(
@@ -140,10 +140,10 @@ fn steps(workspace: &Workspace, name: &str) -> Result<Vec<String>, ToolError> {
     Ok(steps)
 }
 
-/// Whether the rules allow to write there.
+/// Checks whether the rules allow writing there.
 fn allowed(writable: &Writable, steps: &[String], name: &str) -> Result<(), ToolError> {
     let name = clip(name, SHOWN);
-    // Some file systems take any case for the same.
+    // Some file systems ignore case.
     if steps.iter().any(|step| step.eq_ignore_ascii_case(".git")) {
         return Err(ToolError::new(format!(
             "save_to '{name}' lies in a .git, where nothing is written. Give another path."
@@ -166,25 +166,25 @@ fn allowed(writable: &Writable, steps: &[String], name: &str) -> Result<(), Tool
     }
 }
 
-/// A configured directory without `.` and slashes at its end.
+/// A configured directory without `.` components and trailing slashes.
 fn plain(dir: &Path) -> PathBuf {
     let parts = dir.components();
     parts.filter(|part| *part != Component::CurDir).collect()
 }
 
-/// Nothing may be saved at all.
+/// The error if nothing may be saved at all.
 pub(crate) fn nowhere() -> ToolError {
     ToolError::new("Nothing may be saved here. Leave save_to out.")
 }
 
-/// The directory of this name in `dir`, if it is one and no link.
+/// Opens the directory `step` in `dir`, unless it is a link or not a directory.
 fn opened(dir: &Dir, step: &str) -> io::Result<Dir> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::openat(dir, step, flags, Mode::empty())?;
     Ok(Dir::from_std_file(File::from(opened)))
 }
 
-/// What the system says, and what may help.
+/// Translates an error of the system, with advice.
 fn failed(path: &str, error: &io::Error) -> ToolError {
     let path = clip(path, SHOWN);
     match error.kind() {

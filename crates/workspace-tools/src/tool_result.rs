@@ -1,4 +1,4 @@
-//! The result of a call.
+//! Results of tool calls: text, oversized output and errors.
 
 use std::fmt;
 use std::io::Read;
@@ -8,33 +8,33 @@ use spillgate_offload::{Rejection, estimated_tokens};
 
 use crate::Rules;
 
-/// What a call gave.
+/// The result of a tool call.
 #[derive(Debug)]
 pub struct ToolResult {
-    /// What is told.
+    /// The answer.
     pub body: Body,
-    /// Whether the call failed: what is told begins with `Error: `.
+    /// Whether the call failed. The text then begins with `Error: `.
     pub is_error: bool,
 }
 
-/// What is told.
+/// The content of an answer.
 pub enum Body {
     /// A text within the limit.
     Text(String),
-    /// More than the limit allows, whole: only where the rules say
-    /// [`OnOverflow::Offload`](crate::OnOverflow). It is for the pipeline, not for a
+    /// The whole of an answer that exceeds the limit: only if the rules say
+    /// [`OnOverflow::Offload`](crate::OnOverflow). It is meant for the pipeline, not for a
     /// model.
     Oversized(OversizedOutput),
 }
 
-/// More than the limit allows.
+/// An output that exceeds the limit.
 pub struct OversizedOutput {
-    /// All of it, byte for byte.
+    /// The whole output, byte for byte.
     pub whole: Box<dyn Read + Send>,
-    /// What a model has to be told beside it, how a command ended; empty if nothing.
-    /// It is no part of what is stored: JSON stays JSON.
+    /// What a model must be told beside the output, such as how a command ended; empty if
+    /// nothing. The notes are not stored with the output, so that JSON stays JSON.
     pub notes: String,
-    /// Whether the call failed nevertheless: then the notes begin with `Error: `.
+    /// Whether the call failed nevertheless. The notes then begin with `Error: `.
     pub(crate) has_failed: bool,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Debug for OversizedOutput {
 }
 
 impl OversizedOutput {
-    /// What is shown of it, with what is to be told beside it: an error comes first.
+    /// Joins the preview of the output with its notes. Notes of an error come first.
     #[must_use]
     pub fn with_notes(notes: &str, is_error: bool, shown: &str) -> String {
         match (notes, is_error) {
@@ -68,21 +68,21 @@ impl fmt::Debug for Body {
     }
 }
 
-/// A tool's reply: something, or why not.
+/// A tool's answer, or the reason there is none.
 pub(crate) type Reply = Result<Body, ToolError>;
 
-/// Why a call gives nothing. Its text is what the model is told, and begins with
+/// The reason a call has no answer. Its text is what the model is told, and begins with
 /// `Error: ` (docs/spec/texts.md, "Reject profile").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToolError(String);
 
 impl ToolError {
-    /// What happened, and what to do instead.
+    /// Creates an error from a text that says what happened and what to do instead.
     pub(crate) fn new(what: impl fmt::Display) -> Self {
         Self(format!("Error: {what}"))
     }
 
-    /// With more behind it, after an empty line.
+    /// Appends `more` after an empty line.
     pub(crate) fn with(self, more: &str) -> Self {
         match more.is_empty() {
             true => self,
@@ -103,7 +103,7 @@ impl From<Rejection> for ToolError {
     }
 }
 
-/// What arguments say that cannot be meant.
+/// Reports invalid arguments.
 impl From<ArgumentError> for ToolError {
     fn from(error: ArgumentError) -> Self {
         error.to_string().into()
@@ -132,8 +132,8 @@ impl From<Reply> for ToolResult {
 }
 
 impl Rules {
-    /// Whether so many bytes are too much: estimated as bytes / 4, rounded down, by which
-    /// 100,003 bytes pass and 100,004 do not.
+    /// Whether `bytes` exceed the limit. Tokens are estimated as bytes / 4, rounded down: at
+    /// the default limit 100,003 bytes pass and 100,004 do not.
     pub(crate) fn exceeds(&self, bytes: u64) -> bool {
         estimated_tokens(bytes) > self.max_tokens
     }

@@ -1,4 +1,4 @@
-//! `web_search`: searches the web.
+//! `web_search`: searches the web through a search service.
 
 use serde_json::json;
 use spillgate_files::Arguments;
@@ -10,15 +10,15 @@ use crate::definition::{Definition, schema};
 use crate::tool_result::{Body, Reply, ToolError};
 use crate::workspace_tools::Shared;
 
-/// Results where none are asked for (docs/spec/limits.md, "Guarded tools"), and the most that
-/// are given: what all services give at once.
+/// Results if the call gives no number (docs/spec/limits.md, "Guarded tools"), and the most
+/// that a call may ask for: what every service returns at once.
 const RESULTS: u64 = 5;
 const MOST_RESULTS: u64 = 20;
 
-/// Characters of a query; services take some hundreds.
+/// The longest query, in characters; services accept some hundreds.
 const LONGEST_QUERY: usize = 1_000;
 
-/// Characters of a query that are repeated.
+/// Characters of a query that an answer repeats.
 const SHOWN_QUERY: usize = 200;
 
 pub(crate) fn definition() -> Definition {

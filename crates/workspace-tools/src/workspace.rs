@@ -1,4 +1,4 @@
-//! Opens files and directories by name, never outside the root.
+//! The workspace: opens files and directories below a root and nowhere else.
 
 mod path_error;
 mod suggestion;
@@ -15,24 +15,25 @@ use spillgate_text::LineGrid;
 pub(crate) use path_error::shown;
 pub use path_error::{PathError, PathKind};
 
-/// Bytes of a name: the system's own limit on paths (`PATH_MAX` with its NUL).
+/// The longest path, in bytes: the system's own limit (`PATH_MAX`, which counts the NUL).
 const LONGEST: usize = 4095;
 
-/// A directory that no name leaves: neither by `..`, nor from the machine's root, nor
-/// by a link, nor by what changes meanwhile. The system resolves each name from the
-/// directory (cap-std); nothing is looked at first and opened later.
+/// A directory that no path can leave: not by `..`, not by an absolute path, not by a link, and
+/// not by a change while the path is resolved. The system resolves each path from the
+/// directory's handle (cap-std); nothing is checked first and opened later.
 ///
-/// Names are relative to it. An absolute one is understood if it begins with the
+/// Paths are relative to the directory. An absolute path is accepted if it begins with the
 /// directory's own path.
 #[derive(Debug)]
 pub struct Workspace {
-    /// As given, made absolute, and with its links followed: models write both.
+    /// The path as given, made absolute, and the path with its links followed: models write
+    /// both.
     paths: [PathBuf; 2],
     dir: Dir,
     lines: FileCache<LineGrid>,
 }
 
-/// What a name leads to, with its path from the root.
+/// What a path leads to, with the path from the root.
 #[derive(Debug)]
 pub(crate) enum OpenedPath {
     /// A regular file, opened for reading.
@@ -42,7 +43,7 @@ pub(crate) enum OpenedPath {
 }
 
 impl Workspace {
-    /// The directory at `path`.
+    /// Opens the directory at `path`.
     pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self {
             paths: [std::path::absolute(path)?, path.canonicalize()?],
@@ -51,25 +52,25 @@ impl Workspace {
         })
     }
 
-    /// Where it is.
+    /// The directory's canonical path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.paths[1]
     }
 
-    /// The directory, opened.
+    /// The directory's handle.
     pub(crate) fn dir(&self) -> &Dir {
         &self.dir
     }
 
-    /// Where lines begin in the files that were read last.
+    /// Line offsets of the files read last.
     pub(crate) fn lines(&self) -> &FileCache<LineGrid> {
         &self.lines
     }
 
-    /// The path from the root that a name means: without the root's own path and `.`,
-    /// and `.` alone for the root. Steps upwards stay, since only the system knows
-    /// where they lead behind a link.
+    /// Returns the path from the root that `name` means: without the root's own path and
+    /// without `.`, and `.` alone for the root. `..` stays, because only the system knows where
+    /// it leads behind a link.
     pub(crate) fn relative(&self, name: &str) -> Result<PathBuf, PathError> {
         if name.contains('\0') {
             return Err(PathError::Nul);
@@ -82,7 +83,7 @@ impl Workspace {
             true => self.below(path).ok_or_else(|| PathError::outside(name))?,
             false => path,
         };
-        // A slash or a dot at the end asks for a directory; `components` forgets it.
+        // A trailing slash or dot asks for a directory; `components` drops it.
         let ends = name.ends_with('/') || name.ends_with("/.");
         let mut relative: PathBuf = path.components().collect();
         if relative.starts_with(".") {
@@ -96,19 +97,18 @@ impl Workspace {
         Ok(relative)
     }
 
-    /// An absolute path without the root's own.
+    /// Strips the root's own path from an absolute path.
     pub(crate) fn below<'p>(&self, path: &'p Path) -> Option<&'p Path> {
         let mut roots = self.paths.iter();
         roots.find_map(|root| path.strip_prefix(root).ok())
     }
 
-    /// The regular file that a name leads to. Never waits: what is a pipe or a device
-    /// is not opened.
+    /// Opens the regular file at `name`. Never blocks: pipes and devices are not opened.
     pub(crate) fn file(&self, name: &str) -> Result<File, PathError> {
         self.opened(name, &self.relative(name)?)
     }
 
-    /// The directory that a name leads to, and its path from the root.
+    /// Opens the directory at `name`. Also returns its path from the root.
     pub(crate) fn directory(&self, name: &str) -> Result<(Dir, PathBuf), PathError> {
         let relative = self.relative(name)?;
         match self.dir.open_dir(&relative) {
@@ -123,7 +123,7 @@ impl Workspace {
         }
     }
 
-    /// The file or directory that a name leads to.
+    /// Opens the file or directory at `name`.
     pub(crate) fn open_path(&self, name: &str) -> Result<OpenedPath, PathError> {
         let relative = self.relative(name)?;
         match self.opened(name, &relative) {
@@ -143,7 +143,7 @@ impl Workspace {
         })
     }
 
-    /// What the system's refusal means.
+    /// Translates an error of the system.
     fn refused(
         &self,
         sought: PathKind,

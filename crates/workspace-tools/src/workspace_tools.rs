@@ -1,4 +1,4 @@
-//! The guarded tools: their list and their calls.
+//! The set of workspace tools: lists their definitions and dispatches calls.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct WorkspaceTools {
     shared: Arc<Shared>,
 }
 
-/// What all calls work with.
+/// State shared by all calls.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) workspace: Workspace,
@@ -49,14 +49,14 @@ impl Shared {
 }
 
 impl WorkspaceTools {
-    /// The tools below `workspace`, by `rules`.
+    /// Creates the tools below `workspace` under `rules`.
     #[must_use]
     pub fn new(workspace: Workspace, rules: Rules) -> Self {
         let shared = Arc::new(Shared::new(workspace, rules));
         Self { shared }
     }
 
-    /// The definitions of those that can be used by the rules.
+    /// The definitions of the tools that the rules enable.
     #[must_use]
     pub fn definitions(&self) -> Vec<Definition> {
         let rules = &self.shared.rules;
@@ -73,13 +73,13 @@ impl WorkspaceTools {
         all
     }
 
-    /// Whether a tool is one of those that the rules allow.
+    /// Whether the rules allow the tool `name`.
     fn has(&self, name: &str) -> bool {
         TOOLS.contains(&name) && self.shared.rules.allows(name)
     }
 
-    /// Answers a call. Dropping the future stops what it does: a command with all that
-    /// it started, a search between two files.
+    /// Answers a call. Dropping the future stops the work: a command together with all
+    /// processes it started, a search between two files.
     pub async fn call(&self, name: &str, arguments: Map<String, Value>) -> ToolResult {
         let shared = &self.shared;
         let arguments = Arguments::from(arguments);
@@ -96,7 +96,7 @@ impl WorkspaceTools {
         reply.into()
     }
 
-    /// Work on files goes on a thread of its own.
+    /// Runs file work on a blocking thread.
     async fn blocking(
         &self,
         arguments: Arguments,

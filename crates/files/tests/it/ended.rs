@@ -1,5 +1,6 @@
-//! Calls that end before their time: files that are shortened meanwhile, calls that take too
-//! long, callers that are gone.
+//! Tests for calls that end early.
+//!
+//! Files are truncated meanwhile, calls take too long, or callers stop waiting.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use tempfile::TempDir;
 
 use super::{call, root, tools};
 
-/// A root whose file is shortened as soon as its lines were counted, as log rotation does.
+/// A root whose file is truncated right after its lines were counted, as log rotation does.
 #[derive(Debug)]
 struct Rotated {
     root: Root,

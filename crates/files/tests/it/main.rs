@@ -1,4 +1,4 @@
-//! `Read` and `Grep` as a model calls them.
+//! Tests of `Read` and `Grep`, called as a model calls them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -19,7 +19,7 @@ use spillgate_store::conformance::facts_of;
 use spillgate_store::{ArtifactStore, MemoryStore, Part};
 use spillgate_text::{Indexer, Tokenizer};
 
-/// The tools over `files`, with answers of so many tokens.
+/// The tools over `files`, with `budget` tokens per answer.
 fn tools(files: impl Files + 'static, budget: u64) -> FileTools {
     FileTools {
         files: Arc::new(files),
@@ -28,7 +28,7 @@ fn tools(files: impl Files + 'static, budget: u64) -> FileTools {
     }
 }
 
-/// A stored text by the name `out`, and its handle.
+/// A stored text with the name `out`, and its handle.
 fn pinned(text: &str) -> (PinnedFile, Handle) {
     let store = MemoryStore::default();
     let mut indexer = Indexer::as_is(Layout::AsIs);
@@ -48,7 +48,7 @@ fn pinned(text: &str) -> (PinnedFile, Handle) {
     (pinned, handle)
 }
 
-/// A root that holds these files.
+/// Creates a root with these files.
 fn root(dir: &Path, files: &[(&str, &[u8])]) -> Root {
     for (name, bytes) in files {
         fs::write(dir.join(name), bytes).unwrap();
@@ -56,7 +56,7 @@ fn root(dir: &Path, files: &[(&str, &[u8])]) -> Root {
     Root::open(dir).unwrap()
 }
 
-/// What a call gives; `error: ` stands before what is one.
+/// Makes a call. Prefixes errors with `error: `.
 fn call(tools: &FileTools, name: &str, arguments: &Value) -> String {
     let answer = tools.call(name, &arguments.to_string(), &Interrupt::default());
     match answer.is_error {

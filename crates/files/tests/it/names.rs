@@ -1,4 +1,4 @@
-//! Names: where they lead, and which are refused.
+//! Tests for where names lead, and where they do not.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -70,7 +70,8 @@ const ABSENT: &str = "F: no such file";
 const NOT_REGULAR: &str = "F: not a regular file";
 const OUTSIDE: &str = "F: leads out of the root";
 
-/// Attempts to get out, or to something that is no file; `F` is the name.
+/// Attempts to leave the root or to open what is not a file, with the error; `F` stands for the
+/// name.
 const ATTEMPTS: [(&str, &str); 40] = [
     ("", EMPTY),
     ("  ", EMPTY),
@@ -118,7 +119,7 @@ const ATTEMPTS: [(&str, &str); 40] = [
 fn names_that_lead_nowhere() {
     let (_dir, root) = house();
     let (sent, received) = std::sync::mpsc::channel();
-    // A pipe that were opened would wait for ever.
+    // Opening a pipe would block for ever.
     std::thread::spawn(move || {
         for (name, want) in ATTEMPTS {
             let error = root

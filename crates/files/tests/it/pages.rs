@@ -1,4 +1,4 @@
-//! Pages: they keep their budget, and together they are the text.
+//! Tests that pages keep their budget and together give the whole text.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use spillgate_files::FileTools;
 
 use super::{call, pinned, root, tools};
 
-/// The arguments that an answer's last line names.
+/// The arguments that the last line of an answer suggests.
 fn next(answer: &str) -> Option<Value> {
     let hint = answer.rsplit('\n').next()?.strip_prefix("[cut: ")?;
     let named = hint.split_once("with ")?.1;
@@ -60,7 +60,7 @@ fn pages(tools: &FileTools, mut arguments: Value) -> Vec<String> {
     }
 }
 
-/// Lines whose pieces were put together again.
+/// Joins lines that were split over several rows.
 fn joined(rows: Vec<(u64, String)>) -> Vec<String> {
     let mut lines: Vec<(u64, String)> = Vec::new();
     for (number, text) in rows {

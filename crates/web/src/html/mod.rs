@@ -1,8 +1,8 @@
-//! Turns a page into Markdown.
+//! Converts pages to Markdown.
 //!
-//! A page is tidied first ([`tidy`]): what is no content is dropped and what is left is
-//! nested properly and not deeply, so that what makes a tree and Markdown of it (htmd)
-//! needs neither much stack nor much time, whatever the page is.
+//! A page is tidied first ([`tidy`]): elements without content are dropped, and the rest is
+//! nested properly and not deeply. So building the tree and its Markdown (htmd) takes little
+//! stack and time, whatever the page is.
 
 mod table;
 mod tags;
@@ -18,7 +18,7 @@ use tidy::Tidy;
 /// Characters of a title that are shown.
 const LONGEST_TITLE: usize = 300;
 
-/// The title and the main content of a page found at `url`.
+/// Returns the title and the main content of a page found at `url`.
 pub(crate) fn markdown(html: &str, url: &Url) -> (Option<String>, String) {
     let tidy = Tidy::of(html, url);
     let title = line(&tidy.title, LONGEST_TITLE);
@@ -35,7 +35,7 @@ pub(crate) fn markdown(html: &str, url: &Url) -> (Option<String>, String) {
     ((!title.is_empty()).then_some(title), text)
 }
 
-/// The same with one empty line where there are more. What is fenced stays as it is.
+/// Reduces runs of empty lines to one. Fenced code stays as it is.
 fn without_gaps(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut fence: Option<&str> = None;

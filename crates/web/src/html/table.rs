@@ -1,14 +1,15 @@
 //! Decides which tables become Markdown tables.
 
-/// Bytes that a table may gain by its columns being aligned: so many, and so many times
-/// what is in it.
+/// The bytes that aligning a table's columns may add: a fixed number, and a multiple of the
+/// table's content.
 const MOST_PADDING: usize = 64 << 10;
 const MOST_PADDING_TIMES: usize = 4;
 
-/// Bytes of a cell over which a table without a header is there for the layout.
+/// The longest cell, in bytes, of a data table without a header. A table with longer cells is
+/// used for layout.
 const LONGEST_DATA: usize = 300;
 
-/// What is known of a table while it is tidied. Places are those of the tidied page.
+/// What is known of a table while it is tidied. Positions are offsets in the tidied page.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     start: usize,
@@ -16,10 +17,10 @@ pub(super) struct Table {
     column: usize,
     cell: usize,
     widths: Vec<usize>,
-    /// Where the names of its header's tags are, and those of its first row.
+    /// Offsets of the tag names of its header cells, and of the cells of its first row.
     headers: Vec<usize>,
     first_row: Vec<usize>,
-    /// It has rows of one cell, or blocks in its cells: it is there for the layout.
+    /// Whether it has rows of one cell, or blocks in its cells: then it is used for layout.
     is_layout: bool,
 }
 
@@ -31,7 +32,7 @@ impl Table {
         }
     }
 
-    /// The tag of a part stands at `tag`, and its content begins at `content`.
+    /// A part begins: its tag is at `tag`, its content at `content`.
     pub(super) fn part_begun(&mut self, name: &str, tag: usize, content: usize) {
         match name {
             "tr" => {
@@ -64,8 +65,8 @@ impl Table {
         self.column += 1;
     }
 
-    /// A table whose columns would be mostly spaces becomes one without a header, which
-    /// is written cell by cell. The tags' names are as long.
+    /// Turns a table whose columns would be mostly padding into one without a header, which is
+    /// written cell by cell. The replaced tag names have the same length.
     pub(super) fn ended(self, html: &mut String) {
         let aligned: usize = self.widths.iter().map(|width| width + 3).sum();
         let aligned = aligned.saturating_mul(self.rows + 1);
@@ -82,8 +83,8 @@ impl Table {
         }
     }
 
-    /// Markdown knows no table without a header: its first row has to be one, unless it
-    /// is there for the layout only.
+    /// Markdown has no tables without a header: the first row becomes the header, unless the
+    /// table is used for layout.
     fn with_header(&self, html: &mut String) {
         let is_data = !self.is_layout && self.rows > 1 && self.column > 1;
         let is_short = self.widths.iter().all(|width| *width <= LONGEST_DATA);

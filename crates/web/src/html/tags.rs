@@ -1,26 +1,26 @@
-//! The role of each HTML tag.
+//! Classifies HTML elements for tidying.
 
-/// What becomes of an element.
+/// What happens to an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It goes, with all that is in it.
+    /// It is dropped with its content.
     Dropped,
     /// It has no content.
     Void,
-    /// It stands for itself, as a block.
+    /// It is kept as a block.
     Block,
-    /// The same, and is written as this one.
+    /// It is a block and is written as this element.
     BlockAs(&'static str),
-    /// It marks a part of a line, and is written as this one.
+    /// It marks a part of a line and is written as this element.
     Mark(&'static str),
-    /// A part of a list or a table.
+    /// It is part of a list or a table.
     Part,
-    /// It goes; what is in it stays.
+    /// It is dropped, but its content stays.
     Unknown,
 }
 
-/// Elements by what is done with them. What has no content of its own, is not seen, or
-/// leads elsewhere is dropped.
+/// Elements by role. Elements that have no text of their own, are invisible, or lead elsewhere
+/// are dropped.
 const ROLES: [(Role, &[&str]); 11] = [
     (
         Role::Dropped,
@@ -82,7 +82,7 @@ const ROLES: [(Role, &[&str]); 11] = [
     (Role::Part, &["thead", "tbody", "tfoot"]),
 ];
 
-/// What becomes of the element of this name, and its name as it is written.
+/// The role of the element `name`, and the name under which it is written.
 pub(super) fn role(name: &str) -> (Role, &'static str) {
     for (role, names) in ROLES {
         if let Some(known) = names.iter().find(|known| **known == name) {
@@ -95,7 +95,7 @@ pub(super) fn role(name: &str) -> (Role, &'static str) {
     (Role::Unknown, "")
 }
 
-/// What an end of such an element does not reach beyond.
+/// The elements beyond which the end tag of `name` does not reach.
 pub(super) fn borders(name: &str) -> &'static [&'static str] {
     match name {
         "table" => &[],
@@ -106,7 +106,8 @@ pub(super) fn borders(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// What the start of such an element ends, where HTML lets its end be left out.
+/// The elements that the start tag of `name` closes, because HTML allows omitting their end
+/// tags.
 pub(super) fn ends(name: &str) -> &'static [&'static str] {
     match name {
         "li" => &["li"],

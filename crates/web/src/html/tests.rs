@@ -1,4 +1,4 @@
-//! The Markdown of pages.
+//! Tests that the Markdown of a page contains what the page says, and only that.
 
 use reqwest::Url;
 
@@ -189,7 +189,7 @@ fn broken_markup_is_no_obstacle() {
     }
 }
 
-/// Each would take all stack, memory or time, were it taken as it is.
+/// Each page would exhaust stack, memory or time if it were converted untidied.
 #[test]
 fn hostile_pages_are_pages() {
     let many = 20_000;
@@ -254,7 +254,7 @@ proptest::proptest! {
     }
 }
 
-/// Starts and ends in no order.
+/// Start and end tags in any order.
 const SOUP: [&str; 40] = [
     "<p>",
     "</p>",

@@ -1,4 +1,4 @@
-//! Reduces any page to a small, properly nested one.
+//! Turns any page into a smaller one that is properly nested.
 
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use reqwest::Url;
@@ -6,47 +6,47 @@ use reqwest::Url;
 use super::table::Table;
 use super::tags::{Role, borders, ends, role};
 
-/// Elements within each other that are kept; deeper ones go, their text stays. Pages
-/// have some tens.
+/// The deepest nesting that is kept. Deeper elements are dropped, but their text stays. Pages
+/// have some tens of levels.
 const DEEPEST: usize = 64;
 
-/// Lists and quotes within each other: each moves all its lines to the right.
+/// The deepest nesting of lists and quotes: each level indents all its lines.
 const DEEPEST_INDENT: usize = 12;
 
-/// Bytes of the tidied page from which links are left out: a short link may become a
-/// long one, so they could be many times the page.
+/// The size of the tidied page, in bytes, beyond which links are omitted. A short link may
+/// become a long one, so that links could take many times the size of the page.
 const MOST_WITH_LINKS: usize = 16 << 20;
 
-/// A page, tidied.
+/// A tidied page.
 #[derive(Debug)]
 pub(super) struct Tidy {
     base: Url,
     page: Url,
-    /// Text of `title`.
+    /// The text of `title`.
     pub(super) title: String,
     in_title: bool,
     html: String,
-    /// Bytes of text so far that are not space.
+    /// Bytes of non-blank text so far.
     texts: usize,
     open: Vec<OpenElement>,
-    /// Starts of elements that were too deep and whose ends are to come.
+    /// Elements that were dropped as too deep and whose end tags are still to come.
     too_deep: usize,
-    /// An element that is dropped, and how many of its name are open.
+    /// The dropped element, and how many elements of its name are open.
     dropping: Option<(Vec<u8>, usize)>,
-    /// `pre` has begun, and its text not yet.
+    /// Whether a `pre` has begun without any text yet.
     at_pre: bool,
     mains: Vec<Section>,
     articles: Vec<Section>,
     tables: Vec<Table>,
 }
 
-/// An element that is open.
+/// An open element.
 #[derive(Debug)]
 struct OpenElement {
     name: &'static str,
     /// `main` and `article` are written as `div`.
     landmark: Landmark,
-    /// Where it begins in the tidied page, and the texts before it.
+    /// Its offset in the tidied page, and the bytes of text before it.
     start: usize,
     texts: usize,
 }
@@ -58,7 +58,7 @@ enum Landmark {
     Article,
 }
 
-/// A part of the tidied page, properly nested.
+/// A properly nested part of the tidied page.
 #[derive(Debug)]
 struct Section {
     start: usize,
@@ -67,7 +67,7 @@ struct Section {
 }
 
 impl Tidy {
-    /// The page `html`, found at `url`.
+    /// Tidies the page `html`, found at `url`.
     pub(super) fn of(html: &str, url: &Url) -> Self {
         let mut tidy = Self {
             base: url.clone(),
@@ -98,8 +98,8 @@ impl Tidy {
         tidy
     }
 
-    /// What is to be read: the main part or the article, if there is one and it says
-    /// something, else all of it.
+    /// The content to read: the main part or the article if there is exactly one and it has
+    /// text, otherwise everything.
     pub(super) fn content(&self) -> &str {
         let one = |parts: &[Section]| match parts {
             [part] if part.texts > 0 => Some((part.start, part.end)),
@@ -144,7 +144,7 @@ impl Tidy {
         }
     }
 
-    /// Links of a page lead from its `base`, if that is one of the web.
+    /// Resolves links against the page's `base`, if that is an http or https URL.
     fn rebase(&mut self, tag: &StartTag<()>) {
         let base = attribute(tag, "href").and_then(|href| self.page.join(&href).ok());
         if let Some(base) = base.filter(|base| matches!(base.scheme(), "http" | "https")) {
@@ -160,7 +160,7 @@ impl Tidy {
             return;
         }
         let start = attribute(tag, "start").filter(|_| name == "ol");
-        // Six digits: numbers of items are counted on from it.
+        // At most six digits: item numbers count on from it.
         let start = start.and_then(|start| start.trim().parse::<u32>().ok());
         let start = start.filter(|start| *start < 1_000_000);
         let start = start.map(|start| format!(" start=\"{start}\""));
@@ -181,7 +181,7 @@ impl Tidy {
             self.push(name, Landmark::None, "");
             return;
         }
-        // Outside of a table, its parts are nothing.
+        // Outside a table, its parts are dropped.
         let Some(at) = self.open.iter().rposition(|open| open.name == "table") else {
             return;
         };
@@ -235,7 +235,7 @@ impl Tidy {
         }
     }
 
-    /// Where a link leads, if that is another page that can be asked, or written to.
+    /// The target of a link, if it is another page or a mail address.
     fn link(&self, href: &str) -> Option<String> {
         if self.html.len() > MOST_WITH_LINKS || href.trim_start().starts_with('#') {
             return None;
@@ -252,7 +252,7 @@ impl Tidy {
             .any(|open| open.name == "pre")
     }
 
-    /// In what is laid out already, only lines count.
+    /// In preformatted text only line breaks matter.
     fn start_in_pre(&mut self, name: &str, tag: &StartTag<()>) {
         if self.at_pre && name == "code" {
             self.begin_code(attribute(tag, "class").as_deref());
@@ -264,7 +264,7 @@ impl Tidy {
         }
     }
 
-    /// All that is laid out already is code to Markdown.
+    /// Markdown has only code for preformatted text.
     fn begin_code(&mut self, class: Option<&str>) {
         self.at_pre = false;
         let mut classes = class.unwrap_or_default().split_whitespace();
@@ -323,15 +323,15 @@ impl Tidy {
         self.close(&[name], borders(name));
     }
 
-    /// Ends what the start of this element ends.
+    /// Closes the elements that the start tag of `name` closes.
     fn end_before(&mut self, name: &str) {
         for ended in ends(name) {
             self.close(&[ended], borders(ended));
         }
     }
 
-    /// Closes the innermost element of these names, with all within it, if no border is
-    /// between.
+    /// Closes the innermost element with one of these names and everything within it, unless
+    /// one of the borders lies between.
     fn close(&mut self, names: &[&str], borders: &[&str]) {
         for at in (0..self.open.len()).rev() {
             let name = self.open[at].name;
@@ -373,7 +373,7 @@ impl Tidy {
         }
     }
 
-    /// Whether it is open now; what is too deep is not.
+    /// Opens an element. Returns false if it is too deep and was dropped.
     fn push(&mut self, name: &'static str, landmark: Landmark, attributes: &str) -> bool {
         if self.open.len() >= DEEPEST {
             self.too_deep += 1;

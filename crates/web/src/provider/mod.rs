@@ -1,4 +1,4 @@
-//! The services that are asked for searches.
+//! Search services: their configuration, requests and errors.
 
 mod request;
 mod results;
@@ -18,22 +18,22 @@ use spillgate_untrusted::line;
 
 pub use results::SearchResult;
 
-/// How long a connection may take.
+/// The time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a search may take in all (docs/spec/limits.md, "Guarded tools").
+/// The total time limit of a search (docs/spec/limits.md, "Guarded tools").
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Bytes of an answer: twenty results have some tens of thousands.
+/// The most bytes of an answer; twenty results take some tens of thousands.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Characters of what a service says about an error.
+/// Characters of a service's error message that are kept.
 const LONGEST_SAID: usize = 300;
 
-/// A service, by its protocol.
+/// A service, identified by its protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
-    /// A `SearXNG` server, anybody's own; its `json` format has to be switched on.
+    /// A `SearXNG` server, self-hosted; its `json` format must be enabled.
     Searxng,
     /// Brave Search API.
     Brave,
@@ -42,14 +42,14 @@ pub enum Service {
 }
 
 impl Service {
-    /// All of them, by their names in the configuration.
+    /// All services, by their names in the configuration.
     pub const NAMES: [(&'static str, Self); 3] = [
         ("searxng", Self::Searxng),
         ("brave", Self::Brave),
         ("tavily", Self::Tavily),
     ];
 
-    /// Its name, for people.
+    /// The display name.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl Service {
         }
     }
 
-    /// Where it is asked unless the configuration says otherwise; `SearXNG` is nowhere.
+    /// The default URL; `SearXNG` has none.
     #[must_use]
     pub fn url(self) -> Option<&'static str> {
         match self {
@@ -74,18 +74,18 @@ impl Service {
     }
 }
 
-/// A secret. It is in no log, no error and no `Debug`.
+/// A secret. It appears in no log, no error and no `Debug` output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
 
 impl Key {
-    /// Without the space around it.
+    /// Creates a key, without the spaces around it.
     #[must_use]
     pub fn new(key: &str) -> Self {
         Self(key.trim().to_owned())
     }
 
-    /// The text without the key.
+    /// Replaces the key in a text.
     fn hidden_in(&self, text: &str) -> String {
         match self.0.is_empty() {
             true => text.to_owned(),
@@ -100,31 +100,30 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A search service is not configured as it must be.
+/// A search service is configured wrongly.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProviderError {
-    /// It has no address of its own.
+    /// The service has no default URL, and none is configured.
     #[error("{0} needs the address of a server (`url`)")]
     NoUrl(&'static str),
-    /// Its address is none.
+    /// The URL is invalid.
     #[error("the `url` of {title} is wrong: {error}")]
     WrongUrl {
         /// The service.
         title: &'static str,
-        /// Why.
+        /// The reason.
         error: String,
     },
-    /// Its address is of another scheme.
+    /// The URL has another scheme than http or https.
     #[error("the `url` of {0} must be an http or https URL")]
     NoHttp(&'static str),
-    /// It lets nobody in without one.
+    /// The service requires a key.
     #[error("{0} needs an API key (`api_key_env`)")]
     NoKey(&'static str),
 }
 
-/// A service that searches the web, as a person configured it: its address may be one
-/// of a private network.
+/// A search service, as a person configured it. Its address may be in a private network.
 #[derive(Debug, Clone)]
 pub struct Provider {
     service: Service,
@@ -135,8 +134,8 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// The service at `url`, or where it usually is. For `SearXNG` that is the server's
-    /// address, for the others all but the query.
+    /// Creates a provider at `url`, or at the service's default URL. For `SearXNG` this is the
+    /// server's address, for the others the whole URL without the query.
     pub fn new(
         service: Service,
         url: Option<&str>,
@@ -166,7 +165,7 @@ impl Provider {
         })
     }
 
-    /// The same, with a time after which an answer is no longer waited for.
+    /// Sets the time limit of a search.
     #[must_use]
     pub fn within(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
@@ -178,7 +177,7 @@ impl Provider {
         self.service
     }
 
-    /// The first `most` results for `query`.
+    /// Returns the first `most` results for `query`.
     pub async fn search(&self, query: &str, most: usize) -> Result<Vec<SearchResult>, SearchError> {
         let searched = timeout(self.timeout, self.answer(query, most)).await;
         let body = searched.map_err(|_| SearchError::Late {
@@ -230,7 +229,7 @@ impl Provider {
         let service = self.service.title();
         let status = response.status().as_u16();
         match status {
-            // 432 and 433 are Tavily's: a plan's or a key's limit.
+            // 432 and 433 are Tavily's: the limit of a plan or of a key.
             401 | 402 | 403 | 432 | 433 if self.key.is_some() => {
                 SearchError::Key { service, status }
             }
@@ -249,7 +248,7 @@ impl Provider {
         }
     }
 
-    /// What a body says, behind a colon, without the key.
+    /// A body's error message behind a colon, without the key; empty for HTML.
     fn error_message(&self, body: &[u8]) -> String {
         let text = String::from_utf8_lossy(body);
         if text.trim_start().starts_with('<') {
@@ -280,7 +279,7 @@ impl Provider {
     }
 }
 
-/// Seconds that a service asks to be left alone, up to an hour; a date is not read.
+/// The seconds that a service asks to wait, up to an hour. A date is ignored.
 fn retry_after(response: &Response) -> Option<Duration> {
     let value = response.headers().get(reqwest::header::RETRY_AFTER)?;
     let seconds: u64 = value.to_str().ok()?.trim().parse().ok()?;

@@ -1,4 +1,4 @@
-//! Makes the request to a search service.
+//! Builds the requests to search services.
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, RequestBuilder};
@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::{Key, Provider, Service};
 
-/// The header that Brave wants its key in.
+/// The header that carries the key for Brave.
 const BRAVE_KEY: &str = "x-subscription-token";
 
-/// A request for the first `most` results.
+/// Builds a request for the first `most` results.
 pub(super) fn request(
     provider: &Provider,
     client: &Client,
@@ -56,8 +56,8 @@ fn bearer(key: &Key) -> HeaderValue {
     secret(&format!("Bearer {}", key.0))
 }
 
-/// A header that is not printed; empty for what no header can hold, which the service
-/// will refuse as it does any wrong key.
+/// A header value that is not logged. Empty if a header cannot contain the value; the service
+/// then refuses it as it does any wrong key.
 fn secret(value: &str) -> HeaderValue {
     let mut value = HeaderValue::from_str(value).unwrap_or_else(|_| HeaderValue::from_static(""));
     value.set_sensitive(true);

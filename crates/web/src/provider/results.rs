@@ -1,4 +1,4 @@
-//! Reads the results of a search service.
+//! Parses the answers of search services.
 
 use html5gum::{Token, Tokenizer};
 use reqwest::Url;
@@ -7,25 +7,25 @@ use spillgate_untrusted::line;
 
 use super::Service;
 
-/// Characters of a title, and of what stands below it.
+/// Characters of a title and of a snippet that are kept.
 const LONGEST_TITLE: usize = 200;
 const LONGEST_SNIPPET: usize = 500;
 
-/// Bytes of an address; a longer one is no result that can be fetched or cited.
+/// The longest URL of a result, in bytes; a longer one can be neither fetched nor cited.
 const LONGEST_URL: usize = 2_000;
 
-/// A result. All of it is on one line, cut, and anybody's words.
+/// A search result. Each field is a single line, clipped, and untrusted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchResult {
-    /// The page's title, or its address where it has none.
+    /// The page's title, or its URL if it has none.
     pub title: String,
-    /// Its address, an http or https URL.
+    /// The page's URL (http or https).
     pub url: String,
-    /// Some of its text; may be empty.
+    /// Some of the page's text; may be empty.
     pub snippet: String,
 }
 
-/// The results in a service's answer, or why there is no telling.
+/// Parses a service's answer. The error is the reason why it cannot be parsed.
 pub(super) fn parse_results(service: Service, body: &[u8]) -> Result<Vec<SearchResult>, String> {
     let answer: Value =
         serde_json::from_slice(body).map_err(|error| format!("it is not JSON ({error})"))?;
@@ -33,7 +33,7 @@ pub(super) fn parse_results(service: Service, body: &[u8]) -> Result<Vec<SearchR
         Service::Searxng | Service::Tavily => answer.get("results"),
         Service::Brave => match answer.get("web") {
             Some(web) => web.get("results"),
-            // So it is where nothing is found.
+            // Brave answers so if nothing is found.
             None if answer.get("type") == Some(&Value::from("search")) => return Ok(Vec::new()),
             None => None,
         },
@@ -44,7 +44,7 @@ pub(super) fn parse_results(service: Service, body: &[u8]) -> Result<Vec<SearchR
     Ok(found.collect())
 }
 
-/// A result, unless it leads nowhere.
+/// Parses a result. Returns `None` if its URL is unusable.
 fn one(service: Service, result: &Value) -> Option<SearchResult> {
     let text = |name| result.get(name).and_then(Value::as_str).unwrap_or_default();
     let url = Url::parse(text("url")).ok()?;
@@ -68,7 +68,7 @@ fn one(service: Service, result: &Value) -> Option<SearchResult> {
     })
 }
 
-/// Text without its markup: Brave's has some, and character references.
+/// Removes markup and decodes character references, both of which Brave sends.
 fn plain(html: &str) -> String {
     let texts = Tokenizer::new(html).filter_map(|token| match token {
         Ok(Token::String(text)) => Some(String::from_utf8_lossy(&text).into_owned()),

@@ -1,4 +1,4 @@
-//! Requests to search services, and their answers.
+//! Tests for the requests to search services, and for parsing their answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 
 use super::{Key, Provider, Service};
 
-/// A service that answers everything so, and what it was asked.
+/// A service that gives every request the same answer, and the requests it received.
 struct Asked {
     url: String,
     requests: Arc<Mutex<Vec<String>>>,

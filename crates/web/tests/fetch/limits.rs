@@ -1,4 +1,4 @@
-//! Bodies that are too large, too slow or not what they claim to be.
+//! Tests for bodies that are too large, too slow or broken.
 
 use std::io::Write;
 use std::time::Duration;
@@ -122,7 +122,7 @@ async fn no_call_waits_longer_than_the_settings_allow() {
     assert!(matches!(error, FetchError::Late { after, .. } if after.as_secs() == 1));
 }
 
-/// What becomes of each path of a server.
+/// Returns the outcome of fetching each path of a server.
 async fn told(answers: Vec<(&'static str, Answer)>) -> String {
     let paths: Vec<_> = answers.iter().map(|(path, _)| *path).collect();
     let server = Server::start(answers).await;

@@ -1,4 +1,4 @@
-//! Fetches reach only the public web, within limits.
+//! Tests that only the public web is fetched, and within the limits.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -13,7 +13,7 @@ use spillgate_web::{FetchError, FetchSettings, Fetcher};
 
 use server::Server;
 
-/// A fetcher to which a server is allowed.
+/// A fetcher that is allowed to reach `server`.
 pub(crate) fn fetcher(server: &Server) -> Fetcher {
     Fetcher::new(settings(server))
 }
@@ -26,7 +26,7 @@ pub(crate) fn settings(server: &Server) -> FetchSettings {
     }
 }
 
-/// The whole body at a path, within a limit.
+/// Fetches the whole body at a path, within a limit.
 pub(crate) async fn whole(
     fetcher: &Fetcher,
     server: &Server,

@@ -1,4 +1,4 @@
-//! Nothing leads into a private network.
+//! Tests that nothing leads into a private network.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -110,7 +110,7 @@ async fn names_lead_into_no_private_network() {
             ("many.example", &["10.0.0.1", "fd00::1", "127.0.0.1"]),
             ("nowhere.example", &[]),
         ]),
-        // What is allowed at one port is not so at another, nor by another name.
+        // A host is allowed only at its port, and only under its name.
         allowed: vec!["inside.example:1".to_owned()],
         ..FetchSettings::default()
     };

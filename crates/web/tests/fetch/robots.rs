@@ -1,4 +1,4 @@
-//! `robots.txt` is obeyed where the settings ask for it.
+//! Tests for obeying `robots.txt`.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ fn obedient(servers: &[&Server]) -> Fetcher {
     })
 }
 
-/// What opening each path gives.
+/// Returns the outcome of opening each path.
 async fn opened(fetcher: &Fetcher, server: &Server, paths: &[&str]) -> String {
     let mut told = String::new();
     for path in paths {
@@ -58,7 +58,7 @@ async fn rules_are_asked_for_once_and_hold() {
     /leads: 127.0.0.1 redirects to what is not fetched: 127.0.0.1 does not want programs to fetch this page: its robots.txt says so. Use another source; a person can open the page, or switch this check off in the configuration.
     ");
     assert_eq!(asked(&server), ["/robots.txt", "/a", "/b?c", "/leads"]);
-    // By default nobody asks for them.
+    // By default the rules are not fetched.
     let told = opened(&crate::fetcher(&server), &server, &["/private/x"]).await;
     assert_eq!(told, "/private/x: 200 OK\n");
     assert_eq!(asked(&server).len(), 5);

@@ -1,4 +1,4 @@
-//! A server that answers each path with bytes of ours, right or wrong.
+//! A test server that answers each path with fixed bytes, valid or not.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,27 +9,27 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What a path is answered with.
+/// The answer to a path.
 #[derive(Clone)]
 pub(crate) enum Answer {
     /// These bytes, then the end.
     Bytes(Vec<u8>),
-    /// These bytes, then one more now and then, for ever.
+    /// These bytes, then one more from time to time, for ever.
     Drip(Vec<u8>),
-    /// These bytes, then so many more of one byte.
+    /// These bytes, then this many more copies of one byte.
     Flood(Vec<u8>, usize),
 }
 
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    /// Connections that came.
+    /// The number of connections.
     pub(crate) asked: Arc<AtomicUsize>,
-    /// The heads of requests.
+    /// The heads of the requests.
     pub(crate) heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    /// `SERVER` in an answer is this server's address.
+    /// Starts the server. `SERVER` in an answer stands for its address.
     pub(crate) async fn start(answers: Vec<(&'static str, Answer)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -46,7 +46,7 @@ impl Server {
                 asked.fetch_add(1, Ordering::Relaxed);
                 let (answers, heads) = (Arc::clone(&answers), Arc::clone(&heads));
                 tokio::spawn(async move {
-                    // A client that goes away is no failure of the server.
+                    // A client that disconnects is not an error of the server.
                     drop(answered(stream, address, &answers, &heads).await);
                 });
             }
@@ -93,7 +93,7 @@ async fn answered(
     stream.shutdown().await
 }
 
-/// The bytes with the address put in, where they are text.
+/// Inserts the address into the bytes if they are text.
 fn placed(bytes: &[u8], address: SocketAddr) -> Vec<u8> {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.replace("SERVER", &address.to_string()).into_bytes(),
@@ -101,7 +101,7 @@ fn placed(bytes: &[u8], address: SocketAddr) -> Vec<u8> {
     }
 }
 
-/// A whole response; `headers` end with an end of line each.
+/// A complete response; each of `headers` includes its line end.
 pub(crate) fn response(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(
         "{status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n",
@@ -110,7 +110,7 @@ pub(crate) fn response(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// A response that says that all is well.
+/// A `200 OK` response.
 pub(crate) fn ok(headers: &str, body: &[u8]) -> Answer {
     Answer::Bytes(response("HTTP/1.1 200 OK", headers, body))
 }

@@ -1,4 +1,4 @@
-//! What commands leave behind while the tools exist.
+//! State that outlives a command: background processes and the private directory.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use tempfile::TempDir;
 
 use super::running::Supervised;
 
-/// What commands leave running in the background, and their private directory. Both
-/// end with this.
+/// What commands leave running in the background, and their private directory. Dropping this
+/// ends the processes and removes the directory.
 #[derive(Debug, Default)]
 pub(crate) struct Commands {
     background: Mutex<Vec<Supervised>>,
@@ -17,14 +17,15 @@ pub(crate) struct Commands {
 }
 
 impl Commands {
-    /// Keeps what runs on; forgets what has ended.
+    /// Keeps a command with background processes, and forgets those that have ended.
     pub(crate) fn keep(&self, more: Option<Supervised>) {
         let mut background = lock(&self.background);
         background.retain_mut(|one| !one.is_over());
         background.extend(more);
     }
 
-    /// The directory, below `parent`, that only commands in a sandbox use (mode 0700).
+    /// The directory below `parent` that only sandboxed commands use (mode 0700). Created on
+    /// first use.
     pub(crate) fn temp(&self, parent: &Path) -> io::Result<PathBuf> {
         let mut temp = lock(&self.temp);
         let made = match temp.take() {

@@ -1,16 +1,16 @@
-//! The environment variables that a command sees.
+//! The environment variables of commands.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 
-/// Variables that every command gets, if there are any; `*` stands for any rest.
+/// Variables that every command inherits if they are set; a trailing `*` matches any suffix.
 const USUAL: [&str; 9] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TMPDIR",
 ];
 
-/// Variables that are ours to set: there is no terminal, nobody turns a page, and
-/// nobody answers when git asks for a password.
+/// Variables that we set: there is no terminal, no one to turn a page, and no one to answer
+/// when git asks for a password.
 const SET: [(&str, &str); 4] = [
     ("TERM", "dumb"),
     ("PAGER", "cat"),
@@ -18,11 +18,11 @@ const SET: [(&str, &str); 4] = [
     ("GIT_TERMINAL_PROMPT", "0"),
 ];
 
-/// Where programs are found if nobody says (POSIX leaves it open; the usual places).
+/// The default `PATH` (POSIX leaves it open; these are the usual directories).
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The variables of our process. Commands get some of them. `Debug` shows names only:
-/// values may be secrets.
+/// The variables of our process, of which commands get some. `Debug` shows only names: values
+/// may be secrets.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment(Vec<(OsString, OsString)>);
 
@@ -40,8 +40,8 @@ impl fmt::Debug for Environment {
 }
 
 impl Environment {
-    /// What a command gets: the usual ones, those that `pass` names, and ours unless
-    /// `pass` names them.
+    /// The variables of a command: the usual ones, those that `pass` names, and the ones we set
+    /// unless `pass` names them.
     pub(crate) fn of_command(&self, pass: &[String]) -> Vec<(OsString, OsString)> {
         let is_passed = |name: &OsStr| pass.iter().any(|pattern| fits(name, pattern));
         let is_usual = |name: &OsStr| USUAL.iter().any(|pattern| fits(name, pattern));
@@ -61,7 +61,7 @@ impl Environment {
     }
 }
 
-/// The same variables with `value` as that of `name`.
+/// Sets the variable `name` to `value`.
 pub(crate) fn with(
     mut variables: Vec<(OsString, OsString)>,
     name: &str,

@@ -1,6 +1,7 @@
-//! Ends a command that has no supervisor.
+//! Runs a command without a supervisor, in a process group of its own.
 //!
-//! By its process group. What leaves the group (`setsid`) is not found again.
+//! The command is ended by its process group. Processes that leave the group (`setsid`) are
+//! lost.
 
 use std::io::{self, PipeWriter};
 use std::os::fd::OwnedFd;
@@ -19,15 +20,15 @@ use super::protocol::{ExitOutcome, Request};
 use super::running::{StopOutcome, in_proc, no_start};
 use super::{GRACE, KILLING};
 
-/// How long until it is looked again who is left.
+/// How often to check for remaining processes.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A shell that leads a process group.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// Not asked how it ended until its group has: so long nobody else gets its id.
+    /// The shell, which is not reaped until its group has ended: so its id is not reused.
     leader: Option<Leader>,
-    /// How the shell ended, from the thread that waits for it.
+    /// The shell's exit, sent by the thread that waits for it.
     exit: oneshot::Receiver<io::Result<ExitOutcome>>,
 }
 
@@ -57,17 +58,17 @@ impl Group {
         let pid = Pid::from_child(&child);
         let leader = Some(Leader { child, pid });
         let (tell, exit) = oneshot::channel();
-        // It ends with the shell, which is ended when this is dropped.
+        // The thread ends with the shell, which is ended when this is dropped.
         thread::spawn(move || drop(tell.send(wait(pid))));
         Ok(Self { leader, exit })
     }
 
-    /// How the shell ended. Told once.
+    /// Waits for the shell to end. Returns its exit only once.
     pub(crate) async fn ended(&mut self) -> io::Result<ExitOutcome> {
         (&mut self.exit).await.map_err(io::Error::other)?
     }
 
-    /// Ends all of the group.
+    /// Ends the whole group.
     pub(crate) async fn stop(mut self) -> StopOutcome {
         let leader = self
             .leader
@@ -82,7 +83,7 @@ impl Group {
     }
 }
 
-/// Waits for the shell, and leaves it as it is: its group needs its id.
+/// Waits for the shell without reaping it: its group needs the id.
 fn wait(pid: Pid) -> io::Result<ExitOutcome> {
     let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     let status = retry_on_intr(|| waitid(WaitId::Pid(pid), how))?;
@@ -102,8 +103,8 @@ impl Drop for Group {
 }
 
 impl Leader {
-    /// Ends all of the group: asks first, then does not ask. Gives how many are left
-    /// nevertheless.
+    /// Ends the group, first with `SIGTERM`, then with `SIGKILL`. Returns how many processes
+    /// are left nevertheless.
     fn end(mut self) -> u64 {
         for (signal, patience) in [(Signal::TERM, GRACE), (Signal::KILL, KILLING)] {
             let patience = Instant::now() + patience;

@@ -1,4 +1,4 @@
-//! The texts about a command that a model reads.
+//! The answers of `execute_shell`.
 
 use std::io::Read;
 use std::time::Duration;
@@ -13,42 +13,42 @@ use super::running::StopOutcome;
 use crate::rules::{OnOverflow, Rules};
 use crate::tool_result::{Body, OversizedOutput, Reply, ToolError};
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct CommandResult {
     pub(crate) output: CommandOutput,
     pub(crate) ending: CommandEnding,
-    /// What has to be said of its arguments.
+    /// A note on its arguments.
     pub(crate) note: Option<String>,
 }
 
-/// How it ended.
+/// How a command ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CommandEnding {
     /// By itself.
     Ended(ExitOutcome),
-    /// Its time was up.
+    /// Its time limit passed.
     TimedOut {
-        /// After so long.
+        /// The time limit.
         after: Duration,
-        /// How its shell had ended, if it had: something held its output.
+        /// The exit of its shell, if the shell had ended and something else held the output.
         shell: Option<ExitOutcome>,
-        /// What became of it.
+        /// What stopping it achieved.
         stopped: StopOutcome,
     },
-    /// It had printed more than it may.
+    /// It printed more than it may.
     TooMuch {
-        /// More bytes than so many.
+        /// The limit in bytes.
         most: u64,
-        /// What became of it.
+        /// What stopping it achieved.
         stopped: StopOutcome,
     },
 }
 
-/// More bytes than are told beside an output: how it ended, what of the timeout.
+/// An upper bound, in bytes, of the notes beside an output: the exit and a note on the timeout.
 pub(crate) const NOTES: u64 = 1000;
 
-/// The reply to a call. `block` stands behind what is refused because it is too much.
+/// The answer to a call. `block` is appended to a refusal of output that is too large.
 pub(crate) fn reply(ran: CommandResult, block: &str, rules: &Rules, shell: &ShellRules) -> Reply {
     match ran.ending {
         CommandEnding::Ended(fate) => {
@@ -99,7 +99,7 @@ fn ended(output: CommandOutput, notes: &str, block: &str, rules: &Rules) -> Repl
     }
 }
 
-/// The output is more than a model may be given.
+/// The answer for output that exceeds the limit.
 fn overflow(output: CommandOutput, notes: &str, block: &str, rules: &Rules) -> Reply {
     let bytes = output.bytes + notes.len() as u64;
     let tokens = estimated_tokens(bytes);
@@ -187,7 +187,7 @@ fn too_much(
         .with(block))
 }
 
-/// All that a command printed that was stopped.
+/// The whole output of a command that was stopped.
 fn failed(whole: Box<dyn Read + Send>, refused: &ToolError) -> Body {
     Body::Oversized(OversizedOutput {
         whole,
@@ -201,7 +201,7 @@ fn joined(notes: [Option<String>; 2]) -> String {
     notes.join("\n")
 }
 
-/// What is said of how a shell ended, if something is to be said.
+/// The note on how a shell ended, if there is anything to note.
 fn note_of(fate: ExitOutcome, is_silent: bool) -> Option<String> {
     match fate {
         ExitOutcome::Code(0) => None,
@@ -217,7 +217,7 @@ fn note_of(fate: ExitOutcome, is_silent: bool) -> Option<String> {
     }
 }
 
-/// What became of a command that was stopped, as the end of a sentence.
+/// What stopping a command achieved, as the end of a sentence.
 fn stopped_words(stopped: StopOutcome) -> String {
     match stopped {
         StopOutcome::All => " and was stopped with everything it had started".to_owned(),

@@ -1,9 +1,9 @@
-//! `execute_shell`: runs a command.
+//! `execute_shell`: runs a command and returns its output.
 //!
-//! Output is counted while it comes; of one that is too much nothing is given. A command
-//! may have effects, so that it is not ended for talking. It is ended, with everything
-//! that came of it, when its time is up, when nobody waits for its answer any more, and
-//! when we are gone.
+//! Output is counted as it arrives; output that exceeds an answer's limit is not returned in
+//! part. A command may have effects, so exceeding that limit does not stop it. It is stopped,
+//! together with everything it started, when it prints more than `max_output_bytes`, when its
+//! time limit passes, when the caller stops waiting, and when our process ends.
 
 mod child;
 mod commands;
@@ -46,16 +46,16 @@ use crate::rules::{OnOverflow, Rules, ShellRules};
 use crate::tool_result::{Reply, ToolError};
 use crate::workspace_tools::Shared;
 
-/// How long processes may take to end when they are asked to; then they are killed.
+/// How long processes may take to end after `SIGTERM` before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long those are killed again that are there still.
+/// How long to keep killing processes that remain.
 const KILLING: Duration = Duration::from_secs(10);
 
-/// Bytes that are read of an output at a time.
+/// Bytes of output to read at a time.
 const BLOCK: usize = 64 << 10;
 
-/// What becomes of output that is too much, for a model.
+/// What happens to output that is too large, for the tool description.
 fn too_much(rules: &Rules) -> &'static str {
     match rules.on_overflow {
         OnOverflow::Reject => {
@@ -122,7 +122,7 @@ pub(crate) async fn call(shared: &Arc<Shared>, arguments: &Arguments) -> Reply {
     messages::reply(result, &block, rules, shell)
 }
 
-/// What a refusal ends with, if there may be one for too much.
+/// The recovery block, if the output may be refused for its size.
 async fn block(shared: &Arc<Shared>, command: String, result: &CommandResult) -> String {
     let bytes = result.output.bytes;
     let is_refused = shared.rules.on_overflow == OnOverflow::Reject
@@ -179,10 +179,10 @@ fn request(
     })
 }
 
-/// What a command prints, shared with the thread that counts it.
+/// A command's output, shared with the blocking thread that counts it.
 type SharedOutput = Arc<Mutex<Option<Output>>>;
 
-/// What a command came to first.
+/// The first event of a running command.
 enum FirstEvent {
     Ended(ExitOutcome),
     TooMuch,
@@ -248,9 +248,9 @@ fn finished(output: &SharedOutput) -> CommandOutput {
     output.finish()
 }
 
-/// Counts what a command prints until nobody holds its output any more and its shell has
-/// ended. How that ended is told as soon as it has; that nobody can tell is an error at
-/// once, as somebody else may hold the output for long.
+/// Counts output until its pipe is closed and the shell has ended. Stores the shell's exit in
+/// `fate` as soon as it is known. If the exit cannot be determined, returns an error at once,
+/// because another process may hold the pipe open for long.
 async fn watch(
     running: &mut RunningCommand,
     fate: &mut Option<ExitOutcome>,
@@ -282,8 +282,8 @@ async fn watch(
     }
 }
 
-/// Counts the first `read` bytes of `block`, which is given back with how many were
-/// printed in all. They may be written to a file, for which nobody else shall wait.
+/// Counts the first `read` bytes of `block`. Returns the block and the number of bytes printed
+/// in all. Runs on a blocking thread, because it may write to a file.
 async fn count(
     output: &SharedOutput,
     block: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Counts and keeps the output of a command.
+//! Collects, counts and stores the output of a command.
 
 use std::fmt;
 use std::io::{self, Read, Seek, Write};
@@ -10,11 +10,11 @@ use tempfile::SpooledTempFile;
 /// Bytes of a spooled output that stay in memory.
 const IN_MEMORY: usize = 1 << 20;
 
-/// Bytes of an output's beginning that are kept where they are looked at.
+/// Bytes kept of the beginning of an output, for its recovery block.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// What a command prints, counted while it comes. As text it is kept up to a limit; as
-/// it came it is kept whole, where that is wanted.
+/// The output of a command, counted as it arrives. Its text is kept up to a limit; the raw
+/// bytes are kept whole if wanted.
 pub(crate) struct Output {
     sanitizer: Sanitizer,
     text: TerminalText,
@@ -22,7 +22,7 @@ pub(crate) struct Output {
     whole: Option<io::Result<SpooledTempFile>>,
 }
 
-/// What a terminal would show, at most so much of it.
+/// The text that a terminal would show, up to a limit.
 #[derive(Debug)]
 struct TerminalText {
     kept: Vec<u8>,
@@ -31,14 +31,13 @@ struct TerminalText {
     head: Option<OutputHead>,
 }
 
-/// What is known of an output that was not kept: how many lines it has, and its
-/// beginning.
+/// What is known of an output that exceeds the limit: the number of lines, and the beginning.
 #[derive(Debug, Default)]
 pub(crate) struct OutputHead {
     pub(crate) lines: u64,
     /// At most [`HEAD_BYTES`].
     pub(crate) text: Vec<u8>,
-    /// Whether the last line has no end yet.
+    /// Whether the last line lacks its newline so far.
     is_open: bool,
 }
 
@@ -61,7 +60,7 @@ impl ViewSink for TerminalText {
         }
         match self.bytes <= self.most {
             true => self.kept.extend_from_slice(bytes),
-            // There is never a part: from here on it is only counted.
+            // There is never a part: beyond the limit the text is only counted.
             false => self.kept = Vec::new(),
         }
         Ok(())
@@ -79,8 +78,8 @@ impl fmt::Debug for Output {
 }
 
 impl Output {
-    /// Nothing yet. Text is kept up to `most` bytes; what comes is kept whole in a file
-    /// in `spool` that has no name (mode 0600), or not at all.
+    /// Creates an empty output. Text is kept up to `most` bytes. If `spool` is a directory, all
+    /// bytes are kept in an unnamed file there (mode 0600).
     pub(crate) fn new(most: u64, spool: Option<&Path>) -> Self {
         Self {
             sanitizer: Sanitizer::starting_at(0),
@@ -95,13 +94,13 @@ impl Output {
         }
     }
 
-    /// With its lines counted and its beginning kept.
+    /// Also counts lines and keeps the beginning.
     pub(crate) fn with_head(mut self) -> Self {
         self.text.head = Some(OutputHead::default());
         self
     }
 
-    /// Takes what comes next. If it cannot be kept, it is counted nevertheless.
+    /// Adds output. If it cannot be stored, it is still counted.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.printed += bytes.len() as u64;
         self.sanitizer
@@ -114,12 +113,12 @@ impl Output {
         }
     }
 
-    /// Bytes that were printed.
+    /// Bytes printed so far.
     pub(crate) fn printed(&self) -> u64 {
         self.printed
     }
 
-    /// All that came, once nothing more does.
+    /// Ends the collection once all output has arrived.
     pub(crate) fn finish(mut self) -> CommandOutput {
         self.sanitizer
             .finish(&mut self.text)
@@ -135,20 +134,20 @@ impl Output {
     }
 }
 
-/// All that a command printed.
+/// The complete output of a command.
 #[derive(Debug)]
 pub(crate) struct CommandOutput {
-    /// Bytes of it as text.
+    /// The size of the text in bytes.
     pub(crate) bytes: u64,
-    /// The text, unless it is too much.
+    /// The text, unless it exceeds the limit.
     pub(crate) text: Option<String>,
-    /// What is known of it, where that was asked for.
+    /// The lines and the beginning, if they were asked for.
     pub(crate) head: Option<OutputHead>,
     whole: Option<io::Result<SpooledTempFile>>,
 }
 
 impl CommandOutput {
-    /// It as it came; none if it was not to be kept.
+    /// The raw bytes; `None` if they were not to be kept.
     pub(crate) fn whole(self) -> Option<io::Result<Box<dyn Read + Send>>> {
         let rewound = |mut file: SpooledTempFile| {
             file.rewind()?;

@@ -1,4 +1,4 @@
-//! Finds the processes that a command started.
+//! Lists and signals processes, through `/proc`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,10 +12,9 @@ pub(crate) struct Process {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
     pub(crate) group: i32,
-    /// Ended, but its parent has not asked how.
+    /// Whether it has ended but was not reaped by its parent.
     pub(crate) is_zombie: bool,
-    /// When it was started, in ticks since the system was: with the id it is like no
-    /// other.
+    /// Start time, in clock ticks since boot. Together with the id it identifies the process.
     started: u64,
 }
 
@@ -24,8 +23,8 @@ impl Process {
         Self::parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The line of `/proc/PID/stat` (`proc_pid_stat(5)`). The name in it may hold
-    /// anything, also `)` and newlines: what counts stands behind the last `)`.
+    /// Parses `/proc/PID/stat` (`proc_pid_stat(5)`). The name in it may contain anything, also
+    /// `)` and newlines: the other fields follow the last `)`.
     fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
         let name_end = stat.iter().rposition(|&byte| byte == b')')?;
         let rest = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
@@ -40,13 +39,13 @@ impl Process {
         })
     }
 
-    /// Sends it a signal, and never to another that has its id by now.
+    /// Sends a signal to this process, and never to another one that got its id meanwhile.
     pub(crate) fn signal(&self, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid) else {
             return;
         };
         let is_it = || Self::read(self.pid).is_some_and(|now| now.started == self.started);
-        // It has ended, or is not ours to end; who asks looks again what is left.
+        // Errors mean that it has ended or is not ours to end; the caller checks what is left.
         let _ = match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(opened) if is_it() => pidfd_send_signal(opened, signal),
             Err(rustix::io::Errno::NOSYS) if is_it() => kill_process(pid, signal),
@@ -56,7 +55,7 @@ impl Process {
     }
 }
 
-/// All processes that we can see.
+/// Lists all processes that we can see.
 fn all() -> io::Result<Vec<Process>> {
     let mut all = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -67,7 +66,7 @@ fn all() -> io::Result<Vec<Process>> {
     Ok(all)
 }
 
-/// What `ancestor` has started, and what that has, and so on.
+/// The children of `ancestor`, their children, and so on.
 pub(crate) fn descendants(ancestor: Pid) -> io::Result<Vec<Process>> {
     Ok(below(ancestor.as_raw_nonzero().get(), all()?))
 }
@@ -80,7 +79,7 @@ fn below(ancestor: i32, all: Vec<Process>) -> Vec<Process> {
     let mut found = Vec::new();
     let mut parents = vec![ancestor];
     while let Some(parent) = parents.pop() {
-        // Taken out: ids that change while they are read cannot lead in a circle.
+        // Removed from the map: ids that change while they are read cannot form a loop.
         let more = children.remove(&parent).unwrap_or_default();
         parents.extend(more.iter().map(|process| process.pid));
         found.extend(more);
@@ -88,7 +87,7 @@ fn below(ancestor: i32, all: Vec<Process>) -> Vec<Process> {
     found
 }
 
-/// Who is in a process group and has not ended.
+/// The processes of a group that have not ended.
 pub(crate) fn living_in(group: Pid) -> io::Result<Vec<Process>> {
     let group = group.as_raw_nonzero().get();
     let is_in = |process: &Process| process.group == group && !process.is_zombie;

@@ -1,8 +1,8 @@
-//! The messages between us and a command's supervisor.
+//! The protocol between us and a command's supervisor.
 //!
-//! The request is the first line of its standard input, which stays open after it:
-//! that it ends is how the supervisor learns that nobody waits any more, even if we
-//! were killed. Its reports are lines on its standard error, which no command inherits.
+//! The request is the first line of the supervisor's standard input, which stays open after it.
+//! When it closes, the supervisor learns that no one waits any more, even if we were killed.
+//! The supervisor's reports are lines on its standard error, which no command inherits.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,56 +11,56 @@ use serde::{Deserialize, Serialize};
 
 use super::sandbox::Network;
 
-/// What is to run. Not `Debug`: variables may be secrets.
+/// The command to run. Not `Debug`: variables may be secrets.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Request {
     /// The arguments that make the program a supervisor.
     pub(crate) supervisor: Vec<OsString>,
     /// The shell's program.
     pub(crate) shell: PathBuf,
-    /// What it runs.
+    /// The command line for the shell.
     pub(crate) command: String,
-    /// All variables of its environment.
+    /// All variables of the command's environment.
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// What it is confined to; none and it may do what we may.
+    /// The limits of the command. With `None` it may do what we may.
     pub(crate) confinement: Option<Confinement>,
 }
 
 /// What a command may reach.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Confinement {
-    /// Directories and files that may be read and run.
+    /// Directories and files that may be read and executed.
     pub(crate) readable: Vec<PathBuf>,
-    /// Directories that may be written, too.
+    /// Directories that may also be written.
     pub(crate) writable: Vec<PathBuf>,
-    /// The network.
+    /// Network access.
     pub(crate) network: Network,
 }
 
-/// What the supervisor reports.
+/// A report of the supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
-    /// There is a process that becomes the shell and leads this process group.
+    /// A process exists that becomes the shell and leads this process group.
     Started {
         /// The group's id.
         group: i32,
     },
-    /// It was not started.
+    /// The shell was not started.
     Refused {
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// It has ended.
+    /// The shell has ended.
     Ended {
-        /// How.
+        /// How it ended.
         fate: ExitOutcome,
-        /// Whether something that it started runs on.
+        /// Whether processes that it started are still running.
         background: bool,
     },
-    /// Everything was ended but so many processes, which the system did not let end.
+    /// Everything was ended except some processes that the system did not let end.
     Left {
-        /// Processes.
+        /// How many.
         processes: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! Starts a command, waits for it and ends it.
+//! Starts, watches and ends commands.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -16,42 +16,43 @@ use super::protocol::{ExitOutcome, Report, Request};
 use super::{GRACE, KILLING, Supervisor};
 use crate::tool_result::ToolError;
 
-/// Larger than the default 64 KiB, so that a command prints on while we count.
+/// The size of the output pipe in bytes. Larger than the default of 64 KiB, so that a command
+/// keeps printing while we count.
 const PIPE: usize = 1 << 20;
 
 /// Bytes that a supervisor may report.
 const REPORTS: u64 = 64 << 10;
 
-/// A command under way. When it is dropped, it and all that it started are ended.
+/// A running command. Dropping it ends the command and all that it started.
 #[derive(Debug)]
 pub(crate) enum RunningCommand {
     Supervised(Box<Supervised>),
     Group(Group),
 }
 
-/// What became of a command that was stopped.
+/// What stopping a command achieved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopOutcome {
-    /// Nothing is left.
+    /// All processes have ended.
     All,
-    /// What was in its process group has ended; nobody looked for more.
+    /// The process group has ended; other processes were not looked for.
     Group,
-    /// So many processes could not be ended.
+    /// This many processes could not be ended.
     Left(u64),
-    /// Its supervisor did not tell.
+    /// The supervisor did not report.
     Unknown,
 }
 
 impl RunningCommand {
-    /// Starts a command in `directory`; gives the end of the pipe that all of its
-    /// output comes out of.
+    /// Starts a command in `directory`. Also returns the read end of the pipe that carries all
+    /// of its output.
     pub(crate) async fn start(
         supervisor: Option<&Supervisor>,
         request: &Request,
         directory: &OwnedFd,
     ) -> io::Result<(Self, Receiver)> {
         let (output, writer) = io::pipe()?;
-        // Refused over the user's limit: then the default has to do.
+        // The system refuses this beyond the user's limit; the default size then has to do.
         let _ = rustix::pipe::fcntl_setpipe_size(&writer, PIPE);
         let output = Receiver::from_owned_fd(output.into())?;
         let running = match supervisor {
@@ -63,7 +64,7 @@ impl RunningCommand {
         Ok((running, output))
     }
 
-    /// How its shell ended. May be dropped and called again.
+    /// Waits for the shell to end. Cancel-safe.
     pub(crate) async fn ended(&mut self) -> Result<ExitOutcome, ToolError> {
         match self {
             Self::Supervised(supervised) => supervised.ended().await,
@@ -71,7 +72,7 @@ impl RunningCommand {
         }
     }
 
-    /// Ends it and all that it started.
+    /// Ends the command and all that it started.
     pub(crate) async fn stop(self) -> StopOutcome {
         match self {
             Self::Supervised(supervised) => supervised.stop().await,
@@ -79,12 +80,12 @@ impl RunningCommand {
         }
     }
 
-    /// Lets go of a command whose shell has ended and whose output nobody holds. What
-    /// runs on in the background is returned, to be ended later.
+    /// Releases a command whose shell has ended and whose output is closed. Returns it if
+    /// processes run on in the background, which are to be ended later.
     pub(crate) async fn settle(self) -> Option<Supervised> {
         match self {
             Self::Supervised(supervised) if supervised.background => Some(*supervised),
-            // It ends by itself, as there is nothing to watch any more.
+            // It ends by itself, because nothing is left to supervise.
             Self::Supervised(mut supervised) => {
                 drop(timeout(GRACE, supervised.child.wait()).await);
                 None
@@ -97,13 +98,13 @@ impl RunningCommand {
     }
 }
 
-/// The directory, as a process finds it between its fork and the program: not by a
-/// name that could lead elsewhere by then.
+/// The path of the open directory between fork and exec. A path by name could lead elsewhere by
+/// then.
 pub(super) fn in_proc(directory: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", directory.as_raw_fd())
 }
 
-/// A program that does not start, and why.
+/// The error for a program that does not start.
 pub(super) fn no_start(program: &Path, error: &io::Error) -> io::Error {
     io::Error::other(format!("{} does not start: {error}", program.display()))
 }
@@ -119,14 +120,14 @@ fn lost(error: &dyn std::fmt::Display) -> ToolError {
 #[derive(Debug)]
 pub(crate) struct Supervised {
     child: Child,
-    /// Its standard input: while this is open, somebody waits.
+    /// The supervisor's standard input. While it is open, someone waits for the command.
     lifeline: Option<ChildStdin>,
     reports: Lines<BufReader<Take<ChildStderr>>>,
-    /// The shell's process group, while that runs.
+    /// The shell's process group, while the shell runs.
     group: Option<Pid>,
-    /// Whether a shell was begun at all.
+    /// Whether the shell was started at all.
     is_begun: bool,
-    /// Whether something ran on when the shell had ended.
+    /// Whether processes were still running when the shell ended.
     background: bool,
 }
 
@@ -146,13 +147,13 @@ impl Supervised {
             .stdin(Stdio::piped())
             .stdout(output)
             .stderr(Stdio::piped())
-            // What a terminal sends to us is not for it.
+            // Keeps signals of our terminal away from the supervisor.
             .process_group(0)
             .spawn()
             .map_err(|error| no_start(&supervisor.program, &error))?;
         let mut lifeline = child.stdin.take().expect("invariant: it is piped");
         let reports = child.stderr.take().expect("invariant: it is piped");
-        // If it has ended, its reports tell more.
+        // If the supervisor has ended already, its reports tell more.
         drop(lifeline.write_all(&line).await);
         Ok(Self {
             child,
@@ -164,7 +165,7 @@ impl Supervised {
         })
     }
 
-    /// The next report; anything else it says is its last words.
+    /// Reads the next report. Any other line counts as the supervisor's last words.
     async fn report(&mut self) -> Result<Report, String> {
         let line = match self.reports.next_line().await {
             Ok(Some(line)) => line,
@@ -201,8 +202,8 @@ impl Supervised {
         }
     }
 
-    /// Without its supervisor a shell dies; what it started may not. At least its group
-    /// is ended, which nobody else has as long as one of it lives.
+    /// Ends the shell's group. Without its supervisor the shell dies, but what it started may
+    /// not. The group's id is not reused while one of its processes lives.
     fn end_group(&mut self) {
         if let Some(group) = self.group.take() {
             let _ = kill_process_group(group, Signal::KILL);
@@ -225,7 +226,7 @@ impl Supervised {
             Ok(Ok(status)) if status.success() && left == 0 => StopOutcome::All,
             Ok(Ok(status)) if status.success() => StopOutcome::Left(left),
             _ => {
-                // Without it the shell dies as well.
+                // The shell dies with its supervisor.
                 drop(self.child.start_kill());
                 self.end_group();
                 StopOutcome::Unknown
@@ -233,7 +234,7 @@ impl Supervised {
         }
     }
 
-    /// Nobody waits any more: it ends all that there is, and itself.
+    /// Closes the lifeline: the supervisor then ends all processes, and itself.
     fn let_go(&mut self) {
         self.lifeline = None;
         let id = self
@@ -241,12 +242,12 @@ impl Supervised {
             .id()
             .and_then(|id| Pid::from_raw(id.cast_signed()));
         if let Some(id) = id {
-            // The command may have stopped it: then it would not notice.
+            // The command may have stopped the supervisor, which would then not notice.
             let _ = kill_process(id, Signal::CONT);
         }
     }
 
-    /// Whether it and all that it started have ended.
+    /// Whether the command and all that it started have ended.
     pub(crate) fn is_over(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
@@ -258,7 +259,7 @@ impl Drop for Supervised {
     }
 }
 
-/// It was not run, and why.
+/// The error for a command that was not run.
 pub(super) fn not_run(why: &str) -> ToolError {
     ToolError::new(format!(
         "The command was not run: {why}. This is a matter of how the tools are set up, \

@@ -1,4 +1,4 @@
-//! What a command may reach.
+//! The sandbox settings of commands.
 
 use std::path::{Path, PathBuf};
 
@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::protocol::Confinement;
 
-/// What commands may read and run: the system, no home directory. What is not there
-/// is left out; `/run` only where names and programs of the system are looked up.
+/// The paths that commands may read and execute: the system, but no home directory. Missing
+/// ones are skipped. Of `/run`, only the parts where names and programs of the system are
+/// looked up.
 const SYSTEM: [&str; 16] = [
     "/usr",
     "/bin",
@@ -27,38 +28,37 @@ const SYSTEM: [&str; 16] = [
     "/run/resolvconf",
 ];
 
-/// What confines commands (Landlock: Linux 6.2 or newer). Writing is allowed below the
-/// root and in a private directory (`TMPDIR` and `HOME` of commands), reading there and
-/// in the system's directories. Where the system cannot do that, no command runs.
+/// The limits of commands (Landlock: Linux 6.2 or newer). Commands may write below the root and
+/// in a private directory (their `TMPDIR` and `HOME`), and read there and in the system's
+/// directories. If the system cannot enforce this, no command runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sandbox {
-    /// Directories and files that may be read and run beside the system's.
+    /// Directories and files that may be read and executed beside the system's.
     pub readable: Vec<PathBuf>,
     /// Directories that may be written beside the root.
     pub writable: Vec<PathBuf>,
-    /// What of the network may be used.
+    /// Network access.
     pub network: Network,
 }
 
-/// What of the network a command may use. Sockets that are files (a container
-/// engine's, an agent's of keys) are not covered by any of these.
+/// The network access of a command. None of these covers sockets that are files (those of a
+/// container engine or of a key agent).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
-    /// All of it.
+    /// Unrestricted.
     #[default]
     On,
-    /// No TCP (Landlock: Linux 6.7 or newer); UDP goes through.
+    /// No TCP (Landlock: Linux 6.7 or newer); UDP still works.
     NoTcp,
-    /// Nothing, not even this machine's own addresses: a namespace of its own, which
-    /// the system must let us make.
+    /// None, not even to this machine's own addresses: a network namespace of its own, which
+    /// the system must let us create.
     Off,
 }
 
 impl Sandbox {
-    /// What commands below `root` are confined to, with `temp` as their private
-    /// directory.
+    /// The confinement of commands below `root`, with `temp` as their private directory.
     pub(crate) fn confinement(&self, root: &Path, temp: &Path) -> Confinement {
         let mut writable = vec![root.to_owned(), temp.to_owned()];
         writable.extend(self.writable.iter().cloned());

@@ -1,4 +1,4 @@
-//! Reads the arguments of a call.
+//! The parsed arguments of `execute_shell`.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use spillgate_files::Arguments;
 use crate::tool_result::ToolError;
 use crate::{ShellRules, Workspace};
 
-/// Bytes that Linux takes for one argument of a program (`MAX_ARG_STRLEN`, 32 pages,
-/// with the NUL at its end).
+/// The longest command, in bytes: what Linux accepts as one argument of a program
+/// (`MAX_ARG_STRLEN`, 32 pages, with the NUL at its end).
 const LONGEST: usize = 32 * 4096 - 1;
 
 /// A command that can be run.
@@ -17,9 +17,9 @@ const LONGEST: usize = 32 * 4096 - 1;
 pub(crate) struct ShellCommand {
     pub(crate) command: String,
     pub(crate) timeout: Duration,
-    /// What has to be said of the timeout.
+    /// A note on the timeout.
     pub(crate) note: Option<String>,
-    /// Where it runs, opened.
+    /// The open working directory.
     pub(crate) directory: OwnedFd,
 }
 
@@ -58,7 +58,7 @@ impl ShellCommand {
     }
 }
 
-/// How long it may take: as asked, if the rules allow that.
+/// The time limit: as asked, if the rules allow it. Also returns a note if it was lowered.
 fn timeout(asked: Option<u64>, rules: &ShellRules) -> (Duration, Option<String>) {
     let Some(seconds) = asked else {
         return (rules.timeout, None);

@@ -1,22 +1,21 @@
-//! Finds the directories with the most matching files.
+//! Counts matching files per directory.
 
 use std::collections::HashMap;
 
 use crate::recovery::{PathCount, TopCounts};
 
-/// Directories that are counted at a depth. Where there are more of them, none is: which
-/// of them were seen first would depend on the threads.
+/// The most directories that are counted at a depth. If there are more, the depth is dropped:
+/// the ones seen first would depend on the threads.
 const MOST: usize = 4096;
 
-/// Depths below the asked directory that are counted: of a tree with one directory at
-/// its top, the one below says more.
+/// Depths below the searched directory that are counted. In a tree with a single directory at
+/// the top, the second level says more.
 const DEPTHS: usize = 2;
 
-/// Matches by the directories that they are in, at each depth; none where there are too
-/// many directories.
+/// Matches per directory, at each depth. `None` at a depth with too many directories.
 #[derive(Debug)]
 pub(super) struct Directories {
-    /// Bytes of the name of the directory where the walk began.
+    /// The length in bytes of the path at which the walk began.
     base_at: usize,
     depths: [Option<HashMap<Vec<u8>, u64>>; DEPTHS],
 }
@@ -29,8 +28,8 @@ impl Directories {
         }
     }
 
-    /// So many files more in the directory at `path`, a name from the root with `/` at
-    /// its end.
+    /// Adds `files` matches in the directory at `path`, a path from the root with a trailing
+    /// `/`.
     pub(super) fn add(&mut self, path: &[u8], files: u64) {
         for depth in 1..=DEPTHS {
             let name = &path[..end(path, self.base_at, depth)];
@@ -51,7 +50,7 @@ impl Directories {
         }
     }
 
-    /// Adds what another thread saw.
+    /// Adds the counts of another thread.
     pub(super) fn join(&mut self, other: Self) {
         for (depth, counts) in other.depths.into_iter().enumerate() {
             let Some(counts) = counts else {
@@ -64,7 +63,8 @@ impl Directories {
         }
     }
 
-    /// Those with the most, most first, of the greatest depth that was counted.
+    /// The directories with the most matches, in descending order, at the deepest level that
+    /// was counted.
     pub(super) fn sorted(&self) -> Vec<PathCount> {
         let mut most = TopCounts::default();
         let deepest = self.depths.iter().rev().flatten().next();
@@ -75,7 +75,7 @@ impl Directories {
     }
 }
 
-/// Where the name of the directory at a depth below the base ends, without its `/`.
+/// The end of the path of the ancestor at `depth` below the base, without its `/`.
 fn end(path: &[u8], base_at: usize, depth: usize) -> usize {
     let below = path.get(base_at..).unwrap_or_default();
     let slashes = memchr::memchr_iter(b'/', below).take(depth);

@@ -1,8 +1,9 @@
 //! `glob_files`: lists the files that match a glob.
 //!
-//! Newest first, because who looks for a file mostly means one that someone works on.
-//! Only as many names are kept as the answer may have; all are counted. Directories are
-//! not listed; a link is if it leads to a file inside, and has that file's time.
+//! The newest files come first, because a search for a file mostly means one that is being
+//! worked on. Only as many paths are kept as the answer may have; all are counted. Directories
+//! are not listed. A link is listed if it leads to a file inside the root, with that file's
+//! time.
 
 mod directories;
 mod newest;
@@ -32,9 +33,9 @@ use newest::NewestFiles;
 use search::GlobWorker;
 use spillgate_artifact::Interrupt;
 
-/// Files that are listed unless a page is asked for. The reject design wants a limit on
-/// their number and gives none; this is ten times what its system showed, and within
-/// 25,000 tokens for names of up to a hundred bytes.
+/// Files that are listed unless a page is asked for. The reject design wants a limit on their
+/// number and gives none. This is ten times what its system showed, and within 25,000 tokens
+/// for paths of up to a hundred bytes.
 const MOST_FILES: u64 = 1000;
 
 pub(crate) fn definition(_: &Rules) -> Definition {
@@ -63,7 +64,7 @@ pub(crate) fn call(shared: &Shared, arguments: &Arguments, stop: &Interrupt) -> 
     call_within(shared, arguments, stop, TIME_LIMIT)
 }
 
-/// What is asked for.
+/// The arguments of a call.
 struct GlobQuery {
     pattern: String,
     path: String,
@@ -87,7 +88,7 @@ impl GlobQuery {
         })
     }
 
-    /// The same search, to be named again; `path` is where it is made.
+    /// Describes this search for a recovery block; `path` is where it ran.
     fn refused_search(&self, path: String) -> RefusedSearch<'_> {
         let flags = [
             ("hidden", self.scope.hidden),
@@ -106,8 +107,8 @@ impl GlobQuery {
         self.max.is_some() || self.offset > 0
     }
 
-    /// The newest files that have to be known, and the most of all beyond which they
-    /// need not be.
+    /// The number of newest files to keep, and the number of matches beyond which the rest is
+    /// only counted.
     fn kept(&self) -> (u64, u64) {
         match self.max {
             Some(max) => (self.offset.saturating_add(max), u64::MAX),
@@ -178,14 +179,14 @@ fn call_within(shared: &Shared, arguments: &Arguments, stop: &Interrupt, limit: 
     }
 }
 
-/// Why nothing is told.
+/// The reason there is no answer.
 enum GlobError {
-    /// Because it is too much.
+    /// The answer is too large.
     TooMuch(ToolError),
     Other(ToolError),
 }
 
-/// The answer, where there is something.
+/// The answer of a search with matches.
 fn reply(
     shared: &Shared,
     query: &GlobQuery,
@@ -219,7 +220,7 @@ fn reply(
     for path in newest.sorted(part) {
         let row = shown(&path) + "\n";
         bytes += row.len() as u64;
-        // What is too much is counted only.
+        // What exceeds the limit is only counted.
         if !rules.exceeds(bytes) {
             text += &row;
         }
@@ -230,7 +231,7 @@ fn reply(
     }
 }
 
-/// The names are too much, though not too many.
+/// The error for paths that are too large together, though not too many.
 fn too_much(bytes: u64, rules: &Rules) -> ToolError {
     let rejection = Rejection::FileList {
         tokens: estimated_tokens(bytes),
@@ -241,14 +242,14 @@ fn too_much(bytes: u64, rules: &Rules) -> ToolError {
     ))
 }
 
-/// What may hold files that are not told.
+/// A note on directories that may hold unlisted files.
 fn notes(skipped: &SkippedEntries) -> String {
     let unreadable = skipped.unreadable.note("directory", "directories");
     unreadable.map_or(String::new(), |names| format!("[Not read: {names}]\n"))
 }
 
-/// What has the pattern for its name, if it is no glob: a directory, or a file that is
-/// passed by.
+/// Reports what `pattern` leads to if it is a plain path: a directory, or a file that was
+/// skipped.
 fn there(workspace: &Workspace, base: &Base, pattern: &str) -> String {
     let Ok(below) = std::str::from_utf8(&base.path) else {
         return String::new();
@@ -267,7 +268,7 @@ fn there(workspace: &Workspace, base: &Base, pattern: &str) -> String {
     }
 }
 
-/// That there is nothing, and what was not looked at.
+/// The answer of a search without matches, with what was skipped.
 fn nothing(passed: u64, skipped: &SkippedEntries, there: &str) -> String {
     let mut text = format!("No files found. {passed} files do not match.{there}");
     let passed_by = skipped.notes();

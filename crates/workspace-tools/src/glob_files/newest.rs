@@ -1,26 +1,26 @@
-//! Keeps the newest files.
+//! Keeps the newest of many files.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// When a file's content was changed: seconds and nanoseconds since 1970.
+/// A file's modification time: seconds and nanoseconds since 1970.
 pub(super) type Time = (i64, i64);
 
-/// The newest of many files, and how many there are.
+/// The newest of many files, and the number of all.
 #[derive(Debug)]
 pub(super) struct NewestFiles {
-    /// The most that are kept.
+    /// The most files that are kept.
     most: u64,
-    /// The least new of them on top; where two are as new, the one whose name comes
-    /// later.
+    /// A heap with the oldest file on top; among files of the same time, the one whose path
+    /// sorts last.
     files: BinaryHeap<(Reverse<Time>, Vec<u8>)>,
-    /// All of them.
+    /// The number of all files.
     pub(super) total: u64,
 }
 
 impl NewestFiles {
-    /// The newest `most`.
+    /// Creates a list that keeps the newest `most` files.
     pub(super) fn new(most: u64) -> Self {
         Self {
             most,
@@ -44,7 +44,7 @@ impl NewestFiles {
         }
     }
 
-    /// Counts a file that need not be known.
+    /// Counts a file without keeping it.
     pub(super) fn count(&mut self) {
         self.total += 1;
     }
@@ -57,7 +57,7 @@ impl NewestFiles {
         self.total = total;
     }
 
-    /// The names of those in `part`, newest first.
+    /// The paths of the files in `part`, newest first.
     pub(super) fn sorted(self, part: Range<u64>) -> impl Iterator<Item = Vec<u8>> {
         let first = usize::try_from(part.start).unwrap_or(usize::MAX);
         let count = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! Finds the matching files of a directory.
+//! Matches the files of a walk against the glob.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -13,18 +13,18 @@ use super::newest::{NewestFiles, Time};
 use crate::walk::{Deadline, Entry, Folder, NamePattern, Visitor};
 use crate::workspace::Workspace;
 
-/// What all threads share.
+/// State shared by all threads.
 #[derive(Debug)]
 pub(super) struct GlobSearch<'a> {
     workspace: &'a Workspace,
     pattern: &'a NamePattern,
-    /// Bytes of the name of the directory where the walk began.
+    /// The length in bytes of the path at which the walk began.
     base_at: usize,
-    /// The most that are kept.
+    /// The most files that are kept.
     most: u64,
-    /// The number of matches beyond which they are counted only.
+    /// The number of matches beyond which the rest is only counted.
     known: u64,
-    /// Whether directories are counted.
+    /// Whether matches are counted per directory.
     is_detailed: bool,
     matches: AtomicU64,
 }
@@ -49,7 +49,7 @@ impl<'a> GlobSearch<'a> {
     }
 }
 
-/// A thread that looks for names.
+/// The visitor of one thread.
 #[derive(Debug)]
 pub(super) struct GlobWorker<'a> {
     search: &'a GlobSearch<'a>,
@@ -71,7 +71,7 @@ impl<'a> GlobWorker<'a> {
         }
     }
 
-    /// The time of a file, if it is one and inside.
+    /// The modification time of an entry if it is a regular file inside the root.
     fn time(&self, folder: &Folder, entry: &Entry) -> Option<Time> {
         if entry.is_link {
             let path = Path::new(OsStr::from_bytes(&self.path));

@@ -1,4 +1,4 @@
-//! The newest files, and the end of a search that takes too long.
+//! Tests for the order of the newest files and for searches that take too long.
 
 use insta::assert_snapshot;
 use serde_json::Map;

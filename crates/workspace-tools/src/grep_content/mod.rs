@@ -1,10 +1,10 @@
-//! `grep_content`: finds matching lines in files.
+//! `grep_content`: lists the lines that match a regular expression.
 //!
-//! ripgrep's own searcher on a walk of ours ([`crate::walk`]). Files are searched by
-//! several threads and told sorted by their names, so the answer is the same each time.
-//! What is found is counted while it comes; what is more than an answer may have is
-//! counted only. A page is made in two goes: all files are counted, then those that are
-//! on the page are searched again for its rows.
+//! Runs ripgrep's searcher on our own walk ([`crate::walk`]). Several threads search files, and
+//! the answer is sorted by path, so it is the same each time. Results are counted as they
+//! arrive; those that exceed an answer are only counted. A page takes two passes: the first
+//! counts the matches of all files, the second searches the files on the page again for their
+//! rows.
 
 mod page;
 mod query;

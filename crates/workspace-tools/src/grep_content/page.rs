@@ -1,4 +1,4 @@
-//! Makes pages of results, and pages of a single file.
+//! Selects the results of a page, and searches a single named file.
 
 use std::fs::File;
 use std::io::Seek;
@@ -12,7 +12,7 @@ use crate::tool_result::{Reply, ToolError};
 use crate::walk::{Deadline, DeadlineFile, SkippedEntries, StopReason, shown};
 use crate::workspace_tools::Shared;
 
-/// Tells what was found in what can be searched again.
+/// Reports results of files that can be searched again.
 pub(super) struct Pager<'a> {
     pub(super) report: SearchReport<'a>,
     pub(super) deadline: &'a Deadline<'a>,
@@ -20,7 +20,7 @@ pub(super) struct Pager<'a> {
     pub(super) reopen: &'a dyn Fn(&[u8]) -> Option<File>,
 }
 
-/// Searches a file that was named.
+/// Searches a file that the call names.
 pub(super) fn file(
     shared: &Shared,
     query: &ContentQuery,
@@ -58,7 +58,7 @@ pub(super) fn file(
 }
 
 impl Pager<'_> {
-    /// The answer, where the rows of everything have so many bytes.
+    /// Returns the answer; `bytes` is the size of the rows of all results.
     pub(super) fn reply(&self, bytes: u64) -> Reply {
         let report = &self.report;
         match self.deadline.stop_reason() {
@@ -71,7 +71,7 @@ impl Pager<'_> {
         }
     }
 
-    /// A page.
+    /// Returns a page of the results.
     fn page(&self) -> Reply {
         let (query, found) = (self.report.query, self.report.found);
         let total = match query.mode {
@@ -94,7 +94,7 @@ impl Pager<'_> {
         self.report.page(&part, total, &rows)
     }
 
-    /// The rows of the files with these numbers.
+    /// Returns the rows of the files in the range `part`.
     fn files(&self, part: &Range<u64>) -> Result<String, ToolError> {
         let before = usize::try_from(part.start).unwrap_or(usize::MAX);
         let count = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
@@ -106,7 +106,7 @@ impl Pager<'_> {
         }
     }
 
-    /// The rows of the matches with these numbers: their files are searched again.
+    /// Returns the rows of the matches in the range `part`, by searching their files again.
     fn lines(&self, part: &Range<u64>) -> Result<String, ToolError> {
         let query = self.report.query;
         let mut searcher = query.searcher(self.report.found.is_named, false, self.deadline);
@@ -135,8 +135,8 @@ impl Pager<'_> {
         }
     }
 
-    /// The rows of these matches of a file, and how many bytes they have, where so many
-    /// are told already.
+    /// Returns the rows of the matches `part` of a file and their size in bytes. `counted` is
+    /// the number of bytes already used by earlier files.
     fn again(
         &self,
         searcher: &mut FileSearcher<'_>,
@@ -161,7 +161,7 @@ impl Pager<'_> {
         let FileSearcher { searcher, seeker } = searcher;
         let mut rows = RowSink::new(query, seeker, &name, RowSelection::Part(part.clone(), room));
         let deadline = self.deadline;
-        // What goes wrong with a file did so before, too, behind these matches.
+        // An error behind these matches was already reported by the first pass.
         let _ = searcher.search_reader(&*seeker, DeadlineFile::new(file, deadline), &mut rows);
         if deadline.stop_reason().is_some() {
             return Err(self.report.timed_out(deadline));

@@ -1,4 +1,4 @@
-//! What to search for, and how to report it.
+//! The parsed arguments of `grep_content`.
 
 use std::io;
 
@@ -11,29 +11,29 @@ use crate::recovery::RefusedSearch;
 use crate::walk::{Deadline, Scope};
 use crate::workspace::shown as named;
 
-/// Lines around a match that may be asked for: more of them is reading, not searching.
+/// The most context lines around a match: more of them is reading, not searching.
 const MOST_CONTEXT: u64 = 1000;
 
-/// Bytes that a searching thread may hold, and so the longest line, or the largest
-/// file where matches may go over lines, that is searched.
+/// Bytes that a searching thread may allocate. This bounds the longest line that is searched,
+/// or the largest file if matches may span lines: 64 MiB.
 pub(super) const HEAP_LIMIT: usize = 64 << 20;
 
-/// What is told.
+/// What the answer lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Matching lines.
     Lines,
     /// Files with matches.
     Files,
-    /// Files, with how many lines match.
+    /// Files with the number of matching lines.
     Count,
 }
 
-/// A call of `grep_content`.
+/// The arguments of a call.
 #[derive(Debug)]
 pub(super) struct ContentQuery {
     compiled: Pattern,
-    /// As it was written.
+    /// The pattern as the model wrote it.
     pub(super) pattern: String,
     pub(super) ignore_case: bool,
     pub(super) path: String,
@@ -43,15 +43,14 @@ pub(super) struct ContentQuery {
     pub(super) after: usize,
     pub(super) multiline: bool,
     pub(super) scope: Scope,
-    /// Results on a page; none for all.
+    /// Results on a page; `None` for all.
     pub(super) max: Option<u64>,
-    /// Results before the page.
+    /// Results to skip before the page.
     pub(super) offset: u64,
 }
 
 impl ContentQuery {
-    /// The call with these arguments. What other tools of this kind call them is
-    /// understood, too.
+    /// Parses arguments. Also accepts the names that similar tools give them.
     pub(super) fn of(arguments: &Arguments) -> Result<Self, String> {
         let pattern = pattern(arguments)?;
         let multiline = arguments.flag("multiline")?;
@@ -91,7 +90,7 @@ impl ContentQuery {
         })
     }
 
-    /// The same search, to be named again; `path` is where it is made.
+    /// Describes this search for a recovery block; `path` is where it ran.
     pub(super) fn refused_search(&self, path: String) -> RefusedSearch<'_> {
         let flags = [
             ("ignore_case", self.ignore_case),
@@ -114,19 +113,19 @@ impl ContentQuery {
         }
     }
 
-    /// Whether only a part is asked for.
+    /// Whether the call asks for a page.
     pub(super) fn is_paged(&self) -> bool {
         self.max.is_some() || self.offset > 0
     }
 
-    /// Whether lines around matches are told.
+    /// Whether the answer includes lines around matches.
     pub(super) fn has_context(&self) -> bool {
         self.before > 0 || self.after > 0
     }
 
-    /// What searches a file. Where a walk found it, it is searched up to its first NUL,
-    /// as ripgrep has it; a file that was named is searched whole. Where nothing but a
-    /// number is wanted, nothing is numbered.
+    /// Returns the searcher for a file. A file that a walk found is searched up to its first
+    /// NUL, as in ripgrep; a file that the call names is searched whole. Lines are not numbered
+    /// if only counts are wanted.
     pub(super) fn searcher<'a>(
         &self,
         is_named: bool,
@@ -136,7 +135,7 @@ impl ContentQuery {
         let mut builder = SearcherBuilder::new();
         builder
             .heap_limit(Some(HEAP_LIMIT))
-            // Who shortens a mapped file would end us.
+            // With a memory map, truncating the file would kill our process.
             .memory_map(MmapChoice::never())
             .multi_line(self.multiline)
             .binary_detection(match is_named {
@@ -167,7 +166,7 @@ pub(super) struct FileSearcher<'a> {
 }
 
 fn pattern(arguments: &Arguments) -> Result<String, String> {
-    // Spaces may be looked for.
+    // The pattern may consist of spaces.
     let pattern = match arguments.optional("pattern")? {
         Some(pattern) => pattern,
         None => arguments.text("pattern")?.to_owned(),

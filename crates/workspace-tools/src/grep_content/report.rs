@@ -1,4 +1,4 @@
-//! Writes the report of a search.
+//! Formats the answers of `grep_content`.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -13,18 +13,18 @@ use crate::walk::{Deadline, SkippedEntries};
 use crate::workspace::shown as named;
 use crate::workspace_tools::Shared;
 
-/// What was found, and what was not looked at.
+/// The results of a search, and what was skipped.
 pub(super) struct SearchReport<'a> {
     pub(super) query: &'a ContentQuery,
     pub(super) found: &'a SearchResults,
     pub(super) skipped: &'a SkippedEntries,
     pub(super) shared: &'a Shared,
-    /// Where it was searched, from the root.
+    /// The searched path, from the root.
     pub(super) path: &'a dyn Fn() -> String,
 }
 
 impl SearchReport<'_> {
-    /// All that was found, where `bytes` are the rows'.
+    /// The answer with all results; `bytes` is the size of their rows.
     pub(super) fn whole(&self, bytes: u64) -> Reply {
         if self.found.matches == 0 {
             return Ok(Body::Text(self.nothing()));
@@ -48,7 +48,7 @@ impl SearchReport<'_> {
         self.within(head + &rows.join(separator) + &notes)
     }
 
-    /// The results in `part`, whose rows are given, of `total`.
+    /// The answer with the results in `part` of `total`; `rows` are their rows.
     pub(super) fn page(&self, part: &Range<u64>, total: u64, rows: &str) -> Reply {
         let page = match *part == (0..total) {
             true => String::new(),
@@ -76,7 +76,7 @@ impl SearchReport<'_> {
         ToolError::from(Rejection::Search { tokens }).with(&block)
     }
 
-    /// How much there is.
+    /// The header with the totals.
     fn head(&self) -> String {
         let files = self.found.files;
         let files_text = format!("{files} {}", noun(files, "file", "files"));
@@ -95,7 +95,7 @@ impl SearchReport<'_> {
         format!("{matches} {what}")
     }
 
-    /// That there is nothing, and what was not looked at.
+    /// The answer of a search without matches, with what was skipped.
     fn nothing(&self) -> String {
         let found = self.found;
         let searched = found.searched;
@@ -128,7 +128,7 @@ impl SearchReport<'_> {
         text
     }
 
-    /// What there may be matches in that are not told.
+    /// Notes on files and directories that may hold unreported matches.
     fn notes(&self) -> String {
         let found = self.found;
         let heap = HEAP_LIMIT >> 20;
@@ -174,7 +174,7 @@ impl SearchReport<'_> {
         notes
     }
 
-    /// That there was no time for the rest.
+    /// The error for a search that exceeded its time limit.
     pub(super) fn timed_out(&self, deadline: &Deadline<'_>) -> ToolError {
         let (searched, files) = (self.found.searched, self.found.files);
         ToolError::new(format!(

@@ -1,4 +1,4 @@
-//! Writes one match.
+//! Formats matches as rows.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -11,43 +11,44 @@ use spillgate_lookup::Seeker;
 
 use super::query::{ContentQuery, Mode};
 
-/// Bytes of a line over which it is cut: no line of code or of a log has so many, and a
-/// line of a minified file would be an answer by itself.
+/// The longest line, in bytes, that is shown whole. No line of code or of a log is longer, and
+/// a line of a minified file would fill an answer by itself.
 const LONGEST_LINE: usize = 2000;
 
-/// Bytes before the match that are told of a line that is cut.
+/// Bytes shown before the match in a line that is cut.
 const LEAD: usize = 500;
 
-/// What of a file's matches is told.
+/// Which rows of a file's matches are produced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RowSelection {
-    /// How many there are.
+    /// None; matches are only counted.
     Count,
-    /// Rows of all, as long as they have no more bytes than this; how many bytes they
-    /// would have beyond it.
+    /// All rows, as long as they take no more bytes than this. Beyond it, only their size is
+    /// counted.
     Rows(u64),
-    /// Rows of those with these numbers, from 0 on, then no more; likewise.
+    /// Rows of the matches in this 0-based range, with the same bound in bytes; the search ends
+    /// after them.
     Part(Range<u64>, u64),
 }
 
-/// Takes the matches of a file.
+/// Collects the matches of a file.
 #[derive(Debug)]
 pub(super) struct RowSink<'a> {
     query: &'a ContentQuery,
     seeker: &'a Seeker<'a>,
     path: &'a str,
     wanted: RowSelection,
-    /// The rows, `path:line:text` or `path-line-text`; empty where they are too many.
+    /// The rows, `path:line:text` or `path-line-text`; empty if they are too large.
     pub(super) text: String,
-    /// The bytes that they have.
+    /// The size of the rows in bytes.
     pub(super) bytes: u64,
     /// Matches so far.
     pub(super) matches: u64,
-    /// Whether a NUL was met.
+    /// Whether the searcher found a NUL.
     pub(super) is_binary: bool,
-    /// Lines that are told if what follows them is.
+    /// Context lines that are shown if a selected match follows.
     pending: VecDeque<(u64, Vec<u8>)>,
-    /// The last line that was told.
+    /// The number of the last line shown.
     last: Option<u64>,
 }
 
@@ -72,7 +73,7 @@ impl<'a> RowSink<'a> {
         }
     }
 
-    /// The bytes over which rows are counted only.
+    /// The bytes beyond which rows are only counted.
     fn room(&self) -> u64 {
         match self.wanted {
             RowSelection::Count => 0,
@@ -80,7 +81,7 @@ impl<'a> RowSink<'a> {
         }
     }
 
-    /// Whether the match with this number is told.
+    /// Whether the match with this number is shown.
     fn tells(&self, number: u64) -> bool {
         match &self.wanted {
             RowSelection::Count => false,
@@ -89,12 +90,12 @@ impl<'a> RowSink<'a> {
         }
     }
 
-    /// Whether nothing more is told after so many matches.
+    /// Whether nothing more is shown after this many matches.
     fn is_done(&self, matches: u64) -> bool {
         matches!(&self.wanted, RowSelection::Part(part, _) if matches >= part.end)
     }
 
-    /// A line that is told. `mark` is `:` for one with a match.
+    /// Adds a line. `mark` is `:` for a line with a match, `-` otherwise.
     fn row(&mut self, line: u64, mark: char, bytes: &[u8]) {
         let begins = self.last.is_none_or(|last| last + 1 < line);
         if self.query.has_context() && begins && self.last.is_some() {
@@ -103,7 +104,7 @@ impl<'a> RowSink<'a> {
         self.last = Some(line);
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        // How large all rows are must not depend on which of them came first.
+        // The size of all rows must not depend on the order in which they arrived.
         if self.bytes > self.room()
             && bytes.len() <= LONGEST_LINE
             && std::str::from_utf8(bytes).is_ok()
@@ -191,8 +192,8 @@ impl Sink for RowSink<'_> {
     }
 }
 
-/// A line as it is told. Of one that is too long what is around `at`, with the bytes
-/// that are missing.
+/// Formats a line. Of a line that is too long, returns the part around `at` and the numbers of
+/// bytes cut.
 fn clipped(line: &[u8], at: usize) -> String {
     if line.len() <= LONGEST_LINE {
         return String::from_utf8_lossy(line).into_owned();
@@ -210,7 +211,7 @@ fn clipped(line: &[u8], at: usize) -> String {
     text
 }
 
-/// Where the letter begins that the byte at `at` is in.
+/// The start of the character that contains the byte at `at`.
 fn letter(line: &[u8], at: usize) -> usize {
     let before = (at.saturating_sub(3)..=at).rev();
     let mut starts = before.filter(|&at| line.get(at).is_none_or(|byte| byte & 0xC0 != 0x80));

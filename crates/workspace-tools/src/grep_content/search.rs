@@ -1,4 +1,4 @@
-//! Searches the content of each file.
+//! Searches the files of a walk.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,15 +14,15 @@ use crate::walk::{
     Base, Deadline, DeadlineFile, Entry, Folder, NameList, NamePattern, Visitor, regular, shown,
 };
 
-/// What all threads of a search share.
+/// State shared by all threads of a search.
 #[derive(Debug)]
 pub(super) struct GrepSearch<'a> {
     pub(super) query: &'a ContentQuery,
     /// The most bytes of an answer.
     pub(super) room: u64,
-    /// Whether the files with the most matches are to be known.
+    /// Whether the files with the most matches are collected.
     is_detailed: bool,
-    /// Bytes of what is to be told so far.
+    /// Bytes of all rows so far.
     pub(super) bytes: AtomicU64,
 }
 
@@ -31,13 +31,13 @@ impl<'a> GrepSearch<'a> {
         Self {
             query,
             room: rules.most_bytes(),
-            // Of files alone it is not known how many matches they have.
+            // In `files` mode the search stops at a file's first match, so counts are unknown.
             is_detailed: rules.detailed_recovery && query.mode != Mode::Files,
             bytes: AtomicU64::new(0),
         }
     }
 
-    /// Whether files are searched for numbers only, not for rows.
+    /// Whether files are searched for counts only, not for rows.
     pub(super) fn only_counts(&self) -> bool {
         self.query.is_paged() || self.query.mode != Mode::Lines
     }
@@ -46,52 +46,52 @@ impl<'a> GrepSearch<'a> {
 /// A file with matches.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FileMatches {
-    /// Its name from the root.
+    /// The path from the root.
     pub(super) path: Vec<u8>,
-    /// Lines that match; 1 where only files are asked for.
+    /// Matching lines; 1 in `files` mode.
     pub(super) matches: u64,
-    /// The rows, where they are told.
+    /// The file's rows, if they are shown.
     pub(super) rows: String,
 }
 
-/// What was found.
+/// The results of a search.
 #[derive(Debug, Default)]
 pub(super) struct SearchResults {
-    /// Files with matches. Not all of them where they are too much to be told.
+    /// Files with matches. Incomplete if the rows exceed an answer.
     pub(super) hits: Vec<FileMatches>,
-    /// Files with matches, all of them.
+    /// The number of all files with matches.
     pub(super) files: u64,
     pub(super) matches: u64,
-    /// The files with the most matches, where they are to be known.
+    /// The files with the most matches, if they are collected.
     pub(super) most: TopCounts,
-    /// Files that were searched.
+    /// Files searched.
     pub(super) searched: u64,
-    /// Files that the glob leaves out.
+    /// Files that the glob excludes.
     pub(super) other: u64,
-    /// Links; they are not followed.
+    /// Links, which are not followed.
     pub(super) links: u64,
-    /// Binary files without a match in what was searched of them.
+    /// Binary files without a match in the part that was searched.
     pub(super) binary: u64,
-    /// Binary files with one.
+    /// Binary files with a match.
     pub(super) cut_short: NameList,
-    /// Whether it was a file that was named, and not a directory.
+    /// Whether the call named a file and not a directory.
     pub(super) is_named: bool,
     /// Files that could not be read.
     pub(super) unreadable: NameList,
-    /// Files that were shortened while they were searched.
+    /// Files that were truncated while they were searched.
     pub(super) shortened: NameList,
-    /// Files that need more memory than there is for a search.
+    /// Files that need more memory than a search may use.
     pub(super) too_large: NameList,
     /// Files in which the pattern takes too long.
     pub(super) costly: NameList,
 }
 
-/// A thread that searches.
+/// The visitor of one thread.
 #[derive(Debug)]
 pub(super) struct GrepWorker<'a> {
     search: &'a GrepSearch<'a>,
     glob: Option<&'a NamePattern>,
-    /// Bytes of the name of the directory where the walk began.
+    /// The length in bytes of the path at which the walk began.
     base_at: usize,
     searcher: FileSearcher<'a>,
     path: Vec<u8>,
@@ -144,7 +144,7 @@ impl GrepWorker<'_> {
                 let file = DeadlineFile::new(file, deadline);
                 self.found.search(search, searcher, file, path);
             }
-            // It was something else a moment ago, or is gone.
+            // The entry was replaced or removed meanwhile.
             Ok(None) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(_) => self.found.unreadable.push(shown(path)),
@@ -210,7 +210,7 @@ impl SearchResults {
             rows.bytes = rows.text.len() as u64;
         }
         let before = search.bytes.fetch_add(rows.bytes, Ordering::Relaxed);
-        // A page may begin anywhere; of the rest nothing is told but its size.
+        // A page may begin anywhere, so all files are kept; otherwise only those that fit.
         if query.is_paged() || before.saturating_add(rows.bytes) <= search.room {
             self.hits.push(FileMatches {
                 path: path.to_vec(),
@@ -220,7 +220,7 @@ impl SearchResults {
         }
     }
 
-    /// Adds what another thread found.
+    /// Adds the results of another thread.
     pub(super) fn join(&mut self, other: Self) {
         self.hits.extend(other.hits);
         self.files += other.files;
@@ -238,13 +238,13 @@ impl SearchResults {
     }
 }
 
-/// Whether a searcher's error is that of [`HEAP_LIMIT`].
+/// Whether a searcher's error reports the [`HEAP_LIMIT`].
 fn is_too_large(error: &io::Error) -> bool {
-    // It has no kind of its own.
+    // The error has no kind of its own.
     error.to_string().contains(&HEAP_LIMIT.to_string())
 }
 
-/// Whether a searcher's error is [`CostlyBoundary`], of which it keeps the words alone.
+/// Whether a searcher's error is [`CostlyBoundary`], of which it keeps only the text.
 fn is_costly(error: &io::Error) -> bool {
     error.to_string() == CostlyBoundary.to_string()
 }

@@ -1,4 +1,4 @@
-//! Searches that take too long, or whose file changes meanwhile.
+//! Tests for searches that take too long, and for files that change meanwhile.
 
 use std::fs;
 use std::time::Duration;
@@ -43,7 +43,7 @@ fn time_ends_it() {
     assert_snapshot!(ended[0], @"Error: Search took longer than 0 s: 0 files searched, 0 matching lines in 0 files so far. Please narrow it with path or glob parameters.");
 }
 
-/// Without steps in a line, each of these goes on for hours.
+/// Each of these would run for hours if the deadline were not checked within a line.
 #[test]
 fn time_ends_it_within_a_line() {
     let (dir, shared) = shared();

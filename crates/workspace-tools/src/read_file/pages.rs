@@ -1,4 +1,4 @@
-//! Finds the bytes of a page and checks their size.
+//! Finds the bytes of a page, checks their size and reads them.
 
 use std::fs::File;
 use std::ops::Range;
@@ -14,32 +14,33 @@ use super::{ReadRequest, encoding, newline, sample};
 use crate::walk::Deadline;
 use crate::workspace_tools::Shared;
 
-/// What is said of a file without a character.
+/// The answer for a file without characters.
 const EMPTY: &str = "[The file is empty]";
 
-/// A file, opened and looked at.
+/// An open file and its metadata.
 pub(super) struct FilePages<'a> {
     pub(super) shared: &'a Shared,
     pub(super) file: &'a File,
-    /// By what it is known again; none where what it says has no size of its own.
+    /// The identity under which its line offsets are cached. `None` if the file has no size of
+    /// its own.
     pub(super) found: Option<Identity>,
-    /// Its bytes, as many as it had when it was opened.
+    /// The bytes of the file, up to its size when it was opened.
     pub(super) source: &'a dyn ByteSource,
-    /// How long its lines may be counted.
+    /// The time limit for counting its lines.
     pub(super) time: Duration,
 }
 
-/// Some lines of a file.
+/// A range of lines of a file.
 struct PageSpan {
-    /// 0-based, without the last.
+    /// 0-based, end excluded.
     lines: Range<u64>,
-    /// All that there are.
+    /// The number of lines in the file.
     total: u64,
     bytes: Range<u64>,
 }
 
 impl FilePages<'_> {
-    /// What is asked for.
+    /// Returns the text that a call asks for.
     pub(super) fn answer(
         &self,
         asked: &ReadRequest,
@@ -54,7 +55,7 @@ impl FilePages<'_> {
         if bytes > most {
             return Err(ReadError::Large { bytes, line: None });
         }
-        // It has no size of its own, or ended meanwhile: what came is all that there is.
+        // The file has no size of its own, or ended early: what was read is all that there is.
         let alone = FilePages {
             shared: self.shared,
             file: self.file,
@@ -72,7 +73,8 @@ impl FilePages<'_> {
         stop: &Interrupt,
     ) -> Result<String, ReadError> {
         let encoding = match encoding(head, self.source.len()) {
-            // Its size is known first; what it is is a guess.
+            // The size is known for certain, the type is only a guess; so the size is reported
+            // first.
             Err(ReadError::Binary { kind: None, bytes })
                 if asked.is_whole() && self.shared.rules.exceeds(bytes) =>
             {
@@ -91,7 +93,8 @@ impl FilePages<'_> {
             .and_then(|found| self.shared.workspace.lines().get(&found));
         if let Some(grid) = known {
             let page = self.page(&encoding, asked, &grid);
-            // Changed within the same moment of the file system's clock: counted anew.
+            // The file changed within one tick of the file system's clock, so the cached lines
+            // are stale: count again.
             if !matches!(page, Err(ReadError::Changed)) {
                 return page;
             }
@@ -103,7 +106,7 @@ impl FilePages<'_> {
     fn whole(&self, encoding: &Encoding) -> Result<String, ReadError> {
         let bytes = self.source.len();
         self.check_size(encoding, bytes - encoding.mark(), None)?;
-        // What is left of a file that was shortened is told with a note.
+        // A file that was truncated is returned with a note.
         let mut read = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX)];
         let filled = self.source.fill_at(&mut read, 0)?;
         read.truncate(filled);
@@ -114,7 +117,7 @@ impl FilePages<'_> {
         self.rendered(String::new(), &decoded, None)
     }
 
-    /// Where the lines begin.
+    /// Counts the lines, and caches where they begin.
     fn counted(&self, encoding: &Encoding, stop: &Interrupt) -> Result<Arc<LineGrid>, ReadError> {
         let deadline = Deadline::new(stop, self.time);
         let is_over = || deadline.stop_reason().is_some();
@@ -174,7 +177,8 @@ impl FilePages<'_> {
         })
     }
 
-    /// The bytes of these lines, if they are still where they were counted.
+    /// Reads the bytes of these lines, and checks that the lines are still where they were
+    /// counted.
     fn lines_between(&self, encoding: &Encoding, stretch: &PageSpan) -> Result<Vec<u8>, ReadError> {
         let newline = newline(encoding);
         let Range { start, end } = stretch.bytes;
@@ -197,7 +201,7 @@ impl FilePages<'_> {
         }
     }
 
-    /// Refuses what is certainly too much before it is read.
+    /// Refuses what is certainly too large before it is read.
     fn check_size(
         &self,
         encoding: &Encoding,
@@ -213,7 +217,7 @@ impl FilePages<'_> {
         }
     }
 
-    /// The text with what must be known of it before it.
+    /// Returns the text, preceded by the notes that the model must know.
     fn rendered(
         &self,
         header: String,
@@ -246,7 +250,7 @@ impl FilePages<'_> {
         }
     }
 
-    /// What is said of a file that is not what it was when it was opened.
+    /// The note for a file that changed since it was opened.
     fn changed(&self) -> Result<String, ReadError> {
         let now = self.file.metadata()?;
         let (had, has) = (self.source.len(), now.len());

@@ -1,4 +1,4 @@
-//! Why a file is not shown, and what to do.
+//! The errors of `read_file`, with advice for the model.
 
 use std::io;
 use std::time::Duration;
@@ -8,32 +8,32 @@ use spillgate_offload::{Rejection, estimated_tokens};
 use crate::rules::Rules;
 use crate::tool_result::ToolError;
 
-/// Why a file, or a page of one, is not given.
+/// Why a file, or a page of one, is not returned.
 #[derive(Debug)]
 pub(super) enum ReadError {
-    /// It is too much: about so many bytes.
+    /// It is too large: about this many bytes.
     Large {
         bytes: u64,
-        /// The line, from 1, if it is one alone.
+        /// The line, counted from 1, if it is a single line.
         line: Option<u64>,
     },
-    /// It is too much, whatever it is, and seems to be no text: so many bytes.
+    /// It is too large and does not seem to be text; its size in bytes.
     LargeBinary(u64),
-    /// It is no text.
+    /// It is not text.
     Binary {
-        /// What it is, if that is known.
+        /// The type, if known.
         kind: Option<&'static str>,
         bytes: u64,
     },
-    /// The lines from one to the other are no text.
+    /// Lines from the first to the last of these are not text.
     BinaryLines(u64, u64),
-    /// Nothing stands where the page begins.
+    /// The page begins past the end.
     PastEnd { offset: u64, lines: u64 },
-    /// Its lines are too many to be counted: so many bytes, so much time.
+    /// Its lines could not be counted: the size in bytes, and the time limit.
     TimeOut(u64, Duration),
-    /// It changed so that lines cannot be told.
+    /// It changed, so that its lines are no longer where they were counted.
     Changed,
-    /// Nobody waits for it.
+    /// The caller stopped waiting.
     Stopped,
     /// The system failed.
     Unreadable(io::Error),
@@ -49,7 +49,7 @@ impl From<io::Error> for ReadError {
 }
 
 impl ReadError {
-    /// What the model is told; `name` on one line.
+    /// The text for the model; `name` is formatted on one line.
     pub(super) fn refused(self, name: &str, rules: &Rules) -> ToolError {
         let otherwise = match rules.has_shell() {
             true => "Use execute_shell with a program that knows such data, or go on without it.",
@@ -95,8 +95,8 @@ impl ReadError {
     }
 }
 
-/// The refusal (docs/spec/texts.md, "Reject profile"). A line that is too large alone needs
-/// other words beside it: no limit is small enough for it.
+/// The refusal (docs/spec/texts.md, "Reject profile"). A single line that is too large needs
+/// other advice beside it: no `limit` is small enough for it.
 fn too_large(bytes: u64, line: Option<u64>, rules: &Rules) -> ToolError {
     let rejection = rejection(bytes, rules);
     let Some(line) = line else {

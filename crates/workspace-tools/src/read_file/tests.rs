@@ -1,4 +1,4 @@
-//! How much is read, and files that change meanwhile.
+//! Tests for how much is read, and for files that change while they are read.
 
 use std::fs;
 use std::io::Write;
@@ -17,16 +17,16 @@ use crate::Workspace;
 struct House {
     dir: TempDir,
     shared: Shared,
-    /// For counting lines.
+    /// The time limit for counting lines.
     time: Duration,
 }
 
-/// Counts what is read of a file, and does something to it after a number of reads.
+/// Counts what is read of a file, and runs an action after a number of reads.
 struct DeadlineFile<'a> {
     source: FileSource,
     bytes: AtomicU64,
     reads: AtomicU64,
-    /// After so many.
+    /// The number of reads before the action.
     after: u64,
     act: &'a (dyn Fn() + Send + Sync),
 }
@@ -69,7 +69,7 @@ impl House {
         File::options().append(true).open(self.path()).unwrap()
     }
 
-    /// The answer and how many bytes were read for it; `act` happens after some reads.
+    /// Returns the answer and how many bytes were read for it; `act` runs after `after` reads.
     fn read(
         &self,
         (offset, limit): (u64, Option<u64>),
@@ -121,7 +121,7 @@ fn what_is_too_large_is_not_read() {
     assert_eq!(bytes, SAMPLE_BYTES as u64);
 }
 
-/// What has lines for hours is not counted for hours.
+/// Counting lines of a huge file stops at the time limit.
 #[test]
 fn counting_lines_has_an_end() {
     let mut house = House::new(b"one\ntwo\n");
@@ -131,7 +131,7 @@ fn counting_lines_has_an_end() {
     assert_eq!(house.read(WHOLE, NOTHING).0.unwrap(), "one\ntwo\n");
 }
 
-/// What tools there are not is not advised.
+/// Tools that are disabled are not advised.
 #[test]
 fn advice_is_what_can_be_done() {
     let mut house = House::new(&[&[0], "one line ".repeat(20_000).as_bytes()].concat());
@@ -152,16 +152,16 @@ fn a_page_that_is_too_large_is_not_read() {
             .unwrap_err()
             .contains("(~3375000 tokens) exceeds maximum")
     );
-    // The sample, all lines counted, the two blocks in which the page begins and ends.
+    // The sample, all lines counted, and the two blocks in which the page begins and ends.
     assert!((15_000_000..15_300_000).contains(&bytes), "{bytes}");
-    // Counted once.
+    // Lines are counted only once.
     for page in [large, (999_990, None), (500_000, Some(20))] {
         let (_, bytes) = house.read(page, NOTHING);
         assert!(bytes < 300_000, "{bytes}");
     }
 }
 
-/// What is answered while a file of three lines changes.
+/// The answers while a file of three lines changes.
 fn told_of_changes() -> String {
     let house = House::new(b"one\ntwo\nthree\n");
     let grow = || house.write().write_all(b"four\n").unwrap();
@@ -243,7 +243,7 @@ fn changes_are_told() {
     ");
 }
 
-/// A text of the same length that was written within the same moment of the clock.
+/// Simulates another text of the same length, written within the same tick of the clock.
 #[test]
 fn lines_that_were_counted_in_another_text_are_counted_again() {
     let house = House::new("a line\n".repeat(60_000).as_bytes());
@@ -263,7 +263,7 @@ fn a_page_is_not_given_if_its_lines_are_gone() {
         let file = File::options().write(true).open(house.path()).unwrap();
         file.write_all_at(b"one two", 0).unwrap();
     };
-    // After the sample, the count, the last byte and the places of two lines.
+    // After the sample, the count, the last byte and the offsets of two lines.
     let (answer, _) = house.read((1, Some(1)), (5, &join));
     let told = answer.unwrap_err();
     assert_eq!(told, "Error: 'f' changed while it was read. Read it again.");

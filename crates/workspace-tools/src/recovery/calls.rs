@@ -1,4 +1,4 @@
-//! Calls that lead on from a refusal.
+//! Suggests the next calls for a recovery block.
 
 use serde_json::json;
 use spillgate_artifact::ContentKind;
@@ -8,22 +8,23 @@ use crate::rules::{Rules, Writable};
 use crate::save::SaveTarget;
 use crate::workspace_tools::Shared;
 
-/// Lines that a call asks for.
+/// Lines that a suggested call asks for.
 const PAGE: u64 = 100;
 
-/// Bytes of an answer beside what it is about: `[Lines 1-100 of 200]` and other notes.
+/// Bytes of an answer reserved for notes such as `[Lines 1-100 of 200]`.
 const NOTES: u64 = 200;
 
-/// The most matches that a call asks for.
+/// The most matches that a suggested call asks for.
 const ROWS: u64 = 40;
 
-/// Bytes of a match at most, as `grep_content` tells it, with a name of usual length.
+/// The largest row of a match in bytes, as `grep_content` formats it, with a path of usual
+/// length.
 const ROW: u64 = 2200;
 
-/// Bytes of the name of a file that are counted on.
+/// Bytes assumed for the path of a file.
 const NAME: u64 = 300;
 
-/// Bytes that are left of a line where lines are long.
+/// Bytes kept of a line if lines are long.
 const CUT: u64 = 500;
 
 /// Bytes that an answer may have beside its notes.
@@ -31,36 +32,36 @@ fn room(rules: &Rules) -> u64 {
     rules.most_bytes().saturating_sub(NOTES)
 }
 
-/// Matches that an answer holds, however long their lines are.
+/// The number of matches that fit an answer, however long their lines are.
 pub(super) fn rows(rules: &Rules) -> u64 {
     (room(rules) / ROW).min(ROWS)
 }
 
-/// Names of files that an answer holds.
+/// The number of paths that fit an answer.
 pub(super) fn names(rules: &Rules) -> u64 {
     (room(rules) / NAME).min(PAGE)
 }
 
-/// Characters of a command that is named again.
+/// The longest command, in characters, that is repeated in a suggestion.
 const COMMAND_CHARS: usize = 100;
 
-/// What failed, in most programs' words.
+/// A pattern for failures, in the words of most programs.
 const FAILURES: &str = "error|fail|warn|fatal|panic";
 
-/// A file that calls can be about.
+/// A file that calls are suggested for.
 pub(super) struct FileCalls<'a> {
     pub(super) name: &'a str,
     pub(super) lines: Option<u64>,
-    /// Bytes of the longest line that was seen.
+    /// The longest line seen, in bytes.
     pub(super) longest: u64,
     pub(super) rules: &'a Rules,
 }
 
 impl FileCalls<'_> {
-    /// The block with the calls for this file.
+    /// Adds the calls for this file to the block.
     pub(super) fn named(&self, structure: &Structure, recovery: Recovery) -> Recovery {
         if structure.kind == ContentKind::Binary {
-            // od shows each byte in four, and where each line begins.
+            // od prints each byte in four characters, and an offset for each line.
             let bytes = (room(self.rules) / 5).min(256);
             return recovery.command(self.shell(&format!("head -c {bytes}"), " | od -c"));
         }
@@ -73,12 +74,12 @@ impl FileCalls<'_> {
             .command(self.bytes())
     }
 
-    /// Lines of a page that passes even if all are as long as the longest that was seen.
+    /// Lines of a page that fits even if all are as long as the longest one seen.
     fn lines_of_page(&self) -> u64 {
         (room(self.rules) / (self.longest + 1)).min(PAGE)
     }
 
-    /// A page from the 0-based line `offset` on.
+    /// The call for a page from the 0-based line `offset` on.
     fn page(&self, offset: u64) -> Option<String> {
         let limit = self.lines_of_page();
         let arguments = [
@@ -89,19 +90,19 @@ impl FileCalls<'_> {
         (limit > 0).then(|| call("read_file", &arguments))
     }
 
-    /// The end of a log is what is asked for most.
+    /// The call for the last page of a log, which is the part asked for most.
     fn last_page(&self, structure: &Structure) -> Option<String> {
         let limit = self.lines_of_page();
         match self.lines {
             _ if structure.kind != ContentKind::Log || limit == 0 => None,
             Some(lines) if lines > limit => self.page(lines - limit),
             Some(_) => None,
-            // Nobody has counted them: the shell finds the end from the end.
+            // The lines have not been counted; `tail` reads from the end.
             None => self.shell(&format!("tail -n {limit}"), ""),
         }
     }
 
-    /// Lines that are too long for a page can be cut by the shell.
+    /// The call for the first bytes if lines are too long for a page.
     fn bytes(&self) -> Option<String> {
         if self.page(0).is_some() {
             return None;
@@ -110,7 +111,7 @@ impl FileCalls<'_> {
         self.shell(&format!("head -c {bytes}"), "")
     }
 
-    /// A command on this file, where there is a shell.
+    /// The call for a command on this file, if there is a shell.
     fn shell(&self, command: &str, then: &str) -> Option<String> {
         self.rules.has_shell().then_some(())?;
         let quoted = self.name.replace('\'', r"'\''");
@@ -119,8 +120,8 @@ impl FileCalls<'_> {
     }
 }
 
-/// What to search for: the first definition, heading, key or column; what failed in
-/// what programs print.
+/// The pattern to search for: the first definition, heading or key; in logs, the usual words
+/// for failures.
 pub(super) fn first_pattern(structure: &Structure) -> Option<String> {
     let mut texts = structure.entries.iter().map(|entry| entry.text.trim());
     match structure.kind {
@@ -134,7 +135,7 @@ pub(super) fn first_pattern(structure: &Structure) -> Option<String> {
     }
 }
 
-/// The name that a definition gives: `DataProcessor` of `class DataProcessor(Base)`.
+/// The name that a definition introduces: `DataProcessor` in `class DataProcessor(Base)`.
 fn defined(text: &str) -> Option<&str> {
     const KEYWORDS: [&str; 22] = [
         "fn",
@@ -169,7 +170,7 @@ fn defined(text: &str) -> Option<&str> {
         .filter(|name| name.len() > 1)
 }
 
-/// The key that an outline's line of JSON is about: `state` of `.[].state: string`.
+/// The key on a line of a JSON outline: `state` in `.[].state: string`.
 fn key(text: &str) -> Option<&str> {
     let path = text.split([':', ' ', '?']).next()?;
     let key = path.rsplit('.').next()?.trim_end_matches("[]");
@@ -177,7 +178,7 @@ fn key(text: &str) -> Option<&str> {
     (path.starts_with('.') && !key.is_empty() && key.chars().all(is_plain)).then_some(key)
 }
 
-/// A search of a file that gives no more than an answer holds.
+/// The call for a search of a file whose results fit an answer.
 fn search(rules: &Rules, pattern: &str, file: &str) -> Option<String> {
     let rows = rows(rules);
     let arguments = [
@@ -188,8 +189,8 @@ fn search(rules: &Rules, pattern: &str, file: &str) -> Option<String> {
     (rows > 0).then(|| call("grep_content", &arguments))
 }
 
-/// The command again, with less of its output, where its lines have so many bytes at
-/// most. What would mean something else between parentheses is left alone.
+/// The calls that run a command again with less output. `longest` is its longest line in bytes.
+/// Commands that would mean something else in parentheses get no suggestion.
 pub(super) fn of_command(
     command: &str,
     longest: u64,
@@ -201,7 +202,7 @@ pub(super) fn of_command(
         && !joined.contains(['\n', '#', '&'])
         && !command.contains("<<")
         && !command.trim_end().ends_with('\\');
-    // grep puts the line's number before it.
+    // grep adds the line's number.
     let of_lines = |longest: u64| room(rules) / (longest + 12);
     let (lines, cut) = match of_lines(longest) {
         lines if lines >= PAGE / 10 => (lines.min(PAGE), String::new()),
@@ -210,7 +211,7 @@ pub(super) fn of_command(
     if !is_simple || lines == 0 {
         return Vec::new();
     }
-    // What printed for ever has no end that could be shown.
+    // The output of a command that was stopped has no end to show.
     let part = if has_ended { "tail" } else { "head" };
     let filters = [
         format!("{part} -n {lines}{cut}"),
@@ -223,9 +224,9 @@ pub(super) fn of_command(
         .collect()
 }
 
-/// A file that is not there yet, into which a page can be saved, if it can.
+/// The name of a new file in which a page can be saved; `None` if nothing can be saved.
 pub(super) fn saved_to(shared: &Shared) -> Option<String> {
-    /// Names that are tried.
+    /// Names to try before giving up.
     const TRIES: u32 = 50;
     let writable = &shared.rules.writable;
     let directory = match writable {
@@ -247,7 +248,7 @@ pub(super) fn saved_to(shared: &Shared) -> Option<String> {
     names.into_iter().find(is_free)
 }
 
-/// The page into `file`, and then that file.
+/// The calls that save a page to `file` and then search that file.
 pub(super) fn of_page(
     shared: &Shared,
     (url, is_raw): (&str, bool),

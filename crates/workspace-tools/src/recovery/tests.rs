@@ -1,4 +1,4 @@
-//! What a refusal ends with, of each kind.
+//! Tests for recovery blocks of each kind.
 
 mod files;
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{Rules, ShellRules, Workspace, Writable};
 
-/// The tools below a directory that is gone with it, with these rules.
+/// Creates tools with these rules below a temporary directory.
 fn shared(rules: Rules) -> (tempfile::TempDir, Shared) {
     let root = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(root.path()).unwrap();
@@ -73,7 +73,7 @@ fn commands() {
       • execute_shell(command="(cd x && cargo test) 2>&1 | tail -n 100")
       • execute_shell(command="(cd x && cargo test) 2>&1 | grep -n -i -E 'error|fail|warn|fatal|panic' | head -n 100")
     "#);
-    // What cannot be put between parentheses is not named again.
+    // Commands that would mean something else in parentheses are not repeated.
     for command in [
         "sleep 9 &",
         "cat <<E\nx\nE",
@@ -85,7 +85,7 @@ fn commands() {
     }
 }
 
-/// Files or directories with fewer and fewer in them.
+/// Files or directories with decreasing counts.
 fn top(unit: &str, most: u64) -> Vec<PathCount> {
     let names = (0..12).map(|at| (format!("src/{unit}{at}").into_bytes(), most - at));
     names.collect()

@@ -1,14 +1,14 @@
-//! Keeps the entries with the highest counts.
+//! Keeps the names with the highest counts.
 
 use std::cmp::Reverse;
 
 use super::{PathCount, TOP};
 
-/// The [`TOP`] with the most in them; where two have as much, the one whose name comes
-/// first. So what several threads saw comes to the same whoever saw what.
+/// The [`TOP`] names with the highest counts; of equal counts, the names that sort first. So
+/// the result does not depend on which thread saw what.
 #[derive(Debug, Default)]
 pub(crate) struct TopCounts {
-    /// Sorted, most first.
+    /// Sorted by count, highest first.
     top: Vec<(Reverse<u64>, Vec<u8>)>,
 }
 
@@ -24,14 +24,14 @@ impl TopCounts {
         }
     }
 
-    /// Adds what another saw.
+    /// Adds what another thread saw.
     pub(crate) fn join(&mut self, other: Self) {
         for (Reverse(count), name) in other.top {
             self.push(&name, count);
         }
     }
 
-    /// Most first.
+    /// Returns the names, highest count first.
     pub(crate) fn sorted(&self) -> Vec<PathCount> {
         let top = self.top.iter();
         top.map(|(count, name)| (name.clone(), count.0)).collect()

@@ -1,4 +1,4 @@
-//! A file that is not complete yet.
+//! Drafts: files that are written under a temporary name until they are complete.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind, Write};
@@ -9,11 +9,11 @@ use rustix::fs::Mode;
 use super::{SaveTarget, failed, opened};
 use crate::tool_result::ToolError;
 
-/// Names that are tried for what is not whole yet; all are random.
+/// Random temporary names to try before giving up.
 const TRIES: usize = 8;
 
-/// A file that is being written beside its place. It goes when it is dropped, with the
-/// directories that were made for it, unless it was kept.
+/// A file that is being written beside its final place. Dropping it removes the file and the
+/// directories created for it, unless it was kept.
 #[derive(Debug)]
 pub(crate) struct Draft {
     target: SaveTarget,
@@ -26,29 +26,29 @@ pub(crate) struct Draft {
     is_there: bool,
 }
 
-/// What was saved.
+/// The size of a saved file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct SavedSize {
     pub(crate) bytes: u64,
-    /// Lines, of which the last may have no end.
+    /// Lines. The last one may lack a newline.
     pub(crate) lines: u64,
 }
 
-/// Directories that were made, outermost first: each within which, and its name.
+/// Directories that were created, outermost first: the parent's handle and the name.
 #[derive(Debug, Default)]
 struct CreatedDirectories(Vec<(Dir, String)>);
 
 impl Drop for CreatedDirectories {
     fn drop(&mut self) {
         for (dir, name) in self.0.iter().rev() {
-            // Where others have put something in, it stays.
+            // Directories in which others have put something stay.
             drop(dir.remove_dir(name));
         }
     }
 }
 
 impl Draft {
-    /// An empty file for a place, with the directories that lead there.
+    /// Creates an empty file for `target`, and the directories that lead there.
     pub(crate) fn create(target: SaveTarget) -> Result<Self, ToolError> {
         target.check()?;
         let mut made = CreatedDirectories::default();
@@ -70,7 +70,7 @@ impl Draft {
         })
     }
 
-    /// Adds to it.
+    /// Appends `bytes`.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), ToolError> {
         let Some(last) = bytes.last() else {
             return Ok(());
@@ -84,7 +84,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Puts it in its place, all at once, if nothing is there.
+    /// Moves the file to its place atomically, unless something exists there.
     pub(crate) fn keep(mut self) -> Result<SavedSize, ToolError> {
         let placed = self.file.sync_all().and_then(|()| self.placed());
         match placed {
@@ -98,8 +98,8 @@ impl Draft {
         Ok(self.saved)
     }
 
-    /// A second name, which the system gives only where there is none, and then the
-    /// first one goes.
+    /// Links the file under its final name, which the system allows only if nothing has that
+    /// name, and then removes the temporary name.
     fn placed(&mut self) -> io::Result<()> {
         match self
             .dir
@@ -113,7 +113,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The same where a file has only one name: an empty file takes the place first.
+    /// Does the same on file systems without hard links: an empty file takes the place first.
     fn moved(&self) -> io::Result<()> {
         let name = &self.target.name;
         self.dir.open_with(name, &new_file())?;
@@ -128,13 +128,13 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if self.is_there {
-            // The directories go after it, and only empty ones.
+            // The directories are removed after the file, and only if they are empty.
             drop(self.dir.remove_file(&self.temporary));
         }
     }
 }
 
-/// The directory of this name, made if there is none.
+/// Opens the directory `step`, and creates it if it is missing.
 fn entered(dir: Dir, step: &str, made: &mut CreatedDirectories) -> io::Result<Dir> {
     match opened(&dir, step) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -157,7 +157,7 @@ fn new_file() -> OpenOptions {
     options
 }
 
-/// A new file of a random name.
+/// Creates a file with a random name.
 fn temporary(dir: &Dir) -> io::Result<(File, String)> {
     let mut result = Err(io::Error::from(ErrorKind::AlreadyExists));
     for _ in 0..TRIES {

@@ -1,4 +1,4 @@
-//! Nothing is written outside the root, and failures leave nothing behind.
+//! Tests that nothing is written where it must not be, and that failures leave nothing behind.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -23,7 +23,7 @@ fn saved(root: &Path, name: &str, text: &[u8]) -> Result<SavedSize, ToolError> {
     draft.keep()
 }
 
-/// A root with a file, directories, a repository, and links in and out.
+/// Creates a root with a file, directories, a repository, and links inside and outside.
 fn tree() -> TempDir {
     let root = tempfile::tempdir().unwrap();
     let at = |name: &str| root.path().join(name);
@@ -47,7 +47,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Names that lead out, through a link, into a repository, or to what is there.
+/// Paths that lead out, through a link, into a repository, or to something that exists.
 const REFUSED: [&str; 22] = [
     "../x",
     "notes/../../x",

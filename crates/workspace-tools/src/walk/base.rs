@@ -1,4 +1,4 @@
-//! The directory where a search begins.
+//! The starting point of a search.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -16,26 +16,26 @@ use crate::workspace::{OpenedPath, PathError, Workspace};
 #[derive(Debug)]
 pub(crate) struct Base {
     pub(super) dir: Dir,
-    /// Its name from the root with `/` at its end; empty for the root.
+    /// The path from the root with a trailing `/`; empty for the root.
     pub(crate) path: Vec<u8>,
-    /// What the directories above it leave out, up to the root.
+    /// The ignore files of the directories above it, up to the root.
     pub(super) ignores: Option<Arc<Ignores>>,
 }
 
 /// What a search's `path` leads to.
 #[derive(Debug)]
 pub(crate) enum SearchRoot {
-    /// A file, with its name from the root.
+    /// A file, with its path from the root.
     File(File, Vec<u8>),
     /// A directory.
     Directory(Base),
 }
 
-/// What `name` leads to. Ignore files do not keep from it who asks for it.
+/// Opens `name`. Ignore files do not apply to a path that a call names.
 pub(crate) fn start(workspace: &Workspace, name: &str) -> Result<SearchRoot, PathError> {
     let mut place = workspace.open_path(name)?;
     let (OpenedPath::File(_, path) | OpenedPath::Directory(_, path)) = &place;
-    // What is found is told by names without steps upwards.
+    // Results are reported by paths without `..`.
     if path.components().any(|part| part == Component::ParentDir)
         && let Some(straight) = straight(workspace, path)
     {
@@ -61,7 +61,7 @@ fn straight(workspace: &Workspace, path: &Path) -> Option<String> {
     }
 }
 
-/// A directory's name before what is in it.
+/// The path that precedes the names of a directory's entries.
 fn prefix(path: &Path) -> Vec<u8> {
     let parts = path.components();
     let names = parts.filter(|part| *part != Component::CurDir);
@@ -72,7 +72,7 @@ fn prefix(path: &Path) -> Vec<u8> {
     })
 }
 
-/// The ignore files from the root down to above `path`.
+/// The ignore files from the root down to the parent of `path`.
 fn above(root: &Dir, path: &Path) -> Option<Arc<Ignores>> {
     let mut parts: Vec<_> = path.components().collect();
     parts.retain(|part| *part != Component::CurDir);
@@ -90,8 +90,8 @@ fn above(root: &Dir, path: &Path) -> Option<Arc<Ignores>> {
 }
 
 impl Base {
-    /// The file at `path`, a name from the root that a walk from here gave; none if it
-    /// is gone.
+    /// Opens again the file at `path`, a path from the root that a walk from here reported.
+    /// Returns `None` if it is gone.
     pub(crate) fn reopen(&self, path: &[u8]) -> Option<File> {
         let below = path.get(self.path.len()..)?;
         let at = below.iter().rposition(|&byte| byte == b'/');
@@ -101,7 +101,7 @@ impl Base {
         open_beneath::regular(folder.as_fd(), &name).ok()?
     }
 
-    /// As it is told: `.` for the root.
+    /// The path for display: `.` for the root.
     pub(crate) fn shown(&self) -> String {
         match self.path.strip_suffix(b"/") {
             Some(path) => shown(path),

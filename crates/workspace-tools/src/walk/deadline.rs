@@ -1,4 +1,4 @@
-//! Stops work when its time is over or the caller is gone.
+//! Time limits and cancellation of searches.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 
 use spillgate_artifact::Interrupt;
 
-/// How long a search may take (docs/spec/limits.md, "Guarded tools"). Who asks for more
-/// than that asks too much at once.
+/// How long a search may take (docs/spec/limits.md, "Guarded tools"). A question that takes
+/// longer asks too much at once.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// Why a search ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopReason {
-    /// Nobody waits any more.
+    /// The caller stopped waiting.
     Stopped,
-    /// It took too long.
+    /// The time limit passed.
     TimeOut,
 }
 
-/// Looks at both.
+/// Checks a time limit and an interrupt.
 #[derive(Debug)]
 pub(crate) struct Deadline<'a> {
     stop: &'a Interrupt,
@@ -28,7 +28,7 @@ pub(crate) struct Deadline<'a> {
 }
 
 impl<'a> Deadline<'a> {
-    /// From now on.
+    /// Starts the time limit now.
     pub(crate) fn new(stop: &'a Interrupt, limit: Duration) -> Self {
         Self {
             stop,
@@ -37,7 +37,7 @@ impl<'a> Deadline<'a> {
         }
     }
 
-    /// Why to end now, if so.
+    /// The reason to end now, if there is one.
     pub(crate) fn stop_reason(&self) -> Option<StopReason> {
         if self.stop.is_cancelled() {
             Some(StopReason::Stopped)
@@ -46,22 +46,22 @@ impl<'a> Deadline<'a> {
         }
     }
 
-    /// The most that it may take.
+    /// The time limit.
     pub(crate) fn limit(&self) -> Duration {
         self.limit
     }
 }
 
-/// A file that ends with an error when the time is over: one alone may be endless.
+/// A file whose reads fail once the search is over: a single file may be endless.
 #[derive(Debug)]
 pub(crate) struct DeadlineFile<'a> {
     file: File,
     pub(crate) deadline: &'a Deadline<'a>,
-    /// Bytes read.
+    /// Bytes read so far.
     read: u64,
-    /// The size at which it ended, if it did.
+    /// The size of the file when a read reached its end; `None` before that.
     ended: Option<u64>,
-    /// The size that it had.
+    /// The size of the file when it was opened.
     size: u64,
 }
 
@@ -77,8 +77,8 @@ impl<'a> DeadlineFile<'a> {
         }
     }
 
-    /// Whether it ended before the size that it had, since it became smaller. What has no
-    /// size of its own (`/proc`) never does.
+    /// Whether the file ended before its original size because it was truncated. Files that
+    /// report no size (`/proc`) never count as shortened.
     pub(crate) fn is_shortened(&self) -> bool {
         self.ended
             .is_some_and(|now| self.read < self.size && now < self.size)

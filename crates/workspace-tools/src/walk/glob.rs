@@ -1,4 +1,4 @@
-//! Matches names against a glob.
+//! Glob patterns over file paths.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -10,25 +10,26 @@ use memchr::memchr_iter;
 use super::Base;
 use crate::workspace::{Workspace, shown as named};
 
-/// Characters of a glob: as many as of a regular expression (docs/spec/limits.md, "Look-ups").
+/// The longest glob, in characters: the same bound as for regular expressions
+/// (docs/spec/limits.md, "Look-ups").
 const LONGEST: usize = 10_000;
 
-/// A glob over names below a directory: `*` and `?` within a name, `**` over
-/// directories, `[a-z]`, `{one,other}`. Without a `/` it holds at any depth. What is
-/// left out by `!` may be a directory with all that is in it, as ripgrep has it.
+/// A glob over paths below a directory: `*` and `?` within a name, `**` across directories,
+/// `[a-z]`, `{one,other}`. A glob without `/` matches at any depth. As in ripgrep, a glob with
+/// `!` may exclude a directory with everything in it.
 #[derive(Debug)]
 pub(crate) struct NamePattern {
     set: GlobSet,
-    /// Whether it says where; by the last name alone otherwise.
+    /// Whether the glob is matched against the path; against the last name otherwise.
     is_path: bool,
-    /// Whether it begins with `!`: what does not match is meant.
+    /// Whether the glob begins with `!`, so that it selects what does not match.
     is_negated: bool,
-    /// Whether it itself names something hidden.
+    /// Whether the glob itself names something hidden.
     pub(crate) is_hidden: bool,
 }
 
 impl NamePattern {
-    /// `glob` below `base`. A leading `!` turns it around where `may_negate`.
+    /// Compiles `glob` below `base`. A leading `!` negates it if `may_negate`.
     pub(crate) fn new(
         glob: &str,
         may_negate: bool,
@@ -66,8 +67,8 @@ impl NamePattern {
         })
     }
 
-    /// Whether the file at `path`, a name from the root, is meant. Its last name
-    /// begins at `name_at`, what is below the base at `base_at`.
+    /// Whether the glob selects the file at `path`, a path from the root. `name_at` is the
+    /// offset of its last name, `base_at` the offset of the part below the base.
     pub(crate) fn matches(&self, path: &[u8], base_at: usize, name_at: usize) -> bool {
         let below = path.get(base_at..).unwrap_or_default();
         if self.is_negated {
@@ -84,7 +85,7 @@ impl NamePattern {
         self.set.is_match_candidate(&candidate)
     }
 
-    /// Whether it names the file at `below` or a directory that the file is in.
+    /// Whether the glob matches the file at `below` or a directory above it.
     fn names_part(&self, below: &[u8]) -> bool {
         let mut start = 0;
         let ends = memchr_iter(b'/', below).chain([below.len()]);
@@ -102,7 +103,7 @@ fn names_hidden(part: &str) -> bool {
     part.starts_with('.') && !matches!(part, "." | "..")
 }
 
-/// The glob without what leads to the base, and whether it was absolute.
+/// Returns the glob relative to the base, and whether it was absolute.
 fn below(glob: &str, workspace: &Workspace, base: &Base) -> Result<(String, bool), String> {
     let out = || {
         format!(

@@ -1,9 +1,9 @@
-//! Applies `.gitignore` and `.ignore` files.
+//! Ignore rules from `.gitignore` and `.ignore` files.
 //!
-//! As ripgrep has it: the deepest directory's file counts first, the last line in it
-//! that matches counts; `.ignore` goes before `.gitignore`; a repository's
-//! `.gitignore`s do not reach into one that lies in it. They count outside of a
-//! repository, too. What lies above the root is not read, nor is anyone's home.
+//! The precedence is ripgrep's: the file in the deepest directory wins, and within a file the
+//! last matching line. `.ignore` takes precedence over `.gitignore`. The `.gitignore` files of
+//! a repository do not reach into a repository nested in it. They also apply outside a
+//! repository. Ignore files above the root or in the user's home are not read.
 
 use std::ffi::{CStr, OsStr};
 use std::io::Read;
@@ -17,23 +17,24 @@ use rustix::fs::{AtFlags, statat};
 
 use super::open_beneath;
 
-/// Bytes of an ignore file that are read, and of all from a directory up to the root. A
-/// hundred times what large projects have; what goes beyond is not obeyed.
+/// Bytes that are obeyed: of one ignore file, and of all ignore files from a directory up to
+/// the root together. A hundred times what large projects have. A file beyond the bound is
+/// ignored.
 const LARGEST: u64 = 1 << 20;
 
-/// Bytes of the lines with wildcards among them, for which much is built: ten times what
-/// large projects have. Plain names and `*.suffix` cost
-/// little, and lists of data files have many thousands of them.
+/// Bytes of the lines with wildcards among them, which compile to large matchers: ten times
+/// what large projects have. Plain names and `*.suffix` are cheap, and lists of data files have
+/// many thousands of them.
 const MOST_WILD: usize = 64 << 10;
 
-/// Bytes of a line; no path that the system takes is longer (`PATH_MAX`).
+/// The longest line, in bytes; the system accepts no longer path (`PATH_MAX`).
 const LONGEST_LINE: usize = 4096;
 
-/// The ignore files of a directory, and those above it.
+/// The ignore files of a directory, and of those above it.
 #[derive(Debug)]
 pub(super) struct Ignores {
     above: Option<Arc<Ignores>>,
-    /// Bytes of its directory's path, with the `/`.
+    /// The length of the directory's path in bytes, with the trailing `/`.
     depth: usize,
     ignore: Gitignore,
     gitignore: Gitignore,
@@ -41,25 +42,25 @@ pub(super) struct Ignores {
     cost: Cost,
 }
 
-/// Bytes of a directory's ignore files and of those above it that are obeyed.
+/// Bytes obeyed so far, of a directory's ignore files and of those above it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cost {
     all: usize,
     wild: usize,
 }
 
-/// What ignore files say of a name.
+/// What the ignore files say about a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nothing.
+    /// No rule matches.
     None,
-    /// It is left out.
+    /// The path is excluded.
     Out,
-    /// It is wanted (`!name`), be it hidden or not.
+    /// The path is included (`!name`), even if it is hidden.
     In,
 }
 
-/// The ignore files that count in an opened directory whose path has `depth` bytes.
+/// Reads the ignore rules that apply in an open directory whose path has `depth` bytes.
 pub(super) fn ignores(
     above: Option<&Arc<Ignores>>,
     folder: BorrowedFd<'_>,
@@ -89,7 +90,7 @@ pub(super) fn ignores(
     }
 }
 
-/// `.git/info/exclude`, which counts less than the `.gitignore` beside it.
+/// Reads `.git/info/exclude`, which the `.gitignore` beside it overrides.
 fn excluded(folder: BorrowedFd<'_>) -> String {
     match open_beneath::directory(folder, b".git/info") {
         Ok(info) => lines(info.as_fd(), c"exclude"),
@@ -97,8 +98,8 @@ fn excluded(folder: BorrowedFd<'_>) -> String {
     }
 }
 
-/// The text of an ignore file, with a newline at its end; empty where there is none
-/// that can be read.
+/// Reads an ignore file and appends a newline. Returns an empty string if the file is missing,
+/// unreadable or too large.
 fn lines(folder: BorrowedFd<'_>, name: &CStr) -> String {
     let mut bytes = Vec::new();
     match open_beneath::regular(folder, name) {
@@ -111,7 +112,7 @@ fn lines(folder: BorrowedFd<'_>, name: &CStr) -> String {
     }
 }
 
-/// What these lines say, unless they cost too much.
+/// Compiles the lines, unless they exceed the bounds.
 fn matcher(lines: &str, cost: &mut Cost) -> Gitignore {
     if lines.trim().is_empty() {
         return Gitignore::empty();
@@ -132,13 +133,13 @@ fn matcher(lines: &str, cost: &mut Cost) -> Gitignore {
     *cost = with;
     let mut builder = GitignoreBuilder::new("");
     for line in lines() {
-        // What is no pattern is passed over, as git does.
+        // Invalid patterns are skipped, as git does.
         let _ = builder.add_line(None, line);
     }
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
-/// Whether a line is more than a name or a suffix.
+/// Whether a line is more than a plain name or a suffix.
 fn is_wild(line: &str) -> bool {
     !line.starts_with('#')
         && line
@@ -148,7 +149,7 @@ fn is_wild(line: &str) -> bool {
 }
 
 impl Ignores {
-    /// What they say of `path`, a name from the root.
+    /// What the rules say about `path`, a path from the root.
     pub(super) fn verdict(&self, path: &[u8], is_directory: bool) -> Verdict {
         let (mut git, mut left_repository) = (Verdict::None, false);
         let mut level = Some(self);

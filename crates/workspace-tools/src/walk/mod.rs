@@ -1,14 +1,13 @@
-//! Walks the files below a directory.
+//! A directory walk that never leaves its base.
 //!
-//! A walk of our own on ripgrep's matchers, because `ignore`'s walker opens what it
-//! finds by path: a directory that becomes a link meanwhile would lead it out. Here
-//! the system resolves each directory from the one at which the walk began, beneath
-//! it and through no link ([`beneath`]); what is in a directory is opened and looked
-//! at from its handle. So what is reported was inside when it was opened.
+//! The walk is ours, on ripgrep's matchers, because `ignore`'s walker opens entries by path: a
+//! directory that is replaced by a link meanwhile would lead it out. Here the system resolves
+//! each directory from the walk's base, beneath it and through no link ([`open_beneath`]).
+//! Entries are opened and inspected from their directory's handle. So everything reported was
+//! inside the base when it was opened.
 //!
-//! Several threads take directories from one pile, newest first, which keeps the pile
-//! and the open handles few. In which order files come is not told; who shows them
-//! sorts them.
+//! Several threads take directories from one stack, newest first, which keeps the stack and the
+//! number of open handles small. Files arrive in no particular order; the caller sorts them.
 
 mod base;
 mod deadline;
@@ -36,54 +35,54 @@ pub(crate) use skipped::{NameList, SkippedEntries};
 use queue::Queue;
 use worker::{Job, Worker};
 
-/// More threads find nothing faster: they wait for the file system (ripgrep has the
-/// same number).
+/// Threads of a walk. More are no faster: they wait for the file system (ripgrep uses the same
+/// number).
 const MOST_THREADS: usize = 12;
 
-/// What of a tree is looked at.
+/// Which entries a walk visits.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Scope {
-    /// Also what begins with `.`.
+    /// Also visit names that begin with `.`.
     pub(crate) hidden: bool,
-    /// Also what ignore files name.
+    /// Also visit what ignore files exclude.
     pub(crate) no_ignore: bool,
 }
 
-/// A directory that was opened.
+/// An open directory.
 #[derive(Debug)]
 pub(crate) struct Folder {
     /// Its handle.
     pub(crate) fd: OwnedFd,
-    /// Its name from the root with `/` at its end; empty for the root.
+    /// Its path from the root with a trailing `/`; empty for the root.
     pub(crate) path: Vec<u8>,
 }
 
-/// A name in a directory that is not a directory's.
+/// An entry of a directory that is not itself a directory.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: CString,
-    /// Whether it is a symbolic link; a regular file otherwise.
+    /// Whether it is a symbolic link; otherwise it is a regular file.
     pub(crate) is_link: bool,
 }
 
-/// Takes what is found. Each thread has its own.
+/// Receives the files of a walk. Each thread has its own visitor.
 pub(crate) trait Visitor: Send {
-    /// These are in `folder`. They were not opened yet.
+    /// Visits entries of `folder`. They have not been opened yet.
     fn visit(&mut self, folder: &Folder, found: &[Entry], deadline: &Deadline<'_>);
 }
 
-/// What a walk gave.
+/// The outcome of a walk.
 #[derive(Debug)]
 pub(crate) struct WalkOutcome<V> {
-    /// What the threads gathered.
+    /// The visitors of all threads.
     pub(crate) visitors: Vec<V>,
-    /// What was passed by.
+    /// Counts of skipped entries.
     pub(crate) skipped: SkippedEntries,
-    /// Why it ended early, if so.
+    /// Why the walk ended early, if it did.
     pub(crate) stop_reason: Option<StopReason>,
 }
 
-/// Shows `make`'s visitors all files below `base`.
+/// Passes all files below `base` to the visitors that `make` creates.
 pub(crate) fn walk<V: Visitor>(
     base: &Base,
     what: Scope,

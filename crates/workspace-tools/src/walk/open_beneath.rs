@@ -1,4 +1,4 @@
-//! Opens files so that they cannot lie outside a directory.
+//! Opens files and directories beneath a directory handle, without following links.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -8,25 +8,26 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
-/// How directories are opened: no link is one.
+/// Flags for opening directories. Links are not followed.
 const DIRECTORY: OFlags = OFlags::DIRECTORY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// How files are opened: no link is one, and no pipe's other end is waited for.
+/// Flags for opening files. Links are not followed, and opening a pipe does not block.
 const FILE: OFlags = OFlags::NOFOLLOW
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// The directory at `path` beneath `base`, through no link. Empty is `base` itself.
+/// Opens the directory at `path` beneath `base`, following no link. An empty path means `base`.
 pub(super) fn directory(base: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedFd> {
     let path = path.strip_suffix(b"/").unwrap_or(path);
     if path.is_empty() {
         return Ok(openat(base, c".", DIRECTORY, Mode::empty())?);
     }
     match at_once(base, path) {
-        // Not Linux, an old one, one that forbids the call, or a path too long for it.
+        // Not Linux, a kernel without `openat2`, a sandbox that forbids it, or a path too long
+        // for it.
         Err(Errno::NOSYS | Errno::PERM | Errno::NAMETOOLONG) => step_by_step(base, path),
         opened => Ok(opened?),
     }
@@ -44,7 +45,7 @@ fn at_once(_: BorrowedFd<'_>, _: &[u8]) -> rustix::io::Result<OwnedFd> {
     Err(Errno::NOSYS)
 }
 
-/// The same from one directory to the next, each held while its child is opened.
+/// Does the same component by component, holding each directory while its child is opened.
 fn step_by_step(base: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedFd> {
     let mut parts = path.split(|&byte| byte == b'/');
     let first = parts.next().unwrap_or_default();
@@ -62,8 +63,8 @@ fn step(from: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedFd> {
     }
 }
 
-/// The regular file `name` in a directory; none if it is something else. A pipe is not
-/// waited for.
+/// Opens the regular file `name` in a directory. Returns `None` if it is something else. Never
+/// blocks on a pipe.
 pub(crate) fn regular(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<Option<File>> {
     match openat(folder, name, FILE, Mode::empty()) {
         Ok(file) => {
@@ -76,8 +77,8 @@ pub(crate) fn regular(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<Option<
     }
 }
 
-/// A name as it is told. What would break its line is escaped, what is no UTF-8
-/// replaced.
+/// Formats a name on one line: characters that would break the line are escaped, invalid UTF-8
+/// is replaced.
 pub(crate) fn shown(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name);
     let breaks = |letter: char| letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}');
@@ -101,7 +102,7 @@ mod tests {
 
     type Open = fn(BorrowedFd<'_>, &[u8]) -> bool;
 
-    /// Both ways lead to the same places and to no others.
+    /// Both ways of opening accept the same paths.
     #[test]
     fn no_link_is_followed() {
         let home = tempfile::tempdir().unwrap();

@@ -1,28 +1,28 @@
-//! The work that is left, shared by the threads of a walk.
+//! A work queue shared by the threads of a walk.
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A pile of work for several threads. It ends when it is empty and nobody is at
-/// work who may add to it.
+/// A stack of jobs for several threads. It closes when it is empty and no thread is working
+/// that may add to it.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
-    /// Threads that wait for work.
+    /// Threads that wait for a job.
     waiting: AtomicUsize,
 }
 
 #[derive(Debug)]
 struct State<T> {
     jobs: Vec<T>,
-    /// Threads that may still add to it.
+    /// Threads that may still add jobs.
     busy: usize,
     closed: bool,
 }
 
 impl<T> Queue<T> {
-    /// The pile of `first` for so many threads.
+    /// Creates a queue with one job for `threads` threads.
     pub(super) fn new(first: T, threads: usize) -> Self {
         let state = State {
             jobs: vec![first],
@@ -36,8 +36,8 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The next thing to do, for a thread that is done with its last. None and there
-    /// will be no more.
+    /// Returns the next job to a thread that finished its last one. Waits while others may
+    /// still add jobs. `None` means that there will be no more.
     pub(super) fn next(&self) -> Option<T> {
         let mut state = self.lock();
         state.busy -= 1;
@@ -60,7 +60,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Adds to it.
+    /// Adds jobs.
     pub(super) fn push(&self, jobs: impl IntoIterator<Item = T>) {
         self.lock().jobs.extend(jobs);
         if self.has_idle() {
@@ -68,12 +68,12 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Whether someone waits for work.
+    /// Whether a thread is waiting for a job.
     pub(super) fn has_idle(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Nothing more is given out.
+    /// Closes the queue: no more jobs are handed out.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();

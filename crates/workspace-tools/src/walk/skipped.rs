@@ -1,19 +1,19 @@
-//! Counts what a walk skipped.
+//! Counts of the entries that a walk skipped.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Names that are told of each kind of failure; the others are counted.
+/// Names that are listed for each kind of failure; the others are only counted.
 const TOLD: usize = 5;
 
-/// What a walk passed by. Directories count as one.
+/// Entries that a walk skipped. A directory counts as one.
 #[derive(Debug, Default)]
 pub(crate) struct SkippedEntries {
-    /// Their names begin with `.`.
+    /// Names that begin with `.`.
     pub(crate) hidden: u64,
-    /// Ignore files name them.
+    /// Entries that ignore files exclude.
     pub(crate) ignored: u64,
-    /// Pipes, sockets, devices.
+    /// Pipes, sockets and devices.
     pub(crate) special: u64,
     /// Directories that could not be read.
     pub(crate) unreadable: NameList,
@@ -27,8 +27,8 @@ impl SkippedEntries {
         self.unreadable.add(other.unreadable);
     }
 
-    /// What was passed by as rules have it, for who finds nothing and wonders: each a
-    /// part of a sentence.
+    /// The entries skipped by rule, for a search that finds nothing: each is a part of a
+    /// sentence.
     pub(crate) fn notes(&self) -> Vec<String> {
         let kinds = [
             (self.hidden, "hidden (hidden: true takes them in)"),
@@ -41,7 +41,7 @@ impl SkippedEntries {
     }
 }
 
-/// Names of which the first are told and all are counted.
+/// A list that counts all names and keeps the first ones in sorted order.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct NameList {
     count: u64,
@@ -65,7 +65,8 @@ impl NameList {
         self.count = count;
     }
 
-    /// `3 directories: a, b, c`, and how many more. `one` and `many` are the noun.
+    /// Formats `3 directories: a, b, c`, and how many more there are. `one` and `many` are the
+    /// noun.
     pub(crate) fn note(&self, one: &str, many: &str) -> Option<String> {
         let noun = match self.count {
             0 => return None,

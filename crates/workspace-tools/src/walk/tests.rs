@@ -1,4 +1,4 @@
-//! What a walk skips, and a thread of it that fails.
+//! Tests for what a walk skips, and for failures of its threads.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use super::*;
 use crate::workspace::Workspace;
 use spillgate_artifact::Interrupt;
 
-/// Notes names.
+/// Collects names.
 #[derive(Default)]
 struct Notes(Vec<String>);
 
@@ -21,7 +21,7 @@ impl Visitor for Notes {
     }
 }
 
-/// The names below `path` in a tree with these files, sorted.
+/// The sorted paths below `path` in a tree with these files.
 fn names(files: &[(&str, &str)], path: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -45,7 +45,7 @@ fn names(files: &[(&str, &str)], path: &str) -> String {
     names.join(" ")
 }
 
-/// What ripgrep does, too, but for what git itself says of one repository in another.
+/// ripgrep does the same, except for what git says about one repository inside another.
 #[test]
 fn ignore_files() {
     let files = [
@@ -63,10 +63,10 @@ fn ignore_files() {
             "",
             "a.rs d/b.rs d/e/c.rs",
         ),
-        // Also from above the place where the walk begins.
+        // Rules from above the starting point apply, too.
         (&[(".gitignore", "*.log\n/d/e")], "d", "d/b.rs"),
         (&[(".gitignore", "*.log\n/d/e")], "d/../d", "d/b.rs"),
-        // Who asks for a place gets it.
+        // A path that the caller names is searched even if it is ignored.
         (&[(".gitignore", "e/")], "d/e", "d/e/c.rs"),
         (
             &[(".gitignore", "*.log"), ("d/.gitignore", "!a.log")],
@@ -80,7 +80,7 @@ fn ignore_files() {
         ),
         (&[(".gitignore", "[\n*.rs")], "", "a.log d/a.log"),
         (&[(".git/info/exclude", "d/")], "", "a.log a.rs"),
-        // A repository in it has its own rules only.
+        // A nested repository has only its own `.gitignore` rules.
         (
             &[(".gitignore", "*.log"), ("d/.git/HEAD", "")],
             "",
@@ -101,7 +101,8 @@ fn ignore_files() {
     }
 }
 
-/// What would take gigabytes and minutes to understand is not obeyed; long lists are.
+/// Ignore files that would take gigabytes and minutes to compile are not obeyed; long lists
+/// are.
 #[test]
 fn ignore_files_that_are_large() {
     let numbered = |before: &str, count: u32, after: &str| -> String {
@@ -120,7 +121,7 @@ fn ignore_files_that_are_large() {
         let files = [("a.log", ""), ("a.rs", ""), (".gitignore", &rules)];
         assert_eq!(names(&files, ""), found, "{rules:.20}");
     }
-    // Those above count, those beside do not.
+    // Files above count toward the bound, files beside do not.
     let rules = numbered("*a", 4000, "*b?c") + "*.log\n";
     let files = [
         ("a/.gitignore", &rules[..]),
@@ -133,7 +134,7 @@ fn ignore_files_that_are_large() {
     assert_eq!(names(&files, ""), "a/b/a.rs");
 }
 
-/// Deeper than a path can be told to the system at once.
+/// A tree deeper than one path can address.
 #[test]
 fn a_deep_tree() {
     let dir = tempfile::tempdir().unwrap();
@@ -162,7 +163,7 @@ fn a_deep_tree() {
     assert!(base.reopen(names[0].as_bytes()).is_some());
 }
 
-/// One thread's failure is everyone's end, and nobody waits for it for ever.
+/// A panic in one thread ends the walk; no thread waits for ever.
 #[test]
 fn a_failure_ends_the_walk() {
     struct Fails;
@@ -184,7 +185,7 @@ fn a_failure_ends_the_walk() {
     assert!(ended.is_err());
 }
 
-/// Told where permissions keep us out; the superuser is kept out of nothing.
+/// Directories without permission are reported. The superuser can read everything.
 #[test]
 fn a_directory_that_cannot_be_read() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A thread of a walk.
+//! The worker thread of a walk.
 
 use std::ffi::CStr;
 use std::io;
@@ -12,14 +12,14 @@ use super::ignores::{Ignores, Verdict, ignores};
 use super::queue::Queue;
 use super::{Base, Deadline, Entry, Folder, Scope, SkippedEntries, Visitor, open_beneath, shown};
 
-/// Files that are handed on at once: enough to be worth the handing, few enough to be
-/// shared where a directory is large.
+/// Files that are handed on at once: enough to be worth a job, few enough that threads share a
+/// large directory.
 const BATCH: usize = 128;
 
-/// Something to do.
+/// A job.
 #[derive(Debug)]
 pub(super) enum Job {
-    /// Look into the directory at `path` (from the root, with `/` at its end).
+    /// Read the directory at `path` (from the root, with a trailing `/`).
     Directory {
         path: Vec<u8>,
         ignores: Option<Arc<Ignores>>,
@@ -28,7 +28,7 @@ pub(super) enum Job {
     Files(Arc<Folder>, Vec<Entry>),
 }
 
-/// A thread.
+/// The state of one thread.
 #[derive(Debug)]
 pub(super) struct Worker<'a, V> {
     base: &'a Base,
@@ -39,13 +39,13 @@ pub(super) struct Worker<'a, V> {
     pub(super) skipped: SkippedEntries,
 }
 
-/// A directory while its names are read.
+/// A directory while its entries are read.
 struct Listing {
     folder: Arc<Folder>,
     ignores: Option<Arc<Ignores>>,
     directories: Vec<Job>,
     files: Vec<Entry>,
-    /// For paths in it; begins with its own.
+    /// Buffer for the paths of entries; begins with the directory's own path.
     path: Vec<u8>,
 }
 
@@ -67,9 +67,10 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    /// Works until there is nothing left.
+    /// Runs jobs until there are none left.
     pub(super) fn run(&mut self) {
-        /// Also where a visitor panics: the others must not wait for us.
+        /// Closes the queue even if a visitor panics: the other threads must not wait for this
+        /// one.
         struct CloseOnDrop<'a>(&'a Queue<Job>);
         impl Drop for CloseOnDrop<'_> {
             fn drop(&mut self) {
@@ -88,7 +89,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    /// Looks into a directory.
+    /// Reads a directory.
     fn directory(&mut self, path: Vec<u8>, above: Option<&Arc<Ignores>>) {
         let below_base = path.get(self.base.path.len()..).unwrap_or_default();
         let opened = open_beneath::directory(self.base.dir.as_fd(), below_base);
@@ -112,7 +113,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             path,
         };
         for (passed, entry) in names.enumerate() {
-            // A large directory of what is left out is handed to nobody.
+            // Checked here because a large directory of skipped entries reaches no visitor.
             if passed % 1024 == 1023 && self.deadline.stop_reason().is_some() {
                 return;
             }
@@ -132,8 +133,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
             .visit(&listing.folder, &listing.files, self.deadline);
     }
 
-    /// Files of a directory go to who waits for work, or are visited here. Whether to
-    /// go on.
+    /// Hands files of a directory to an idle thread, or visits them here. Returns whether to go
+    /// on.
     fn hand_on(&mut self, listing: &mut Listing) -> bool {
         let found = std::mem::replace(&mut listing.files, Vec::with_capacity(BATCH));
         match self.queue.has_idle() {
@@ -146,13 +147,13 @@ impl<'a, V: Visitor> Worker<'a, V> {
         self.deadline.stop_reason().is_none()
     }
 
-    /// A name of a directory.
+    /// Handles one entry of a directory.
     fn entry(&mut self, listing: &mut Listing, name: &CStr, kind: FileType) {
         let bytes = name.to_bytes();
         if matches!(bytes, b"." | b".." | b".git") {
             return;
         }
-        // Some file systems do not say with the name what it is.
+        // Some file systems do not report the type with the name.
         let kind = match kind {
             FileType::Unknown => {
                 let found = statat(&listing.folder.fd, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -180,7 +181,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    /// Whether rules leave a name out.
+    /// Whether the rules exclude a name. Counts it if so.
     fn is_left_out(&mut self, listing: &mut Listing, name: &[u8], is_directory: bool) -> bool {
         let verdict = listing.ignores.as_ref().map_or(Verdict::None, |ignores| {
             listing.path.truncate(listing.folder.path.len());
@@ -201,7 +202,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    /// A directory that is gone, or no directory any more, is none.
+    /// Records a directory that could not be opened. One that is gone or was replaced by
+    /// something else is not an error.
     fn not_opened(&mut self, path: &[u8], error: &io::Error) {
         let gone = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::XDEV];
         if !gone

@@ -1,4 +1,4 @@
-//! `web_fetch`: what a page of the web says (docs/guarded-tools.md).
+//! `web_fetch`: fetches a web page as text (docs/guarded-tools.md).
 
 mod page;
 mod saving;
@@ -24,8 +24,8 @@ use crate::workspace_tools::Shared;
 /// Characters of a URL in an error or a confirmation.
 const SHOWN_URL: usize = 500;
 
-/// Pages that are made readable at a time. A hostile one of 5 MiB takes some 300 MB and
-/// two seconds (measured), and goes on to its end when its call is cancelled.
+/// Pages that are converted at a time. A hostile page of 5 MiB takes some 300 MB and two
+/// seconds (measured), and its conversion runs to the end even if its call is cancelled.
 static READING: Semaphore = Semaphore::const_new(2);
 
 pub(crate) fn definition(rules: &Rules) -> Definition {
@@ -128,7 +128,7 @@ pub(crate) async fn call(shared: &Arc<Shared>, arguments: &Arguments) -> Reply {
     }
 }
 
-/// What is asked for.
+/// The arguments of a call.
 struct FetchRequest {
     url: String,
     target: Option<SaveTarget>,
@@ -154,7 +154,7 @@ impl FetchRequest {
     }
 }
 
-/// What to do with what cannot be shown.
+/// Advice for content that cannot be shown.
 #[derive(Debug, Clone, Copy)]
 struct Advice {
     can_save: bool,
@@ -166,7 +166,7 @@ impl Advice {
         Self { can_save }
     }
 
-    /// What to do with text that is too much.
+    /// Advice for text that is too large.
     fn for_text(self) -> &'static str {
         match self.can_save {
             true => {
@@ -177,7 +177,7 @@ impl Advice {
         }
     }
 
-    /// The same for what is no text.
+    /// Advice for content that is not text.
     fn for_bytes(self) -> &'static str {
         match self.can_save {
             true => "Please use save_to parameter to save it to a file.",
@@ -185,7 +185,7 @@ impl Advice {
         }
     }
 
-    /// Why nothing was fetched to be shown.
+    /// The error for a failed fetch.
     fn failed(self, error: &FetchError) -> ToolError {
         match error {
             FetchError::TooLarge { .. } => ToolError::new(format!("{error} {}", self.for_text())),
@@ -194,7 +194,7 @@ impl Advice {
     }
 }
 
-/// The type without its parameters, for reading.
+/// The content type for display, without its parameters.
 fn type_shown(response: &FetchResponse) -> String {
     let sent = response.content_type();
     let essence = sent.split(';').next().unwrap_or_default().trim();
@@ -208,7 +208,7 @@ fn url_shown(response: &FetchResponse) -> String {
     clip(response.url().as_str(), SHOWN_URL)
 }
 
-/// What there is to read in a body. Large pages take a moment: not on this thread.
+/// Converts a body to readable text, on a blocking thread: large pages take a while.
 async fn read(
     response: &FetchResponse,
     bytes: Vec<u8>,

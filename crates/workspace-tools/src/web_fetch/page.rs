@@ -1,4 +1,4 @@
-//! Shows a fetched page.
+//! Shows a page, or refuses it.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::rules::{OnOverflow, Rules};
 use crate::tool_result::{Body, OversizedOutput, Reply, ToolError};
 use crate::workspace_tools::Shared;
 
-/// Bytes of an error's page that are looked at, and characters of it that are shown.
+/// Bytes of an error page that are read, and characters of it that are shown.
 const EXCERPT_BYTES: usize = 64 << 10;
 const EXCERPT: usize = 1_000;
 
-/// The page as text, if it is text and not too much.
+/// Returns the page as text if it is text and within the limit.
 pub(super) async fn show(
     fetcher: &Fetcher,
     mut response: FetchResponse,
@@ -26,7 +26,7 @@ pub(super) async fn show(
     advice: Advice,
 ) -> Reply {
     let is_raw = request.is_raw;
-    // What is no text is told before it is too large.
+    // Binary content is reported as such before its size is checked.
     if BodyKind::of(&response.content_type(), b"") == BodyKind::Binary {
         return Err(binary(&response, response.declared(), advice));
     }
@@ -51,7 +51,7 @@ pub(super) async fn show(
     Err(refused.with(&block.await))
 }
 
-/// The header and the text.
+/// Returns the header and the text.
 fn page_text(
     response: &FetchResponse,
     kind: BodyKind,
@@ -80,7 +80,7 @@ fn page_text(
     text
 }
 
-/// All of it, or none.
+/// Returns the whole text, or refuses it.
 fn within(text: String, rules: &Rules, advice: Advice) -> Reply {
     let bytes = text.len() as u64;
     if !rules.exceeds(bytes) {
@@ -96,7 +96,7 @@ fn within(text: String, rules: &Rules, advice: Advice) -> Reply {
     let (tokens, limit) = (estimated_tokens(bytes), rules.max_tokens);
     Err(match advice.can_save {
         true => Rejection::Page { tokens, limit }.into(),
-        // The usual advice would lead to the next refusal.
+        // The usual advice (`save_to`) would lead to the next refusal.
         false => ToolError::new(format!(
             "Page content (~{tokens} tokens) exceeds maximum allowed tokens ({limit}). {}",
             advice.for_text()
@@ -116,7 +116,7 @@ fn binary(response: &FetchResponse, bytes: Option<u64>, advice: Advice) -> ToolE
     ))
 }
 
-/// A status that says that this is not the page, with some of what the server says.
+/// The error for an HTTP status of 400 or above, with an excerpt of the server's page.
 pub(super) async fn status(response: &mut FetchResponse, rules: &Rules) -> ToolError {
     let advice = match response.status() {
         404 | 410 => "Check the url, or look for the page elsewhere.",
@@ -140,7 +140,7 @@ pub(super) async fn status(response: &mut FetchResponse, rules: &Rules) -> ToolE
     let Ok(page) = read(response, bytes, kind, false).await else {
         return refused;
     };
-    // A quarter of what may be told at most, however little that is.
+    // A quarter of the limit, however small that is.
     let most = usize::try_from(rules.most_bytes() / 16).unwrap_or(EXCERPT);
     let mut excerpt = page.title.map_or(String::new(), |title| title + "\n");
     excerpt.push_str(page.text.trim());

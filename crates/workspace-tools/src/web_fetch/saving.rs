@@ -1,4 +1,4 @@
-//! Saves a fetched page.
+//! Saves a page to a file.
 
 use spillgate_offload::estimated_tokens;
 use spillgate_text::clip;
@@ -12,11 +12,11 @@ use crate::tool_result::{Body, Reply, ToolError};
 /// Bytes that are written at once.
 const BLOCK: usize = 1 << 20;
 
-/// Characters of a path and a title in the confirmation.
+/// Characters of a path and of a title in the confirmation.
 const SHOWN: usize = 200;
 
-/// Saves a page and says so. Bytes are written while they come; only a page that
-/// becomes Markdown is in memory as a whole.
+/// Saves a page and confirms it. Bytes are written as they arrive; only a page that becomes
+/// Markdown is held in memory as a whole.
 pub(super) async fn save(
     fetcher: &Fetcher,
     mut response: FetchResponse,
@@ -69,7 +69,8 @@ fn too_large(most: u64) -> ToolError {
     ))
 }
 
-/// A call that is dropped drops the draft too, and with it what was written.
+/// Writes a block to the draft. If the call is dropped, so is the draft, and with it what was
+/// written.
 async fn written(mut draft: Draft, block: Vec<u8>) -> Result<Draft, ToolError> {
     blocking(move || draft.write(&block).map(|()| draft)).await
 }

@@ -1,4 +1,4 @@
-//! Errors of names that lead to nothing usable.
+//! Errors for paths that cannot be used, with advice for the model.
 
 use std::{fmt, io};
 
@@ -9,74 +9,73 @@ use spillgate_text::clip;
 /// Characters of a name that an error repeats.
 const NAME_CHARS: usize = 200;
 
-/// A name leads to nothing that may be used. Names in it are shown as [`shown`] shows
-/// them.
+/// A path leads to nothing that may be used. Names in the error are formatted by [`shown`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
-    /// A name with a NUL, which no file has.
+    /// The path contains a NUL, which no path can.
     #[error(
         "The path holds a NUL character, which no path can. Give the path as glob_files lists it."
     )]
     Nul,
-    /// A name, or a part of it, longer than the system allows; its bytes.
+    /// The path or one of its components is longer than the system allows; its length in bytes.
     #[error(
         "The path is too long ({0} bytes), the system allows no such name. \
          Give the path as glob_files lists it."
     )]
     TooLong(usize),
-    /// Nothing is there, and nothing of a like name.
+    /// Nothing exists there, and nothing has a similar name.
     #[error("{sought} '{name}' not found. Use glob_files to find it.")]
     Absent {
         /// What was asked for.
         sought: PathKind,
-        /// The name.
+        /// The path.
         name: String,
     },
-    /// Nothing is there, but something of a like name is.
+    /// Nothing exists there, but something has a similar name.
     #[error("{sought} '{name}' not found. Did you mean '{likely}'?")]
     Misspelt {
         /// What was asked for.
         sought: PathKind,
-        /// The name.
+        /// The path.
         name: String,
-        /// What is there.
+        /// The similar path that exists.
         likely: String,
     },
-    /// A name or a link that leads out of the root.
+    /// The path or a link on it leads out of the root.
     #[error("'{0}' leads out of the root. Give a path from the root to what lies in it.")]
     Outside(String),
-    /// A directory where a file is asked for.
+    /// It is a directory, but a file is asked for.
     #[error("'{0}' is a directory. Use glob_files to list what is in it.")]
     Directory(String),
-    /// A file where a directory is asked for.
+    /// It is a file, but a directory is asked for.
     #[error("'{0}' is a file, not a directory. Give the directory that it is in.")]
     File(String),
-    /// A pipe, a socket or a device: never opened, whoever asks.
+    /// It is a pipe, a socket or a device, which is never opened.
     #[error("'{name}' is {kind}, not a file, and is not opened. Give a regular file.")]
     Special {
-        /// The name.
+        /// The path.
         name: String,
         /// What it is.
         kind: &'static str,
     },
-    /// Links that lead to each other.
+    /// The links on the path form a loop.
     #[error("'{0}' is a link that leads in a circle. Give the path of a file itself.")]
     Circle(String),
-    /// The system does not allow it.
+    /// Permissions deny access.
     #[error("'{0}' may not be read: its permissions forbid it. Go on without it.")]
     Forbidden(String),
-    /// The system failed.
+    /// The system failed to open it.
     #[error("'{name}' cannot be opened: {error}. Try again, or go on without it.")]
     Unreadable {
-        /// The name.
+        /// The path.
         name: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }
 
-/// What a name was to lead to.
+/// What a path is expected to lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathKind {
     /// A regular file.
@@ -111,7 +110,7 @@ impl PathError {
         }
     }
 
-    /// This is there, where a file is asked for.
+    /// The error for something other than a file where a file is asked for.
     pub(super) fn no_file(name: &str, kind: FileType) -> Self {
         match kind.is_dir() {
             true => Self::Directory(shown(name)),
@@ -119,7 +118,7 @@ impl PathError {
         }
     }
 
-    /// This is there, where a directory is asked for.
+    /// The error for something other than a directory where a directory is asked for.
     pub(super) fn no_directory(name: &str, kind: FileType) -> Self {
         match kind.is_file() {
             true => Self::File(shown(name)),
@@ -141,18 +140,18 @@ impl PathError {
         Self::Special { name, kind }
     }
 
-    /// What the system's refusal means.
+    /// Translates an error of the system.
     pub(super) fn refused(name: &str, error: io::Error) -> Self {
         match Errno::from_io_error(&error) {
             Some(Errno::LOOP) => Self::Circle(shown(name)),
             Some(Errno::NAMETOOLONG) => Self::TooLong(name.len()),
-            // A socket or a device without a driver that was put there a moment ago.
+            // A socket, or a device without a driver, that appeared after the check.
             Some(Errno::NXIO) => Self::Special {
                 name: shown(name),
                 kind: "a socket or a device",
             },
             Some(Errno::ACCESS | Errno::PERM) => Self::Forbidden(shown(name)),
-            // cap-std's own refusal carries no number of the system's.
+            // cap-std's own refusal carries no error number of the system.
             None if error.kind() == io::ErrorKind::PermissionDenied => Self::outside(name),
             _ => Self::Unreadable {
                 name: shown(name),
@@ -162,7 +161,7 @@ impl PathError {
     }
 }
 
-/// A name on one line, cut if it is long: no name forges a line of an answer.
+/// Formats a name on one line and clips it, so that no name forges a line of an answer.
 pub(crate) fn shown(name: &str) -> String {
     clip(&crate::walk::shown(name.as_bytes()), NAME_CHARS)
 }

@@ -1,4 +1,4 @@
-//! Suggests an existing name for one that does not exist.
+//! Suggestions for misspelt paths.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
@@ -7,18 +7,19 @@ use cap_std::fs::Dir;
 
 use super::path_error::shown;
 
-/// Names of a directory that are compared. In a larger one nothing is suggested: what
-/// would be must not depend on the order in which the system lists it.
+/// Entries of a directory that are compared. A larger directory gets no suggestion: the result
+/// must not depend on the order in which the system lists entries.
 const MOST_NAMES: usize = 10_000;
 
-/// Parts of a path that are looked at.
+/// Components of a path that are looked at.
 const MOST_PARTS: usize = 32;
 
-/// Letters by which a name may differ, at most one in three of its own.
+/// Letters by which a name may differ. At most one third of its letters may differ.
 const MOST_LETTERS: usize = 3;
 
-/// What is there and was probably meant by `path`: with slashes for backslashes, without
-/// the root's own name before it, or with parts that differ by case or a few letters.
+/// Returns the existing path that was probably meant by `path`: with slashes for backslashes,
+/// without the root's own name before it, or with components that differ by case or a few
+/// letters.
 pub(super) fn name(dir: &Dir, root: &Path, path: &Path) -> Option<String> {
     let text = path.to_str()?;
     let exact = [
@@ -37,7 +38,7 @@ pub(super) fn name(dir: &Dir, root: &Path, path: &Path) -> Option<String> {
         .filter(|name| shown(name) == *name)
 }
 
-/// The path, each part that is not there replaced by the likeliest that is.
+/// Returns the path with each missing component replaced by the most similar entry.
 fn spelt(dir: &Dir, path: &Path) -> Option<PathBuf> {
     let mut found = PathBuf::new();
     for (passed, part) in path.components().enumerate() {
@@ -53,7 +54,7 @@ fn spelt(dir: &Dir, path: &Path) -> Option<PathBuf> {
     dir.metadata(&found).is_ok().then_some(found)
 }
 
-/// The name in the directory `at` that is most like `part`.
+/// The entry of the directory `at` that is most similar to `part`.
 fn likeliest(dir: &Dir, at: &Path, part: Component<'_>) -> Option<String> {
     let Component::Normal(part) = part else {
         return None;
@@ -80,7 +81,8 @@ fn likeliest(dir: &Dir, at: &Path, part: Component<'_>) -> Option<String> {
     best.and_then(|(_, name)| OsStr::to_str(&name).map(str::to_owned))
 }
 
-/// Letters by which two names differ, whatever their case; `None` for many.
+/// The number of letters by which two names differ, ignoring case; `None` if their lengths
+/// differ by more than 12 bytes.
 fn distance(one: &str, other: &str) -> Option<usize> {
     let near = one.len().abs_diff(other.len()) <= 4 * MOST_LETTERS;
     near.then(|| strsim::osa_distance(&one.to_lowercase(), &other.to_lowercase()))

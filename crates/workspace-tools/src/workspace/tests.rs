@@ -1,4 +1,4 @@
-//! What names mean, and the errors of those that lead nowhere.
+//! Tests for resolving paths, and for the errors of paths that lead nowhere.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A root `in` with all sorts of things, and something beside it.
+/// Creates a root `in` with all kinds of entries, and a file beside the root.
 fn house() -> (TempDir, Workspace) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("in");

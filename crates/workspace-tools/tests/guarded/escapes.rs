@@ -1,4 +1,4 @@
-//! No name leads out of the root, with any tool.
+//! Tests that no path leads out of the root, in any tool.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,16 +13,16 @@ use tempfile::TempDir;
 
 use super::{call, tools};
 
-/// What only the file outside says.
+/// Text that only the file outside contains.
 const SECRET: &str = "what-nobody-may-read-7391";
 
-/// Finds it without saying it.
+/// Matches the secret without containing it.
 const PATTERN: &str = "what-nobody-.ay-read";
 
-/// A name outside that no attempt knows.
+/// A name outside the root that no attempt contains.
 const UNGUESSED: &str = "unguessed-4410";
 
-/// A root with links of all sorts, and beside it what nobody may see.
+/// A root with links of all sorts, and beside it files that must not be seen.
 struct House {
     dir: TempDir,
     tools: WorkspaceTools,
@@ -49,7 +49,7 @@ impl House {
         self.dir.path().join(name)
     }
 
-    /// What reading `name` gives, after every tool was asked for it.
+    /// Passes `name` to every tool, and returns the result of reading it.
     fn attempt(&self, name: &Value) -> (String, bool) {
         let asked = [
             ("read_file", json!({"file_path": name})),
@@ -103,8 +103,8 @@ fn links(root: &Path, out: &Path) {
     link("/etc/passwd", "passwd");
 }
 
-/// Names that lead out or nowhere; `{out}` is the directory outside, `{top}` the way
-/// to the machine's root from within.
+/// Paths that lead out or nowhere; `{out}` is the directory outside, `{top}` the way from
+/// within to the machine's root.
 const NAMES: &[&str] = &[
     // Upwards.
     "..",
@@ -145,7 +145,7 @@ const NAMES: &[&str] = &[
     "/dev/fd/3",
     "/dev/stdin",
     "/dev/zero",
-    // By links.
+    // Through links.
     "to-file",
     "./to-file",
     "to-dir",
@@ -176,7 +176,7 @@ const NAMES: &[&str] = &[
     "dev-fd/0",
     "zero",
     "passwd",
-    // Spellings that something else might understand.
+    // Spellings that another layer might interpret.
     "..\\out\\secret.txt",
     "sub\\..\\..\\out\\secret.txt",
     "\\etc\\passwd",
@@ -298,7 +298,7 @@ fn what_lies_inside_is_given_by_any_name() {
     }
 }
 
-/// Ends another thread, for which a scope waits, also where ours panics.
+/// Stops another thread, for which a scope waits, even if this one panics.
 pub(crate) struct Ends<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -307,7 +307,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Runs `work` while two names change places all the time, also until it panics.
+/// Runs `work` while two names are swapped all the time, and stops even if it panics.
 fn while_swapped(one: &Path, other: &Path, work: impl FnOnce()) {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -321,7 +321,7 @@ fn while_swapped(one: &Path, other: &Path, work: impl FnOnce()) {
     });
 }
 
-/// While a directory and a link to the outside change places all the time.
+/// A directory and a link to the outside are swapped all the time.
 #[test]
 fn a_race_is_never_won() {
     let house = House::new();
@@ -348,11 +348,11 @@ fn a_race_is_never_won() {
             }
         }
     });
-    // Both sides of the door were met.
+    // Reads met both states of the door.
     assert!(given > 0 && refused > 0, "{given} given, {refused} refused");
 }
 
-/// While a file and a link to the outside change places all the time.
+/// A file and a link to the outside are swapped all the time.
 #[test]
 fn nor_with_the_file_itself() {
     let house = House::new();
@@ -365,7 +365,7 @@ fn nor_with_the_file_itself() {
     });
 }
 
-/// The root is the directory that was opened, not what has its name now.
+/// The root is the directory that was opened, not the one that has its name now.
 #[test]
 fn the_root_is_renamed() {
     let house = House::new();

@@ -1,6 +1,7 @@
-//! What a model reads of a command, and what becomes of its processes.
+//! Tests for the answers of `execute_shell`, and for ending the processes of commands.
 //!
-//! Without a supervisor; with one: `spillgate/tests/cli/guarded_shell.rs`.
+//! These commands run without a supervisor. Tests with one:
+//! `spillgate/tests/cli/guarded_shell.rs`.
 
 use std::io::Read;
 use std::path::Path;
@@ -36,7 +37,7 @@ impl Lab {
         self.tools.call("execute_shell", arguments).await
     }
 
-    /// What is told, with a mark at an error.
+    /// Returns the answer with its notes, after checking that only errors begin with `Error: `.
     async fn with_notes(&self, arguments: Value) -> String {
         let answer = self.answer(arguments).await;
         let text = match answer.body {
@@ -113,7 +114,7 @@ async fn too_much_is_refused_and_the_command_ends_by_itself() {
 
     [exit 3]
     ");
-    // Within the limit, but not with what has to be said.
+    // The output is within the limit, but not together with its note.
     insta::assert_snapshot!(
         lab.ran("head -c 100000 /dev/zero | tr '\\0' x; exit 3").await, @"
     Error: Command output (~25002 tokens) exceeds maximum allowed. Please pipe output through head/tail/grep, or redirect to a file and read specific portions.
@@ -316,7 +317,7 @@ async fn a_command_sees_few_variables() {
     ");
 }
 
-/// Whether a process has this in its command line.
+/// Whether a running process has `mark` in its command line.
 fn lives(mark: &str) -> bool {
     std::fs::read_dir("/proc").unwrap().any(|entry| {
         let line = std::fs::read(entry.unwrap().path().join("cmdline")).unwrap_or_default();
@@ -331,7 +332,7 @@ async fn what_is_left_in_the_group_is_ended() {
     let left = "(trap '' TERM; sleep MARK; sleep MARK) >/dev/null 2>&1 & echo x";
     assert_eq!(lab.ran(&left.replace("MARK", &mark)).await, "x\n");
     assert!(!lives(&mark), "it was ended before the answer");
-    // Nobody waits any more.
+    // Dropping the call ends the command.
     let command = format!("sleep {mark}; sleep {mark}");
     tokio::select! {
         told = lab.ran(&command) => panic!("{told}"),

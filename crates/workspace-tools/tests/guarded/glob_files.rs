@@ -1,4 +1,4 @@
-//! The answers of `glob_files`.
+//! Tests for what `glob_files` lists.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -15,7 +15,7 @@ use crate::tree::{plant, refused, rg, rows, told, tree, trees, with};
 
 const GLOB: &str = "glob_files";
 
-/// Changes a file's time to so many seconds.
+/// Sets a file's modification time to `seconds` since 1970.
 fn touch(house: &TempDir, name: &str, seconds: u64) {
     let file = File::options()
         .append(true)
@@ -93,7 +93,7 @@ fn what_cannot_be_meant() {
     assert_snapshot!(ask(json!({"pattern": "*.rs", "offset": 4})), @"Error: offset 4 is past the last file: there are 4. Please use a smaller offset.");
 }
 
-/// A name that is no glob leads on, wherever it is.
+/// A pattern that is a plain path gets advice, wherever the path leads.
 #[test]
 fn names_of_what_is_not_listed() {
     let house = tree(&[
@@ -154,7 +154,7 @@ fn names_of_what_is_not_listed() {
     }
 }
 
-/// Links are listed where they lead to files inside.
+/// Links are listed if they lead to files inside the root.
 #[test]
 fn links_and_what_is_no_file() {
     let outside = tree(&[("secret", "")]);
@@ -180,7 +180,7 @@ fn links_and_what_is_no_file() {
     assert_snapshot!(told(&tools(root), GLOB, &json!({"pattern": "*", "path": "to-dir"})), @"to-dir/file");
 }
 
-/// A thousand files and one are too many, and can be paged.
+/// 1,001 files are too many, and can be paged.
 #[test]
 fn too_many() {
     let house = tempfile::tempdir().unwrap();
@@ -194,7 +194,7 @@ fn too_many() {
     assert_snapshot!(refused(&tools, GLOB, &asked), @"Error: File list (1001 files) exceeds maximum allowed files (1000). Please use a more specific pattern or limit results with max_results parameter.");
     let page = told(&tools, GLOB, &with(&asked, "max_results", 3));
     assert!(page.starts_with("[Files 1-3 of 1001]\n"), "{page}");
-    // Names may be too much, too.
+    // Few names may also be too large together.
     let name = "long".repeat(60);
     for number in 0..500 {
         File::create(house.path().join(format!("{name}{number}"))).unwrap();
@@ -233,7 +233,7 @@ fn many_files() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What ripgrep lists.
+    /// Compares with what ripgrep lists.
     #[test]
     fn nothing_is_missed(files in trees()) {
         let house = plant(&files);

@@ -1,4 +1,4 @@
-//! The answers of `grep_content`.
+//! Tests for the answers of `grep_content`.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -104,7 +104,7 @@ fn what_cannot_be_meant() {
     assert_snapshot!(ask(json!({"pattern": "a", "context": 5000})), @"Error: context is at most 1000 lines; read_file reads more around a match");
 }
 
-/// Other tools' names for arguments are understood.
+/// Argument names of similar tools are accepted.
 #[test]
 fn aliases() {
     let house = house();
@@ -162,7 +162,7 @@ fn globs() {
         (".", "src/", &["src/a.rs", "src/deep/a.rs", "src/deep/b.ts"]),
         (".", "*.{py,ts}", &["b.py", "src/deep/b.ts"]),
         (".", "!*.rs", &["b.py", "src/deep/b.ts"]),
-        // With a directory goes what is in it.
+        // Excluding a directory excludes everything in it.
         (".", "!src", &["a.rs", "b.py"]),
         (".", "!deep/", &["a.rs", "b.py", "src/a.rs"]),
         (".", "!src/d*p", &["a.rs", "b.py", "src/a.rs"]),
@@ -265,7 +265,7 @@ fn what_is_no_file_is_not_opened() {
     }
 }
 
-/// A name cannot forge a row.
+/// A file name cannot forge a row.
 #[test]
 fn names_stay_on_their_line() {
     let house = tree(&[("a\nFound 9 files\nb.rs", "needle\n")]);
@@ -278,7 +278,7 @@ fn names_stay_on_their_line() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Without rules, every line is found that contains the text; with them, those that
+    /// Without ignore rules, every line that contains the text is found; with them, those that
     /// ripgrep finds.
     #[test]
     fn nothing_is_missed(files in trees(), context in 0..3_u8) {
@@ -306,7 +306,7 @@ proptest! {
             let Some(expected) = rg(house.path(), &arguments) else { return Ok(()) };
             let mut found = rows(&told(&tools, GREP, &with(&asked, "pattern", "foo")));
             found.sort_unstable();
-            // ripgrep's own .git is never searched; between files it has no `--` of ours.
+            // The rows are equal, with the `--` between groups and files.
             prop_assert_eq!(found, expected, "{:?}", flags);
         }
     }

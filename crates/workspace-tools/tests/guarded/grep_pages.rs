@@ -1,4 +1,4 @@
-//! Pages of many matches, and refusals of too many.
+//! Tests for paging matches, and for refusing too many.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -61,18 +61,18 @@ fn pages() {
     Found 5 matching lines in 1 file
     a.txt:9:line match
     ");
-    // All of them is no page.
+    // A page that holds everything has no page header.
     assert_eq!(page(json!({"max_results": 11})), page(json!({})));
     let past = refused(&tools, GREP, &json!({"pattern": "match", "offset": 11}));
     assert_snapshot!(past, @"Error: offset 11 is past the last result: there are 11. Please use a smaller offset.");
 }
 
-/// 100,003 bytes pass and 100,004 do not, head and all.
+/// 100,003 bytes pass and 100,004 do not, header included.
 #[test]
 fn the_limit_counts_the_whole_answer() {
     let head = "Found 100 matching lines in 1 file\n".len();
     let row = "f:10:".len() + 1;
-    // Nine rows have a shorter number, one a longer one.
+    // Nine rows have a shorter line number, one a longer one.
     let text = 100_003 - head - 100 * row + 9 - 1;
     for (more, passes) in [(0, true), (1, false)] {
         let mut lines = vec!["x".repeat(text / 100); 100];
@@ -95,7 +95,7 @@ fn too_much_is_refused_and_its_pages_are_not() {
     let tools = tools(house.path());
     let asked = json!({"pattern": "match"});
     assert_snapshot!(refused(&tools, GREP, &asked), @"Error: Search returned ~127455 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.");
-    // A page that is too much by itself is refused likewise.
+    // A page that is too large by itself is refused in the same way.
     assert_snapshot!(refused(&tools, GREP, &with(&asked, "max_results", 1000)), @"Error: Search returned ~31723 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.");
     assert_snapshot!(refused(&tools, GREP, &with(&asked, "offset", 1)), @"Error: Search returned ~127415 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.");
     let page = told(
@@ -112,7 +112,7 @@ fn too_much_is_refused_and_its_pages_are_not() {
     assert!(page.contains("\nb:50:"), "{page}");
 }
 
-/// Whichever thread came first.
+/// The result does not depend on which thread finishes first.
 #[test]
 fn how_much_is_refused_is_what_would_have_been_told() {
     let house = tree(&[]);
@@ -140,7 +140,7 @@ fn how_much_is_refused_is_what_would_have_been_told() {
     }
 }
 
-/// A line that no searcher can hold is not passed over in silence.
+/// A line that exceeds the searcher's memory is reported, not skipped silently.
 #[test]
 fn a_line_that_is_too_long_is_said() {
     let house = tree(&[("short", "needle\n")]);
@@ -187,7 +187,7 @@ fn many_files() {
     assert!(text.contains(&format!("~{} tokens", bytes / 4)), "{text}");
 }
 
-/// Directories that become links to the outside while they are walked lead nowhere.
+/// Directories that are replaced by links to the outside during the walk lead nowhere.
 #[test]
 fn swapped_directories_lead_nowhere() {
     let outside = tree(&[("f.txt", "needle secret\n"), ("g.txt", "needle secret\n")]);
@@ -228,7 +228,7 @@ fn swapped_directories_lead_nowhere() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Pages of any size together are the whole.
+    /// Pages of any size together give the whole answer.
     #[test]
     fn pages_are_the_whole(files in trees(), size in 1..7_u64) {
         let house = plant(&files);

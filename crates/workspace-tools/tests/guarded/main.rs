@@ -1,4 +1,4 @@
-//! The guarded tools as a client calls them.
+//! Tests of the workspace tools, called as a client calls them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -19,14 +19,14 @@ use serde_json::Value;
 use spillgate_workspace_tools::{Body, MAX_TOKENS, Rules, Workspace, WorkspaceTools};
 use tokio::runtime::Runtime;
 
-/// The tools below `root`, by the rules that need no settings.
+/// Creates the tools below `root` with the default rules.
 fn tools(root: &Path) -> WorkspaceTools {
     WorkspaceTools::new(Workspace::open(root).unwrap(), Rules::default())
 }
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 
-/// What a call gives: a text within the limit, and whether it is an error.
+/// Makes a call. Returns its text, which must be within the limit, and whether it is an error.
 fn call(tools: &WorkspaceTools, name: &str, arguments: &Value) -> (String, bool) {
     let arguments = arguments.as_object().unwrap().clone();
     let answer = RUNTIME.block_on(tools.call(name, arguments));

@@ -1,4 +1,4 @@
-//! The answers and refusals of `read_file`.
+//! Tests for what `read_file` returns and refuses.
 
 mod changing;
 mod encodings;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::{call, tools};
 
-/// What reading `arguments` gives in a root with one file `f`.
+/// Returns the answers to the calls in a root with one file `f`.
 fn reads(content: &[u8], calls: &[Value]) -> Vec<String> {
     let dir = TempDir::new().unwrap();
     fs::write(dir.path().join("f"), content).unwrap();
@@ -31,12 +31,12 @@ fn read(content: &[u8], arguments: Value) -> String {
     reads(content, &[arguments]).remove(0)
 }
 
-/// So many lines, `Line 0` the first.
+/// This many lines, the first of which is `Line 0`.
 fn lines(count: u32) -> String {
     (0..count).map(|line| format!("Line {line}\n")).collect()
 }
 
-/// The reject design, 8.1, as it stands there (docs/spec/sources.md).
+/// The reject design, 8.1, verbatim (docs/spec/sources.md).
 #[test]
 fn test_read_file_rejects_large_file() {
     let dir = TempDir::new().unwrap();
@@ -48,7 +48,7 @@ fn test_read_file_rejects_large_file() {
     assert!(result.contains("exceeds maximum"));
 }
 
-/// The reject design, 8.1, as it stands there (docs/spec/sources.md).
+/// The reject design, 8.1, verbatim (docs/spec/sources.md).
 #[test]
 fn test_read_file_pagination_works() {
     let dir = TempDir::new().unwrap();
@@ -161,7 +161,7 @@ fn the_limit_is_the_rfcs() {
     let pass = vec![b'x'; 100_003];
     assert_eq!(read(&pass, json!({})).len(), 100_003);
     insta::assert_snapshot!(read("x".repeat(100_004).as_bytes(), json!({})), @"Error: File content (~25001 tokens) exceeds maximum allowed tokens (25000). Please use offset and limit parameters to read specific portions of the file, or use grep_content to search for specific content.");
-    // A page is measured with its header.
+    // The header counts toward the size of a page.
     let header = "[Lines 1-2 of 3]\n".len();
     let page = |bytes: usize| {
         let text = format!("{}\n\nlast", "x".repeat(bytes - 2));

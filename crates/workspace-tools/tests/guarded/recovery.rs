@@ -1,4 +1,4 @@
-//! The calls at the end of a refusal lead on.
+//! Tests that the calls suggested in refusals work.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,7 +20,7 @@ fn detailed(root: &Path, rules: Rules) -> WorkspaceTools {
     WorkspaceTools::new(Workspace::open(root).unwrap(), rules)
 }
 
-/// The arguments of a call as it is named: `tool(name=VALUE, name=VALUE)`.
+/// Parses a suggested call, `tool(name=VALUE, name=VALUE)`, into the tool and its arguments.
 fn parsed(call: &str) -> (String, Value) {
     let (tool, mut rest) = call.strip_suffix(')').unwrap().split_once('(').unwrap();
     let mut arguments = Map::new();
@@ -34,8 +34,8 @@ fn parsed(call: &str) -> (String, Value) {
     (tool.to_owned(), arguments.into())
 }
 
-/// Makes the calls that a refusal names, in their order. Each must give something
-/// within the limit (`call` looks at that); what they begin with is given.
+/// Makes the calls that a refusal suggests, in order. Each must return something within the
+/// limit (`call` checks that). Returns the beginnings of the answers.
 fn followed(tools: &WorkspaceTools, refusal: &str) -> Vec<String> {
     let (_, calls) = refusal.split_once("\nCommands:\n").expect(refusal);
     let calls = calls.lines().map(|line| line.strip_prefix("  • ").unwrap());
@@ -48,14 +48,14 @@ fn followed(tools: &WorkspaceTools, refusal: &str) -> Vec<String> {
     answers.collect()
 }
 
-/// What a refusal says, and what its calls begin with.
+/// Returns a refusal, and the beginnings of the answers to its suggested calls.
 fn shown(tools: &WorkspaceTools, name: &str, arguments: &Value) -> String {
     let refusal = refused(tools, name, arguments);
     let firsts = followed(tools, &refusal);
     format!("{refusal}\n----\n{}", firsts.join("\n"))
 }
 
-/// A class with so many methods.
+/// A class with this many methods.
 fn class(methods: usize) -> String {
     let mut text = "import os\n\n\nclass Store(Base):\n".to_owned();
     for method in 0..methods {
@@ -96,7 +96,7 @@ fn a_file() {
     Found 1 matching line in 1 file
     [Lines 1-100 of 3604]
     "#);
-    // What was paged through has known lines.
+    // The number of lines is known after paging.
     told(
         &tools,
         "read_file",
@@ -112,7 +112,7 @@ fn a_file() {
 
 #[test]
 fn pages_of_a_file_are_within_the_limit_to_the_byte() {
-    // Lines so long that the header of a page decides.
+    // The lines are so long that the header of a page decides whether it fits.
     let root = tree(&[("f.txt", &format!("{}\n", "x".repeat(9090)).repeat(100))]);
     let tools = detailed(root.path(), Rules::default());
     let refusal = refused(&tools, "read_file", &json!({"file_path": "f.txt"}));
@@ -221,7 +221,7 @@ fn a_command() {
     test number 8902 ... ok
     9001:test x ... FAILED
     "#);
-    // Lines that are too long for a hundred of them, and for any page.
+    // Lines of which a hundred are too large, and lines too large for any page.
     for command in [
         "seq -s ' ' 9000 | sed 'p;p;p;p'",
         "head -c 200000 /dev/zero | tr '\\0' x",

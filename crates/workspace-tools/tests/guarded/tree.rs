@@ -1,4 +1,4 @@
-//! A tree of files for the tests of the searching tools.
+//! Test trees for the searching tools, and `rg` to compare with.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use spillgate_workspace_tools::WorkspaceTools;
 use tempfile::TempDir;
 
-/// A directory with these files.
+/// Creates a directory with these files.
 pub(crate) fn tree(files: &[(&str, &str)]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -19,21 +19,21 @@ pub(crate) fn tree(files: &[(&str, &str)]) -> TempDir {
     dir
 }
 
-/// What a call gives that is no error.
+/// Makes a call that must succeed, and returns its text.
 pub(crate) fn told(tools: &WorkspaceTools, name: &str, arguments: &Value) -> String {
     let (text, is_error) = crate::call(tools, name, arguments);
     assert!(!is_error, "{text}");
     text
 }
 
-/// What a call is refused with.
+/// Makes a call that must fail, and returns its text.
 pub(crate) fn refused(tools: &WorkspaceTools, name: &str, arguments: &Value) -> String {
     let (text, is_error) = crate::call(tools, name, arguments);
     assert!(is_error, "{text}");
     text
 }
 
-/// The lines of an answer without those in brackets and the first.
+/// The rows of an answer, without its header and notes.
 pub(crate) fn rows(answer: &str) -> Vec<String> {
     let rows = answer.lines().filter(|row| !row.starts_with('['));
     rows.skip_while(|row| row.starts_with("Found ") || row.starts_with("No matches"))
@@ -41,7 +41,7 @@ pub(crate) fn rows(answer: &str) -> Vec<String> {
         .collect()
 }
 
-/// Random trees: few names, so that they meet each other and what ignore files say.
+/// Random trees with few names, so that names collide with each other and with ignore rules.
 pub(crate) fn trees() -> impl Strategy<Value = Vec<(String, String)>> {
     let directory = prop::sample::select(vec!["", "a/", "a/b/", "a/c/", "build/", ".h/", "b/a/"]);
     let name = prop::sample::select(vec!["one.rs", "two.py", "x.log", "build", ".env", "k.txt"]);
@@ -59,7 +59,7 @@ pub(crate) fn trees() -> impl Strategy<Value = Vec<(String, String)>> {
         .prop_map(|(files, ignoring)| files.into_iter().chain(ignoring).collect())
 }
 
-/// Makes what can be made of a random tree: where a name is a directory already, no file.
+/// Creates the files of a random tree, except where a directory already has the name.
 pub(crate) fn plant(files: &[(String, String)]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -71,7 +71,7 @@ pub(crate) fn plant(files: &[(String, String)]) -> TempDir {
     dir
 }
 
-/// All regular files below `dir`, by a walk that knows no rules, sorted.
+/// All regular files below `dir`, sorted, found by a walk without rules.
 pub(crate) fn all_files(dir: &Path) -> Vec<String> {
     fn below(dir: &Path, root: &Path, found: &mut Vec<String>) {
         for entry in fs::read_dir(dir).unwrap() {
@@ -93,7 +93,7 @@ pub(crate) fn all_files(dir: &Path) -> Vec<String> {
     found
 }
 
-/// What `rg` prints below `dir`, sorted; none where it is not installed.
+/// What `rg` prints below `dir`, sorted; `None` if it is not installed.
 pub(crate) fn rg(dir: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     let mut rg = std::process::Command::new("rg");
     rg.current_dir(dir)
@@ -114,7 +114,7 @@ pub(crate) fn rg(dir: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     Some(lines)
 }
 
-/// `arguments` with one more.
+/// Adds a member to `arguments`.
 pub(crate) fn with(arguments: &Value, name: &str, value: impl Into<Value>) -> Value {
     let mut arguments = arguments.clone();
     arguments[name] = json!(value.into());

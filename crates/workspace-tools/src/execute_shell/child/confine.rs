@@ -1,7 +1,7 @@
-//! Takes from a process what a command may not reach.
+//! Confines a process before it becomes the shell.
 //!
-//! All of it is given up before the shell begins, and nothing of it can be had back.
-//! What cannot be given up is an error: nothing runs half confined.
+//! Access is given up before the shell begins, and cannot be regained. Access that cannot be
+//! given up is an error: nothing runs half confined.
 
 use std::error::Error;
 use std::fs;
@@ -21,7 +21,7 @@ use rustix::thread::{
 use crate::execute_shell::protocol::Confinement;
 use crate::execute_shell::sandbox::Network;
 
-/// Devices that are written to, and hold nothing.
+/// Devices that may be written and store nothing.
 const DEVICES: [&str; 8] = [
     "/dev/null",
     "/dev/zero",
@@ -33,7 +33,7 @@ const DEVICES: [&str; 8] = [
     "/dev/pts",
 ];
 
-/// Confines this process, which has one thread, and all that come of it.
+/// Confines this process, which must have a single thread, and all its descendants.
 pub(super) fn confine(confinement: &Confinement) -> Result<(), String> {
     if confinement.network == Network::Off {
         leave_network().map_err(|error| {
@@ -50,18 +50,19 @@ pub(super) fn confine(confinement: &Confinement) -> Result<(), String> {
     })
 }
 
-/// With these a process of root's reads the variables and the memory maps of any other
-/// in `/proc`, and Landlock is not asked (Linux: `perfmon_capable`).
+/// With these capabilities a process of root reads the variables and the memory maps of any
+/// other process in `/proc`, without asking Landlock (Linux: `perfmon_capable`).
 const SEES_OTHERS: [CapabilitySet; 2] = [CapabilitySet::PERFMON, CapabilitySet::SYS_ADMIN];
 
-/// Not to be had back: neither by being root when a program begins, nor by inheritance.
+/// Drops the capabilities for good: neither executing a program as root nor inheritance brings
+/// them back.
 fn give_up_capabilities() -> std::io::Result<()> {
     let mut sets = capabilities(None)?;
     for capability in SEES_OTHERS {
         match remove_capability_from_bounding_set(capability) {
-            // An old system does not know all of them.
+            // An old kernel does not know all of them.
             Ok(()) | Err(Errno::INVAL) => {}
-            // Who has not got it does not get it either: no new privileges.
+            // A process without the capability does not gain it either: no new privileges.
             Err(_) if !sets.permitted.contains(capability) => {}
             Err(error) => return Err(error.into()),
         }
@@ -76,8 +77,8 @@ fn give_up_capabilities() -> std::io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
-/// The oldest Landlock that will do: older ones let files be emptied that may not be
-/// written.
+/// The oldest sufficient Landlock: older versions let a process truncate files that it may not
+/// write.
 const FILES: ABI = ABI::V3;
 
 fn lock(confinement: &Confinement) -> Result<(), Box<dyn Error>> {
@@ -90,7 +91,7 @@ fn lock(confinement: &Confinement) -> Result<(), Box<dyn Error>> {
     let rules = rules
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::IoctlDev)?
-        // It cannot end its supervisor, nor us.
+        // Keeps the command from signalling its supervisor or us.
         .scope(make_bitflags!(Scope::{AbstractUnixSocket | Signal}))?;
     let mut rules = rules.create()?;
     for path in &confinement.writable {
@@ -98,7 +99,7 @@ fn lock(confinement: &Confinement) -> Result<(), Box<dyn Error>> {
     }
     let read = AccessFs::from_read(FILES);
     let device = make_bitflags!(AccessFs::{ReadFile | WriteFile | IoctlDev});
-    // What is not there is left out.
+    // Missing paths are skipped.
     rules
         .add_rules(path_beneath_rules(&confinement.readable, read))?
         .add_rules(path_beneath_rules(DEVICES.map(PathBuf::from), device))?
@@ -106,13 +107,13 @@ fn lock(confinement: &Confinement) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Everything but to make devices: who is root would have all disks by them.
+/// All access except creating device nodes, through which root would reach all disks.
 fn written() -> BitFlags<AccessFs> {
     AccessFs::from_all(FILES) & !make_bitflags!(AccessFs::{MakeChar | MakeBlock})
 }
 
-/// Goes into a network of its own, in which there is nothing. Who may not has to
-/// become another first, in whose eyes it is the same user.
+/// Enters an empty network namespace. Without the privilege for that, the process first enters
+/// a user namespace, in which it keeps its user.
 fn leave_network() -> Result<(), std::io::Error> {
     if unshare(UnshareFlags::NEWNET).is_ok() {
         return Ok(());

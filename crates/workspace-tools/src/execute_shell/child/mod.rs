@@ -1,9 +1,9 @@
 //! The supervisor of a command.
 //!
-//! It starts one shell, tells how that ended, and ends everything that came of it when
-//! nobody wants it any more: when its standard input ends or it is told to terminate.
-//! What leaves its group or loses its parent becomes the supervisor's child, so that
-//! nothing gets out of its sight. It stays as long as something is there.
+//! The supervisor starts one shell, reports how it ended, and ends every process that came of
+//! it once no one wants it any more: when standard input closes or a termination signal
+//! arrives. As a subreaper it adopts processes that leave the group or lose their parent, so
+//! that none escapes. It runs as long as any process is left.
 
 mod confine;
 mod start;
@@ -25,19 +25,19 @@ use signal_hook::low_level::pipe;
 use super::protocol::{ExitOutcome, Report, Request};
 use super::{GRACE, KILLING, processes};
 
-/// The argument that makes a supervisor's program the one that becomes the shell.
+/// The argument with which the program becomes the shell instead of a supervisor.
 const START: &str = "start";
 
-/// How long until it is looked again who is left.
+/// How often to check for remaining processes.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Bytes that are read of why a shell was not started.
+/// Bytes to read of the reason a shell was not started.
 const WHY: u64 = 4096;
 
-/// Supervises one command: the request stands in standard input, output goes to
-/// standard output, reports to standard error. `arguments` are those behind what makes
-/// the program a supervisor. Gives the exit code. Only ever called in a process of its
-/// own that has one thread.
+/// Supervises one command: reads the request from standard input, and sends output to standard
+/// output and reports to standard error. `arguments` are those behind the ones that make the
+/// program a supervisor. Returns the exit code. Must be called in a process of its own that has
+/// a single thread.
 pub fn shell_child_main(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     match arguments.next() {
         None => u8::from(supervise().is_err()),
@@ -82,8 +82,8 @@ fn report(report: &Report) -> io::Result<()> {
     io::stderr().write_all(&line)
 }
 
-/// Starts this program again, which confines itself and becomes the shell. Until it
-/// does, its standard output is where it says why it cannot.
+/// Starts this program again, which confines itself and becomes the shell. Until then, its
+/// standard output carries the reason if it cannot.
 fn spawn(request: &Request, line: &str) -> io::Result<Pid> {
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     let (mut refusal, refuses) = io::pipe()?;
@@ -95,15 +95,15 @@ fn spawn(request: &Request, line: &str) -> io::Result<Pid> {
         .stdout(refuses)
         .stderr(output)
         .spawn()?;
-    // The output ends when the last one of the command lets go of it.
+    // The output closes when the command's last process closes it.
     rustix::stdio::dup2_stdout(File::options().write(true).open("/dev/null")?)?;
     let pid = Pid::from_child(&child);
-    // Told before anything runs that could end us. That nobody listens any more is told
-    // by standard input, too.
+    // Reported before anything runs that could end us. An error is ignored: if no one reads the
+    // report, standard input closes, too.
     let group = pid.as_raw_nonzero().get();
     drop(report(&Report::Started { group }));
     let mut stdin = child.stdin.take().expect("invariant: it is piped");
-    // If it has ended, what it said tells more.
+    // If the process has ended already, its output tells more.
     drop(stdin.write_all(line.as_bytes()));
     drop(stdin);
     let why = read_refusal(&mut refusal)?;
@@ -119,7 +119,7 @@ fn read_refusal(refusal: &mut PipeReader) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&why).into_owned())
 }
 
-/// What can happen: a child ended; it is time to end.
+/// The events that a supervisor waits for: a child ended, or it is time to end.
 struct Events {
     child: UnixStream,
     end: UnixStream,
@@ -137,7 +137,7 @@ impl Events {
         Ok(Self { child, end })
     }
 
-    /// Waits until something happens; true if it is time to end.
+    /// Waits for an event. Returns true if it is time to end.
     fn wait(&self, longest: Option<Duration>) -> io::Result<bool> {
         let longest = longest.map(Timespec::try_from).transpose();
         let longest = longest.map_err(io::Error::other)?;
@@ -153,21 +153,22 @@ impl Events {
             Err(error) => return Err(error.into()),
         }
         let is_over = waited[1..].iter().any(|one| !one.revents().is_empty());
-        // What was heard is heard; who ended is asked for anyway.
+        // Drains the pipe; `reap` finds out which children ended.
         let mut heard = [0; 64];
         while (&self.child).read(&mut heard).is_ok_and(|n| n > 0) {}
         Ok(is_over)
     }
 }
 
-/// What was started.
+/// The processes under supervision.
 struct ChildWatch {
     /// The shell, until it has ended.
     shell: Option<Pid>,
 }
 
 impl ChildWatch {
-    /// Asks how those ended that did, and reports on the shell; false if nobody is left.
+    /// Reaps the children that have ended, and reports the shell's exit. Returns false if no
+    /// children are left.
     fn reap(&mut self) -> bool {
         let mut ended = None;
         let is_left = loop {
@@ -181,26 +182,26 @@ impl ChildWatch {
         if let Some(fate) = ended {
             self.shell = None;
             let background = is_left;
-            // Nobody listens any more: then standard input has ended, too.
+            // An error is ignored: if no one reads the report, standard input closes, too.
             drop(report(&Report::Ended { fate, background }));
         }
         is_left
     }
 
-    /// Ends all that is left: asks first, then does not ask. Gives how many there are
-    /// nevertheless: those of another user, say.
+    /// Ends all remaining processes, first with `SIGTERM`, then with `SIGKILL`. Returns how
+    /// many are left nevertheless, such as those of another user.
     fn end_all(&mut self, events: &Events) -> io::Result<u64> {
         let own = getpid();
         for process in processes::descendants(own)? {
             process.signal(Signal::TERM);
-            // One that is stopped would not hear it.
+            // A stopped process would not handle `SIGTERM`.
             process.signal(Signal::CONT);
         }
         let patience = Instant::now() + GRACE;
         while self.reap() && Instant::now() < patience {
             events.wait(Some(LOOK))?;
         }
-        // One that is killed starts nothing more, so that sooner or later all are.
+        // A killed process starts nothing more, so sooner or later all are killed.
         let patience = Instant::now() + KILLING;
         while self.reap() && Instant::now() < patience {
             for process in processes::descendants(own)? {

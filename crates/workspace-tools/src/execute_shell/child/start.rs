@@ -13,10 +13,10 @@ use super::confine::confine;
 use crate::execute_shell::protocol::Request;
 use crate::execute_shell::running::no_start;
 
-/// Becomes the shell. Returns only if that fails, with the exit code, after it was
-/// told why on what was standard output.
+/// Becomes the shell. Returns only on failure, with the exit code, after writing the reason to
+/// what was standard output.
 pub(super) fn start() -> u8 {
-    // Closed when the shell begins: the supervisor reads to its end.
+    // Closed on exec, when the shell begins: the supervisor reads to its end.
     let Ok(why) = io::stdout().as_fd().try_clone_to_owned() else {
         return 1;
     };
@@ -33,8 +33,8 @@ fn become_shell() -> io::Result<std::convert::Infallible> {
     let request: Request = serde_json::from_str(&request)?;
     dup2_stdin(File::open("/dev/null")?)?;
     dup2_stdout(io::stderr())?;
-    // A session of its own: a group that can be ended as one, and no terminal on which
-    // a program could ask for a password.
+    // A session of its own gives a group that can be ended as one, and no terminal on which a
+    // program could ask for a password.
     setsid()?;
     if let Some(confinement) = &request.confinement {
         confine(confinement).map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! What a refused file ends with, of each kind of file.
+//! Tests for the recovery blocks of refused files, by kind of file.
 
 use std::fmt::Write as _;
 use std::io::{Seek, Write as _};

@@ -1,4 +1,4 @@
-//! Files that change while they are read.
+//! Tests for files that change while they are read.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::escapes::Ends;
 use crate::{call, tools};
 
-/// A file that `change` works on until all reads are done.
+/// Runs `check` on answers about a file while `change` modifies it.
 fn while_changing(change: impl Fn(&mut File) + Sync, check: impl Fn(&str)) {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("log");
@@ -37,8 +37,8 @@ fn while_changing(change: impl Fn(&mut File) + Sync, check: impl Fn(&str)) {
     });
 }
 
-/// Whatever is given is lines of the file, but perhaps for the last, and within the limit
-/// (`call` sees to that).
+/// Every answer consists of lines of the file, except perhaps the last line, and is within the
+/// limit (`call` checks that).
 fn is_honest(answer: &str) {
     if answer.starts_with("Error: ") {
         let known = [
@@ -82,7 +82,7 @@ fn what_is_read_again_is_counted_again() {
     let path = dir.path().join("log");
     let tools = tools(dir.path());
     for round in 1..20 {
-        // The same length, other lines.
+        // The same length with other lines.
         let text = format!("{}\n{}\n", "x".repeat(round), "y".repeat(20 - round));
         fs::write(&path, &text).unwrap();
         let arguments = json!({"file_path": "log", "offset": 1, "limit": 1});

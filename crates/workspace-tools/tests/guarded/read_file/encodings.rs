@@ -1,4 +1,4 @@
-//! Texts in other encodings.
+//! Tests for decoding texts, and for the note about it.
 
 use encoding_rs::{
     BIG5, EUC_JP, EUC_KR, Encoding, GB18030, KOI8_R, SHIFT_JIS, WINDOWS_1251, WINDOWS_1252,
@@ -41,7 +41,7 @@ fn texts_in_all_encodings() {
     ];
     for (encoding, text) in legacy {
         let answer = read(&encoded(encoding, text), json!({}));
-        // What cannot be told apart has the name of the other.
+        // Encodings that cannot be distinguished are reported under the other's name.
         let name = match encoding.name() {
             "gb18030" => "GBK",
             "KOI8-R" => "KOI8-U",
@@ -51,7 +51,7 @@ fn texts_in_all_encodings() {
     }
     for text in [FRENCH, RUSSIAN, JAPANESE] {
         assert_eq!(read(text.as_bytes(), json!({})), text);
-        // Without a mark only what has much of ASCII can be told.
+        // Without a byte order mark, only text with much ASCII is recognized.
         let marks: &[bool] = if text == FRENCH {
             &[true, false]
         } else {
@@ -151,7 +151,7 @@ fn utf16_is_measured_as_what_it_becomes() {
     ");
 }
 
-/// A character that lies across the end of the sample does not make it another encoding.
+/// A character that is split at the end of the sample does not change the detected encoding.
 #[test]
 fn a_character_at_the_end_of_the_sample() {
     for before in 65_530..65_540 {

@@ -1,4 +1,4 @@
-//! What a model reads of a page.
+//! Tests for the answers of `web_fetch`.
 
 use std::io::Read;
 
@@ -36,7 +36,7 @@ async fn server() -> Server {
     .await
 }
 
-/// What each call is answered with.
+/// Returns the answers to the calls.
 async fn told(calls: impl Fn(&Server) -> Vec<Value>) -> String {
     let root = tempfile::tempdir().unwrap();
     let server = server().await;

@@ -1,4 +1,4 @@
-//! `web_fetch` and `web_search` against a server of our own.
+//! Tests for `web_fetch` and `web_search` against a local server.
 
 mod fetch;
 mod save;
@@ -13,7 +13,7 @@ use spillgate_workspace_tools::{Body, Rules, ToolResult, Workspace, WorkspaceToo
 
 use server::Server;
 
-/// Rules that allow the server.
+/// Rules that allow fetching from the server.
 pub(crate) fn rules(server: &Server) -> Rules {
     let settings = FetchSettings {
         allowed: vec![server.address.to_string()],
@@ -35,7 +35,7 @@ async fn answer(tools: &WorkspaceTools, name: &str, arguments: &Value) -> ToolRe
         .await
 }
 
-/// What a call tells.
+/// Returns the text of a call's answer.
 async fn call(tools: &WorkspaceTools, name: &str, arguments: &Value) -> String {
     let answer = answer(tools, name, arguments).await;
     let Body::Text(text) = answer.body else {

@@ -1,4 +1,4 @@
-//! Saved pages, and what is left after a failure.
+//! Tests for saving pages: what is saved, where, and what a failure leaves behind.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn count(root: &Path) -> usize {
     fs::read_dir(root).unwrap().count()
 }
 
-/// Pages of all kinds, `large` among them.
+/// Serves pages of all kinds; `large` is one of them.
 async fn pages(large: &str) -> Server {
     Server::start(vec![
         ("/page", page(200, "text/html", PAGE)),
@@ -79,7 +79,7 @@ async fn pages_are_saved() {
     assert_eq!(read("pages/a.html"), PAGE.as_bytes());
     assert_eq!(read("b.pdf"), b"%PDF\0\xff\n");
     assert_eq!(read("large.txt"), large.as_bytes());
-    // Nothing is left of what failed.
+    // Failures leave nothing behind.
     assert_eq!(
         (count(root.path()), count(&root.path().join("pages"))),
         (4, 2)
@@ -115,7 +115,7 @@ async fn nothing_is_left_of_what_breaks_off_or_is_dropped() {
         told = dropped => panic!("{told}"),
         () = begun => {}
     }
-    // Where it was writing just then, the thread that writes ends first.
+    // If a write was in progress, the thread that writes finishes first.
     for _ in 0..2000 {
         if count(root.path()) == 0 {
             break;

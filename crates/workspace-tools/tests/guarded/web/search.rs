@@ -1,4 +1,4 @@
-//! What a model reads of a search.
+//! Tests for the answers of `web_search`.
 
 use serde_json::{Value, json};
 use spillgate_web::{Provider, Service};
@@ -7,7 +7,7 @@ use spillgate_workspace_tools::Rules;
 use super::server::{Server, page};
 use super::{call, tools};
 
-/// A service with thirty results, one with none, and one that is down.
+/// Starts a service with thirty results, one with none, and one that is down.
 async fn services() -> Server {
     let result = |at: u32| {
         json!({

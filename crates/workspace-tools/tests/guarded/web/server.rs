@@ -1,4 +1,4 @@
-//! A server that answers each path with bytes of ours.
+//! A test server that answers each path with fixed bytes.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,16 +11,16 @@ pub(crate) struct Server {
     pub(crate) address: SocketAddr,
 }
 
-/// A response: status, headers that end with an end of line each, body.
+/// A response: status line, headers (each with its line end) and body.
 pub(crate) struct ToolResult {
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
-    /// The connection stays open for ever.
+    /// Whether the connection stays open for ever.
     pub(crate) hangs: bool,
 }
 
 impl Server {
-    /// `SERVER` in a head is this server's address.
+    /// Starts the server. `SERVER` in a head stands for its address.
     pub(crate) async fn start(answers: Vec<(&'static str, ToolResult)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -28,7 +28,7 @@ impl Server {
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let answers = Arc::clone(&answers);
-                // A client that goes away is no failure of the server.
+                // A client that disconnects is not an error of the server.
                 tokio::spawn(async move { drop(answered(stream, address, &answers).await) });
             }
         });
@@ -39,7 +39,7 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// The text with `SERVER` for the address.
+    /// Replaces the server's address in the text with `SERVER`.
     pub(crate) fn masked(&self, text: &str) -> String {
         text.replace(&self.address.to_string(), "SERVER")
             .replace(&self.address.ip().to_string(), "HOST")
@@ -68,7 +68,7 @@ async fn answered(
     }
 }
 
-/// A whole response.
+/// A complete response.
 pub(crate) fn page(status: u16, content_type: &str, body: impl AsRef<[u8]>) -> ToolResult {
     let body = body.as_ref().to_vec();
     let length = body.len();
@@ -93,7 +93,7 @@ pub(crate) fn to(place: &str) -> ToolResult {
     }
 }
 
-/// A body that never ends.
+/// A response whose body never ends.
 pub(crate) fn endless(content_type: &str, body: &[u8]) -> ToolResult {
     ToolResult {
         head: format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\n\r\n"),
