@@ -1,4 +1,4 @@
-//! SHA-256 of bytes in memory, made while others look at them.
+//! Computes the SHA-256 of bytes in memory while other threads use them.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -8,15 +8,15 @@ use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-/// So many bytes take longer to hash than a thread to start.
+/// Bytes above which hashing takes longer than starting a thread.
 const MANY_BYTES: usize = 128 << 10;
 
-/// A SHA-256 in hex, or the promise of one.
+/// A SHA-256 in hexadecimal, or one that is being computed.
 #[derive(Clone)]
 pub(crate) struct Hash(Arc<LazyLock<String, Box<dyn FnOnce() -> String + Send>>>);
 
 impl Hash {
-    /// That of bytes in memory; of many, made on a thread of its own.
+    /// Starts the hash of bytes in memory, on a thread of its own if there are many.
     pub(crate) fn of(bytes: &Bytes) -> Self {
         if bytes.len() < MANY_BYTES {
             return sha256(bytes).into();
@@ -47,7 +47,7 @@ impl fmt::Debug for Hash {
     }
 }
 
-/// SHA-256 in hex.
+/// Returns the SHA-256 in hexadecimal.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(bytes))
 }

@@ -1,19 +1,18 @@
-//! What a model is told of what is too much (docs/spec/texts.md, "Reject profile").
+//! Texts for results that are too large (docs/spec/texts.md, "Reject profile").
 //!
-//! The words of the `reject` profile, and of tools that refuse by themselves.
+//! The `reject` profile uses them, and tools that refuse by themselves.
 
-/// Bytes that the reject design takes a token for. Only these messages, the profile's
-/// decision and the guarded tools use it.
+/// Bytes that the reject design counts as one token. Only these messages, the profile's decision
+/// and the guarded tools use it.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// The reject design's estimate of a text's tokens: `floor(bytes / 4)`.
+/// Returns the reject design's estimate of a text's tokens: `floor(bytes / 4)`.
 #[must_use]
 pub fn estimated_tokens(bytes: u64) -> u64 {
     bytes / BYTES_PER_TOKEN
 }
 
-/// Something is too much, with its estimated tokens and what to do instead. Stands
-/// behind `Error: `.
+/// What is too large, with its estimated tokens and what to do instead. The text follows `Error: `.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
     /// A file, or a page of one.
@@ -23,28 +22,28 @@ pub enum Rejection {
          or use grep_content to search for specific content."
     )]
     File {
-        /// Estimated.
+        /// Estimated tokens.
         tokens: u64,
-        /// Allowed.
+        /// Allowed tokens.
         limit: u64,
     },
-    /// A command's output.
+    /// The output of a command.
     #[error(
         "Command output (~{tokens} tokens) exceeds maximum allowed. \
          Please pipe output through head/tail/grep, \
          or redirect to a file and read specific portions."
     )]
     Command {
-        /// Estimated.
+        /// Estimated tokens.
         tokens: u64,
     },
-    /// Matches of a search.
+    /// The matches of a search.
     #[error(
         "Search returned ~{tokens} tokens of matches. \
          Please use a more specific pattern or limit results with max_results parameter."
     )]
     Search {
-        /// Estimated.
+        /// Estimated tokens.
         tokens: u64,
     },
     /// A page of the web.
@@ -54,9 +53,9 @@ pub enum Rejection {
          then use grep_content to search it."
     )]
     Page {
-        /// Estimated.
+        /// Estimated tokens.
         tokens: u64,
-        /// Allowed.
+        /// Allowed tokens.
         limit: u64,
     },
     /// A list of files.
@@ -65,9 +64,9 @@ pub enum Rejection {
          Please use a more specific pattern."
     )]
     FileList {
-        /// Estimated.
+        /// Estimated tokens.
         tokens: u64,
-        /// Allowed.
+        /// Allowed tokens.
         limit: u64,
     },
     /// The number of files in a list.
@@ -76,9 +75,9 @@ pub enum Rejection {
          Please use a more specific pattern or limit results with max_results parameter."
     )]
     FileCount {
-        /// Found.
+        /// Files found.
         files: u64,
-        /// Allowed.
+        /// Files allowed.
         limit: u64,
     },
 }

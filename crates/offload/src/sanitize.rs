@@ -33,7 +33,7 @@ pub(crate) struct Sanitized {
 }
 
 impl Sanitized {
-    /// The figures of the view.
+    /// Returns the figures of the view.
     pub(crate) fn facts(&self) -> ViewFacts {
         ViewFacts {
             bytes: self.index.bytes,
@@ -49,7 +49,7 @@ impl Sanitized {
 /// Where the view is.
 #[derive(Debug)]
 pub(crate) enum ViewText {
-    /// The raw bytes are it.
+    /// The raw bytes are the view.
     Raw,
     /// In memory.
     Memory(Bytes),
@@ -57,7 +57,7 @@ pub(crate) enum ViewText {
     Spooled,
 }
 
-/// How lines of a plain view of this kind are cut.
+/// Returns how lines of a plain view of this kind are broken.
 pub(crate) fn layout_of(kind: ContentKind) -> Layout {
     match kind {
         ContentKind::Html | ContentKind::Xml => Layout::Markup,
@@ -65,8 +65,8 @@ pub(crate) fn layout_of(kind: ContentKind) -> Layout {
     }
 }
 
-/// Makes the view. An error is the store's; the result is then lost to it, and
-/// given back with the error in it.
+/// Makes the view. The error is the store's; the result is then lost to the store and returned with
+/// the error in it.
 pub(crate) fn sanitize(mut captured: Captured) -> Sanitized {
     match transform(&mut captured) {
         Ok(made) => Sanitized {
@@ -105,7 +105,7 @@ fn lost(captured: Captured, error: StoreError) -> Captured {
     }
 }
 
-/// A view, made.
+/// A finished view.
 struct Made {
     kind: ContentKind,
     view: ViewText,
@@ -158,7 +158,7 @@ fn transform(captured: &mut Captured) -> Result<Made, StoreError> {
     }
 }
 
-/// The text as its own view.
+/// Uses the text as its own view.
 fn as_is(captured: &mut Captured, kind: ContentKind) -> Result<Made, StoreError> {
     let view = match (&captured.form, &captured.text, &mut captured.raw) {
         (RawForm::Parts(_) | RawForm::Encoded { .. }, Some(Text::Memory(text)), _) => {
@@ -182,12 +182,12 @@ fn as_is(captured: &mut Captured, kind: ContentKind) -> Result<Made, StoreError>
     })
 }
 
-/// Shows a text to what it is given, block by block.
+/// Passes a text block by block to a function.
 type Each<'t> = &'t mut dyn FnMut(&mut dyn FnMut(&[u8])) -> io::Result<()>;
 
 /// A text that becomes the view of a draft.
 fn spooled(draft: &mut dyn Draft, text: Each<'_>) -> Result<ViewText, StoreError> {
-    // Without any, the raw bytes would be the view, even of no text at all.
+    // Without any bytes, the raw bytes would be the view even of an empty text.
     let mut failed = draft.write(Part::View, &[]).err();
     text(&mut |block| {
         failed = failed
@@ -201,13 +201,13 @@ fn spooled(draft: &mut dyn Draft, text: Each<'_>) -> Result<ViewText, StoreError
     }
 }
 
-/// Stands before the text of some Windows programs.
+/// The byte order mark that some Windows programs write before a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Where a JSON document seems to begin: at the start, or after some lines of
-/// notes, which commands print while they gather it.
+/// Returns where a JSON document seems to begin: at the start, or after some lines of notes that
+/// commands print while they gather it.
 pub(crate) fn before_json(sample: Sample<'_>, kind: ContentKind) -> Option<u64> {
-    /// Notes are few; a document far down is part of something else.
+    /// Most bytes of notes. A document further down is part of something else.
     const LONGEST_PRELUDE: usize = 16 << 10;
     if kind == ContentKind::Json {
         let mark = sample.head.starts_with(BYTE_ORDER_MARK);
@@ -232,9 +232,9 @@ pub(crate) fn before_json(sample: Sample<'_>, kind: ContentKind) -> Option<u64> 
     is_plain.then_some(start as u64)
 }
 
-/// What looked like JSON at its head but is not to its end.
+/// Handles a text that looked like JSON at its head but is not JSON to its end.
 fn not_json(sample: Sample<'_>) -> ContentKind {
-    // One byte that JSON cannot begin with, and the other rules decide.
+    // With one byte that JSON cannot begin with, the other rules decide.
     let head = [b"\n.", sample.head].concat();
     classify(Sample {
         head: &head,
@@ -245,16 +245,16 @@ fn not_json(sample: Sample<'_>) -> ContentKind {
 /// How much of a JSON document a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Document {
-    /// All of one.
+    /// A whole document.
     Whole,
-    /// The beginning of one: it ends too soon, and nothing else is wrong.
+    /// The beginning of one: it ends too early, and nothing else is wrong.
     CutOff,
     /// None.
     Not,
 }
 
-/// What the text from `start` on is. A stretch of memory is looked at in a tenth
-/// of the time of what has to be read.
+/// Returns what the text from `start` on is. Text in memory takes a tenth of the time of text that
+/// must be read.
 fn json(captured: &Captured, text: &dyn ByteSource, start: u64) -> Document {
     let memory = match (&captured.text, &captured.raw) {
         (Some(Text::Memory(text)), _) | (None, Raw::Memory(text)) => Some(text),
@@ -318,7 +318,7 @@ fn run(
     build.finish(copied)
 }
 
-/// Takes lines over into a view as they are.
+/// Copies lines into a view unchanged.
 fn copy_lines(text: &[u8], sink: &mut dyn ViewSink) -> io::Result<()> {
     let mut at = 0;
     for line in text.split_inclusive(|&byte| byte == b'\n') {
@@ -345,24 +345,23 @@ impl Transformation {
     }
 }
 
-/// Takes the view as it is made: to the draft where the raw bytes are in one,
-/// else to memory.
+/// Writes the view while it is made: to the draft if the raw bytes are in one, otherwise to memory.
 struct Build<'a> {
     captured: &'a mut Captured,
     indexer: Indexer,
     buffer: Vec<u8>,
     /// Bytes of the buffer that the indexer has seen.
     indexed: usize,
-    /// Bytes that the view may still take.
+    /// Bytes that the view may still grow by.
     room: u64,
     failed: Option<StoreError>,
 }
 
-/// Laid-out JSON is some two to four times its text. Indentation makes a view
-/// of deep nesting grow with the square of the text; what would grow more than
-/// this is not laid out, or 200 KB could fill a disk.
+/// Most growth of a view over its text. Laid-out JSON is two to four times its text, but with deep
+/// nesting the indentation grows with the square of the text, and 200 KB could fill a disk. A
+/// document that would grow more is not laid out.
 const MOST_GROWTH: u64 = 8;
-/// So much may be added to any text, however short.
+/// Bytes that a view may add to any text, however short.
 const FREE_GROWTH: u64 = 64 << 10;
 
 impl Build<'_> {
@@ -371,7 +370,7 @@ impl Build<'_> {
         self.indexed = self.buffer.len();
     }
 
-    /// The view; `None` if it would have grown out of proportion.
+    /// Returns the view; `None` if it would have grown too much.
     fn finish(
         mut self,
         copied: io::Result<()>,
