@@ -1,8 +1,8 @@
-//! The outline of a result, made while it is stored, and the ends of its text.
+//! Makes the outline of a result while it is stored, and reads the two ends of its text.
 //!
-//! Counting the tokens of a megabyte, writing it to the disk and looking at its shape take
-//! about as long, and the outline needs nothing of the other two. The ends are read only for
-//! messages that show them.
+//! Counting the tokens of a megabyte, writing it to disk and making its outline take about the same
+//! time, and the outline needs nothing of the other two. The ends are read only for messages that
+//! show them.
 
 use std::sync::Arc;
 use std::{panic, thread};
@@ -17,10 +17,10 @@ use crate::limits::Limits;
 use crate::present::{DEFAULT_MAX_BYTES, Ends, LEAST_BYTES};
 use crate::sanitize::{Sanitized, ViewText};
 
-/// Of fewer bytes the outline is made sooner than a thread.
+/// Bytes below which making the outline is faster than starting a thread.
 const WORTH_A_THREAD: u64 = 64 << 10;
 
-/// The outline of a result that is at hand.
+/// An outline that is still to be made.
 pub(crate) struct Outlining {
     view: View,
     facts: ViewFacts,
@@ -29,7 +29,8 @@ pub(crate) struct Outlining {
 }
 
 impl Outlining {
-    /// That of a result which will be shown with one and is worth it.
+    /// Returns the task for a result that will be shown with an outline and is large enough for
+    /// one.
     pub(crate) fn of(sanitized: &Sanitized, limits: &Limits) -> Option<Self> {
         let scan = &sanitized.captured.scan;
         let is_shown = limits.profile.strategy().shows_outline(limits);
@@ -52,8 +53,8 @@ impl Outlining {
         })
     }
 
-    /// Does `store` from a thread of its own, and this meanwhile. `None` if the
-    /// outline could not be made; then it is tried again on what is stored.
+    /// Runs `store` on a thread of its own and makes the outline meanwhile. `None` if the outline
+    /// could not be made; it is then made from what is stored.
     pub(crate) fn beside<T: Send>(
         self,
         store: impl FnOnce() -> T + Send,
@@ -71,7 +72,7 @@ impl Outlining {
 /// Where the two ends of a result can be read, even after it was stored or lost.
 pub(crate) struct TwoEnds {
     text: Option<Arc<dyn ByteSource>>,
-    /// What is left of a text that is lost.
+    /// What is left of a lost text.
     head: Vec<u8>,
     tail: Vec<u8>,
     bytes: u64,
@@ -91,7 +92,7 @@ impl TwoEnds {
         }
     }
 
-    /// The ends of a text that is at hand.
+    /// Returns the ends of a text that can be read.
     #[cfg(test)]
     pub(crate) fn of_text(text: Arc<dyn ByteSource>) -> Self {
         Self {
@@ -102,8 +103,8 @@ impl TwoEnds {
         }
     }
 
-    /// What of it can be shown within the limit in bytes. A text of up to twice as many
-    /// bytes is read whole, so that its ends cannot overlap.
+    /// Returns what can be shown within the byte limit. A text of up to twice as many bytes is read
+    /// whole, so that its ends cannot overlap.
     pub(crate) fn read(&self, limits: &Limits) -> Ends {
         let wanted = limits.bytes.unwrap_or(DEFAULT_MAX_BYTES).max(LEAST_BYTES);
         let Some(text) = &self.text else {
@@ -131,7 +132,7 @@ impl TwoEnds {
     }
 }
 
-/// A stretch of raw bytes as text without controls.
+/// Returns a range of raw bytes as text without control characters.
 fn readable(raw: &[u8]) -> String {
     let (mut text, mut sanitizer) = (Vec::new(), Sanitizer::default());
     let written = sanitizer

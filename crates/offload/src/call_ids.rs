@@ -1,8 +1,7 @@
 //! The names by which callers ask for more of a result.
 //!
-//! `get_continuation` takes a `tool_call_id`. That is the id that the
-//! caller gave the call, or a short number (models corrupt long ids), or the
-//! handle. Whatever it is, it stands in the manifest, so that it outlives this
+//! `get_continuation` takes a `tool_call_id`: the id that the caller gave the call, a short number
+//! (models corrupt long ids), or the handle. The name is in the manifest, so that it outlives this
 //! process.
 
 use std::collections::HashMap;
@@ -26,7 +25,7 @@ struct Known {
 }
 
 impl CallIds {
-    /// Names by number those whose callers give them no name, if `short`.
+    /// Returns names for results; those without a name get numbers if `short` is set.
     pub(crate) fn new(short: bool) -> Self {
         Self {
             short,
@@ -34,12 +33,12 @@ impl CallIds {
         }
     }
 
-    /// The name for a new result, if it is to have one beside its handle.
+    /// Returns the name of a new result, if it has one besides its handle.
     pub(crate) fn name(&self, origin: &Origin, store: &dyn ArtifactStore) -> Option<String> {
         if origin.call_id.is_some() || !self.short {
             return origin.call_id.clone();
         }
-        // Listing a large store takes long: not while others wait for the lock.
+        // Listing a large store takes long, so the lock is not held meanwhile.
         let is_first = self.known().last.is_none();
         let counted = is_first.then(|| highest(store));
         let mut known = self.known();
@@ -48,12 +47,12 @@ impl CallIds {
         Some(next.to_string())
     }
 
-    /// Notes that a name leads to an artifact.
+    /// Records that a name leads to an artifact.
     pub(crate) fn note(&self, name: String, handle: Handle) {
         self.known().handles.insert(name, handle);
     }
 
-    /// The artifact of that name: this process's before the newest stored one.
+    /// Returns the artifact of that name: one of this process, or else the newest stored one.
     pub(crate) fn find(&self, name: &str, store: &dyn ArtifactStore) -> Option<Handle> {
         let noted = self.known().handles.get(name).copied();
         noted.or_else(|| {
@@ -73,7 +72,7 @@ fn id_of(listed: &Listed) -> Option<&str> {
     listed.manifest.facts.origin.call_id.as_deref()
 }
 
-/// The highest number that is taken as a name in the store.
+/// Returns the highest number that is used as a name in the store.
 fn highest(store: &dyn ArtifactStore) -> u64 {
     let listed = store.list().unwrap_or_default();
     let numbers = listed.iter().filter_map(|one| id_of(one)?.parse().ok());

@@ -1,6 +1,6 @@
 //! Decides whether a result fits.
 //!
-//! Pure: no clock, no randomness; the same result under the same rules gets the
+//! The decision is pure: no clock, no randomness. The same result under the same rules gets the
 //! same decision.
 
 use std::collections::BTreeMap;
@@ -26,8 +26,8 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The same rule for all results, then rules for tools by the pattern of
-    /// their name and rules for servers.
+    /// Returns rules: one for all results, then rules for tools by a pattern of their name, and
+    /// rules for servers.
     pub fn new(
         base: Rule,
         tools: impl IntoIterator<Item = (String, Rule)>,
@@ -37,7 +37,7 @@ impl Policy {
             .into_iter()
             .map(|(pattern, rule)| Ok((Glob::new(&pattern)?.compile_matcher(), rule)))
             .collect::<Result<Vec<_>, globset::Error>>()?;
-        // The longer pattern says more.
+        // The longer pattern is the more specific one.
         tools.sort_by_key(|(glob, _)| std::cmp::Reverse(glob.glob().glob().len()));
         Ok(Self {
             over: Rule::default(),
@@ -49,8 +49,8 @@ impl Policy {
         })
     }
 
-    /// The same rules, with those for arguments by reference: which tools may
-    /// be called with them.
+    /// Returns the same rules with those for arguments by reference, which say which tools may be
+    /// called with them.
     #[must_use]
     pub fn with_references(self, by_reference: ByReference) -> Self {
         Self {
@@ -59,9 +59,8 @@ impl Policy {
         }
     }
 
-    /// Bytes that each argument of a call may have that is given by reference,
-    /// where such may be given: what the server's rules leave open, those for
-    /// everything say.
+    /// Returns the most bytes of each argument by reference of a call, if the tool may be called
+    /// with any. The rules for everything fill in what the server's rules leave open.
     #[must_use]
     pub fn by_reference(&self, origin: &Origin) -> Option<u64> {
         let name = origin.server.as_ref();
@@ -70,7 +69,7 @@ impl Policy {
         nearest.or(&self.by_reference).bytes(&origin.tool)
     }
 
-    /// Whether any tool may be called with arguments by reference.
+    /// Returns whether any tool may be called with arguments by reference.
     #[must_use]
     pub fn allows_references(&self) -> bool {
         let of_servers = self.servers.values().map(|server| &server.by_reference);
@@ -78,8 +77,8 @@ impl Policy {
         all.any(ByReference::allows_any)
     }
 
-    /// The same rules, with the templates that their profiles may name. An
-    /// error names one that there is not.
+    /// Returns the same rules with the templates that their profiles may name. The error names a
+    /// missing template.
     pub fn with_templates(self, templates: Templates) -> Result<Self, TemplateError> {
         for rule in self.rules() {
             rule.profile
@@ -89,13 +88,13 @@ impl Policy {
         Ok(Self { templates, ..self })
     }
 
-    /// The templates that profiles may name.
+    /// Returns the templates that profiles may name.
     #[must_use]
     pub fn templates(&self) -> &Templates {
         &self.templates
     }
 
-    /// Whether any rule shows results by that profile.
+    /// Returns whether any rule uses that profile.
     #[must_use]
     pub fn uses(&self, profile: &Profile) -> bool {
         self.rules()
@@ -103,7 +102,7 @@ impl Policy {
             .any(|rule| rule.profile.as_ref() == Some(profile))
     }
 
-    /// Whether no rule shows results by any other profile.
+    /// Returns whether no rule uses another profile.
     #[must_use]
     pub fn uses_only(&self, profile: &Profile) -> bool {
         let of_all = self.over.profile.as_ref();
@@ -119,7 +118,7 @@ impl Policy {
         false
     }
 
-    /// Whether a binary block of any result of that server may become a link.
+    /// Returns whether a binary block of a result of that server may become a link.
     #[must_use]
     pub fn makes_links(&self, server: &str) -> bool {
         let nearest = [
@@ -139,14 +138,14 @@ impl Policy {
         own.into_iter().chain(of_tools).chain(of_servers).collect()
     }
 
-    /// The same rules, beneath one that holds for every result.
+    /// Returns the same rules below one that holds for every result.
     #[must_use]
     pub fn under(self, over: Rule) -> Self {
         Self { over, ..self }
     }
 
-    /// The limits for a result: a server's tool before the server, before a
-    /// tool of any server, before the rest.
+    /// Returns the limits for a result. Rules for a server's tool come first, then those for the
+    /// server, for a tool of any server, and for everything.
     #[must_use]
     pub fn limits(&self, origin: &Origin) -> Limits {
         self.rule(origin).resolve()
@@ -171,17 +170,17 @@ impl Policy {
 /// What happens to a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// It passes through as it is.
+    /// It passes unchanged.
     Inline {
-        /// It is over a limit, but what could be shown instead is not clearly smaller.
+        /// Whether it exceeds a limit, but a message would not be clearly smaller.
         never_worse: bool,
     },
-    /// It is stored, and something smaller is shown.
+    /// It is stored, and a message is shown.
     Offload,
 }
 
-/// Decides about a result. `is_over` says whether it is over the limits where
-/// that is not a matter of its stored text.
+/// Decides about a result. `is_over` says whether it exceeds the limits if that does not depend on
+/// its stored text.
 pub(crate) fn decide(measured: &Measured, limits: &Limits, is_over: Option<bool>) -> Decision {
     if measured.is_lost() {
         return Decision::Offload;
@@ -189,20 +188,20 @@ pub(crate) fn decide(measured: &Measured, limits: &Limits, is_over: Option<bool>
     if !is_over.unwrap_or_else(|| is_oversized(measured, limits)) {
         return Decision::Inline { never_worse: false };
     }
-    // What is shown takes at most half of the tokens, and has a least size.
+    // The message may have at most half of the tokens, and it has a minimum size.
     if limits.profile.is_budgeted() && !measured.exceeds_tokens(2 * LEAST_PREVIEW_TOKENS) {
         return Decision::Inline { never_worse: true };
     }
     Decision::Offload
 }
 
-/// Whether any set limit is strictly exceeded (docs/spec/behaviour.md, "Deciding").
+/// Returns whether any set limit is strictly exceeded (docs/spec/behaviour.md, "Deciding").
 pub(crate) fn is_oversized(measured: &Measured, limits: &Limits) -> bool {
     let scan = measured.sanitized.captured.scan;
     is_over(limits, &scan, |limit| measured.exceeds_tokens(limit))
 }
 
-/// The same of any text with that many bytes, lines and characters.
+/// Returns the same for a text with this many bytes, lines and characters.
 pub(crate) fn is_over(
     limits: &Limits,
     scan: &ScanFacts,

@@ -1,7 +1,7 @@
 //! Errors for requests that a server does not answer.
 //!
-//! Every error names the server that it is about, and in `data.fault` who has to
-//! act: the `client`, the `upstream` server or the `gateway`.
+//! Every error names the server, and `data.fault` says who must act: the `client`, the `upstream`
+//! server or the `gateway`.
 
 use serde_json::{Value, json};
 use spillgate_mcp::{Envelope, error_code, frame, messages};
@@ -9,22 +9,22 @@ use spillgate_transport::{ConnectionError, Frame, Refusal};
 
 use crate::{RequestOutcome, RequestResult};
 
-/// Why a greeting or a list is not taken that is larger than what fits into memory.
+/// The reason for refusing a greeting or a list that does not fit into memory.
 pub const TOO_MUCH: &str = "answered with too much";
 
-/// Why a request gets no answer of its server.
+/// Why a request gets no response.
 #[derive(Debug)]
 pub enum RequestFailure {
     /// The server was not reached, or ended.
     Failed(ConnectionError),
     /// It was not sent, though the server may be up.
     NotSent(ConnectionError),
-    /// It was silent for too long; what is said of that.
+    /// The server was silent for too long; the text says how long.
     TooSlow(String),
 }
 
 impl RequestFailure {
-    /// How the request ended.
+    /// Returns the outcome of the request.
     #[must_use]
     pub fn outcome(&self) -> RequestOutcome {
         match self {
@@ -33,7 +33,7 @@ impl RequestFailure {
         }
     }
 
-    /// The error that answers the request `id`, which was for `server`.
+    /// Returns the error response to the request `id`, which was for `server`.
     #[must_use]
     pub fn frame(&self, id: &str, server: &str) -> Vec<u8> {
         let (code, how) = match self {
@@ -51,7 +51,7 @@ impl RequestFailure {
         error_frame(id, &json!({"code": code, "message": message, "data": data}))
     }
 
-    /// The same in the words of who waits inside.
+    /// Returns the reason for a caller inside this program.
     #[must_use]
     pub fn reason(&self) -> String {
         match self {
@@ -61,8 +61,8 @@ impl RequestFailure {
     }
 }
 
-/// The answer to a request of our own that a server refused by HTTP status: the body, if it is a
-/// response, or the status.
+/// Returns the answer to a request of our own that a server refused by HTTP status: the body if it
+/// is a response, otherwise an error with the status.
 pub fn refused_answer(refusal: Refusal) -> RequestResult {
     let is_response = messages(&refusal.body)
         .first()
@@ -73,7 +73,7 @@ pub fn refused_answer(refusal: Refusal) -> RequestResult {
     }
 }
 
-/// For parameters that cannot be meant.
+/// Returns the error response for invalid parameters.
 #[must_use]
 pub fn invalid_params(id: &str, message: &str) -> Vec<u8> {
     let data = json!({"fault": "client"});
@@ -83,7 +83,7 @@ pub fn invalid_params(id: &str, message: &str) -> Vec<u8> {
     )
 }
 
-/// A line with the response to the request `id` that is this error.
+/// Returns the line with this error response to the request `id`.
 #[must_use]
 pub fn error_frame(id: &str, error: &Value) -> Vec<u8> {
     frame::line(frame::error(id, error))

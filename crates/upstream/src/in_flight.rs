@@ -1,4 +1,4 @@
-//! The requests that wait for an answer of a server.
+//! The requests that wait for a server's response.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -11,32 +11,32 @@ use tokio::time::Instant;
 
 use crate::{RequestOutcome, RequestSpan, Slot};
 
-/// The frame with the answer, or how it came that there is none.
+/// The response frame, or the reason there is none.
 pub type RequestResult = Result<Frame, String>;
 
-/// A request on its way.
+/// A request in flight.
 #[derive(Debug)]
 pub struct InFlightRequest<D> {
-    /// The id as it was spelled.
+    /// The request id as it was spelled.
     pub id: String,
     /// The method, for messages about it.
     pub method: String,
-    /// The server that was asked.
+    /// The server that it was sent to.
     pub slot: Slot,
-    /// When the server last let itself be heard about it.
+    /// When the server last sent something about it.
     pub heard: Instant,
     /// Its progress token, as JSON.
     pub progress: Option<String>,
-    /// Who in this program asked; `None` for a client of ours.
+    /// The waiting caller inside this program; `None` for a request of our client.
     pub for_us: Option<oneshot::Sender<RequestResult>>,
-    /// What is told of it outside; `None` where no single server was asked.
+    /// Its span; `None` if it was not sent to a single server.
     pub span: Option<RequestSpan>,
-    /// What its owner keeps about it besides.
+    /// What the owner keeps about it.
     pub details: D,
 }
 
 impl<D> InFlightRequest<D> {
-    /// A request that is sent now, for the server in this place.
+    /// Returns a request that is sent now, to the server in this slot.
     pub fn new(id: &str, method: &str, slot: Slot, details: D) -> Self {
         Self {
             id: id.to_owned(),
@@ -50,7 +50,7 @@ impl<D> InFlightRequest<D> {
         }
     }
 
-    /// Notes how it ends without an answer.
+    /// Records that it ends without a response.
     pub fn end(&mut self, outcome: RequestOutcome) {
         if let Some(span) = &mut self.span {
             span.end(outcome);
@@ -58,16 +58,16 @@ impl<D> InFlightRequest<D> {
     }
 }
 
-/// Requests that were given up and are remembered, the last ones.
+/// Most requests remembered after they were given up.
 const MOST_GIVEN_UP: usize = 256;
 
-/// Requests on their way.
+/// The requests in flight.
 #[derive(Debug)]
 pub struct InFlight<D> {
     requests: Mutex<HashMap<RequestId, InFlightRequest<D>>>,
-    /// Those that were answered in the server's place because it did not.
+    /// Requests that were answered in the server's place.
     given_up: Mutex<VecDeque<RequestId>>,
-    /// Told when a request is noted: somebody has to see that it is answered.
+    /// Notified when a request is added, so that the watchdog wakes.
     pub(crate) noted: Arc<Notify>,
 }
 
@@ -83,31 +83,31 @@ impl<D> Default for InFlight<D> {
 
 impl<D> Drop for InFlight<D> {
     fn drop(&mut self) {
-        // Whoever watches over it can stop.
+        // Lets the watchdog end.
         self.noted.notify_one();
     }
 }
 
 impl<D> InFlight<D> {
-    /// Notes a request that is about to be passed on.
+    /// Adds a request that is about to be sent.
     pub fn add(&self, key: RequestId, waiting: InFlightRequest<D>) {
         self.given_up.lock().retain(|other| *other != key);
         self.requests.lock().insert(key, waiting);
         self.noted.notify_one();
     }
 
-    /// The request that is answered now.
+    /// Removes and returns the request that is being answered.
     pub fn take(&self, key: &RequestId) -> Option<InFlightRequest<D>> {
         self.requests.lock().remove(key)
     }
 
-    /// Whether it waits still.
+    /// Returns whether the request is still in flight.
     #[must_use]
     pub fn has(&self, key: &RequestId) -> bool {
         self.requests.lock().contains_key(key)
     }
 
-    /// Notes a request that is answered in the server's place.
+    /// Records that a request was answered in the server's place.
     pub(crate) fn give_up(&self, key: RequestId) {
         let mut given_up = self.given_up.lock();
         if given_up.len() == MOST_GIVEN_UP {
@@ -116,18 +116,18 @@ impl<D> InFlight<D> {
         given_up.push_back(key);
     }
 
-    /// Whether an answer that nobody waits for would be the second one.
+    /// Returns whether a response that nobody waits for would be the second one.
     #[must_use]
     pub fn is_given_up(&self, key: &RequestId) -> bool {
         self.given_up.lock().contains(key)
     }
 
-    /// Looks at a request that waits.
+    /// Calls `look` with a request, if it is in flight.
     pub fn look(&self, key: &RequestId, look: impl FnOnce(&mut InFlightRequest<D>)) {
         self.requests.lock().get_mut(key).map(look);
     }
 
-    /// The request with this progress token, whose server was just heard of.
+    /// Returns the request with this progress token, and records that its server was heard.
     pub fn progressed(&self, token: &str, now: Instant) -> Option<RequestId> {
         let mut requests = self.requests.lock();
         let (key, waiting) = requests
@@ -137,7 +137,7 @@ impl<D> InFlight<D> {
         Some(key.clone())
     }
 
-    /// All requests that are `finished`, in the same order every time.
+    /// Removes and returns all requests that are `finished`, always in the same order.
     pub fn drain(
         &self,
         over: impl Fn(&InFlightRequest<D>) -> bool,
@@ -151,7 +151,7 @@ impl<D> InFlight<D> {
         drained
     }
 
-    /// Whether nothing waits.
+    /// Returns whether nothing is in flight.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requests.lock().is_empty()

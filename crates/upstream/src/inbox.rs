@@ -1,4 +1,4 @@
-//! What a server sends, and how it fails: told to its owner.
+//! Passes what a server sends, and how it fails, to its owner.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -10,7 +10,7 @@ use spillgate_transport::{ConnectionError, Frame, Item, Refusal, ServerEvent, Si
 
 use crate::{InFlightRequest, Owner, RequestFailure, Slot, Upstream};
 
-/// Where a server's events go.
+/// The sink for a server's events.
 pub(crate) struct Inbox<O> {
     pub(crate) owner: Weak<O>,
     pub(crate) slot: Slot,
@@ -28,11 +28,11 @@ impl<O> fmt::Debug for Inbox<O> {
 impl<O: Owner> Sink for Inbox<O> {
     fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
         async move {
-            // An owner that is gone has nobody who waits.
+            // Without an owner nobody waits.
             let Some(owner) = self.owner.upgrade() else {
                 return;
             };
-            // The end of an earlier life was noted, and what waited was told.
+            // The end of an earlier life was recorded, and its requests were answered.
             if let Some(upstream) = owner.upstream(self.slot)
                 && upstream.is_current(self.life)
             {
@@ -52,7 +52,7 @@ impl<O: Owner> Upstream<O> {
                 if !owner.is_closing() {
                     tracing::warn!(server = self.name(), how, "the server ended");
                 }
-                // First, for another life has other requests.
+                // Before the end is recorded: the next life has other requests.
                 let lost = self.waiting(owner);
                 drop(self.note_end(&how));
                 self.fail(owner, lost, &how).await;
@@ -75,27 +75,27 @@ impl<O: Owner> Upstream<O> {
         if !refusal.session_lost {
             return owner.refused(self, of, waiting, refusal).await;
         }
-        // The next message begins another session.
+        // The next message begins a new session.
         let how = "does not know our session any more";
         tracing::warn!(server = self.name(), how, "the session is begun again");
         let lost = self.waiting(owner);
         let connection = self.note_end(how);
         owner.refused(self, of, waiting, refusal).await;
         let (upstream, whose) = (Arc::clone(self), Arc::clone(owner));
-        // Aside: this is a task of the connection, and ends with it.
+        // In a task of its own: this one belongs to the connection and ends with it.
         owner.work(async move {
             upstream.fail(&whose, lost, how).await;
             drop(connection);
         });
     }
 
-    /// Answers every request that it will not answer any more.
+    /// Answers every request that the server will not answer any more.
     pub async fn fail_all(&self, owner: &O, how: &str) {
         let lost = self.waiting(owner);
         self.fail(owner, lost, how).await;
     }
 
-    /// The requests that wait for it; they are not in flight any more.
+    /// Removes and returns the requests that wait for this server.
     fn waiting(&self, owner: &O) -> Vec<(RequestId, InFlightRequest<O::Details>)> {
         let slot = self.slot;
         owner.in_flight().drain(|waiting| waiting.slot == slot)
@@ -113,7 +113,7 @@ impl<O: Owner> Upstream<O> {
         }
     }
 
-    /// Logs what it wrote that is no message and passes as it is.
+    /// Logs output that is no message. It is passed on unchanged.
     pub fn log_stray_output(&self, frame: &Frame, is_answer: bool) {
         frame.log_unreadable(self.name(), is_answer);
         if !is_answer && self.is_first_stray_output() {

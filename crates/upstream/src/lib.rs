@@ -21,8 +21,8 @@ mod server;
 mod upstream;
 mod watchdog;
 
-/// The target of spans, and of what is logged from `info` on: what is sent to a collector of
-/// traces is chosen by it, and so may be what people log.
+/// The tracing target of spans and of `info` lines. Collectors of traces select spans by it, and
+/// people may filter logs by it.
 pub const LOG_TARGET: &str = "spillgate_gateway";
 
 pub use error::{RequestFailure, TOO_MUCH, error_frame, invalid_params, refused_answer};

@@ -1,4 +1,4 @@
-//! What an upstream needs of whoever it belongs to.
+//! The interface between an upstream and its owner.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -13,66 +13,66 @@ use crate::{
     InFlight, InFlightRequest, RequestFailure, RequestResult, Slot, TracePropagator, Upstream,
 };
 
-/// How long a server that was opened again may take to greet.
+/// How long a server that was started again may take to answer `initialize`.
 pub const GREETING: Duration = Duration::from_secs(60);
 
-/// Whoever uses servers.
+/// A user of servers.
 pub trait Owner: Debug + Send + Sync + Sized + 'static {
-    /// What it keeps about a request besides.
+    /// What the owner keeps about a request.
     type Details: Debug + Send;
-    /// What it keeps about a server besides.
+    /// What the owner keeps about a server.
     type Notes: Debug + Send + Sync;
 
-    /// What opens its servers.
+    /// Returns what opens connections to servers.
     fn connector(&self) -> &dyn Connector;
 
-    /// Its requests that wait for an answer.
+    /// Returns the requests in flight.
     fn in_flight(&self) -> &InFlight<Self::Details>;
 
-    /// The server in this place; `None` if it is not used any more.
+    /// Returns the server in this slot; `None` if it is not used any more.
     fn upstream(&self, slot: Slot) -> Option<Arc<Upstream<Self>>>;
 
-    /// Works on something aside; what waits for its end is the owner's to say.
+    /// Runs a task in the background. The owner decides who waits for its end.
     fn work(&self, task: impl Future<Output = ()> + Send + 'static);
 
-    /// Whether servers are ending because the owner wants it.
+    /// Returns whether servers end because the owner wants it.
     fn is_closing(&self) -> bool;
 
-    /// What joins its requests to traces, if anything does.
+    /// Returns what joins requests to traces, if anything does.
     fn traces(&self) -> Option<&dyn TracePropagator> {
         None
     }
 
-    /// A request with the parameters of the greeting `initialize`, noted as in flight, and where
-    /// its answer comes: a server that was opened again is greeted by it.
+    /// Returns a new `initialize` request with the parameters of an earlier one, already in flight,
+    /// and the receiver of its response. It greets a server that was started again.
     fn greet_again(
         &self,
         upstream: &Upstream<Self>,
         initialize: &Message,
     ) -> (Message, oneshot::Receiver<RequestResult>);
 
-    /// How long a server that was opened again may take to answer that.
+    /// Returns how long a server that was started again may take to answer it.
     fn greeting_limit(&self, _: &Upstream<Self>) -> Duration {
         GREETING
     }
 
-    /// A server that was opened again has answered `initialize` with this `greeting`; it is empty
-    /// if that was refused.
+    /// A server that was started again answered `initialize` with this `greeting`; empty if it
+    /// refused.
     fn greeted(&self, _: &Upstream<Self>, _initialize: &Message, _greeting: Map<String, Value>) {}
 
     /// A server could not be opened or greeted.
     fn not_opened(&self, _: &Upstream<Self>, _: &ConnectionError) {}
 
-    /// Takes what a server sent: messages, marks and ends of streams. How it failed and ended is
-    /// told by [`Owner::unanswered`] and [`Owner::refused`].
+    /// Takes what a server sent: messages, marks and ends of streams. Failures and ends come
+    /// through [`Owner::unanswered`] and [`Owner::refused`].
     fn received(
         self: &Arc<Self>,
         upstream: &Arc<Upstream<Self>>,
         event: ServerEvent,
     ) -> impl Future<Output = ()> + Send;
 
-    /// A server refused a message on the level of HTTP: the request `of`, with what was noted of
-    /// it, or what was no request.
+    /// A server refused a message at the HTTP level: the request `of`, with its entry, or something
+    /// that was no request.
     fn refused(
         self: &Arc<Self>,
         upstream: &Arc<Upstream<Self>>,
@@ -81,7 +81,7 @@ pub trait Owner: Debug + Send + Sync + Sized + 'static {
         refusal: Refusal,
     ) -> impl Future<Output = ()> + Send;
 
-    /// A request will get no answer of its server. It is not in flight any more.
+    /// A request will get no response. It is not in flight any more.
     fn unanswered(
         &self,
         upstream: &Upstream<Self>,

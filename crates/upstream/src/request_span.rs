@@ -1,8 +1,8 @@
-//! What is seen of a request from outside: its figures, its log line and its spans.
+//! What is reported about a request: metrics, a log line and spans.
 //!
-//! All of it is told when the [`RequestSpan`] of a request is dropped, so that no way
-//! that a request can end is forgotten. Contents, arguments and headers are never
-//! told; of names, those of servers and tools.
+//! Everything is reported when the [`RequestSpan`] is dropped, so that no way in which a request
+//! can end is missed. Contents, arguments and headers are never reported; of names, only those of
+//! servers and tools.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,20 +19,19 @@ use tracing::{Span, field};
 
 use crate::{LOG_TARGET, Server};
 
-/// Characters of a tool's name that are told.
+/// Most characters of a tool's name in a report.
 const MOST_NAME: usize = 100;
 
-/// What joins a request to a trace, in HTTP headers and in `_meta` (SEP-414).
+/// The keys that join a request to a trace, in HTTP headers and in `_meta` (SEP-414).
 const TRACE_KEYS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
-/// Joins the gateway's spans to the trace of a client, and a server's to them.
-/// Names and values are those of W3C Trace Context.
+/// Joins our spans to a client's trace, and a server's spans to ours. Keys and values are those of
+/// W3C Trace Context.
 pub trait TracePropagator: Send + Sync + fmt::Debug {
-    /// Makes what the client said the parent of `span`, which is new. Whatever it
-    /// said comes from outside.
+    /// Makes the client's span the parent of the new `span`. The values come from outside.
     fn join(&self, span: &Span, client: &[(String, String)]);
 
-    /// What a server is told so that its spans become children of `span`.
+    /// Returns what a server is sent so that its spans become children of `span`.
     fn headers(&self, span: &Span) -> Vec<(String, String)>;
 }
 
@@ -41,22 +40,22 @@ pub trait TracePropagator: Send + Sync + fmt::Debug {
 pub enum RequestOutcome {
     /// With a result.
     Ok,
-    /// With an error of the protocol, or a result that says it is one.
+    /// With a protocol error, or a result that reports a failure.
     Error,
     /// The server was silent for too long.
     Timeout,
-    /// The server ended, or could not be reached.
+    /// The server ended or could not be reached.
     UpstreamGone,
-    /// The server refused it on the level of HTTP.
+    /// The server refused it at the HTTP level.
     Refused,
     /// It was not sent: a reference in its arguments was wrong.
     Invalid,
-    /// Nobody waited for its answer any more.
+    /// It was cancelled.
     Cancelled,
 }
 
 impl RequestOutcome {
-    /// All of them.
+    /// All outcomes.
     pub const ALL: [Self; 7] = [
         Self::Ok,
         Self::Error,
@@ -67,7 +66,7 @@ impl RequestOutcome {
         Self::Cancelled,
     ];
 
-    /// What it is called outside.
+    /// Returns the name of the outcome in metrics and logs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -82,29 +81,29 @@ impl RequestOutcome {
     }
 }
 
-/// A method that is counted apart, those of [`CLIENT_METHODS`]; the last stands for all
-/// others.
+/// A method that metrics count separately: one of [`CLIENT_METHODS`], or the last one, which stands
+/// for all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Method(usize);
 
 impl Method {
-    /// How many there are.
+    /// The number of methods.
     pub const COUNT: usize = CLIENT_METHODS.len() + 1;
 
-    /// `other`, if it is none of them.
+    /// Returns the method; `other` if it is not counted separately.
     #[must_use]
     pub fn of(name: &str) -> Self {
         let known = CLIENT_METHODS.iter().position(|method| *method == name);
         Self(known.unwrap_or(CLIENT_METHODS.len()))
     }
 
-    /// The method, or `other`.
+    /// Returns the method's name, or `other`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         CLIENT_METHODS.get(self.0).unwrap_or(&"other")
     }
 
-    /// Its place among them, below [`Method::COUNT`].
+    /// Returns its index, below [`Method::COUNT`].
     #[must_use]
     pub fn index(self) -> usize {
         self.0
@@ -116,13 +115,13 @@ pub trait RequestMeter: fmt::Debug + Send + Sync {
     /// A request begins.
     fn started(&self);
 
-    /// Its answer came after this time, in a frame of so many bytes.
+    /// Its response arrived after this time, in a frame of this many bytes.
     fn answered(&self, method: Method, took: Duration, bytes: u64);
 
-    /// Its result passes as it is.
+    /// Its result passes unchanged.
     fn passed(&self);
 
-    /// A request of so many bytes is over; `added` is the time that we took for its answer, if
+    /// A request of this many bytes ended; `added` is the time that we spent on its response, if
     /// there is one.
     fn finished(
         &self,
@@ -133,7 +132,7 @@ pub trait RequestMeter: fmt::Debug + Send + Sync {
     );
 }
 
-/// Nobody counts.
+/// Counts nothing.
 impl RequestMeter for () {
     fn started(&self) {}
     fn answered(&self, _: Method, _: Duration, _: u64) {}
@@ -141,24 +140,25 @@ impl RequestMeter for () {
     fn finished(&self, _: Method, _: RequestOutcome, _: u64, _: Option<Duration>) {}
 }
 
-/// A request to a server, until it is over.
+/// A request to a server, until it ends.
 #[derive(Debug)]
 pub struct RequestSpan {
     meter: Arc<dyn RequestMeter>,
     method: Method,
     begun: Instant,
-    /// When the answer came.
+    /// When the response arrived.
     answered: Option<Instant>,
     outcome: RequestOutcome,
     request_bytes: u64,
     response_bytes: u64,
     request: Span,
-    /// The part of it that the server takes; only where there are traces.
+    /// The server's part of the span; only with traces.
     upstream: Option<Span>,
 }
 
 impl RequestSpan {
-    /// A request that is about to be sent to this server; `tool` is what it calls.
+    /// Begins the span of a request that is about to be sent to this server; `tool` is the tool
+    /// that it calls.
     #[must_use]
     pub fn begin(
         meter: Arc<dyn RequestMeter>,
@@ -182,8 +182,8 @@ impl RequestSpan {
         }
     }
 
-    /// Notes that it is sent now, as `message`. Its spans join the client's
-    /// trace, and the server is told how to join them.
+    /// Records that it is sent now, as `message`. Its spans join the client's trace, and the server
+    /// is told how to join them.
     pub fn sent(
         &mut self,
         traces: Option<&dyn TracePropagator>,
@@ -205,7 +205,7 @@ impl RequestSpan {
         self.upstream = Some(upstream);
     }
 
-    /// Notes that the answer came, in a frame of so many bytes.
+    /// Records that the response arrived, in a frame of this many bytes.
     pub fn answered(&mut self, answer: &Envelope<'_>, bytes: u64) {
         let is_failure = answer.result.is_none_or(says_error);
         self.outcome = match is_failure {
@@ -219,19 +219,19 @@ impl RequestSpan {
         self.upstream = None;
     }
 
-    /// Notes that its result, if it has one, passes as it is.
+    /// Records that its result passes unchanged.
     pub fn passed(&self) {
         if self.outcome == RequestOutcome::Ok {
             self.meter.passed();
         }
     }
 
-    /// Notes how it ends without an answer.
+    /// Records how it ends without a response.
     pub fn end(&mut self, outcome: RequestOutcome) {
         self.outcome = outcome;
     }
 
-    /// Its span, for work on its answer.
+    /// Returns its span, for work on its response.
     #[must_use]
     pub fn span(&self) -> &Span {
         &self.request
@@ -265,7 +265,7 @@ impl Drop for RequestSpan {
     }
 }
 
-/// The span of a call of one of our own tools; `meta` is what its parameters have.
+/// Returns the span of a call of one of our own tools; `meta` is the `_meta` of its parameters.
 pub fn call_span(
     key: &RequestId,
     tool: &str,
@@ -322,14 +322,14 @@ fn name_of(method: Method, tool: Option<&str>) -> String {
     }
 }
 
-/// An id as it is told: clients may put anything into one.
+/// Returns an id for a report, shortened: clients may put anything into one.
 fn hashed(key: &RequestId) -> String {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 
-/// The host of an address, without what may be secret in it.
+/// Returns the host of a URL, without parts that may be secret.
 fn host_of(url: &str) -> Option<&str> {
     let (_, after) = url.split_once("://")?;
     let authority = after.split(['/', '?', '#']).next()?;
@@ -340,8 +340,8 @@ fn host_of(url: &str) -> Option<&str> {
     }
 }
 
-/// The trace that the client is in: by what it says in `_meta`, else by the
-/// headers, which its HTTP library may have made.
+/// Returns the client's trace: from `_meta`, or else from the headers, which its HTTP library may
+/// have added.
 fn client_trace(params: Option<&RawValue>, headers: &[(String, String)]) -> Vec<(String, String)> {
     #[derive(Deserialize)]
     struct Params<'a> {
@@ -372,7 +372,7 @@ fn trace_in_meta(meta: Option<&RawValue>) -> Option<Vec<(String, String)>> {
     Some(said.collect())
 }
 
-/// Whether a result is a tool's error.
+/// Returns whether a result is a tool's failure.
 fn says_error(result: &RawValue) -> bool {
     #[derive(Deserialize)]
     struct Flag {
@@ -380,8 +380,7 @@ fn says_error(result: &RawValue) -> bool {
         is_error: bool,
     }
     const FLAG: &[u8] = b"\"isError\"";
-    // A look that costs little tells that most have no such flag, or one that is
-    // not raised.
+    // A cheap search shows that most results have no such flag, or have it unset.
     let text = result.get().as_bytes();
     let is_raised = |at: usize| {
         let after = text[at + FLAG.len()..].trim_ascii_start();

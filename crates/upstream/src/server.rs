@@ -1,4 +1,4 @@
-//! A server as it is configured: how it is reached, and which of its tools may be used.
+//! A server as it is configured: its transport, and which of its tools may be used.
 
 use std::time::Duration;
 
@@ -6,26 +6,25 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use spillgate_bridge::Bridging;
 use spillgate_transport::ServerSpec;
 
-/// A server that has said nothing of a request for so long is given up, unless
-/// configured otherwise: longer than clients wait, so that only what nobody
-/// waits for any more is cut off.
+/// How long a server may be silent about a request, unless configured otherwise. Longer than
+/// clients wait, so that only requests that nobody waits for are cut off.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// A server behind us.
+/// A configured server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
-    /// Its name, and how it is reached.
+    /// Its name and its transport.
     pub spec: ServerSpec,
-    /// Which of its tools may be seen and called.
+    /// The tools that may be listed and called.
     pub tools: ToolFilter,
-    /// How long it may be silent about a request; `None` is for ever.
+    /// How long it may be silent about a request; `None` means no limit.
     pub timeout: Option<Duration>,
-    /// When its generation of the protocol is translated.
+    /// When its protocol generation is translated.
     pub bridge: Bridging,
 }
 
 impl Server {
-    /// A server whose tools may all be used.
+    /// Returns a server all of whose tools may be used.
     #[must_use]
     pub fn new(spec: ServerSpec) -> Self {
         Self {
@@ -37,12 +36,12 @@ impl Server {
     }
 }
 
-/// Which tools may be used.
+/// Selects the tools that may be used.
 #[derive(Debug, Clone, Default)]
 pub struct ToolFilter {
-    /// Only these; `None` is all.
+    /// Only these; `None` allows all.
     allow: Option<GlobSet>,
-    /// But not these.
+    /// None of these.
     deny: GlobSet,
     patterns: (Vec<String>, Vec<String>),
 }
@@ -54,8 +53,8 @@ impl PartialEq for ToolFilter {
 }
 
 impl ToolFilter {
-    /// Tools whose names match one of `allow`, or all if there is none, and none
-    /// of `deny`. An error names the pattern that is wrong.
+    /// Returns a filter for tools whose names match one of `allow` (all if it is empty) and none of
+    /// `deny`. The error names an invalid pattern.
     pub fn new(allow: &[String], deny: &[String]) -> Result<Self, globset::Error> {
         let set = |patterns: &[String]| {
             let mut set = GlobSetBuilder::new();
@@ -74,19 +73,19 @@ impl ToolFilter {
         })
     }
 
-    /// Whether every tool may be used.
+    /// Returns whether every tool may be used.
     #[must_use]
     pub fn admits_all(&self) -> bool {
         self.allow.is_none() && self.deny.is_empty()
     }
 
-    /// Whether this tool may be used.
+    /// Returns whether this tool may be used.
     #[must_use]
     pub fn admits(&self, tool: &str) -> bool {
         self.allow.as_ref().is_none_or(|allow| allow.is_match(tool)) && !self.deny.is_match(tool)
     }
 
-    /// What a caller is told who may not call this tool; `None` if it may.
+    /// Returns the error text for a caller that may not call this tool; `None` if it may.
     #[must_use]
     pub fn refusal(&self, tool: &str) -> Option<String> {
         let tool = (!self.admits(tool)).then(|| tool.escape_debug())?;

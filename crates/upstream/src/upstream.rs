@@ -1,4 +1,4 @@
-//! One server of an owner: opened when it is needed, opened again when it has ended.
+//! One server of an owner: opened when it is needed, and opened again after it has ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,44 +13,43 @@ use tokio::time::{Instant, timeout};
 use crate::inbox::Inbox;
 use crate::{LOG_TARGET, Owner, RequestFailure, Server, TOO_MUCH};
 
-/// A server's place among those of its owner.
+/// A server's index among those of its owner.
 pub type Slot = usize;
 
 /// A server of an owner.
 #[derive(Debug)]
 pub struct Upstream<O: Owner> {
-    /// Its place among the owner's servers.
+    /// Its index among the owner's servers.
     pub slot: Slot,
-    /// How it is configured.
+    /// Its configuration.
     pub server: Arc<Server>,
     /// What its owner keeps about it.
     pub notes: O::Notes,
     state: Mutex<State>,
-    /// It has ended.
+    /// Notified when it has ended.
     ended: Notify,
-    /// Held while it is opened, so that it is opened once.
+    /// Held while it is being opened, so that it is opened once.
     opening: AsyncMutex<()>,
-    /// Whether it has written what is no message.
+    /// Whether it has written output that is no message.
     is_noisy: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     connection: Option<Arc<dyn Connection>>,
-    /// Counts its starts and ends, so that the end of one life is not taken for
-    /// that of the next.
+    /// Counts starts and ends, so that the end of one life is not taken for that of the next.
     life: u64,
-    /// It is open and has not been greeted yet: nobody else may talk to it.
+    /// It is open and not greeted yet: nothing else may be sent to it.
     is_greeting: bool,
     backoff: RestartBackoff,
-    /// The client's `initialize` and `notifications/initialized`, to be said
-    /// again to a server that is opened again.
+    /// The client's `initialize` and `notifications/initialized`, to be repeated to a server that
+    /// is opened again.
     initialize: Option<Message>,
     initialized: Option<Message>,
 }
 
 impl<O: Owner> Upstream<O> {
-    /// A server that is not opened yet.
+    /// Returns a server that is not opened yet.
     pub fn new(slot: Slot, server: Arc<Server>, notes: O::Notes) -> Self {
         Self {
             slot,
@@ -63,43 +62,43 @@ impl<O: Owner> Upstream<O> {
         }
     }
 
-    /// The client greets all servers with this: it is said as soon as the server is
-    /// open, and nobody talks to it before it has answered.
+    /// Sets the `initialize` message. It is sent as soon as the server is open, and nothing else is
+    /// sent before its response.
     pub fn greet_with(&self, initialize: Message) {
         let mut state = self.state.lock();
         state.is_greeting = state.connection.is_some();
         state.initialize = Some(initialize);
     }
 
-    /// Whether it has to be opened or greeted before it can be talked to.
+    /// Returns whether it must be opened or greeted before anything can be sent.
     pub fn is_starting(&self) -> bool {
         let state = self.state.lock();
         state.is_greeting || state.connection.is_none() && state.initialize.is_some()
     }
 
-    /// Whether it ended shortly ago and is not opened again yet.
+    /// Returns whether it ended recently and waits to be opened again.
     pub fn is_resting(&self) -> bool {
         self.state.lock().backoff.is_resting(Instant::now())
     }
 
-    /// It wrote what is no message; whether for the first time.
+    /// Records that it wrote output that is no message. Returns whether this is the first time.
     pub fn is_first_stray_output(&self) -> bool {
         !self.is_noisy.swap(true, Ordering::Relaxed)
     }
 
-    /// Its name in the configuration.
+    /// Returns its name in the configuration.
     pub fn name(&self) -> &str {
         &self.server.spec.name
     }
 
-    /// Passes a message on, to a server that is opened for it if need be.
+    /// Sends a message, and opens the server first if needed.
     pub async fn send(&self, owner: &Arc<O>, message: Message) -> Result<(), ConnectionError> {
         if self.remember(&message) {
-            // Said when its greeting is over.
+            // It is sent at the end of the greeting.
             return self.open(owner, true).await.map(drop);
         }
         let connection = match message.method.as_deref() {
-            // The client's answers do not wait: the greeting may wait for them.
+            // Responses of the client do not wait: the greeting may depend on them.
             None => match self.connection() {
                 Some(connection) => connection,
                 None => self.open(owner, true).await?,
@@ -109,7 +108,7 @@ impl<O: Owner> Upstream<O> {
         connection.send(message).await
     }
 
-    /// Its connection, once it may be talked to; `greets` unless the message is itself the
+    /// Returns its connection once it is ready. `greets` is false if the message is itself the
     /// greeting.
     pub async fn ready(
         &self,
@@ -122,8 +121,8 @@ impl<O: Owner> Upstream<O> {
         }
     }
 
-    /// Notes what a server that is opened again has to be told. Whether this is told
-    /// when the greeting is over, which is not so yet.
+    /// Records what must be repeated to a server that is opened again. Returns whether the message
+    /// will be sent at the end of a greeting that is still to come.
     fn remember(&self, message: &Message) -> bool {
         let mut state = self.state.lock();
         match message.method.as_deref() {
@@ -138,7 +137,7 @@ impl<O: Owner> Upstream<O> {
         false
     }
 
-    /// It is to be told what another server was told when the client greeted.
+    /// Copies the greeting from another server.
     pub fn copy_greeting_from(&self, other: &Self) {
         let other = other.state.lock();
         let mut state = self.state.lock();
@@ -146,23 +145,23 @@ impl<O: Owner> Upstream<O> {
         state.initialized.clone_from(&other.initialized);
     }
 
-    /// Its connection, if it is open; it may still be greeting.
+    /// Returns its connection, if it is open. It may still be greeting.
     pub fn connection(&self) -> Option<Arc<dyn Connection>> {
         self.state.lock().connection.clone()
     }
 
-    /// Its connection, once it may be talked to.
+    /// Returns its connection, if it is ready.
     fn greeted(&self) -> Option<Arc<dyn Connection>> {
         let state = self.state.lock();
         state.connection.clone().filter(|_| !state.is_greeting)
     }
 
-    /// Whether this is its present life.
+    /// Returns whether this is its current life.
     pub fn is_current(&self, life: u64) -> bool {
         self.state.lock().life == life
     }
 
-    /// How it ended, unless it is up or was never opened.
+    /// Returns how it ended; `None` if it is up or was never opened.
     pub fn how_it_ended(&self) -> Option<String> {
         let state = self.state.lock();
         let how = state
@@ -172,10 +171,10 @@ impl<O: Owner> Upstream<O> {
         Some(how.to_owned())
     }
 
-    /// Waits until it has ended, and tells how.
+    /// Waits until it has ended, and returns how.
     pub async fn ended(&self) -> String {
         loop {
-            // Before the look: an end between the two would be missed.
+            // Before the check: an end between the two would be missed.
             let ended = self.ended.notified();
             if let Some(how) = self.how_it_ended() {
                 return how;
@@ -184,7 +183,7 @@ impl<O: Owner> Upstream<O> {
         }
     }
 
-    /// Opens it if need be, and greets it if the client has greeted and `greets`.
+    /// Opens it if needed. Greets it if `greets` and the client has greeted.
     pub async fn open(
         &self,
         owner: &Arc<O>,
@@ -256,7 +255,7 @@ impl<O: Owner> Upstream<O> {
         Ok((connection, life))
     }
 
-    /// Notes the connection of a life, unless that is over already.
+    /// Records the connection of a life, unless that life is over.
     fn note_opened(
         &self,
         life: u64,
@@ -273,7 +272,7 @@ impl<O: Owner> Upstream<O> {
         Ok(())
     }
 
-    /// Says to it what the client said when it greeted.
+    /// Repeats the client's greeting to it.
     async fn greet(
         &self,
         owner: &Arc<O>,
@@ -304,8 +303,8 @@ impl<O: Owner> Upstream<O> {
         Ok(())
     }
 
-    /// It has answered the greeting: it is told that the client has, too, as soon as
-    /// that is so, and then others may talk to it.
+    /// Ends the greeting: sends `notifications/initialized` as soon as the client has sent it, then
+    /// lets other messages through.
     async fn end_greeting(&self, connection: &Arc<dyn Connection>) -> Result<(), ConnectionError> {
         let mut is_told = false;
         loop {
@@ -323,7 +322,7 @@ impl<O: Owner> Upstream<O> {
         }
     }
 
-    /// Notes that it has ended, and gives the connection that it had.
+    /// Records that it has ended, and returns its connection.
     pub fn note_end(&self, how: &str) -> Option<Arc<dyn Connection>> {
         let mut state = self.state.lock();
         state.backoff.end(how, Instant::now());
@@ -336,7 +335,7 @@ impl<O: Owner> Upstream<O> {
     }
 }
 
-/// What an answer to `initialize` says; nothing if it is a refusal.
+/// Returns the result of an `initialize` response; empty if it is an error.
 fn greeting_in(frame: &[u8]) -> Map<String, Value> {
     let answers = messages(frame);
     let result = answers.first().and_then(|answer| answer.result);
@@ -345,9 +344,8 @@ fn greeting_in(frame: &[u8]) -> Map<String, Value> {
 }
 
 impl<O: Owner> Upstream<O> {
-    /// Passes a message on as it is, once the server may be talked to; `envelope` is that of its
-    /// frame unless it is a batch. The requests in it, which are in flight, are told should that
-    /// fail.
+    /// Sends a message unchanged once the server is ready; `envelope` is that of its frame unless
+    /// it is a batch. If that fails, the requests in it are answered with an error.
     pub async fn pass(
         &self,
         owner: &Arc<O>,
@@ -386,7 +384,7 @@ impl<O: Owner> Upstream<O> {
         }
     }
 
-    /// Tells what is known of a request that is sent now.
+    /// Records in the span of a request that it is sent now.
     fn trace(&self, owner: &O, envelope: Option<&Envelope<'_>>, message: &mut Message) {
         let (Some(envelope), Some(key)) = (envelope, message.id.take()) else {
             return; // no request: there was no id to take

@@ -10,19 +10,19 @@ use tokio::time::{Instant, sleep};
 
 use crate::{InFlightRequest, Owner, RequestFailure};
 
-/// How often is looked.
+/// Interval between checks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Methods whose answers are meant to take as long as they take.
+/// Methods without a time limit: their responses may take any time.
 const PATIENT: [&str; 2] = ["subscriptions/listen", "tasks/result"];
 
-/// Looks after the requests of an owner until it is gone.
+/// Watches the requests of an owner until the owner is gone.
 pub fn watch<O: Owner>(owner: &Arc<O>) {
     let owner = Arc::downgrade(owner);
     tokio::spawn(async move {
         while let Some(idle) = look(&owner).await {
             match idle {
-                // Wakes nobody while nothing waits.
+                // Does not wake while nothing is in flight.
                 true => match owner
                     .upgrade()
                     .map(|owner| Arc::clone(&owner.in_flight().noted))
@@ -36,7 +36,7 @@ pub fn watch<O: Owner>(owner: &Arc<O>) {
     });
 }
 
-/// Answers what waits for too long; whether nothing waits. `None` once the
+/// Answers requests that wait for too long. Returns whether nothing is in flight; `None` once the
 /// owner is gone.
 async fn look<O: Owner>(owner: &Weak<O>) -> Option<bool> {
     let owner = owner.upgrade()?;
@@ -77,11 +77,10 @@ async fn give_up<O: Owner>(owner: &O, key: &RequestId, waiting: InFlightRequest<
         let told = frame::line(frame::cancelled(&waiting.id, Some("no answer in time")));
         let told = Message::notice(Bytes::from(told), Some("notifications/cancelled"));
         let (key, is_told) = (key.clone(), waiting.method != "initialize");
-        // Aside: it may not even read.
+        // In the background: the server may not even read.
         owner.work(async move {
             connection.abandon(&key).await;
-            // The protocol forbids to cancel the greeting; and one that is gone
-            // needs not be told.
+            // The protocol forbids cancelling `initialize`.
             if is_told {
                 drop(connection.send(told).await);
             }
