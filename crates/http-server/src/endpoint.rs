@@ -211,7 +211,7 @@ impl Inner {
             return Ok(accepted());
         }
         let most = self.settings.max_requests_per_session;
-        let seat = self.concurrency.take(call.identity.name(), most)?;
+        let permit = self.concurrency.take(call.identity.name(), most)?;
         let said = params(message).request_meta();
         let receiver = streams.open(&asked, 1)?;
         let peer = self.backend.exchange(streams.clone() as Arc<_>);
@@ -224,7 +224,7 @@ impl Inner {
             streams,
             peer,
             owner: StreamOwner::Exchange {
-                seat,
+                permit,
                 is_whole: said.version.is_some() && said.has_capabilities,
             },
             handing,

@@ -49,7 +49,7 @@ pub(crate) enum StreamOwner {
     Exchange {
         /// Released at the end.
         #[expect(dead_code, reason = "it counts while it is held")]
-        seat: ConcurrencyPermit,
+        permit: ConcurrencyPermit,
         /// Whether `_meta` of the request has all required members.
         is_whole: bool,
     },

@@ -54,7 +54,7 @@ pub(crate) struct Inner {
     pub(crate) concurrency: Arc<ConcurrencyLimit>,
     pub(crate) rates: Option<Rates>,
     guard: Guard,
-    porter: Authenticator,
+    authenticator: Authenticator,
     health: Option<HealthSource>,
     metrics: Option<MetricsSource>,
     /// Stateless requests that last until they are ended.
@@ -150,7 +150,7 @@ impl HttpServer {
         let idle = Duration::from_secs(settings.session_idle_seconds);
         Ok(Inner {
             guard: Guard::new(&settings).map_err(HttpServerError::setting)?,
-            porter: Authenticator::new(&settings, &self.tokens, self.oauth_parts)?,
+            authenticator: Authenticator::new(&settings, &self.tokens, self.oauth_parts)?,
             sessions: Sessions::new(settings.sessions(), idle),
             rates: settings.rate.and_then(Rates::new),
             concurrency: Arc::default(),
@@ -181,7 +181,7 @@ impl Inner {
             };
             router = router.route("/metrics", page);
         }
-        if let Authenticator::Oauth(_) = self.porter {
+        if let Authenticator::Oauth(_) = self.authenticator {
             let path = format!("{WELL_KNOWN}{}", self.settings.path.trim_end_matches('/'));
             router = router.route(WELL_KNOWN, routing::get(resource_metadata));
             if path != WELL_KNOWN {
@@ -255,7 +255,7 @@ async fn authenticate(
 ) -> Response {
     let ends = request.extensions().get::<ConnectionAddresses>().copied();
     let ends = ends.expect("invariant: each connection's requests carry its ends");
-    match inner.porter.ask(request.headers()).await {
+    match inner.authenticator.ask(request.headers()).await {
         Ok(principal) => {
             let ip = ends.peer.ip();
             request
@@ -284,7 +284,7 @@ async fn metrics(State(inner): State<Arc<Inner>>) -> Response {
 }
 
 async fn resource_metadata(State(inner): State<Arc<Inner>>) -> Response {
-    let metadata = match &inner.porter {
+    let metadata = match &inner.authenticator {
         Authenticator::Oauth(verifier) => verifier.metadata(),
         _ => json!({}),
     };

@@ -53,15 +53,15 @@ impl ByteEdits {
     #[must_use]
     pub fn apply(mut self, bytes: &[u8]) -> Vec<u8> {
         self.edits.sort_by_key(|(range, _)| range.start);
-        let mut editsd = Vec::with_capacity(bytes.len().min(64 << 10));
+        let mut edited = Vec::with_capacity(bytes.len().min(64 << 10));
         let mut kept = 0;
         for (range, with) in self.edits {
-            editsd.extend_from_slice(&bytes[kept..range.start]);
-            editsd.extend_from_slice(&with);
+            edited.extend_from_slice(&bytes[kept..range.start]);
+            edited.extend_from_slice(&with);
             kept = range.end;
         }
-        editsd.extend_from_slice(&bytes[kept..]);
-        editsd
+        edited.extend_from_slice(&bytes[kept..]);
+        edited
     }
 }
 

@@ -49,7 +49,7 @@ pub struct StandardConnector {
 
 impl fmt::Debug for StandardConnector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ways")
+        f.debug_struct("StandardConnector")
             .field("resume", &self.resume)
             .finish_non_exhaustive()
     }

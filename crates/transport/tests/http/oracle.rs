@@ -10,7 +10,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use spillgate_transport::{Connection, HttpConnection, HttpOptions};
 
-use crate::server::{Parcels, open, send, serve};
+use crate::server::{ServerEvents, open, send, serve};
 
 #[derive(Debug, Clone)]
 struct Server;
@@ -49,7 +49,7 @@ fn tool() -> Tool {
 }
 
 /// A server with or without sessions that answers with JSON or with events.
-async fn rmcp_server(sessions: bool, with_json: bool) -> (HttpConnection, Parcels) {
+async fn rmcp_server(sessions: bool, with_json: bool) -> (HttpConnection, ServerEvents) {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(sessions)
         .with_json_response(with_json);
@@ -62,7 +62,7 @@ async fn rmcp_server(sessions: bool, with_json: bool) -> (HttpConnection, Parcel
 }
 
 /// The next message for this request, skipping marks and notifications.
-async fn answer(server_events: &mut Parcels, of: &str) -> Value {
+async fn answer(server_events: &mut ServerEvents, of: &str) -> Value {
     loop {
         let said = server_events.said().await;
         let (_, item) = said.split_once(' ').unwrap();

@@ -40,14 +40,14 @@ impl Sink for Channel {
 }
 
 /// The events that came out of a connection.
-pub(crate) struct Parcels(mpsc::Receiver<ServerEvent>);
+pub(crate) struct ServerEvents(mpsc::Receiver<ServerEvent>);
 
-pub(crate) fn sink(room: usize) -> (Arc<dyn Sink>, Parcels) {
+pub(crate) fn sink(room: usize) -> (Arc<dyn Sink>, ServerEvents) {
     let (to, from) = mpsc::channel(room);
-    (Arc::new(Channel(to)), Parcels(from))
+    (Arc::new(Channel(to)), ServerEvents(from))
 }
 
-impl Parcels {
+impl ServerEvents {
     pub(crate) async fn next(&mut self) -> ServerEvent {
         let next = tokio::time::timeout(PATIENCE, self.0.recv()).await;
         next.expect("no server_event came")
@@ -131,7 +131,7 @@ pub(crate) fn at(url: &str) -> HttpServer {
 }
 
 /// A connection and the events that come out of it.
-pub(crate) fn open(url: &str, options: HttpOptions) -> (HttpConnection, Parcels) {
+pub(crate) fn open(url: &str, options: HttpOptions) -> (HttpConnection, ServerEvents) {
     let (sink, server_events) = sink(1024);
     let link =
         HttpConnection::open_with(&at(url), client(), options, frame_reader(), sink).unwrap();

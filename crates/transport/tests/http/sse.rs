@@ -6,13 +6,13 @@ use axum::http::Method;
 use spillgate_transport::{Connection, ConnectionError, SseConnection};
 
 use crate::server::{
-    Log, Parcels, answering, at, client, dripping, events, frame_reader, json, message, send,
+    Log, ServerEvents, answering, at, client, dripping, events, frame_reader, json, message, send,
     serve, sink, status,
 };
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#;
 
-fn open(url: &str) -> (SseConnection, Parcels) {
+fn open(url: &str) -> (SseConnection, ServerEvents) {
     let (sink, server_events) = sink(64);
     let link = SseConnection::open(&at(url), client(), None, frame_reader(), sink).unwrap();
     (link, server_events)
