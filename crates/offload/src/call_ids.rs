@@ -1,8 +1,7 @@
-//! By which name does a caller ask for more of a result?
+//! The ids by which callers ask for more of a result.
 //!
-//! `get_continuation` takes a `tool_call_id`. That is the id that the
-//! caller gave the call, or a short number (models corrupt long ids), or the
-//! handle. Whatever it is, it stands in the manifest, so that it outlives this
+//! `get_continuation` takes a `tool_call_id`: the id that the caller gave the call, a short number
+//! (models corrupt long ids), or the handle. The manifest stores the id, so that it outlives this
 //! process.
 
 use std::collections::HashMap;
@@ -11,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use spillgate_artifact::{Handle, Origin};
 use spillgate_store::{ArtifactStore, Listed};
 
-/// The names that this process gave or was given.
+/// The ids that this process assigned or received.
 #[derive(Debug, Default)]
 pub(crate) struct CallIds {
     short: bool,
@@ -26,7 +25,7 @@ struct Known {
 }
 
 impl CallIds {
-    /// Names by number those whose callers give them no name, if `short`.
+    /// Creates a registry; with `short`, it numbers results whose callers give no id.
     pub(crate) fn new(short: bool) -> Self {
         Self {
             short,
@@ -34,12 +33,12 @@ impl CallIds {
         }
     }
 
-    /// The name for a new result, if it is to have one beside its handle.
+    /// Returns the id for a new result; `None` if it only has its handle.
     pub(crate) fn name(&self, origin: &Origin, store: &dyn ArtifactStore) -> Option<String> {
         if origin.call_id.is_some() || !self.short {
             return origin.call_id.clone();
         }
-        // Listing a large store takes long: not while others wait for the lock.
+        // Listing a large store takes long, so it happens without the lock.
         let is_first = self.known().last.is_none();
         let counted = is_first.then(|| highest(store));
         let mut known = self.known();
@@ -48,12 +47,12 @@ impl CallIds {
         Some(next.to_string())
     }
 
-    /// Notes that a name leads to an artifact.
+    /// Records the artifact of an id.
     pub(crate) fn note(&self, name: String, handle: Handle) {
         self.known().handles.insert(name, handle);
     }
 
-    /// The artifact of that name: this process's before the newest stored one.
+    /// Finds the artifact of an id: one of this process, otherwise the newest stored one.
     pub(crate) fn find(&self, name: &str, store: &dyn ArtifactStore) -> Option<Handle> {
         let noted = self.known().handles.get(name).copied();
         noted.or_else(|| {
@@ -73,7 +72,7 @@ fn id_of(listed: &Listed) -> Option<&str> {
     listed.manifest.facts.origin.call_id.as_deref()
 }
 
-/// The highest number that is taken as a name in the store.
+/// Returns the highest number that the store uses as an id.
 fn highest(store: &dyn ArtifactStore) -> u64 {
     let listed = store.list().unwrap_or_default();
     let numbers = listed.iter().filter_map(|one| id_of(one)?.parse().ok());

@@ -1,10 +1,9 @@
-//! Intercept: how are a result's bytes taken in, whatever their number?
+//! Captures the bytes of a result of any size.
 //!
-//! A small result stays in memory. A larger one streams into a draft of the
-//! store while it is scanned and hashed, so that memory is bounded and one pass
-//! is enough. Should the store fail, the stream is still drained and measured
-//! to its end: the producer must not be blocked, and the model is told how much
-//! was lost.
+//! A small result stays in memory. A larger one streams into a draft of the store while it is
+//! scanned and hashed, so that memory is bounded and one pass is enough. If the store fails, the
+//! stream is still read and measured to its end: the producer must not block, and the message says
+//! how much was lost.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -21,52 +20,51 @@ use spillgate_text::{
 use crate::hash::{Hash, sha256};
 use crate::sanitize::layout_of;
 
-/// Larger results go to the store while they come.
+/// Bytes from which on a result streams into the store.
 const SPOOL_AT: usize = 256 << 10;
 
-/// Bytes read at a time once a result is spooled: large enough that the hand
-/// over to the hashing thread costs nothing.
+/// Bytes read at a time once a result is spooled: large enough that the handover to the hashing
+/// thread costs nothing.
 const BLOCK: usize = 512 << 10;
 
-/// Of a result that could not be stored, so much is kept of either end: more
-/// than any message may show.
+/// Bytes kept of each end of a result that could not be stored: more than any message shows.
 const END: usize = 64 << 10;
 
-/// A result as it was taken in.
+/// A captured result.
 #[derive(Debug)]
 pub struct Captured {
-    /// Who made it.
+    /// Where the result comes from.
     pub(crate) origin: Origin,
-    /// Whether the tool said that it failed.
+    /// Whether the tool reported an error.
     pub(crate) is_error: bool,
-    /// The bytes.
+    /// The raw bytes.
     pub(crate) raw: Raw,
-    /// How the text lies in them.
+    /// How the text is encoded in the raw bytes.
     pub(crate) form: RawForm,
-    /// The text, where the raw bytes are not it.
+    /// The text, if the raw bytes are not it.
     pub(crate) text: Option<Text>,
-    /// Whether the draft has the text as its view already.
+    /// Whether the draft already holds the text as its view.
     pub(crate) is_view: bool,
-    /// What one pass over the text found.
+    /// The figures of one pass over the text.
     pub(crate) scan: ScanFacts,
-    /// Lines of the text as it is.
+    /// Line index of the unchanged text.
     pub(crate) index: LineIndex,
     /// The first bytes of the text.
     pub(crate) head: Vec<u8>,
     /// SHA-256 of the raw bytes, in hex.
     pub(crate) sha256: Hash,
-    /// Raw bytes.
+    /// Number of raw bytes.
     pub(crate) raw_bytes: u64,
 }
 
-/// The text of a result that is JSON, or in another encoding than UTF-8.
+/// The text of a result that is JSON or in an encoding other than UTF-8.
 #[derive(Debug, Clone)]
 pub(crate) enum Text {
     /// In memory.
     Memory(Bytes),
-    /// In the spooled raw bytes, decoded where it is read.
+    /// In the spooled raw bytes, decoded from JSON when read.
     Decoded(Arc<JsonText>),
-    /// The same for raw bytes in another encoding.
+    /// In the spooled raw bytes, decoded from another encoding when read.
     Transcoded(Arc<Transcoded>),
 }
 
@@ -77,17 +75,17 @@ pub(crate) enum Raw {
     Memory(Bytes),
     /// In a draft of the store.
     Spooled(Box<dyn Draft>),
-    /// Lost but for the ends: the store failed while they came.
+    /// Lost except for the ends: the store failed during capture.
     Lost {
-        /// The last bytes; the first are the captured head.
+        /// The last bytes; [`Captured::head`] holds the first.
         tail: Vec<u8>,
-        /// Why.
+        /// The error of the store.
         error: StoreError,
     },
 }
 
 impl Captured {
-    /// The text, readable at any place; `None` if it was lost.
+    /// Returns the text for random access; `None` if it is lost.
     pub(crate) fn text(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
         match (&self.text, &self.raw) {
             (Some(Text::Memory(text)), _) => Ok(Some(Arc::new(text.clone()))),
@@ -99,7 +97,7 @@ impl Captured {
         }
     }
 
-    /// The first bytes of the text, for telling what it is.
+    /// Returns the first bytes of the text, for classification.
     pub(crate) fn sample(&self) -> Sample<'_> {
         Sample {
             head: &self.head,
@@ -108,8 +106,8 @@ impl Captured {
     }
 }
 
-/// Takes in a stream to its end. `progress` is told the bytes so far, now and
-/// then. An error is the stream's: the store's are part of what was captured.
+/// Reads a stream to its end. Calls `progress` with the bytes so far. Errors are those of the
+/// stream; those of the store become part of the captured result.
 pub(crate) fn capture_stream(
     store: &dyn ArtifactStore,
     counter: &Arc<dyn TokenCounter>,
@@ -123,13 +121,13 @@ pub(crate) fn capture_stream(
         let sha256 = sha256(&start);
         return Ok(in_memory(origin, start, sha256.into()));
     }
-    // Its tokens will be asked for: the vocabulary loads (80 ms) meanwhile.
+    // The tokens will be counted later: the vocabulary loads (80 ms) meanwhile.
     let ahead = Arc::clone(counter);
     std::thread::spawn(move || ahead.prepare());
     let mut spool = Spool::begin(store, &start);
     let mut bytes = start.len() as u64;
     let (done, used) = channel();
-    // Nobody wants a block back once the stream has ended.
+    // Sending fails once the stream has ended and blocks are no longer reused.
     let hashing = Hashing::start(move |block| drop(done.send(block)));
     let length = start.len();
     hashing.feed(start, length);
@@ -148,8 +146,8 @@ pub(crate) fn capture_stream(
     Ok(spool.finish(origin, hashing.finish(), bytes))
 }
 
-/// Reads until the block is full or the stream ends. `Read::read_to_end` would
-/// feel its way from 8 KB up again at every block.
+/// Reads until the block is full or the stream ends. `Read::read_to_end` would start over with 8 KB
+/// reads at every block.
 fn fill(reader: &mut dyn Read, block: &mut Vec<u8>) -> io::Result<()> {
     let mut filled = 0;
     block.resize(BLOCK, 0);
@@ -226,7 +224,7 @@ impl Spool {
         if let Ok(draft) = &mut self.to
             && let Err(error) = draft.write(Part::Raw, block)
         {
-            self.to = Err(error); // and the draft is gone, with its bytes
+            self.to = Err(error); // drops the draft and its bytes
         }
     }
 

@@ -1,7 +1,6 @@
-//! Takes in results that are JSON, in memory or in a draft of the store.
+//! Captures JSON results, in memory or in a draft of the store.
 //!
-//! The text of one in a draft is never anywhere as a whole: it is decoded from the draft where
-//! it is read.
+//! The text of a spooled result is never held as a whole: readers decode it from the draft.
 
 use std::io;
 use std::sync::Arc;
@@ -18,16 +17,16 @@ use crate::capture::{Captured, Raw, Text, in_memory};
 use crate::hash::Hash;
 use crate::sanitize::{before_json, layout_of, unreadable};
 
-/// The raw bytes of a JSON result, wherever they are.
+/// The raw bytes of a JSON result.
 #[derive(Debug)]
 pub enum JsonResult {
     /// In memory.
     Memory(Hashed),
-    /// In a draft of the store, since they are too many for the memory.
+    /// In a draft of the store, because they are too many to hold in memory.
     Spooled(SpooledBytes),
 }
 
-/// Bytes in memory that are hashed from now on, while others look at them.
+/// Bytes in memory whose hash is computed in the background.
 #[derive(Debug)]
 pub struct Hashed {
     bytes: Bytes,
@@ -42,7 +41,7 @@ impl From<Bytes> for JsonResult {
 }
 
 impl JsonResult {
-    /// Reads them; `None` if they are lost.
+    /// Returns a reader of the raw bytes; `None` if they are lost.
     pub fn source(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
         match self {
             Self::Memory(raw) => Ok(Some(Arc::new(raw.bytes.clone()))),
@@ -50,7 +49,7 @@ impl JsonResult {
         }
     }
 
-    /// The text of some parts, decoded and joined by newlines; `None` if it is lost.
+    /// Returns the text of `parts`, decoded and joined by newlines; `None` if it is lost.
     pub fn text(&self, parts: &[TextPart]) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
         Ok(match self {
             Self::Memory(raw) => Some(Arc::new(Bytes::from(decoded(&raw.bytes, parts)))),
@@ -65,7 +64,7 @@ impl JsonResult {
     }
 }
 
-/// The text of parts of a result that is in memory.
+/// Decodes the text of `parts` of a result in memory.
 fn decoded(raw: &[u8], parts: &[TextPart]) -> Vec<u8> {
     let at = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
     let bytes: u64 = parts.iter().map(|part| part.end - part.start + 1).sum();
@@ -84,7 +83,7 @@ fn decoded(raw: &[u8], parts: &[TextPart]) -> Vec<u8> {
     text
 }
 
-/// Takes in a result whose text is the parts `parts` of it.
+/// Captures a result whose text consists of `parts`.
 pub(crate) fn capture_json(
     counter: &Arc<dyn TokenCounter>,
     origin: Origin,
@@ -128,7 +127,7 @@ fn of_draft(
         bytes,
         sha256,
     } = raw;
-    // Its tokens will be asked for: the vocabulary loads (80 ms) meanwhile.
+    // The tokens will be counted later: the vocabulary loads (80 ms) meanwhile.
     let ahead = Arc::clone(counter);
     std::thread::spawn(move || ahead.prepare());
     let (raw, looked) = match kept {
@@ -153,10 +152,10 @@ fn of_draft(
     }
 }
 
-/// What one pass over the text found.
+/// What one pass over the text finds.
 struct Looked {
     text: Option<JsonText>,
-    /// Whether it was written to the draft on the way.
+    /// Whether the pass wrote the text to the draft as its view.
     is_view: bool,
     scan: ScanFacts,
     index: LineIndex,
@@ -173,15 +172,15 @@ impl Looked {
     }
 }
 
-/// Looks at a text and makes it the view of its draft on the way, as long as it may stay as
-/// it is.
+/// Scans a text and writes it to the draft as its view in the same pass, as long as the text needs
+/// no transformation.
 struct Look<'d> {
     draft: &'d mut dyn Draft,
     is_view: bool,
     scan: Scan,
     /// The first bytes of the text.
     head: Vec<u8>,
-    /// Its start says how lines are cut, so they are indexed from then on.
+    /// Set once the first bytes are classified: the kind decides how lines are cut.
     indexer: Option<Indexer>,
 }
 
@@ -225,7 +224,7 @@ impl<'d> Look<'d> {
         if let Some(indexer) = &mut self.indexer {
             indexer.feed(text);
         }
-        // What fails here is tried once more when the view is made, and fails there.
+        // A failed write is not reported here: making the view repeats the write and fails then.
         self.is_view = self.is_view && self.draft.write(Part::View, text).is_ok();
     }
 
@@ -250,9 +249,9 @@ impl<'d> Look<'d> {
     }
 }
 
-/// What can still be read of a draft that failed.
+/// Reads what is still readable of a draft that failed.
 fn lost_ends(draft: &dyn Draft, bytes: u64, error: StoreError) -> LostBytes {
-    /// As much of either end as of any result that is lost.
+    /// Bytes kept of each end, as for every lost result.
     const END: u64 = 64 << 10;
     let read = |start, end| {
         let source = draft.read(Part::Raw).map_err(io::Error::other);
@@ -266,8 +265,8 @@ fn lost_ends(draft: &dyn Draft, bytes: u64, error: StoreError) -> LostBytes {
     }
 }
 
-/// The two ends of the text of a result that is lost. How much lay between them
-/// is only known in raw bytes.
+/// Returns the two ends of the text of a lost result. The length between them is known only in raw
+/// bytes.
 fn ends(lost: LostBytes, bytes: u64, parts: &[TextPart]) -> (Raw, Looked) {
     let first = parts.first().map(|part| stretch(&lost.head, 0, *part));
     let from = bytes.saturating_sub(lost.tail.len() as u64);
@@ -299,7 +298,8 @@ fn ends(lost: LostBytes, bytes: u64, parts: &[TextPart]) -> (Raw, Looked) {
     (raw, looked)
 }
 
-/// The text of a part as far as it lies in `raw`, the raw bytes from `from` on.
+/// Returns the text of the part as far as it lies in `raw`, which holds the raw bytes from offset
+/// `from`.
 fn stretch(raw: &[u8], from: u64, part: TextPart) -> Vec<u8> {
     let place =
         |at: u64| usize::try_from(at.saturating_sub(from)).map_or(raw.len(), |n| n.min(raw.len()));
@@ -308,8 +308,8 @@ fn stretch(raw: &[u8], from: u64, part: TextPart) -> Vec<u8> {
         return inside.to_vec();
     }
     if part.start < from {
-        // It may begin amid an escape, which has five bytes at most behind its `\`, or amid
-        // two that are one character.
+        // The bytes may begin inside an escape, which has at most five bytes after its `\`, or
+        // inside a surrogate pair of two escapes.
         let is_safe = |window: &[u8]| !window.contains(&b'\\');
         let start = inside.windows(6).position(is_safe);
         inside = &inside[start.map_or(0, |start| start + 5)..];
@@ -374,7 +374,7 @@ mod tests {
             .to_owned();
         assert_eq!(text(0, raw.len()), whole);
         assert_eq!(text(0, 30), "first ä line\nlo");
-        // From anywhere on: the end of the text, without a piece of an escape.
+        // From any offset on, the result is the end of the text without a fragment of an escape.
         for from in 10..raw.len() - 20 {
             let end = text(from, raw.len());
             assert!(whole.ends_with(&end) && end.len() > 10, "{from}: {end}");

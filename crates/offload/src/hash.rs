@@ -1,4 +1,4 @@
-//! SHA-256 of bytes in memory, made while others look at them.
+//! SHA-256 of bytes in memory, computed in the background.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -8,15 +8,15 @@ use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-/// So many bytes take longer to hash than a thread to start.
+/// Bytes from which on hashing takes longer than starting a thread.
 const MANY_BYTES: usize = 128 << 10;
 
-/// A SHA-256 in hex, or the promise of one.
+/// A SHA-256 in hex, possibly still being computed.
 #[derive(Clone)]
 pub(crate) struct Hash(Arc<LazyLock<String, Box<dyn FnOnce() -> String + Send>>>);
 
 impl Hash {
-    /// That of bytes in memory; of many, made on a thread of its own.
+    /// Hashes bytes in memory; many bytes are hashed on a separate thread.
     pub(crate) fn of(bytes: &Bytes) -> Self {
         if bytes.len() < MANY_BYTES {
             return sha256(bytes).into();
@@ -47,7 +47,7 @@ impl fmt::Debug for Hash {
     }
 }
 
-/// SHA-256 in hex.
+/// Returns the SHA-256 in hex.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(bytes))
 }

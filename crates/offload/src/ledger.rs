@@ -1,7 +1,7 @@
-//! Account: what came in, what was shown, what was read later?
+//! The ledger: what came in, what the model saw and what was read later.
 //!
-//! Every offloaded result and every retrieval leaves one entry. Results that
-//! pass through are summed up, so that passing one costs nothing.
+//! Every offloaded result and every retrieval leaves one entry. Results that pass through are
+//! summed up, so that passing one costs nothing.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -13,16 +13,16 @@ use serde::{Deserialize, Serialize};
 use spillgate_artifact::{Handle, Timestamp, Tokens};
 use spillgate_store::open_regular;
 
-/// Where entries go. Recording never fails for the caller: an account is not
-/// worth a result.
+/// Receives ledger entries. Recording never fails for the caller: a missing entry must not cost a
+/// result.
 pub trait Ledger: Send + Sync + std::fmt::Debug {
-    /// Enters a result or a retrieval.
+    /// Records a result or a retrieval.
     fn record(&self, entry: LedgerEntry);
 
-    /// Counts a result of `bytes` that passed through as it was.
+    /// Counts a result of `bytes` that passed through unchanged.
     fn inline(&self, bytes: u64);
 
-    /// The same, of the server `server`.
+    /// Like [`inline`](Self::inline), for a result of the server `server`.
     fn inline_of(&self, server: Option<&str>, bytes: u64) {
         let _ = server;
         self.inline(bytes);
@@ -32,56 +32,56 @@ pub trait Ledger: Send + Sync + std::fmt::Debug {
 /// One result or retrieval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LedgerEntry {
-    /// When.
+    /// Time of the entry.
     pub at: Timestamp,
     /// The server behind the gateway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// The tool, or the command; for a retrieval, the one that was looked into.
+    /// The tool or the command; for a retrieval, the tool whose result was read.
     pub tool: String,
     /// The artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handle: Option<Handle>,
-    /// How it left.
+    /// How the result left the pipeline.
     pub exit: Exit,
-    /// Tokens that came in; none for a retrieval.
+    /// Tokens that came in; 0 for a retrieval.
     pub tokens_in: Tokens,
-    /// Tokens that a model was shown.
+    /// Tokens that the model saw.
     pub tokens_shown: Tokens,
-    /// Bytes that came in; zero for a retrieval.
+    /// Bytes that came in; 0 for a retrieval.
     pub bytes_in: u64,
-    /// Results that the entry stands for.
+    /// Number of results that the entry stands for.
     pub results: u64,
-    /// Microseconds that we took, from the result's end to the message.
+    /// Microseconds that Spillgate took, from the end of the result to the message.
     #[serde(default)]
     pub micros: u64,
-    /// What the models used that an extraction asked; none for anything else.
+    /// What an extraction spent on its models; `None` for other entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extraction: Option<Spent>,
 }
 
-/// What an extraction cost. Its tokens are another model's than the one that was
-/// shown the answer, so they are no part of what is saved.
+/// The cost of an extraction. Its tokens belong to another model than the one that sees the answer,
+/// so they do not reduce what was saved.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Spent {
-    /// How the answer was made: `full-chunked`, `read-grep`, `truncate` or `search`;
-    /// `none` where there is none, for it failed or was cancelled. Empty in entries of
+    /// How the answer was made: `full-chunked`, `read-grep`, `truncate` or `search`; `none` if
+    /// there is no answer because the extraction failed or was cancelled. Empty in entries of
     /// earlier versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub strategy: String,
-    /// Whether that is not what was to be done: the first strategy could not run.
+    /// Whether a fallback made the answer because the first strategy could not run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fell_back: bool,
-    /// Times that a model was asked.
+    /// Number of model calls.
     pub calls: u64,
     /// Tokens of the prompts, as the provider counted them.
     pub input_tokens: u64,
-    /// Those of them that the provider had in its cache.
+    /// Tokens of the prompts that came from the provider's cache.
     #[serde(default)]
     pub cached_input_tokens: u64,
     /// Tokens of the replies.
     pub output_tokens: u64,
-    /// US dollars; `None` where the price is not known.
+    /// Cost in US dollars; `None` if the price is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     /// Microseconds from the question to the answer.
@@ -90,7 +90,7 @@ pub struct Spent {
 }
 
 impl LedgerEntry {
-    /// An entry of one result without figures yet.
+    /// Creates an entry for one result with all figures at zero.
     pub(crate) fn new(at: Timestamp, exit: Exit) -> Self {
         Self {
             at,
@@ -108,26 +108,26 @@ impl LedgerEntry {
     }
 }
 
-/// How something left the pipeline.
+/// How a result left the pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// Stored, with a message in its place.
     Offloaded,
-    /// Not stored; its ends were shown.
+    /// Not stored; the model saw both ends.
     NotStored,
     /// A page of a stored artifact.
     Retrieved,
-    /// What an extraction told of a stored artifact.
+    /// The answer of an extraction from a stored artifact.
     Extracted,
     /// Results that passed through, summed up.
     Inline,
-    /// Definitions of our own tools, listed for a client: the fixed cost of
-    /// having us.
+    /// The definitions of Spillgate's own tools, listed for a client: the fixed cost of having
+    /// Spillgate.
     Listed,
 }
 
-/// Keeps no account.
+/// A ledger that records nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoLedger;
 
@@ -137,7 +137,7 @@ impl Ledger for NoLedger {
     fn inline(&self, _: u64) {}
 }
 
-/// Appends entries to a file, a JSON object a line. One write an entry, so that
+/// Appends entries to a file, one JSON object per line. Each entry is a single write, so that
 /// several processes can append to the same file.
 #[derive(Debug)]
 pub struct FileLedger {
@@ -147,7 +147,7 @@ pub struct FileLedger {
 }
 
 impl FileLedger {
-    /// A ledger in the file `path`, made when first written to.
+    /// Creates a ledger in the file `path`. The first write creates the file.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -157,8 +157,8 @@ impl FileLedger {
         }
     }
 
-    /// All entries, oldest first. Lines that are none (cut by a crash) are left
-    /// out.
+    /// Returns all entries, oldest first. Skips lines that do not parse, such as a line cut by a
+    /// crash.
     pub fn entries(&self) -> io::Result<Vec<LedgerEntry>> {
         let file = match open_regular(&self.path, OpenOptions::new().read(true)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -167,7 +167,7 @@ impl FileLedger {
                 io::Error::new(error.kind(), what)
             })?,
         };
-        // As bytes: a crash may have cut a line inside a character.
+        // Reads bytes, not characters: a crash may have cut a line inside a character.
         let lines = BufReader::new(file).split(b'\n');
         lines
             .filter_map(|line| match line {
@@ -177,8 +177,8 @@ impl FileLedger {
             .collect()
     }
 
-    /// Enters what passed through since the last time; call it at the end and
-    /// now and then.
+    /// Records the results that passed through since the last call. Call it at the end and from
+    /// time to time.
     pub fn flush_inline(&self, at: Timestamp) {
         let results = self.inline_results.swap(0, Ordering::Relaxed);
         let bytes = self.inline_bytes.swap(0, Ordering::Relaxed);
@@ -200,7 +200,7 @@ impl FileLedger {
         let mut file = open_regular(&self.path, &mut options)?;
         let mut line = Vec::new();
         if is_cut(&file)? {
-            // Else this entry would be lost with the one that a crash has cut.
+            // Otherwise this entry would be lost together with the one that a crash cut.
             line.push(b'\n');
         }
         serde_json::to_writer(&mut line, entry)?;
@@ -209,7 +209,7 @@ impl FileLedger {
     }
 }
 
-/// Whether the last line of a file has no end.
+/// Returns whether the last line of a file lacks its newline.
 fn is_cut(file: &File) -> io::Result<bool> {
     let Some(last) = file.metadata()?.len().checked_sub(1) else {
         return Ok(false);
@@ -221,8 +221,7 @@ fn is_cut(file: &File) -> io::Result<bool> {
 
 impl Ledger for FileLedger {
     fn record(&self, entry: LedgerEntry) {
-        // A full disk must not cost a result; what is missing shows in `stats`
-        // as artifacts without an entry.
+        // A full disk must not cost a result. `stats` shows the gap as artifacts without an entry.
         drop(self.append(&entry));
     }
 

@@ -1,4 +1,4 @@
-//! Measure: how big is it?
+//! Measures a sanitized result.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use spillgate_text::{TokenCounter, count_source, source_exceeds};
 use crate::capture::Raw;
 use crate::sanitize::Sanitized;
 
-/// A result whose size is known. Tokens are counted when somebody asks, so that
-/// a result with fewer bytes than the limit has tokens never loads a tokenizer.
+/// A result whose size is known. Tokens are counted on demand, so that a result with fewer bytes
+/// than the limit has tokens never loads a tokenizer.
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) sanitized: Sanitized,
@@ -18,7 +18,7 @@ pub(crate) struct Measured {
     tokens: OnceCell<Tokens>,
 }
 
-/// Counts the tokens of a sanitized result.
+/// Wraps a sanitized result; its tokens are counted on demand.
 pub(crate) fn measure(sanitized: Sanitized, counter: Arc<dyn TokenCounter>) -> Measured {
     Measured {
         sanitized,
@@ -28,7 +28,7 @@ pub(crate) fn measure(sanitized: Sanitized, counter: Arc<dyn TokenCounter>) -> M
 }
 
 impl Measured {
-    /// Tokens of the text: exact up to some megabytes, extrapolated beyond.
+    /// Returns the tokens of the text: exact up to some megabytes, extrapolated beyond.
     pub(crate) fn tokens(&self) -> Tokens {
         *self.tokens.get_or_init(|| {
             let bytes = self.sanitized.captured.scan.bytes;
@@ -36,26 +36,26 @@ impl Measured {
                 Ok(Some(text)) => count_source(&*self.counter, &*text).ok(),
                 _ => None,
             };
-            // What was lost can only be guessed at.
+            // The size of lost text can only be estimated.
             counted.unwrap_or(Tokens::estimated(bytes.div_ceil(4)))
         })
     }
 
-    /// Whether the text costs more than `limit` tokens; exact, and in a time
-    /// that does not depend on its size.
+    /// Returns whether the text costs more than `limit` tokens: exact, in a time that does not
+    /// depend on its size.
     pub(crate) fn exceeds_tokens(&self, limit: u64) -> bool {
         let captured = &self.sanitized.captured;
         if captured.scan.bytes <= limit {
             return false;
         }
-        // What cannot be read back is not shown whole.
+        // Text that cannot be read back is not shown whole.
         let Ok(Some(text)) = captured.text() else {
             return true;
         };
         source_exceeds(&*self.counter, &*text, limit).unwrap_or(true)
     }
 
-    /// The figures of the text.
+    /// Returns the figures of the text.
     #[must_use]
     pub(crate) fn stats(&self) -> Stats {
         let scan = self.sanitized.captured.scan;
@@ -68,13 +68,13 @@ impl Measured {
         }
     }
 
-    /// SHA-256 of the raw bytes, in hex.
+    /// Returns the SHA-256 of the raw bytes, in hex.
     #[must_use]
     pub(crate) fn sha256(&self) -> &str {
         self.sanitized.captured.sha256.get()
     }
 
-    /// Whether the bytes were lost while they came.
+    /// Returns whether the bytes were lost during capture.
     pub(crate) fn is_lost(&self) -> bool {
         matches!(self.sanitized.captured.raw, Raw::Lost { .. })
     }

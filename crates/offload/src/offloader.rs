@@ -1,4 +1,4 @@
-//! The offloader: a store, rules and an account, behind which results become messages.
+//! The offloader: turns results into messages, with a store, rules and a ledger.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::limits::Limits;
 use crate::policy::{Policy, is_over};
 use crate::present::{Audience, Presentation, Presenter};
 
-/// Bytes of a text looked at at a time.
+/// Bytes of a text scanned at a time.
 const BLOCK: u64 = 256 << 10;
 
-/// Results in, messages out: what every rim calls.
+/// Turns results into messages. All front ends call it.
 #[derive(Debug, Clone)]
 pub struct Offloader {
     pub(crate) store: Arc<dyn ArtifactStore>,
@@ -27,13 +27,13 @@ pub struct Offloader {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) call_ids: Arc<CallIds>,
-    /// What ends look-ups.
+    /// Ends lookups.
     interrupt: Interrupt,
     lookup_timeout: Duration,
 }
 
 impl Offloader {
-    /// An offloader that stores in `store` by the rules of `policy`.
+    /// Creates an offloader that stores in `store` by the rules of `policy`.
     #[must_use]
     pub fn new(
         store: Arc<dyn ArtifactStore>,
@@ -55,15 +55,15 @@ impl Offloader {
         }
     }
 
-    /// The same, which names results by short numbers where their callers give
-    /// them no id (`continuation.short_ids`).
+    /// Returns a copy that names results by short numbers if their callers give no id
+    /// (`continuation.short_ids`).
     #[must_use]
     pub fn with_short_ids(self, short: bool) -> Self {
         let call_ids = Arc::new(CallIds::new(short));
         Self { call_ids, ..self }
     }
 
-    /// The same store and rules for another audience. Short ids are off in it
+    /// Returns a copy with the same store and rules for another audience. Short ids are off in it
     /// ([`Offloader::with_short_ids`]).
     #[must_use]
     pub fn for_audience(&self, audience: Audience) -> Self {
@@ -75,7 +75,7 @@ impl Offloader {
         }
     }
 
-    /// The same with another time that a look-up may take.
+    /// Returns a copy with another timeout for lookups.
     #[must_use]
     pub fn with_lookup_timeout(self, lookup_timeout: Duration) -> Self {
         Self {
@@ -84,26 +84,25 @@ impl Offloader {
         }
     }
 
-    /// How long a look-up may take.
+    /// Returns the timeout of a lookup.
     #[must_use]
     pub fn lookup_timeout(&self) -> Duration {
         self.lookup_timeout
     }
 
-    /// The same with another account.
+    /// Returns a copy with another ledger.
     #[must_use]
     pub fn with_ledger(self, ledger: Arc<dyn Ledger>) -> Self {
         Self { ledger, ..self }
     }
 
-    /// The rules that results are decided by.
+    /// Returns the rules of the decisions.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The artifact that a caller means by the id of a call, a short id or a
-    /// handle.
+    /// Returns the artifact for the id of a call, a short id or a handle.
     #[must_use]
     pub fn by_call_id(&self, id: &str) -> Option<Handle> {
         let handle = id.parse().ok();
@@ -111,50 +110,50 @@ impl Offloader {
         stored.or_else(|| self.call_ids.find(id, &*self.store))
     }
 
-    /// The store that results go to.
+    /// Returns the store of the results.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn ArtifactStore> {
         &self.store
     }
 
-    /// What counts tokens.
+    /// Returns the token counter.
     #[must_use]
     pub fn counter(&self) -> &Arc<dyn TokenCounter> {
         &self.presenter.counter
     }
 
-    /// A text for a model whose maker has bounded it in another unit than tokens, such as an
+    /// Wraps a text for a model that its author has bounded in another unit than tokens, such as an
     /// error of one line.
     #[must_use]
     pub fn presented(&self, text: String) -> Presentation {
         Presentation::of_format(text, &**self.counter())
     }
 
-    /// Where each result is entered.
+    /// Returns the ledger that records each result.
     #[must_use]
     pub fn ledger(&self) -> &Arc<dyn Ledger> {
         &self.ledger
     }
 
-    /// The present moment.
+    /// Returns the clock.
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }
 
-    /// The limits for results of `origin`.
+    /// Returns the limits for results of `origin`.
     #[must_use]
     pub fn limits(&self, origin: &Origin) -> Limits {
         self.policy.limits(origin)
     }
 
-    /// Whether a binary block of any result of that server may become a link.
+    /// Returns whether a binary block of any result of the server may become a link.
     #[must_use]
     pub fn makes_links(&self, server: &str) -> bool {
         self.policy.makes_links(server)
     }
 
-    /// Whether a text is within the limits; what cannot be read is not.
+    /// Returns whether a text is within the limits; `false` if it cannot be read.
     #[must_use]
     pub fn admits(&self, limits: &Limits, text: &dyn ByteSource) -> bool {
         if limits.admit_any(text.len()) {
@@ -174,8 +173,8 @@ impl Offloader {
         !is_over(limits, &scan.finish(), exceeds)
     }
 
-    /// The same, whose look-ups end when `wait` is cancelled, or when they take longer than
-    /// they may from now on.
+    /// Returns a copy whose lookups end when `wait` is cancelled, or when the lookup timeout,
+    /// counted from now, expires.
     #[must_use]
     pub fn within(&self, wait: &Interrupt) -> Self {
         Self {
@@ -189,7 +188,7 @@ impl Offloader {
         self.artifact_until(handle, &self.interrupt)
     }
 
-    /// Opens a stored artifact whose reads end when `interrupt` says so.
+    /// Opens a stored artifact whose reads end when `interrupt` fires.
     pub fn artifact_until(
         &self,
         handle: Handle,

@@ -1,8 +1,8 @@
-//! A result that was taken in and measured, and about which nothing is decided.
+//! A captured and measured result that awaits its decision.
 //!
-//! An agent knows what else is in its conversation: a result that is within every
-//! limit may still not fit there, and one that fitted may not when it is put together
-//! with others. So a result waits here until its owner says what becomes of it.
+//! An agent knows what else is in its conversation: a result within every limit may still not fit
+//! there, and a result that fits alone may not fit together with others. So the result waits here
+//! until its owner decides.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -19,18 +19,17 @@ use crate::offloader::Offloader;
 use crate::policy::is_oversized;
 use crate::present::truncate;
 
-/// A text of more bytes than these is not given out whole: no conversation holds
-/// it.
+/// Maximum bytes of a text returned whole: no conversation holds more.
 const MOST_WHOLE: u64 = 16 << 20;
 
-/// A result whose size is known, and about which nothing is decided.
+/// A result whose size is known and that awaits its decision.
 pub struct PendingResult {
     pub(crate) offloader: Offloader,
     pub(crate) measured: Measured,
     pub(crate) limits: Limits,
-    /// Most bytes of its message as a JSON string.
+    /// Maximum bytes of its message as a JSON string.
     pub(crate) json_bytes: u64,
-    /// What it took until here.
+    /// Time spent so far.
     pub(crate) took: Duration,
 }
 
@@ -44,32 +43,31 @@ impl fmt::Debug for PendingResult {
 }
 
 impl PendingResult {
-    /// Who made it.
+    /// Returns where the result comes from.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.measured.sanitized.captured.origin
     }
 
-    /// Its figures.
+    /// Returns the figures of the text.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.measured.stats()
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the text.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.measured.sanitized.captured.scan.bytes
     }
 
-    /// Whether it is over a limit that is set for it.
+    /// Returns whether the result exceeds one of its limits.
     #[must_use]
     pub fn is_over(&self) -> bool {
         is_oversized(&self.measured, &self.limits)
     }
 
-    /// All of it, readable; `None` for what is far too large for a conversation, or
-    /// lost.
+    /// Returns the whole text; `None` if it is far too large for a conversation, or lost.
     #[must_use]
     pub fn whole(&self) -> Option<String> {
         let captured = &self.measured.sanitized.captured;
@@ -78,10 +76,10 @@ impl PendingResult {
         Some(String::from_utf8_lossy(&bytes.ok()?).into_owned())
     }
 
-    /// The first bytes of it, readable: so many at most.
+    /// Returns at most the first `bytes` bytes as text.
     #[must_use]
     pub fn beginning(&self, bytes: usize) -> Option<String> {
-        // A character more than wanted: the last of what is read may be cut.
+        // Reads one character more than wanted, because the last one read may be cut.
         let most = (bytes as u64).saturating_add(4).min(self.bytes());
         let text = self.measured.sanitized.captured.text().ok()??;
         let read = text.bytes(0, most).ok()?;
@@ -90,8 +88,9 @@ impl PendingResult {
         Some(read)
     }
 
-    /// Tokens, about, of what is shown instead if it is stored for want of room: of a
-    /// small result no fewer than it has itself. Counts nothing of the result.
+    /// Estimates the tokens of the message that replaces the result if it is stored for lack of
+    /// room. For a small result this is no less than its own tokens. Counts no tokens of the
+    /// result.
     #[must_use]
     pub fn instead(&self) -> u64 {
         let sanitized = &self.measured.sanitized;
@@ -100,8 +99,8 @@ impl PendingResult {
         strategy.cost(scan, sanitized.kind, &self.limits, counter)
     }
 
-    /// The same, whose message may have so many bytes as a JSON string where it is read,
-    /// if its profile follows the result's size. Other profiles say exactly what they say.
+    /// Limits the message to `json_bytes` bytes as a JSON string if its profile scales with the
+    /// result. The texts of other profiles are fixed.
     #[must_use]
     pub fn shown_within(self, json_bytes: u64) -> Self {
         match self.limits.profile.is_budgeted() {
@@ -110,13 +109,13 @@ impl PendingResult {
         }
     }
 
-    /// Enters into the account that it is shown as it is.
+    /// Records in the ledger that the result is shown unchanged.
     pub fn pass(&self) {
         self.offloader.ledger().inline(self.bytes());
     }
 
-    /// With its middle cut out to the byte cap: what is shown where nothing is
-    /// stored.
+    /// Returns the text with its middle cut out within the byte limit, for callers that store
+    /// nothing.
     #[must_use]
     pub fn cut(&self) -> String {
         let ends = TwoEnds::of(&self.measured.sanitized.captured).read(&self.limits);
@@ -124,43 +123,42 @@ impl PendingResult {
     }
 }
 
-/// Proof that a result may be shown as it is.
+/// Proof that a result may be shown unchanged.
 #[derive(Debug)]
 pub struct Fits {
     pub(crate) pending: PendingResult,
-    /// It is over a limit, but what could be shown instead is not clearly
-    /// smaller.
+    /// The result exceeds a limit, but the message that would replace it is not clearly smaller.
     pub(crate) never_worse: bool,
 }
 
 impl Fits {
-    /// Who made it.
+    /// Returns where the result comes from.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         self.pending.origin()
     }
 
-    /// Its figures.
+    /// Returns the figures of the text.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.pending.stats()
     }
 
-    /// SHA-256 of its raw bytes, in hex.
+    /// Returns the SHA-256 of the raw bytes, in hex.
     #[must_use]
     pub fn sha256(&self) -> &str {
         self.pending.measured.sha256()
     }
 
-    /// Whether it is over a limit and shown whole only because a preview would
+    /// Returns whether the result exceeds a limit and is shown whole only because a preview would
     /// not be clearly smaller.
     #[must_use]
     pub fn is_never_worse(&self) -> bool {
         self.never_worse
     }
 
-    /// The draft with the raw bytes of a result that was too large for the memory,
-    /// so that it can be passed on.
+    /// Returns the draft with the raw bytes of a result that was too large for memory, so that it
+    /// can be passed on.
     #[must_use]
     pub fn into_draft(self) -> Option<Box<dyn Draft>> {
         match self.pending.measured.sanitized.captured.raw {
@@ -169,7 +167,7 @@ impl Fits {
         }
     }
 
-    /// Writes the raw bytes, untouched.
+    /// Writes the raw bytes, unchanged.
     pub fn write_raw(&self, out: &mut dyn Write) -> io::Result<()> {
         match &self.pending.measured.sanitized.captured.raw {
             Raw::Memory(bytes) => out.write_all(bytes),

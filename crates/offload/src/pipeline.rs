@@ -1,12 +1,12 @@
-//! The way of a result, from its bytes to what a model sees.
+//! The pipeline of a result, from its bytes to what a model sees.
 //!
 //! ```text
 //! capture → sanitize → measure → decide → store → present → account
 //! ```
 //!
-//! Each station takes the type that the one before it made, so none can be
-//! skipped; this file is the only one that names them all. There is one entry,
-//! [`Offloader::submit`], and one way on from there, [`PendingResult::settle`].
+//! Each stage takes the type that the previous stage returns, so that no stage can be skipped. Only
+//! this file names all stages. The entry is [`Offloader::submit`]; [`PendingResult::settle`]
+//! finishes.
 
 use std::cell::OnceCell;
 use std::io::{self, Read};
@@ -30,58 +30,57 @@ use crate::policy::{Decision, decide};
 use crate::present::{Presentation, Subject, not_stored};
 use crate::sanitize::{ViewText, sanitize};
 
-/// What came of a result.
+/// The outcome for a result.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It fits: show it as it is.
+    /// The result fits: show it unchanged.
     Inline(Box<Fits>),
-    /// It is stored, and this is shown instead.
+    /// The result is stored, and a message is shown instead.
     Offloaded(Offloaded),
-    /// It did not fit and could not be stored; its ends are shown, and that the
+    /// The result does not fit and could not be stored. Its ends are shown with a notice that the
     /// rest is lost.
     NotStored(NotStored),
 }
 
-/// A result that was stored.
+/// A stored result.
 #[derive(Debug)]
 pub struct Offloaded {
-    /// What is shown.
+    /// The message shown instead.
     pub shown: Presentation,
-    /// Proof that it is stored.
+    /// Proof of storage.
     pub receipt: Receipt,
 }
 
 /// A result that could not be stored.
 #[derive(Debug)]
 pub struct NotStored {
-    /// Who made it.
+    /// Where the result comes from.
     pub origin: Origin,
-    /// What is shown.
+    /// The message shown instead.
     pub shown: Presentation,
-    /// Its figures.
+    /// The figures of the text.
     pub stats: Stats,
     /// SHA-256 of its raw bytes, in hex.
     pub sha256: String,
-    /// Why it could not be stored.
+    /// The error of the store.
     pub error: StoreError,
 }
 
-/// By what it is decided what becomes of a result.
+/// The basis of the decision about a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// By its limits. `is_over` says whether it is over them where not its stored text
-    /// counts, but what its reader is shown.
+    /// The limits. `is_over` overrides the comparison if the reader sees something other than the
+    /// stored text.
     Limits {
-        /// `None` where the stored text counts.
+        /// `None` compares the stored text.
         is_over: Option<bool>,
     },
-    /// It is stored, whatever its size.
+    /// Store the result, whatever its size.
     Store(Reason),
 }
 
 impl Offloader {
-    /// Capture: takes in a result that is JSON and whose text is the parts `parts` of it,
-    /// decoded and joined by newlines.
+    /// Captures a JSON result whose text consists of `parts`, decoded and joined by newlines.
     #[must_use]
     pub fn capture_json(
         &self,
@@ -93,8 +92,8 @@ impl Offloader {
         capture_json(self.counter(), origin, is_error, raw, parts)
     }
 
-    /// The one entry: sanitizes and measures a result. `limits` are those for its origin
-    /// ([`Offloader::limits`]), resolved once by whoever asks first.
+    /// The entry of the pipeline: sanitizes and measures a result. `limits` are those of its origin
+    /// ([`Offloader::limits`]); the caller resolves them once.
     #[must_use]
     pub fn submit(&self, captured: Captured, limits: Limits) -> PendingResult {
         let begun = self.clock.now();
@@ -108,8 +107,8 @@ impl Offloader {
         }
     }
 
-    /// [`submit`](Self::submit) for a stream, which is taken in to its end. `progress` is
-    /// told the bytes so far. An error is the stream's own.
+    /// Runs [`submit`](Self::submit) on a stream, read to its end. Calls `progress` with the bytes
+    /// so far. Errors are those of the stream.
     pub fn submit_stream(
         &self,
         origin: Origin,
@@ -128,7 +127,7 @@ impl Offloader {
         ))
     }
 
-    /// Takes in a stream to its end and decides by its limits what to show.
+    /// Reads a stream to its end and decides by its limits what to show.
     pub fn stream(
         &self,
         origin: Origin,
@@ -139,7 +138,7 @@ impl Offloader {
         Ok(pending.settle(Choice::Limits { is_over: None }))
     }
 
-    /// Store: makes the result an artifact.
+    /// Stores the result as an artifact.
     pub(crate) fn put(
         &self,
         measured: Measured,
@@ -187,7 +186,7 @@ impl Offloader {
         Ok(receipt)
     }
 
-    /// Present: renders what is shown of a stored result.
+    /// Renders the message for a stored result.
     fn present(
         &self,
         receipt: &Receipt,
@@ -218,7 +217,7 @@ impl Offloader {
         Ok(message.render(subject.counter()))
     }
 
-    /// Account: enters an outcome that was worked on for `took`.
+    /// Records an outcome that took `took` to process.
     fn account(&self, outcome: &Outcome, took: Duration) {
         let now = self.clock.now();
         let entry = |origin: &Origin, stats: &Stats, shown: &Presentation, exit| LedgerEntry {
@@ -248,8 +247,7 @@ impl Offloader {
 }
 
 impl PendingResult {
-    /// Decides, stores what is to be stored, renders what is shown of it, and enters it
-    /// into the account.
+    /// Decides, stores the result if necessary, renders its message, and records it in the ledger.
     #[must_use]
     pub fn settle(self, choice: Choice) -> Outcome {
         let (offloader, took) = (self.offloader.clone(), self.took);
@@ -269,7 +267,7 @@ impl PendingResult {
         outcome
     }
 
-    /// The limits of the message for a result that is stored for another reason than its
+    /// Tightens the limits of the message for a result that is stored for another reason than its
     /// size.
     fn tightened(mut self, reason: Reason) -> Self {
         if reason != Reason::SizeCap {
@@ -324,8 +322,8 @@ impl PendingResult {
 }
 
 impl Fits {
-    /// Stores a result whose text is shown: something else in it does not fit. Entered
-    /// with its text as shown.
+    /// Stores a result whose text is shown because another part of it does not fit. The ledger
+    /// entry counts its text as shown.
     pub fn store(self) -> Result<Receipt, StoreError> {
         let PendingResult {
             offloader,

@@ -1,6 +1,6 @@
-//! Decide: does it fit, and if not, what then?
+//! The decision whether a result fits, and the rules behind it.
 //!
-//! Pure: no clock, no randomness; the same result under the same rules gets the
+//! The decision is pure, without clock or randomness: the same result under the same rules gets the
 //! same decision.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::measured::Measured;
 use crate::present::{Profile, TemplateError, Templates};
 use crate::references::ByReference;
 
-/// Rules for everything, for servers and for tools.
+/// Rules for all results, for servers and for tools.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     over: Rule,
@@ -26,8 +26,8 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The same rule for all results, then rules for tools by the pattern of
-    /// their name and rules for servers.
+    /// Creates a policy from the rule for all results, rules for tools by glob patterns of their
+    /// names, and rules for servers.
     pub fn new(
         base: Rule,
         tools: impl IntoIterator<Item = (String, Rule)>,
@@ -37,7 +37,7 @@ impl Policy {
             .into_iter()
             .map(|(pattern, rule)| Ok((Glob::new(&pattern)?.compile_matcher(), rule)))
             .collect::<Result<Vec<_>, globset::Error>>()?;
-        // The longer pattern says more.
+        // A longer pattern is more specific.
         tools.sort_by_key(|(glob, _)| std::cmp::Reverse(glob.glob().glob().len()));
         Ok(Self {
             over: Rule::default(),
@@ -49,8 +49,7 @@ impl Policy {
         })
     }
 
-    /// The same rules, with those for arguments by reference: which tools may
-    /// be called with them.
+    /// Returns a copy with rules for arguments by reference, which name the tools that accept them.
     #[must_use]
     pub fn with_references(self, by_reference: ByReference) -> Self {
         Self {
@@ -59,9 +58,8 @@ impl Policy {
         }
     }
 
-    /// Bytes that each argument of a call may have that is given by reference,
-    /// where such may be given: what the server's rules leave open, those for
-    /// everything say.
+    /// Returns the maximum bytes of each argument by reference in a call; `None` if the tool
+    /// accepts none. The server's rules take precedence over the rules for all.
     #[must_use]
     pub fn by_reference(&self, origin: &Origin) -> Option<u64> {
         let name = origin.server.as_ref();
@@ -70,7 +68,7 @@ impl Policy {
         nearest.or(&self.by_reference).bytes(&origin.tool)
     }
 
-    /// Whether any tool may be called with arguments by reference.
+    /// Returns whether any tool may be called with arguments by reference.
     #[must_use]
     pub fn allows_references(&self) -> bool {
         let of_servers = self.servers.values().map(|server| &server.by_reference);
@@ -78,8 +76,8 @@ impl Policy {
         all.any(ByReference::allows_any)
     }
 
-    /// The same rules, with the templates that their profiles may name. An
-    /// error names one that there is not.
+    /// Returns a copy with the templates that its profiles may name. Fails if a profile names an
+    /// unknown template.
     pub fn with_templates(self, templates: Templates) -> Result<Self, TemplateError> {
         for rule in self.rules() {
             rule.profile
@@ -89,13 +87,13 @@ impl Policy {
         Ok(Self { templates, ..self })
     }
 
-    /// The templates that profiles may name.
+    /// Returns the templates that profiles may name.
     #[must_use]
     pub fn templates(&self) -> &Templates {
         &self.templates
     }
 
-    /// Whether any rule shows results by that profile.
+    /// Returns whether any rule uses the profile.
     #[must_use]
     pub fn uses(&self, profile: &Profile) -> bool {
         self.rules()
@@ -103,7 +101,7 @@ impl Policy {
             .any(|rule| rule.profile.as_ref() == Some(profile))
     }
 
-    /// Whether no rule shows results by any other profile.
+    /// Returns whether no rule uses another profile.
     #[must_use]
     pub fn uses_only(&self, profile: &Profile) -> bool {
         let of_all = self.over.profile.as_ref();
@@ -119,7 +117,7 @@ impl Policy {
         false
     }
 
-    /// Whether a binary block of any result of that server may become a link.
+    /// Returns whether a binary block of any result of the server may become a link.
     #[must_use]
     pub fn makes_links(&self, server: &str) -> bool {
         let nearest = [
@@ -139,14 +137,14 @@ impl Policy {
         own.into_iter().chain(of_tools).chain(of_servers).collect()
     }
 
-    /// The same rules, beneath one that holds for every result.
+    /// Returns a copy with a rule that takes precedence for every result.
     #[must_use]
     pub fn under(self, over: Rule) -> Self {
         Self { over, ..self }
     }
 
-    /// The limits for a result: a server's tool before the server, before a
-    /// tool of any server, before the rest.
+    /// Returns the limits for a result. A rule for the tool of a server precedes the rule for the
+    /// server, then a rule for the tool on any server, then the base rule.
     #[must_use]
     pub fn limits(&self, origin: &Origin) -> Limits {
         self.rule(origin).resolve()
@@ -171,17 +169,18 @@ impl Policy {
 /// What happens to a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// It passes through as it is.
+    /// The result passes through unchanged.
     Inline {
-        /// It is over a limit, but what could be shown instead is not clearly smaller.
+        /// The result exceeds a limit, but the message that would replace it is not clearly
+        /// smaller.
         never_worse: bool,
     },
-    /// It is stored, and something smaller is shown.
+    /// The result is stored, and a smaller message is shown.
     Offload,
 }
 
-/// Decides about a result. `is_over` says whether it is over the limits where
-/// that is not a matter of its stored text.
+/// Decides about a result. `is_over` overrides the comparison with the limits if the stored text
+/// does not matter.
 pub(crate) fn decide(measured: &Measured, limits: &Limits, is_over: Option<bool>) -> Decision {
     if measured.is_lost() {
         return Decision::Offload;
@@ -189,20 +188,21 @@ pub(crate) fn decide(measured: &Measured, limits: &Limits, is_over: Option<bool>
     if !is_over.unwrap_or_else(|| is_oversized(measured, limits)) {
         return Decision::Inline { never_worse: false };
     }
-    // What is shown takes at most half of the tokens, and has a least size.
+    // The message takes at most half of the tokens, and has a minimum size.
     if limits.profile.is_budgeted() && !measured.exceeds_tokens(2 * LEAST_PREVIEW_TOKENS) {
         return Decision::Inline { never_worse: true };
     }
     Decision::Offload
 }
 
-/// Whether any set limit is strictly exceeded (docs/spec/behaviour.md, "Deciding").
+/// Returns whether the result strictly exceeds any configured limit (docs/spec/behaviour.md,
+/// "Deciding").
 pub(crate) fn is_oversized(measured: &Measured, limits: &Limits) -> bool {
     let scan = measured.sanitized.captured.scan;
     is_over(limits, &scan, |limit| measured.exceeds_tokens(limit))
 }
 
-/// The same of any text with that many bytes, lines and characters.
+/// Returns whether a text with these figures exceeds a limit.
 pub(crate) fn is_over(
     limits: &Limits,
     scan: &ScanFacts,

@@ -1,8 +1,8 @@
-//! Sanitize: which view do the bytes get?
+//! Makes the readable view of a result's text.
 //!
-//! At most one transformation makes it: a JSON document with lines too long to
-//! read is laid out, text with escapes, carriage returns or invalid UTF-8 is
-//! cleaned, all else is its own view (docs/spec/behaviour.md, "Views").
+//! At most one transformation makes the view: a JSON document with lines too long to read is laid
+//! out; text with escapes, carriage returns or invalid UTF-8 is cleaned; any other text is its own
+//! view (docs/spec/behaviour.md, "Views").
 
 use std::io::{self, BufReader, Read};
 
@@ -17,7 +17,7 @@ use spillgate_text::{
 use crate::capture::{Captured, Raw, Text};
 use crate::encoded;
 
-/// Bytes that are transformed at a time.
+/// Bytes transformed at a time.
 const BLOCK: usize = 64 << 10;
 
 /// A result with its view.
@@ -33,7 +33,7 @@ pub(crate) struct Sanitized {
 }
 
 impl Sanitized {
-    /// The figures of the view.
+    /// Returns the figures of the view.
     pub(crate) fn facts(&self) -> ViewFacts {
         ViewFacts {
             bytes: self.index.bytes,
@@ -49,7 +49,7 @@ impl Sanitized {
 /// Where the view is.
 #[derive(Debug)]
 pub(crate) enum ViewText {
-    /// The raw bytes are it.
+    /// The raw bytes are the view.
     Raw,
     /// In memory.
     Memory(Bytes),
@@ -57,7 +57,7 @@ pub(crate) enum ViewText {
     Spooled,
 }
 
-/// How lines of a plain view of this kind are cut.
+/// Returns how lines of a plain view of this kind are cut.
 pub(crate) fn layout_of(kind: ContentKind) -> Layout {
     match kind {
         ContentKind::Html | ContentKind::Xml => Layout::Markup,
@@ -65,8 +65,7 @@ pub(crate) fn layout_of(kind: ContentKind) -> Layout {
     }
 }
 
-/// Makes the view. An error is the store's; the result is then lost to it, and
-/// given back with the error in it.
+/// Makes the view. If the store fails, the result counts as lost and carries the error.
 pub(crate) fn sanitize(mut captured: Captured) -> Sanitized {
     match transform(&mut captured) {
         Ok(made) => Sanitized {
@@ -105,7 +104,7 @@ fn lost(captured: Captured, error: StoreError) -> Captured {
     }
 }
 
-/// A view, made.
+/// A finished view.
 struct Made {
     kind: ContentKind,
     view: ViewText,
@@ -158,7 +157,7 @@ fn transform(captured: &mut Captured) -> Result<Made, StoreError> {
     }
 }
 
-/// The text as its own view.
+/// Uses the text as its own view.
 fn as_is(captured: &mut Captured, kind: ContentKind) -> Result<Made, StoreError> {
     let view = match (&captured.form, &captured.text, &mut captured.raw) {
         (RawForm::Parts(_) | RawForm::Encoded { .. }, Some(Text::Memory(text)), _) => {
@@ -182,12 +181,12 @@ fn as_is(captured: &mut Captured, kind: ContentKind) -> Result<Made, StoreError>
     })
 }
 
-/// Shows a text to what it is given, block by block.
+/// Passes a text to a callback, block by block.
 type Each<'t> = &'t mut dyn FnMut(&mut dyn FnMut(&[u8])) -> io::Result<()>;
 
-/// A text that becomes the view of a draft.
+/// Writes a text to a draft as its view.
 fn spooled(draft: &mut dyn Draft, text: Each<'_>) -> Result<ViewText, StoreError> {
-    // Without any, the raw bytes would be the view, even of no text at all.
+    // Without a write the raw bytes would become the view, even for an empty text.
     let mut failed = draft.write(Part::View, &[]).err();
     text(&mut |block| {
         failed = failed
@@ -201,13 +200,13 @@ fn spooled(draft: &mut dyn Draft, text: Each<'_>) -> Result<ViewText, StoreError
     }
 }
 
-/// Stands before the text of some Windows programs.
+/// The UTF-8 byte order mark that some Windows programs write first.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Where a JSON document seems to begin: at the start, or after some lines of
-/// notes, which commands print while they gather it.
+/// Returns the offset where a JSON document seems to begin: at the start, or after some lines of
+/// notes that commands print while they gather data.
 pub(crate) fn before_json(sample: Sample<'_>, kind: ContentKind) -> Option<u64> {
-    /// Notes are few; a document far down is part of something else.
+    /// Maximum bytes of notes; a document further down is part of something else.
     const LONGEST_PRELUDE: usize = 16 << 10;
     if kind == ContentKind::Json {
         let mark = sample.head.starts_with(BYTE_ORDER_MARK);
@@ -232,9 +231,9 @@ pub(crate) fn before_json(sample: Sample<'_>, kind: ContentKind) -> Option<u64> 
     is_plain.then_some(start as u64)
 }
 
-/// What looked like JSON at its head but is not to its end.
+/// Classifies a text that starts like JSON but is not valid to its end.
 fn not_json(sample: Sample<'_>) -> ContentKind {
-    // One byte that JSON cannot begin with, and the other rules decide.
+    // Prepends a byte that JSON cannot begin with, so that the other rules decide.
     let head = [b"\n.", sample.head].concat();
     classify(Sample {
         head: &head,
@@ -242,19 +241,19 @@ fn not_json(sample: Sample<'_>) -> ContentKind {
     })
 }
 
-/// How much of a JSON document a text is.
+/// How far a text is a JSON document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Document {
-    /// All of one.
+    /// A whole document.
     Whole,
-    /// The beginning of one: it ends too soon, and nothing else is wrong.
+    /// The start of a document: it ends too early, with no other error.
     CutOff,
-    /// None.
+    /// Not a document.
     Not,
 }
 
-/// What the text from `start` on is. A stretch of memory is looked at in a tenth
-/// of the time of what has to be read.
+/// Checks the text from offset `start`. Parsing from memory takes a tenth of the time of parsing
+/// from a reader.
 fn json(captured: &Captured, text: &dyn ByteSource, start: u64) -> Document {
     let memory = match (&captured.text, &captured.raw) {
         (Some(Text::Memory(text)), _) | (None, Raw::Memory(text)) => Some(text),
@@ -318,7 +317,7 @@ fn run(
     build.finish(copied)
 }
 
-/// Takes lines over into a view as they are.
+/// Copies lines unchanged into a view.
 fn copy_lines(text: &[u8], sink: &mut dyn ViewSink) -> io::Result<()> {
     let mut at = 0;
     for line in text.split_inclusive(|&byte| byte == b'\n') {
@@ -345,24 +344,24 @@ impl Transformation {
     }
 }
 
-/// Takes the view as it is made: to the draft where the raw bytes are in one,
-/// else to memory.
+/// Receives the view while it is made: writes it to the draft if the raw bytes are in one,
+/// otherwise to memory.
 struct Build<'a> {
     captured: &'a mut Captured,
     indexer: Indexer,
     buffer: Vec<u8>,
-    /// Bytes of the buffer that the indexer has seen.
+    /// Bytes of the buffer that the indexer has processed.
     indexed: usize,
-    /// Bytes that the view may still take.
+    /// Bytes that the view may still grow.
     room: u64,
     failed: Option<StoreError>,
 }
 
-/// Laid-out JSON is some two to four times its text. Indentation makes a view
-/// of deep nesting grow with the square of the text; what would grow more than
-/// this is not laid out, or 200 KB could fill a disk.
+/// Maximum size of a view as a multiple of its text. Laid-out JSON is some two to four times its
+/// text, but with deep nesting the indentation grows with the square of the text. A text that would
+/// grow more is not laid out; otherwise 200 KB could fill a disk.
 const MOST_GROWTH: u64 = 8;
-/// So much may be added to any text, however short.
+/// Bytes that a view may add to any text, however short.
 const FREE_GROWTH: u64 = 64 << 10;
 
 impl Build<'_> {
@@ -371,7 +370,7 @@ impl Build<'_> {
         self.indexed = self.buffer.len();
     }
 
-    /// The view; `None` if it would have grown out of proportion.
+    /// Returns the view; `None` if it would exceed the maximum growth.
     fn finish(
         mut self,
         copied: io::Result<()>,

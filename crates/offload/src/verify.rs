@@ -1,10 +1,9 @@
-//! Checks that stored bytes are unchanged since they were stored.
+//! Verifies that stored bytes are unchanged.
 //!
-//! The store checks lengths, manifest and line index whenever it opens an artifact.
-//! Here all bytes are read: the raw bytes against their SHA-256, a view of its own
-//! against its CRC-32. Artifacts of older versions have no sum of view and index: there
-//! the index is computed again from the view and compared, and a separate view cannot be
-//! checked.
+//! The store checks lengths, manifest and line index whenever it opens an artifact. This check
+//! reads all bytes: it compares the raw bytes with their SHA-256 and a separate view with its
+//! CRC-32. Artifacts of older versions have no checksum of view and index: there the index is
+//! recomputed from the view and compared, and a separate view cannot be checked.
 
 use std::io::{self, Read};
 
@@ -14,11 +13,11 @@ use spillgate_artifact::{Handle, Manifest, ReadRange};
 use spillgate_store::{ArtifactStore, Part, StoreError, Stored};
 use spillgate_text::{Indexer, LineIndex};
 
-/// Bytes that are read at a time.
+/// Bytes read at a time.
 const BLOCK: usize = 256 << 10;
 
-/// Reads a part of a stored artifact front to back and sums it up, so that its reader
-/// can tell at the end whether it was whole.
+/// Reads a part of a stored artifact from start to end and computes its checksum, so that the
+/// caller can verify it at the end.
 #[derive(Debug)]
 pub struct Checked<'a> {
     reader: ReadRange<'a>,
@@ -27,33 +26,33 @@ pub struct Checked<'a> {
     bytes: u64,
 }
 
-/// What the bytes of a part are summed up by.
+/// The checksum of a part.
 #[derive(Debug)]
 enum Sum {
     Sha256(Box<Sha256>),
     Crc32(crc32fast::Hasher, u32),
-    /// It was stored before views had a sum.
+    /// Stored before views had a checksum.
     Unknown,
 }
 
-/// What was read is not what was stored.
+/// The bytes differ from those that were stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChecksumError {
-    /// There are more or fewer bytes.
+    /// The length differs.
     #[error("{bytes} bytes of {whole} are there")]
     Length {
-        /// Those that were read.
+        /// Bytes read.
         bytes: u64,
-        /// Those that were stored.
+        /// Bytes stored.
         whole: u64,
     },
-    /// They are others.
+    /// The content differs.
     #[error("the bytes are not those that were stored")]
     Content,
 }
 
 impl<'a> Checked<'a> {
-    /// A reader of one part.
+    /// Creates a reader of one part.
     #[must_use]
     pub fn new(stored: &'a Stored, part: Part) -> Self {
         let manifest = &stored.manifest;
@@ -75,8 +74,8 @@ impl<'a> Checked<'a> {
         }
     }
 
-    /// Whether what was read, to its end, is what was stored; `false` where nothing is
-    /// known to compare it with.
+    /// Verifies the bytes read so far, which must be the whole part. Returns `false` if there is no
+    /// checksum to compare with.
     pub fn finish(self) -> Result<bool, ChecksumError> {
         let facts = &self.manifest.facts;
         let whole = match &self.sum {
@@ -112,17 +111,17 @@ impl Read for Checked<'_> {
     }
 }
 
-/// What a check of an artifact found.
+/// The result of verifying an artifact.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// What is wrong, a sentence each; none where all is well.
+    /// Problems, one sentence each; empty if the artifact is intact.
     pub problems: Vec<String>,
-    /// Parts that nothing is known of to compare them with.
+    /// Parts without a checksum.
     pub unchecked: Vec<&'static str>,
 }
 
-/// Reads all of an artifact and compares it with what was stored. `progress` is told the
-/// bytes that were read. An artifact that is not there is an error; damage is none.
+/// Reads a whole artifact and compares it with its checksums. Calls `progress` with the bytes of
+/// each block read. A missing artifact is an error; damage is reported in the result.
 pub fn verify(
     store: &dyn ArtifactStore,
     handle: Handle,
@@ -154,7 +153,7 @@ pub fn verify(
             Err(what) => verified.problems.push(format!("{name}: {what}")),
         }
     }
-    // With a sum the store has compared it.
+    // The store has compared the index if it has a checksum.
     let is_checked = stored.manifest.checks.is_some();
     match LineIndex::from_bytes(&stored.index) {
         Err(error) => verified.problems.push(format!("line index: {error}")),
@@ -178,7 +177,7 @@ fn read_all(reader: &mut dyn Read, progress: &mut dyn FnMut(u64)) -> io::Result<
     }
 }
 
-/// Whether the view has these lines. Where each of them comes from is not looked at.
+/// Returns whether the view has these lines. Does not compare the origins of the lines.
 fn fits(index: &LineIndex, stored: &Stored, progress: &mut dyn FnMut(u64)) -> io::Result<bool> {
     let mut indexer = Indexer::made(stored.manifest.facts.view.layout);
     let (mut reader, mut block) = (ReadRange::whole(&*stored.view), vec![0; BLOCK]);
