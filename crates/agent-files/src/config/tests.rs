@@ -1,4 +1,4 @@
-//! Is a configuration read as it is meant, and what is told of one that is wrong?
+//! Tests of reading configurations, valid and invalid.
 
 use super::*;
 

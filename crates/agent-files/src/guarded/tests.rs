@@ -1,4 +1,4 @@
-//! What can be said of guarded tools, and what is told of what cannot be?
+//! Tests of the `guardedTools` section, valid and invalid.
 
 use std::path::Path;
 

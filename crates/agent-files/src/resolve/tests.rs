@@ -1,4 +1,4 @@
-//! Who is heard, what is found, and what is told of what does not go together?
+//! Tests of the precedence of layers, of paths and names, and of incompatible settings.
 
 use std::path::Path;
 

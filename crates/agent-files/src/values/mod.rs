@@ -1,7 +1,6 @@
-//! What can a value be, beside text, truth and table?
+//! Types of setting values beside texts, booleans and tables.
 //!
-//! Each type says once what it takes: its errors and its JSON Schema come from the
-//! same figures.
+//! Each type defines its range once; its errors and its JSON Schema use the same figures.
 
 mod lists;
 mod numbers;
