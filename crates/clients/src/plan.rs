@@ -24,7 +24,7 @@ pub enum State {
     Restored,
     /// The entry is new: it offers the lookup tools.
     Added,
-    /// That entry is removed.
+    /// The entry that offers the lookup tools is removed.
     Removed,
 }
 

@@ -82,7 +82,7 @@ impl Remote {
             .unwrap_or_default();
         let sse = match kind {
             "sse" => true,
-            // Clients without a `type` try both transports.
+            // Without a more specific `type`, clients try both transports.
             "" | "remote" => path.trim_end_matches('/').ends_with("/sse"),
             _ => false,
         };

@@ -1,4 +1,4 @@
-//! Tests of file system errors: permissions, links and concurrent changes.
+//! Tests of file system errors: permissions, links and missing files.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -211,8 +211,8 @@ pub(crate) fn name_in_line(name: &str) -> String {
     clip(&marked(&spaced.replace(['\t', '\n'], " ")), LONGEST)
 }
 
-/// Replaces line breaks and invisible characters by spaces. Leading spaces stay, because an entry
-/// may be indented.
+/// Replaces tabs, line breaks and hidden characters by spaces. Leading spaces stay, because an
+/// entry may be indented.
 pub(crate) fn spaced(text: &str) -> String {
     let is_gone = |c: char| matches!(c, '\t' | '\n') || is_hidden(c);
     text.replace(is_gone, " ")

@@ -24,7 +24,7 @@ use spillgate_untrusted::{in_json, lines, marked};
 use crate::Offloader;
 use crate::ledger::{Exit, LedgerEntry, Spent};
 
-/// Marks hidden characters of a text as they are shown.
+/// Marks the hidden characters of a text for display.
 type Marks<'a> = &'a (dyn Fn(&str) -> Cow<'_, str> + Sync);
 
 /// Counts texts as they are shown, because marks cost tokens.
