@@ -1,4 +1,4 @@
-//! Writes `docs/schema/` anew: `cargo run -p spillgate-agent-files --example schemas`.
+//! Regenerates `docs/schema/`: `cargo run -p spillgate-agent-files --example schemas`.
 
 use std::io;
 use std::path::Path;

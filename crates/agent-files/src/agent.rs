@@ -1,4 +1,4 @@
-//! An agent after all layers are resolved.
+//! The resolved agent.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,41 +17,40 @@ use crate::sections::McpServer;
 use crate::source::{Set, Source};
 use crate::values::Cost;
 
-/// An agent: a prompt, and everything that holds for its runs, each setting with
-/// who decided it.
+/// An agent: a prompt and all settings of its runs, each with its source.
 #[derive(Clone)]
 pub struct Agent {
     /// The prompt file.
     pub path: PathBuf,
-    /// What it is called.
+    /// The name.
     pub name: Set<String>,
-    /// What it is for.
+    /// The description for other agents.
     pub description: Set<Option<String>>,
     /// The system prompt.
     pub system: String,
-    /// Its models, the first one first; there is one at least.
+    /// The models in order of preference; at least one.
     pub models: Set<Vec<Target>>,
-    /// Providers that the files configure, by name.
+    /// Providers configured in files, by name.
     pub providers: BTreeMap<String, ProviderConfig>,
-    /// Windows and prices that the files configure, by `provider/model`.
+    /// Context windows and prices configured in files, by `provider/model`.
     pub model_settings: BTreeMap<String, ModelConfig>,
-    /// Where its tools come from, in the order in which they are named.
+    /// The sources of its tools, in the order in which they are named.
     pub tools: Vec<ToolSource>,
     /// The prompt files of the agents that it may call.
     pub agents: Set<Vec<PathBuf>>,
-    /// Model turns, the last one included.
+    /// Maximum model turns, the last one included.
     pub max_turns: Set<u32>,
-    /// Calls that are made of one reply.
+    /// Maximum tool calls of one reply.
     pub max_tool_calls_per_turn: Set<u32>,
-    /// Tokens that a reply may have; none is what is known of the model.
+    /// Maximum tokens of a reply; `None` uses the known value of the model.
     pub max_output_tokens: Set<Option<u64>>,
-    /// Tokens of the context; none is what is known of the model.
+    /// Tokens of the context window; `None` uses the known value of the model.
     pub context_window: Set<Option<u64>>,
-    /// Tokens of the context that are kept free.
+    /// Tokens of the context window to keep free.
     pub context_window_buffer: Set<u64>,
-    /// Bytes over which a result is stored; none is no limit.
+    /// Bytes above which a result is stored; `None` is no limit.
     pub tool_response_max_bytes: Set<Option<u64>>,
-    /// What becomes of oversized results.
+    /// How oversized results are handled.
     pub tool_output: ToolOutputs,
     /// The format of the report.
     pub output_format: Set<OutputFormat>,
@@ -61,22 +60,22 @@ pub struct Agent {
     pub input_format: Set<InputFormat>,
     /// The JSON Schema of a JSON task.
     pub input_schema: Set<Option<Value>>,
-    /// How long a model may take for a reply; none is as its provider has it.
+    /// Timeout of a model's reply; `None` uses the provider's.
     pub llm_timeout: Set<Option<Duration>>,
-    /// How long a call of a tool may take.
+    /// Timeout of a tool call.
     pub tool_timeout: Set<Duration>,
-    /// How long it may take; none is [`DEFAULT_RUN_TIME`](crate::DEFAULT_RUN_TIME) for
-    /// the agent that is run, and as long as the run for those below it.
+    /// Timeout of a run; `None` is [`DEFAULT_RUN_TIME`](crate::DEFAULT_RUN_TIME) for the agent that
+    /// the user runs, and the time of the whole run for its sub-agents.
     pub timeout: Set<Option<Duration>>,
-    /// What the whole run may use, where this is the agent that is run.
+    /// Limits of the whole run, if the user runs this agent.
     pub run: RunRules,
-    /// Results that are kept for the same call again.
+    /// Cache of results for repeated calls.
     pub cache: CacheRules,
-    /// Whether it has `agent__batch`.
+    /// Whether the agent has `agent__batch`.
     pub batch: Set<bool>,
-    /// Whether it has `agent__task_status`.
+    /// Whether the agent has `agent__task_status`.
     pub task_status: Set<bool>,
-    /// Tries after a failed request to a model; none is as its provider has it.
+    /// Retries after a failed model request; `None` uses the provider's.
     pub max_retries: Set<Option<u32>>,
     pub(crate) rows: Vec<Row>,
 }
@@ -84,32 +83,32 @@ pub struct Agent {
 /// Limits of a whole run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRules {
-    /// Requests to models.
+    /// Maximum model requests.
     pub max_requests: Set<u64>,
-    /// Their tokens; none is no limit.
+    /// Maximum tokens of these requests; `None` is no limit.
     pub max_total_tokens: Set<Option<u64>>,
-    /// What they cost; none is no limit.
+    /// Maximum cost of these requests; `None` is no limit.
     pub max_cost: Set<Option<Cost>>,
-    /// Agents below one another.
+    /// Maximum depth of nested agents.
     pub max_depth: Set<u32>,
 }
 
-/// Where tools come from.
+/// A source of tools.
 #[derive(Debug, Clone)]
 pub struct ToolSource {
-    /// What kind of source it is.
+    /// The kind of the source.
     pub kind: SourceKind,
-    /// Patterns (globs) of the tools that are meant; none means all.
+    /// Glob patterns that select tools; empty selects all.
     pub only: Vec<String>,
-    /// The server, if it is one.
+    /// The server, for an MCP source.
     pub server: Option<McpServer>,
-    /// The guarded tools, if it is those.
+    /// The settings, for guarded tools.
     pub guarded: Option<GuardedTools>,
-    /// What the configuration says of it.
+    /// The configuration of the source.
     pub entry: Entry,
 }
 
-/// Kinds of sources of tools.
+/// Kinds of tool sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceKind {
@@ -119,12 +118,12 @@ pub enum SourceKind {
     Rest,
     /// A service of `openapiSpecs`.
     OpenApi,
-    /// Guarded tools: an entry of `guardedTools`, or those that need none.
+    /// Guarded tools: an entry of `guardedTools`, or the tools that need no entry.
     Guarded,
 }
 
 impl SourceKind {
-    /// The section that it stands in.
+    /// Returns the configuration section of this kind.
     pub fn section(self) -> &'static str {
         match self {
             Self::Mcp => "mcpServers",
@@ -135,56 +134,56 @@ impl SourceKind {
     }
 }
 
-/// What becomes of oversized results.
+/// How oversized results are handled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutputs {
-    /// Whether they are stored, or cut.
+    /// Whether they are stored; otherwise they are cut.
     pub enabled: Set<bool>,
-    /// How the model looks into a stored one.
+    /// How the model looks into a stored result.
     pub profile: Set<Retrieval>,
-    /// Where they are kept; none is for the caller to choose.
+    /// The store directory; `None` lets the caller choose.
     pub store_dir: Set<Option<PathBuf>>,
-    /// The models that extract; without any said, those of the session.
+    /// The models for extraction; defaults to those of the session.
     pub models: Set<Vec<Target>>,
-    /// How extraction works.
+    /// The settings of extraction.
     pub extraction: Extraction,
 }
 
-/// Results that are kept for the same call again.
+/// Cache of results for repeated calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CacheRules {
-    /// How long, where no pattern matches; none is not at all.
+    /// How long results are kept if no pattern matches; `None` keeps none.
     pub ttl: Set<Option<Duration>>,
-    /// How long results of some tools are kept (none is not at all), by patterns of
-    /// `TOOL` or `HOST/TOOL`; the longest that matches holds. Empty where `ttl` was
-    /// switched off over the file.
+    /// How long results of some tools are kept (`None` keeps none), by patterns of `TOOL` or
+    /// `HOST/TOOL`; the longest matching pattern applies. Empty if a nearer layer than the file
+    /// switched `cache` off.
     pub tools: Vec<(String, Option<Duration>)>,
-    /// Bytes that it may hold; none is for the caller to choose.
+    /// Maximum bytes of the cache; `None` lets the caller choose.
     pub max_bytes: Set<Option<u64>>,
-    /// Where it is; none is for the caller to choose.
+    /// The cache directory; `None` lets the caller choose.
     pub dir: Set<Option<PathBuf>>,
 }
 
-/// A setting for eyes: no secret is in it.
+/// A setting for display, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
     /// The key.
     pub key: String,
-    /// Its value; of what came from a variable, the variable.
+    /// The value; if it came from a variable, the variable.
     pub value: String,
-    /// Who decided it.
+    /// The source of the value.
     pub source: Source,
 }
 
 impl Agent {
-    /// Every setting with its value and source: what `--dry-run` shows.
+    /// Returns every setting with its value and source, as `--dry-run` shows them.
     pub fn settings(&self) -> &[Row] {
         &self.rows
     }
 }
 
 impl fmt::Debug for Agent {
-    /// What may be shown of it.
+    /// Shows the settings without secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Agent {}", self.path.display())?;
         for row in &self.rows {

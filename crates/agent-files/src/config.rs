@@ -13,7 +13,7 @@ use crate::prompt::{as_table, check_size, read_text};
 use crate::read::{joined, read};
 use crate::sections::{McpServer, Sections};
 
-/// A `.ai-agent.json`: what agents have in common.
+/// A `.ai-agent.json`: the settings that agents share.
 #[derive(Clone)]
 pub struct ConfigFile {
     /// The file.
@@ -24,13 +24,13 @@ pub struct ConfigFile {
 }
 
 impl ConfigFile {
-    /// Reads the file `path`; its variables are as `lookup` has them.
+    /// Reads the file `path` and expands its variables with `lookup`.
     pub fn read(path: &Path, lookup: Lookup<'_>) -> Result<Self, Problems> {
         Self::parse(&read_text(path)?, path, lookup)
     }
 
-    /// Reads those of these files that there are, in their order: the nearest first.
-    /// Everything that is wrong with any of them is told.
+    /// Reads the existing ones of these files, in their order: the nearest first. Reports all
+    /// problems of all files.
     pub fn read_all<P: AsRef<Path>>(
         paths: &[P],
         lookup: Lookup<'_>,
@@ -46,7 +46,7 @@ impl ConfigFile {
         problems.or(files)
     }
 
-    /// What `text`, the text of the file `path`, says.
+    /// Parses `text`, the text of the file `path`.
     pub fn parse(text: &str, path: &Path, lookup: Lookup<'_>) -> Result<Self, Problems> {
         check_size(text, path)?;
         let text = text.trim_start_matches('\u{feff}');
@@ -68,8 +68,8 @@ impl ConfigFile {
         })
     }
 
-    /// The error of what stands at the end of these keys, from the top of the file;
-    /// `None` if nothing does.
+    /// Returns the error for the value at these keys, from the top of the file; `None` if the file
+    /// has no such value.
     #[must_use]
     pub fn wrong(&self, keys: &[&str], what: impl Into<String>) -> Option<FileError> {
         let found = self.root.find(keys)?;
@@ -81,12 +81,12 @@ impl ConfigFile {
         &self.given.defaults
     }
 
-    /// The entries of a section.
+    /// Returns the entries of a section.
     pub(crate) fn entries(&self, section: &'static str) -> impl Iterator<Item = Entry> + '_ {
         entries(&self.path, &self.root, section)
     }
 
-    /// The error of a variable that is not set.
+    /// Returns the error for an unset variable.
     pub(crate) fn unset(&self, unset: &Unset) -> FileError {
         let variable = &unset.variable;
         FileError::whole(&self.path, format!("the variable {variable} is not set"))
@@ -97,7 +97,7 @@ impl ConfigFile {
 }
 
 impl fmt::Debug for ConfigFile {
-    /// Its path and sections: values may be secrets.
+    /// Shows path and sections only: values may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sections = self.root.members().iter().map(|member| &member.key);
         f.debug_struct("ConfigFile")
@@ -107,8 +107,8 @@ impl fmt::Debug for ConfigFile {
     }
 }
 
-/// ai-agent has keys in the file, `"apiKey": "${NAME}"`: the variable becomes
-/// `key_env`, which is read when the provider is used. A key itself is refused.
+/// Supports ai-agent's form of keys, `"apiKey": "${NAME}"`: stores the variable as `key_env`, which
+/// is read when the provider is used. Refuses a literal key.
 fn name_keys(root: &mut Node, path: &Path, problems: &mut Problems) {
     let sections = root.members_mut().into_iter().flatten();
     let providers = sections.filter(|section| section.key == "providers");
@@ -144,7 +144,7 @@ fn literal_key(path: &Path, provider: &str, member: &Member) -> FileError {
         .hint("put it into a variable and write \"${NAME}\", or into a file that only you can read and write keyFile")
 }
 
-/// What no type can say.
+/// Checks what the types cannot express.
 fn check(given: &Sections, root: &Node, path: &Path, problems: &mut Problems) {
     let place = |keys: &[&str]| root.find(keys).map_or(root.at, |member| member.at);
     for (name, server) in &given.mcp_servers {
@@ -192,12 +192,12 @@ fn check(given: &Sections, root: &Node, path: &Path, problems: &mut Problems) {
 }
 
 impl ConfigFile {
-    /// The server of this name, as far as this file has it.
+    /// Returns the server of this name in this file.
     pub(crate) fn server(&self, name: &str) -> Option<&McpServer> {
         self.given.mcp_servers.get(name)
     }
 
-    /// The guarded tools of this name, as far as this file has them.
+    /// Returns the guarded tools of this name in this file.
     pub(crate) fn guarded(&self, name: &str) -> Option<&GuardedTools> {
         self.given.guarded_tools.get(name)
     }

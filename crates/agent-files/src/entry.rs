@@ -1,7 +1,7 @@
-//! What a configuration says of one server, tool or service.
+//! The raw configuration of one server, tool or service.
 //!
-//! Whoever starts it has the type for it. This keeps the values with their places,
-//! so that what is wrong with them can be told with file, line and key.
+//! The code that starts it defines the type for it. An entry keeps the values with their positions,
+//! so that errors name file, line and key.
 
 mod hidden;
 
@@ -15,8 +15,8 @@ use spillgate_config::{Member, Node, NodeKind, Position};
 use crate::problem::{FileError, Problems};
 use crate::read::read;
 
-/// One entry of `mcpServers`, `restTools`, `openapiSpecs` or `guardedTools`. Its variables are put
-/// in: do not put them in once more.
+/// One entry of `mcpServers`, `restTools`, `openapiSpecs` or `guardedTools`. Its variables are
+/// already expanded: do not expand them again.
 #[derive(Clone)]
 pub struct Entry {
     file: PathBuf,
@@ -36,8 +36,7 @@ impl Entry {
         }
     }
 
-    /// An entry that nobody wrote, and that says nothing: it is in the place where it is
-    /// named.
+    /// Creates an empty entry that no file contains. Its position is the place where it is named.
     pub(crate) fn unwritten(file: &Path, at: Position, section: &str, name: &str) -> Self {
         Self {
             file: file.to_owned(),
@@ -47,42 +46,41 @@ impl Entry {
         }
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.key[1]
     }
 
-    /// The file that it stands in; relative paths in it are from that file's
-    /// directory.
+    /// Returns the file of the entry. Relative paths in the entry start at the file's directory.
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Where it stands.
+    /// Returns the position in the file.
     pub fn place(&self) -> Position {
         self.at
     }
 
-    /// All that it says. There may be secrets in it.
+    /// Returns all values. They may contain secrets.
     pub fn value(&self) -> Value {
         self.node.value()
     }
 
-    /// The same as it is written, variables not put in, and what else may be a secret
-    /// hidden: headers, variables for a program, what is named like a key or a token.
+    /// Returns the values as written, with variables unexpanded. Hides what else may be a secret:
+    /// headers, environment variables of a program, and fields named like a key or a token.
     pub fn shown(&self) -> Value {
         let mut value = self.node.written();
         hidden::hide(&mut value);
         value
     }
 
-    /// What it says as a `T`. Both spellings of a key are understood, unknown keys are
-    /// errors; everything that is wrong is told at its place.
+    /// Reads the entry as a `T`. Accepts both spellings of a key and rejects unknown keys; reports
+    /// all problems with their positions.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Problems> {
         read(&self.node, &self.file, &self.key)
     }
 
-    /// The error of a member, or of the whole entry.
+    /// Returns an error for a member, or for the whole entry.
     pub fn wrong(&self, path: &[&str], what: impl Into<String>) -> FileError {
         let found = (1..=path.len())
             .rev()
@@ -105,7 +103,7 @@ impl fmt::Debug for Entry {
     }
 }
 
-/// The variable that `text` is, if it is one and nothing else.
+/// Returns the variable's name if `text` is a single variable.
 pub(crate) fn variable(text: &str) -> Option<&str> {
     let name = text.trim().strip_prefix("${")?.strip_suffix('}')?;
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -113,7 +111,7 @@ pub(crate) fn variable(text: &str) -> Option<&str> {
     Some(name).filter(|_| starts && rest)
 }
 
-/// Members of a section, as entries.
+/// Returns the members of a section as entries.
 pub(crate) fn entries<'n>(
     file: &'n Path,
     root: &'n Node,

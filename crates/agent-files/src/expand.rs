@@ -1,30 +1,31 @@
-//! Replaces variables in a configuration.
+//! Expands variables in a configuration.
 //!
-//! `${NAME}` is the variable, `${NAME:-text}` has a default, `$${` is `${` itself.
-//! One that is not set and has no default is an error, told when what it stands
-//! in is used: a server that an agent does not use need not be set up.
+//! `${NAME}` is the variable, `${NAME:-text}` has a default, `$${` stands for `${`. An unset
+//! variable without a default is an error, reported only if the agent uses the value: a server that
+//! it does not use need not be set up.
 //!
-//! Some texts of a REST tool are templates that are read once more: what was put in
-//! there must not become a placeholder. `${$}` is a dollar to whoever reads them.
+//! Some texts of a REST tool are templates that are expanded a second time. Expanded values must
+//! not become placeholders there, so a dollar is written as `${$}`, which the second expansion
+//! turns into a dollar.
 
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use spillgate_config::{Node, NodeKind, Position, camel};
 
-/// Where variables come from: the library reads no environment.
+/// Looks up variables: the library does not read the environment.
 pub type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
 
-/// A variable that is not set, and where it stands.
+/// An unset variable and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unset {
-    /// Keys and, in lists, `[index]`.
+    /// Keys, and `[index]` in lists.
     pub(crate) key: Vec<String>,
     pub(crate) place: Position,
     pub(crate) variable: String,
 }
 
-/// Keys below which nothing is put in: a schema may say `${` itself.
+/// Keys whose values are not expanded, because a schema may contain `${` itself.
 const SCHEMAS: [&str; 2] = ["parametersSchema", "parameters_schema"];
 
 /// Members of a REST tool that are templates.
@@ -33,7 +34,7 @@ const TEMPLATES: [&str; 3] = ["url", "headers", "bodyTemplate"];
 /// A dollar in a template.
 const DOLLAR: &str = "${$}";
 
-/// Puts variables into the texts of a file, and tells which are not set.
+/// Expands the variables of a file and returns the unset ones.
 pub(crate) fn expand(root: &mut Node, lookup: Lookup<'_>) -> Vec<Unset> {
     let mut walk = Walk {
         lookup,
@@ -51,9 +52,9 @@ struct Walk<'l> {
     lookup: Lookup<'l>,
     key: Vec<String>,
     unset: Vec<Unset>,
-    /// Names that the REST tool around puts in by itself: its parameters.
+    /// The parameters of the enclosing REST tool, which substitutes them itself.
     own: Vec<String>,
-    /// The texts here are read once more.
+    /// Whether the current texts are templates.
     is_template: bool,
 }
 
@@ -107,7 +108,7 @@ impl Walk<'_> {
         }
     }
 
-    /// `text` with its variables put in; `None` if it has none.
+    /// Expands the variables of `text`; `None` if there are none.
     fn text(&mut self, text: &str, place: Position) -> Option<String> {
         static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -140,7 +141,7 @@ impl Walk<'_> {
     }
 }
 
-/// The parameters of a REST tool, by its schema.
+/// Returns the parameters of a REST tool, from its schema.
 fn parameters(tool: &Node) -> Vec<String> {
     let properties = tool.find(&["parametersSchema", "properties"]);
     let names = properties.into_iter().flat_map(|one| one.node.members());

@@ -1,7 +1,7 @@
-//! The entries of `guardedTools`.
+//! The `guardedTools` section.
 //!
-//! One table an entry, like a server of `mcpServers`. Whoever opens them has the
-//! rules for it; here is what a person writes.
+//! It has one table per entry, like `mcpServers`. The code that opens the tools defines their
+//! rules; this module holds the configured values.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::entry::variable;
 use crate::problem::FileError;
 use crate::values::{Names, Whole};
 
-/// The section.
+/// The key of the section.
 pub(crate) const SECTION: &str = "guardedTools";
 
 /// Guarded tools below one directory: files, commands and the web, whose answers know
@@ -70,7 +70,7 @@ pub enum GuardedTool {
 }
 
 impl GuardedTool {
-    /// All of them, in the order in which they are listed.
+    /// All tools, in the order in which they are listed.
     pub const ALL: [Self; 6] = [
         Self::ReadFile,
         Self::GrepContent,
@@ -80,7 +80,7 @@ impl GuardedTool {
         Self::WebSearch,
     ];
 
-    /// Its name, as a model calls it.
+    /// Returns the name that a model calls.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadFile => "read_file",
@@ -241,28 +241,28 @@ enum Switch<T> {
 }
 
 impl GuardedTools {
-    /// Whether there are commands.
+    /// Returns whether `execute_shell` is available.
     #[must_use]
     pub fn has_shell(&self) -> bool {
         let is_off = |shell: &GuardedShell| shell.enabled == Some(false);
         self.may(GuardedTool::ExecuteShell) && !self.shell.as_ref().is_some_and(is_off)
     }
 
-    /// Whether there are pages of the web.
+    /// Returns whether `web_fetch` is available.
     #[must_use]
     pub fn has_web(&self) -> bool {
         let is_off = |web: &GuardedWeb| web.enabled == Some(false);
         self.may(GuardedTool::WebFetch) && !self.web.as_ref().is_some_and(is_off)
     }
 
-    /// Whether a tool is among those that are named; all are where none is.
+    /// Returns whether `tools` includes the tool; without `tools` all are included.
     #[must_use]
     pub fn may(&self, tool: GuardedTool) -> bool {
         let named = self.tools.as_ref();
         named.is_none_or(|tools| tools.contains(&tool))
     }
 
-    /// What no type can say: the member to blame, what is wrong, what to do.
+    /// Returns the errors that the types cannot express: the member, the problem and the advice.
     fn faults(&self) -> Vec<(Vec<String>, &'static str, &'static str)> {
         let mut faults = Vec::new();
         let key = |keys: &[&str]| keys.iter().map(|&key| key.to_owned()).collect();
@@ -318,9 +318,8 @@ impl GuardedTools {
     }
 }
 
-/// Writes `shell: false` as `shell: {enabled: false}`, `web` likewise, and, before
-/// variables are put in, `apiKey: "${NAME}"` as `apiKeyEnv: "NAME"`: the key is read
-/// when it is used.
+/// Normalizes `shell: false` to `shell: {enabled: false}`, `web` likewise, and, before variables
+/// are expanded, `apiKey: "${NAME}"` to `apiKeyEnv: "NAME"`: the key is read when it is used.
 pub(crate) fn spell_out(root: &mut Node) {
     let sections = root.members_mut().into_iter().flatten();
     let sections = sections.filter(|member| camel(&member.key) == SECTION);
@@ -338,7 +337,7 @@ pub(crate) fn spell_out(root: &mut Node) {
     }
 }
 
-/// A key itself becomes nothing, which is no name of a variable either.
+/// Replaces a literal key by an empty text, which the check of variable names then rejects.
 fn name_key(member: &mut Member) {
     if camel(&member.key) != "apiKey" {
         return;
@@ -346,7 +345,7 @@ fn name_key(member: &mut Member) {
     "apiKeyEnv".clone_into(&mut member.key);
     if let NodeKind::Text(text) = &mut member.node.kind {
         let name = variable(&text.text).unwrap_or_default().to_owned();
-        // It is shown as it is written.
+        // The entry is shown as written.
         let written = (!name.is_empty()).then(|| text.text.clone());
         *text = Text {
             text: name,
@@ -355,7 +354,7 @@ fn name_key(member: &mut Member) {
     }
 }
 
-/// Writes a truth as `{enabled: …}`.
+/// Replaces a boolean by `{enabled: …}`.
 pub(crate) fn switch(member: &mut Member) {
     let at = member.node.at;
     let node = std::mem::replace(&mut member.node, Node::new(at, NodeKind::Null));
@@ -363,7 +362,7 @@ pub(crate) fn switch(member: &mut Member) {
     member.node.kind = NodeKind::Table(vec![enabled]);
 }
 
-/// What is wrong with the entries of a file.
+/// Returns the errors of the entries of a file.
 pub(crate) fn check(
     given: &BTreeMap<String, GuardedTools>,
     root: &Node,
@@ -384,7 +383,7 @@ pub(crate) fn check(
     all
 }
 
-/// Where the end of a path of keys stands; the last one may be the `[index]` of a list.
+/// Returns the position of the value at the keys; the last key may be the `[index]` of a list.
 fn place(root: &Node, keys: &[&str]) -> Position {
     let Some((last, above)) = keys.split_last() else {
         return root.at;

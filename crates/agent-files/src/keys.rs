@@ -1,8 +1,7 @@
-//! The keys of a prompt file, and their values.
+//! The keys of agent files and the types of their values.
 //!
-//! One table of keys for the frontmatter of a prompt file, for `defaults` in
-//! `.ai-agent.json` and for the command line. The words here are those of the JSON
-//! Schemas.
+//! The frontmatter of a prompt file, `defaults` in `.ai-agent.json` and the command line share one
+//! table of keys. The doc comments of these types are the texts of the JSON Schemas.
 
 use std::path::PathBuf;
 
@@ -12,7 +11,7 @@ use serde_json::Value;
 
 use crate::values::{CacheFor, Cost, Count, CountOrNone, Models, Names, Time, Whole};
 
-/// Keys that are no defaults: each sub-agent would have them, too.
+/// Keys that `defaults` rejects, because every sub-agent would inherit them.
 pub(crate) const OF_ONE_AGENT: [&str; 3] = ["name", "description", "agents"];
 
 /// What a prompt file says of its agent between its `---` lines. `defaults` of

@@ -1,4 +1,4 @@
-//! Reads the files that describe an agent.
+//! Reads agents from prompt files and configuration files.
 //!
 //! ```text
 //! options ─┐
@@ -7,11 +7,10 @@
 //! .ai-agent.json ─► sections ┘
 //! ```
 //!
-//! [`PromptFile`] is a prompt with frontmatter, [`ConfigFile`] a `.ai-agent.json`;
-//! [`resolve()`] is the one place that decides between them. Both are read into a
-//! tree with places and from there into types (`spillgate_config`), so that
-//! every problem is told with file, line, column and key, and all of them at once.
-//! `docs/agent-files.md` is the reference.
+//! [`PromptFile`] is a prompt with frontmatter, [`ConfigFile`] a `.ai-agent.json`. [`resolve()`]
+//! decides between them, and nothing else does. Both are parsed into a tree with positions and from
+//! there into types (`spillgate_config`), so that every error names file, line, column and key, and
+//! all errors are reported at once. `docs/agent-files.md` is the reference.
 
 mod agent;
 mod config;

@@ -1,4 +1,4 @@
-//! Problems in a file, with their places.
+//! Errors in agent files, with their positions.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,24 +6,23 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use spillgate_config::Position;
 
-/// One thing that is wrong with a file or an option: the caller's to mend.
+/// One error in a file or an option, for the user to fix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileError {
-    /// The file; none for an option of the command line.
+    /// The file; `None` for a command line option.
     pub file: Option<PathBuf>,
-    /// Where in it, if it is somewhere.
+    /// The position in the file, if known.
     pub place: Option<Position>,
-    /// The key, with dots between the tables that it is in; empty where the whole
-    /// file is meant.
+    /// The key, with dots between nested tables; empty for the whole file.
     pub key: String,
-    /// What is wrong. No value that came from a variable is in it.
+    /// The error. Contains no value of a variable.
     pub what: String,
-    /// What to do.
+    /// Advice.
     pub hint: Option<String>,
 }
 
 impl FileError {
-    /// What is wrong with a whole file.
+    /// Creates an error for a whole file.
     pub fn whole(file: &Path, what: impl Into<String>) -> Self {
         Self {
             file: Some(file.to_owned()),
@@ -34,7 +33,7 @@ impl FileError {
         }
     }
 
-    /// The same, at a place.
+    /// Sets the position.
     #[must_use]
     pub fn at(self, place: Position) -> Self {
         Self {
@@ -43,7 +42,7 @@ impl FileError {
         }
     }
 
-    /// The same, of a key.
+    /// Sets the key.
     #[must_use]
     pub fn of(self, key: impl Into<String>) -> Self {
         Self {
@@ -52,7 +51,7 @@ impl FileError {
         }
     }
 
-    /// The same, with advice.
+    /// Sets the advice.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self {
@@ -65,7 +64,7 @@ impl FileError {
 impl std::error::Error for FileError {}
 
 impl fmt::Display for FileError {
-    /// `FILE:LINE:COLUMN: KEY: WHAT; HINT`, as far as each is known.
+    /// Formats `FILE:LINE:COLUMN: KEY: WHAT; HINT`, without the unknown parts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.file {
             Some(file) => write!(f, "{}", file.display())?,
@@ -85,12 +84,12 @@ impl fmt::Display for FileError {
     }
 }
 
-/// Everything that is wrong, in the order in which it stands.
+/// All errors, in file order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Problems(pub Vec<FileError>);
 
 impl Problems {
-    /// `value`, if nothing is wrong.
+    /// Returns `value` if there are no errors.
     pub(crate) fn or<T>(self, value: T) -> Result<T, Self> {
         match self.0.is_empty() {
             true => Ok(value),
@@ -98,12 +97,12 @@ impl Problems {
         }
     }
 
-    /// What is there of `result`; what is wrong with it is noted.
+    /// Returns the value of `result`, or collects its errors.
     pub(crate) fn take<T>(&mut self, result: Result<T, Self>) -> Option<T> {
         result.map_err(|more| self.0.extend(more.0)).ok()
     }
 
-    /// In the order of the files, and of the places in each.
+    /// Sorts by file, in order of first occurrence, and by position.
     pub(crate) fn sort(&mut self) {
         let mut files: Vec<Option<PathBuf>> = Vec::new();
         for error in &self.0 {
@@ -131,7 +130,7 @@ impl From<FileError> for Problems {
 impl std::error::Error for Problems {}
 
 impl fmt::Display for Problems {
-    /// A line for each.
+    /// Formats one line per error.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, error) in self.0.iter().enumerate() {
             let newline = if index == 0 { "" } else { "\n" };

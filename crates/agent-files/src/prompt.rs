@@ -16,14 +16,15 @@ use crate::keys::Settings;
 use crate::problem::{FileError, Problems};
 use crate::read::read;
 
-/// A prompt file: an agent in its own words.
+/// A prompt file: the prompt of an agent with its settings.
 #[derive(Debug, Clone)]
 pub struct PromptFile {
     /// The file.
     pub path: PathBuf,
-    /// What its frontmatter says. Variables are not put in: a prompt file is shared.
+    /// The settings in its frontmatter. Variables are not expanded, because prompt files are
+    /// shared.
     pub settings: Settings,
-    /// The system prompt: what stands below the frontmatter.
+    /// The system prompt: the text below the frontmatter.
     pub system: String,
     pub(crate) root: Node,
 }
@@ -34,7 +35,7 @@ impl PromptFile {
         Self::parse(&read_text(path)?, path)
     }
 
-    /// What `text`, the text of the file `path`, says.
+    /// Parses `text`, the text of the file `path`.
     pub fn parse(text: &str, path: &Path) -> Result<Self, Problems> {
         let whole = |what: String| FileError::whole(path, what);
         check_size(text, path)?;
@@ -63,7 +64,7 @@ impl PromptFile {
     }
 }
 
-/// A table at the top, with `toolOutput: false` as the table that it stands for.
+/// Returns the top-level table, with `toolOutput: false` normalized to a table.
 pub(crate) fn as_table(mut root: Node, path: &Path) -> Result<Node, Problems> {
     if matches!(root.kind, NodeKind::Null) {
         root.kind = NodeKind::Table(Vec::new());
@@ -77,8 +78,7 @@ pub(crate) fn as_table(mut root: Node, path: &Path) -> Result<Node, Problems> {
     Ok(root)
 }
 
-/// Writes `toolOutput: false` as `toolOutput: {enabled: false}`, here and in
-/// `defaults`.
+/// Normalizes `toolOutput: false` to `toolOutput: {enabled: false}`, here and in `defaults`.
 fn spell_out(table: &mut Node) {
     for member in table.members_mut().into_iter().flatten() {
         match (
@@ -94,7 +94,7 @@ fn spell_out(table: &mut Node) {
     }
 }
 
-/// The text of a file.
+/// Reads the text of a file.
 pub(crate) fn read_text(path: &Path) -> Result<String, Problems> {
     use std::io::Read;
 
@@ -128,9 +128,9 @@ fn too_large(path: &Path) -> Problems {
     FileError::whole(path, what).into()
 }
 
-/// A prompt file, cut up.
+/// The parts of a prompt file.
 struct Parts<'t> {
-    /// The frontmatter and the line that it begins on.
+    /// The frontmatter and its first line number.
     front: Option<(&'t str, usize)>,
     body: &'t str,
 }
@@ -148,7 +148,7 @@ impl<'t> Parts<'t> {
         }
         let body = match line {
             None => "",
-            // What stands before `line` is left out, and `line` is not.
+            // The body starts with `line`; a `#!` line before it is skipped.
             Some(line) => &text[text.len() - lines.rest.len() - line.len()..],
         };
         while line.is_some_and(|line| line.trim().is_empty()) {
@@ -182,7 +182,7 @@ fn is_fence(line: &str) -> bool {
     line.trim_end() == "---"
 }
 
-/// Lines with their ends, and the number of the last one.
+/// Iterates over lines with their ends, and counts them.
 struct Lines<'t> {
     rest: &'t str,
     line: usize,

@@ -1,4 +1,4 @@
-//! Trees become types, and problems become sentences for whoever wrote the file.
+//! Converts trees into types, and problems into error messages.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use crate::problem::{FileError, Problems};
 use crate::refused;
 use crate::wrong::{nearest, sentence};
 
-/// Types whose unknown members are other programs' and are left alone.
+/// Types that ignore unknown members, because these belong to other programs.
 const LENIENT: [&str; 1] = ["McpServer"];
 
-/// Tables whose values are secrets more often than not.
+/// Tables whose values are usually secrets.
 const SECRETIVE: [&str; 5] = ["env", "headers", "apiKey", "api_key", "apiKeyEnv"];
 
-/// What `node`, which stands at `above` in `file`, is as a `T`.
+/// Reads `node`, which is at the keys `above` in `file`, as a `T`.
 pub(crate) fn read<T: DeserializeOwned>(
     node: &Node,
     file: &Path,
@@ -54,20 +54,20 @@ fn told(problem: Problem, file: &Path, above: &[String]) -> FileError {
     FileError { hint, ..error }
 }
 
-/// What is told of a key that there is not, and what to do.
+/// Returns the error for an unknown key, and advice.
 fn unknown(key: &str, known: &[&str]) -> (String, Option<String>) {
     if let Some((why, hint)) = refused::why(key) {
         return (why.to_owned(), Some(hint.to_owned()));
     }
     let choice = known.iter().copied().filter(|name| {
-        // One spelling is enough to choose from.
+        // Suggests only one spelling of each key.
         !known.contains(&&*camel(name)) || camel(name) == **name
     });
     let what = "there is no such key".to_owned();
     (what, Some(nearest(key, choice)))
 }
 
-/// The way to a value, by keys and, in lists, `[index]`.
+/// Joins keys and, in lists, `[index]` to a path.
 pub(crate) fn joined(steps: &[String]) -> String {
     steps.iter().fold(String::new(), |key, step| {
         let is_joined = key.is_empty() || step.starts_with('[');

@@ -1,6 +1,6 @@
-//! Keys of other agents' files that are known and refused.
+//! Keys of other agents' files that are known but refused.
 
-/// What ai-agent and its like have, why it is not taken, and what to do instead.
+/// Keys of ai-agent and similar programs, with the reason for refusing them and advice.
 const REFUSED: [(&str, &str, &str); 14] = [
     (
         "temperature",
@@ -64,8 +64,7 @@ const REFUSED: [(&str, &str, &str); 14] = [
 
 const NO_SAMPLING: &str = "requests to models carry no sampling settings";
 
-/// Why a key of this name is not taken, and what to do; `None` if nothing is
-/// known of it.
+/// Returns the reason for refusing a key, and advice; `None` if the key is not in the table.
 pub(crate) fn why(key: &str) -> Option<(&'static str, &'static str)> {
     let name = spillgate_config::camel(key);
     let found = REFUSED.iter().find(|(refused, _, _)| *refused == name);

@@ -1,7 +1,7 @@
-//! The JSON Schemas of the files.
+//! Generates the JSON Schemas of the files.
 //!
-//! From the types: an editor and the reader know the same keys. A schema names keys
-//! in one spelling, `maxTurns`, and takes the other one, `max_turns`.
+//! The schemas come from the types, so that editors and the reader know the same keys. A schema
+//! names keys in one spelling, `maxTurns`, and also accepts the other, `max_turns`.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
@@ -12,15 +12,15 @@ use spillgate_config::{camel, snake};
 use crate::keys::{OF_ONE_AGENT, Settings};
 use crate::sections::Sections;
 
-/// The JSON Schema of the frontmatter of a prompt file.
+/// Returns the JSON Schema of a prompt file's frontmatter.
 pub fn prompt_file_schema() -> Value {
     of::<Settings>()
 }
 
-/// The JSON Schema of `.ai-agent.json`.
+/// Returns the JSON Schema of `.ai-agent.json`.
 pub fn ai_agent_schema() -> Value {
     let mut schema = of::<Sections>();
-    // What the types know under other names.
+    // Adds the alternative names that the reader accepts.
     let patterns = schema.pointer_mut("/$defs/ProviderConfig/patternProperties");
     if let Some(patterns) = patterns.and_then(Value::as_object_mut) {
         patterns.insert("^(apiKey|api_key)$".to_owned(), named_key());
@@ -44,7 +44,7 @@ pub fn ai_agent_schema() -> Value {
     schema
 }
 
-/// A key, by the variable that has it.
+/// Returns the schema of a key that is given as a variable.
 fn named_key() -> Value {
     json!({
         "type": "string",
@@ -53,7 +53,7 @@ fn named_key() -> Value {
     })
 }
 
-/// Takes other names of a choice, which the types know as aliases.
+/// Adds other names of a choice, which the types know as aliases.
 fn also(schema: &mut Value, choice: &str, names: &[&str]) {
     let choices = schema.pointer_mut(&format!("/$defs/{choice}/oneOf"));
     if let Some(choices) = choices.and_then(Value::as_array_mut) {
@@ -69,7 +69,7 @@ fn of<T: JsonSchema>() -> Value {
         .to_value()
 }
 
-/// Names keys as `maxTurns`, and takes `max_turns`.
+/// Renames keys to `maxTurns` and also accepts `max_turns`.
 #[derive(Debug, Clone)]
 struct Spellings;
 
@@ -79,7 +79,7 @@ impl Transform for Spellings {
             if object.get("default").is_some_and(Value::is_null) {
                 object.remove("default");
             }
-            // Words of a source file are broken into lines; words of a schema are not.
+            // Doc comments have line breaks; descriptions in a schema do not.
             if let Some(Value::String(text)) = object.get_mut("description") {
                 *text = text.replace('\n', " ");
             }
@@ -95,7 +95,7 @@ impl Transform for Spellings {
     }
 }
 
-/// Renames properties, and returns patterns for their other spelling.
+/// Renames properties and returns patterns for their other spelling.
 fn spell(properties: &mut Map<String, Value>) -> Map<String, Value> {
     let mut patterns = Map::new();
     let named = std::mem::take(properties).into_iter();

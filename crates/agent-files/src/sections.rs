@@ -1,4 +1,4 @@
-//! The sections of `.ai-agent.json`, and their values.
+//! The sections of `.ai-agent.json` and their types.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -133,12 +133,12 @@ pub enum McpKind {
 }
 
 impl McpServer {
-    /// Whether it is switched off.
+    /// Returns whether the server is disabled.
     pub fn is_off(&self) -> bool {
         self.disabled == Some(true) || self.enabled == Some(false)
     }
 
-    /// What is wrong with it as a whole, and the member to blame.
+    /// Returns the error of the entry as a whole, with the member to blame.
     pub(crate) fn fault(&self) -> Option<(Option<&'static str>, &'static str)> {
         let is_stdio = self.kind == Some(McpKind::Stdio);
         match (&self.command, &self.url) {
@@ -159,7 +159,7 @@ impl McpServer {
 }
 
 impl fmt::Debug for McpServer {
-    /// How it is reached, and no more: anything else may have a secret in it.
+    /// Shows only the transport: everything else may contain a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let way = match (&self.command, &self.url) {
             (Some(_), _) => "a program",
@@ -170,7 +170,7 @@ impl fmt::Debug for McpServer {
     }
 }
 
-/// Values are secrets more often than not.
+/// Hides the values, which are usually secrets.
 fn names_only<S: Serializer>(map: &BTreeMap<String, String>, to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(map.keys().map(|name| (name, "…")))
 }

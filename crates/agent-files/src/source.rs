@@ -8,26 +8,26 @@ use spillgate_config::Position;
 
 use crate::problem::FileError;
 
-/// Where a setting comes from.
+/// The source of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// An option.
+    /// A command line option.
     CommandLine,
     /// A file.
     File {
         /// The file.
         path: PathBuf,
-        /// Where in it.
+        /// The position in the file.
         place: Position,
-        /// The key, with dots between the tables that it is in.
+        /// The key, with dots between nested tables.
         key: String,
     },
-    /// Nobody: it is the default.
+    /// The built-in default.
     BuiltIn,
 }
 
 impl Source {
-    /// What is wrong with what it said; `key` is the setting.
+    /// Returns an error about a value of this source; `key` is the setting.
     pub(crate) fn wrong(&self, key: &str, what: impl Into<String>) -> FileError {
         match self {
             Self::File { path, place, key } => {
@@ -40,7 +40,7 @@ impl Source {
         }
     }
 
-    /// The directory that relative paths of it are from; none is the working one.
+    /// Returns the directory at which relative paths start; `None` is the working directory.
     pub(crate) fn directory(&self) -> Option<&Path> {
         match self {
             Self::File { path, .. } => path.parent(),
@@ -48,7 +48,7 @@ impl Source {
         }
     }
 
-    /// `path` as it is meant there.
+    /// Resolves `path` relative to the source.
     pub(crate) fn path(&self, path: &Path) -> PathBuf {
         match self.directory() {
             Some(directory) => directory.join(path),
@@ -73,20 +73,19 @@ impl Serialize for Source {
     }
 }
 
-/// A setting that is decided, and who decided it.
+/// A resolved setting with its source.
 #[derive(Clone, PartialEq)]
 pub struct Set<T> {
-    /// The setting.
+    /// The value.
     pub value: T,
-    /// Who decided it.
+    /// The source.
     pub source: Source,
-    /// As it is written, where variables were put into it: what they stand for is
-    /// not for showing.
+    /// The value as written, if it contains variables: their values must not be shown.
     pub written: Option<String>,
 }
 
 impl<T> Set<T> {
-    /// What nobody has said anything about.
+    /// Wraps a built-in default.
     pub(crate) fn built_in(value: T) -> Self {
         Self {
             value,

@@ -1,12 +1,12 @@
-//! Sentences about problems for whoever wrote the file.
+//! Error messages for the author of a file.
 
 use serde::de::{Error as _, value};
 use spillgate_config::{NodeKind, Number, ProblemKind, camel};
 
-/// Characters of a value that are shown.
+/// Maximum characters of a value in a message.
 const MOST_SHOWN: usize = 40;
 
-/// Expectations of serde's own types, in our words.
+/// Serde's names of its own types, in the project's terms.
 const WORDS: [(&str, &str); 13] = [
     ("a string", "a text"),
     ("string", "a text"),
@@ -23,7 +23,7 @@ const WORDS: [(&str, &str); 13] = [
     ("unit", "nothing"),
 ];
 
-/// The sentence about a problem; without the value where that must not be shown.
+/// Formats a problem, without the value if it must be hidden.
 pub(crate) fn sentence(problem: &ProblemKind, is_hidden: bool) -> String {
     let (must, is) = match problem {
         ProblemKind::Type { actual, expected } | ProblemKind::Value { actual, expected } => {
@@ -69,7 +69,7 @@ fn shown(actual: &NodeKind) -> String {
     }
 }
 
-/// A text on one line, cut where it is long.
+/// Quotes a text on one line, cut if it is long.
 pub(crate) fn quoted(text: &str) -> String {
     match text.char_indices().nth(MOST_SHOWN) {
         None => format!("{text:?}"),
@@ -77,7 +77,7 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// Of names that differ in `-`, `_` and case alone, the shortest: one is enough to
+/// Of names that differ only in `-`, `_` and case, keeps the shortest: one spelling is enough to
 /// choose from.
 fn spelled_once<'n>(names: &[&'n str]) -> Vec<&'n str> {
     let plain = |name: &str| name.replace(['-', '_'], "").to_lowercase();
@@ -92,7 +92,7 @@ fn spelled_once<'n>(names: &[&'n str]) -> Vec<&'n str> {
     once
 }
 
-/// `one`, `other` or `third`, each as it is written.
+/// Formats names as written: `one`, `other` or `third`.
 pub(crate) fn one_of(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match &*names {
@@ -102,7 +102,7 @@ pub(crate) fn one_of(names: &[&str]) -> String {
     }
 }
 
-/// Advice that names what may be meant by `name`.
+/// Returns advice that names the known name most similar to `name`.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     const ALIKE: f64 = 0.7;
     let mut known: Vec<&str> = known.into_iter().collect();

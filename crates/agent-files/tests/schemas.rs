@@ -1,4 +1,4 @@
-//! The published schemas, the reader and the documentation agree.
+//! Checks that the published schemas, the reader and the documentation agree.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -27,7 +27,7 @@ fn the_published_schemas_are_current() {
     }
 }
 
-/// Every key of a schema, nested ones too.
+/// Collects every key of a schema, nested ones included.
 fn keys(schema: &Value, found: &mut BTreeSet<String>) {
     match schema {
         Value::Object(members) => {
@@ -56,7 +56,7 @@ fn the_documentation_has_every_key() {
     assert!(missing.is_empty(), "docs/agent-files.md lacks {missing:?}");
 }
 
-/// Frontmatter, each a value of one or more keys.
+/// Frontmatter values with one or more keys each.
 fn fronts() -> Vec<Value> {
     let values = [
         json!({ "$schema": "x", "name": "a-b_1", "description": "d" }),
@@ -104,7 +104,7 @@ fn fronts() -> Vec<Value> {
     values.to_vec()
 }
 
-/// Sections of `.ai-agent.json`.
+/// Contents of `.ai-agent.json` files.
 fn sections() -> Vec<Value> {
     let values = [
         json!({}),
@@ -157,7 +157,7 @@ fn a_schema_takes_what_the_reader_takes() {
     let schema = jsonschema::validator_for(&prompt_file_schema()).unwrap();
     let mut counts = [0; 2];
     for front in fronts() {
-        // JSON is YAML, too.
+        // JSON is also YAML.
         let text = format!("---\n{front}\n---\nDo it.");
         let read = PromptFile::parse(&text, Path::new("a.ai"));
         let told = schema.validate(&front).map_err(|error| error.to_string());
@@ -181,7 +181,7 @@ fn the_schemas_are_schemas() {
     }
 }
 
-/// Blocks of the documentation in a language.
+/// Returns the code blocks of the documentation in a language.
 fn blocks(text: &str, language: &str) -> Vec<String> {
     let opening = format!("```{language}\n");
     let blocks = text.split(&opening).skip(1);

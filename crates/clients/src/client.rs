@@ -1,17 +1,17 @@
-//! The clients, and what each cuts by itself.
+//! The supported clients, their names and their own limits on tool results.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A program that speaks to MCP servers and whose configuration we know.
+/// A program that speaks to MCP servers and whose configuration Spillgate can edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Client {
     /// Claude Code.
     ClaudeCode,
-    /// Codex CLI, and what shares its configuration.
+    /// Codex CLI, and programs that share its configuration.
     Codex,
     /// Gemini CLI.
     Gemini,
@@ -30,7 +30,7 @@ pub enum Client {
 }
 
 impl Client {
-    /// All of them, in the order in which they are shown.
+    /// All clients, in display order.
     pub const ALL: [Self; 9] = [
         Self::ClaudeCode,
         Self::Codex,
@@ -43,7 +43,7 @@ impl Client {
         Self::Goose,
     ];
 
-    /// The name that is typed.
+    /// Returns the name used on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -58,7 +58,7 @@ impl Client {
         }
     }
 
-    /// The name that its makers gave it.
+    /// Returns the product name.
     pub fn title(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",
@@ -73,8 +73,7 @@ impl Client {
         }
     }
 
-    /// Whether it is started from a desktop, which need not have the `PATH` of
-    /// a shell.
+    /// Returns whether the client starts from a desktop, which may lack the `PATH` of a shell.
     pub fn is_desktop(self) -> bool {
         matches!(
             self,
@@ -82,14 +81,13 @@ impl Client {
         )
     }
 
-    /// Whether it puts values in the place of `${…}` (or `{env:…}`) in a
-    /// server's entry.
+    /// Returns whether the client substitutes `${…}` (or `{env:…}`) in a server's entry.
     pub(crate) fn fills_in(self) -> bool {
         !matches!(self, Self::Codex | Self::Goose | Self::Zed)
     }
 
-    /// What it does with a large tool result by itself, as far as it was
-    /// measured (versions: docs/clients.md).
+    /// Describes what the client itself does with a large tool result, as far as it was measured
+    /// (versions: docs/clients.md).
     pub fn own_cap(self) -> &'static str {
         match self {
             Self::ClaudeCode => {

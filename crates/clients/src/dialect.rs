@@ -1,24 +1,22 @@
-//! The names that a client gives to the parts of a server's entry.
+//! The field names that each client uses in a server's entry.
 
 use crate::Client;
 use crate::remote::BEARER;
 
-/// The names of an entry's members.
+/// The field names of an entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dialect {
-    /// The program; with `args` absent, the program and its arguments in one
-    /// list.
+    /// The program; if `args` is `None`, a list of the program and its arguments.
     pub(crate) command: &'static str,
     /// The arguments.
     pub(crate) args: Option<&'static str>,
-    /// The variables that the server gets.
+    /// The environment variables of the server.
     pub(crate) env: &'static str,
-    /// Where a remote server's address may stand.
+    /// Fields that may hold the address of a remote server.
     pub(crate) urls: &'static [&'static str],
     /// The headers for a remote server.
     pub(crate) headers: &'static str,
-    /// What `type` is for a server that is started, where the client knows a
-    /// `type`.
+    /// The value of `type` for a server that the client starts; `None` if the client has no `type`.
     pub(crate) stdio: Option<&'static str>,
 }
 
@@ -31,7 +29,7 @@ const USUAL: Dialect = Dialect {
     stdio: Some("stdio"),
 };
 
-/// The names that `client` uses.
+/// Returns the field names of `client`.
 pub(crate) fn of(client: Client) -> Dialect {
     match client {
         Client::ClaudeCode | Client::Cursor | Client::Vscode => USUAL,
@@ -69,7 +67,7 @@ pub(crate) fn of(client: Client) -> Dialect {
 }
 
 impl Dialect {
-    /// The order in which members stand in an entry that we write.
+    /// Returns the order of fields in an entry that Spillgate writes.
     pub(crate) fn order(&self) -> Vec<&'static str> {
         let head = ["type", self.command].into_iter().chain(self.args);
         let there = self.urls.iter().copied();

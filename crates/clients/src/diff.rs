@@ -1,11 +1,10 @@
-//! Shows what would change, as a unified diff.
+//! Unified diffs of configuration files.
 
 use std::path::Path;
 
 use similar::TextDiff;
 
-/// A unified diff with three lines around each change; empty where nothing
-/// changes.
+/// Formats a unified diff with three lines around each change; empty if nothing changes.
 pub fn unified(file: &Path, before: &str, after: &str) -> String {
     let name = file.display().to_string();
     TextDiff::from_lines(before, after)

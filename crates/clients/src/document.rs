@@ -1,8 +1,7 @@
-//! Replaces a value in a file and leaves the rest as it is.
+//! Edits of single values in a file that leave the rest of it unchanged.
 //!
-//! Each syntax has an editor of its own. Around all of them: a byte order mark
-//! and line ends stay what they are, and a text counts only if it reads as
-//! exactly the values that were meant.
+//! Each syntax has its own editor. This module keeps the byte order mark and the line ends, and
+//! verifies that the edited text parses to exactly the intended values.
 
 use std::path::Path;
 
@@ -11,17 +10,17 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::ClientsError;
 
-/// What a file is written in.
+/// The syntax of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Syntax {
-    /// JSON, with comments and commas at the end.
+    /// JSON with comments and trailing commas.
     Json,
     Toml,
     Yaml,
 }
 
 impl Syntax {
-    /// What the file's name says.
+    /// Returns the syntax for the file's extension.
     pub(crate) fn of(file: &Path) -> Self {
         match file.extension().and_then(|extension| extension.to_str()) {
             Some("toml") => Self::Toml,
@@ -31,12 +30,12 @@ impl Syntax {
     }
 }
 
-/// A text that cannot be read, or not be edited.
+/// A text that cannot be parsed or edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// It is not of its syntax.
+    /// The text does not parse.
     Malformed { line: usize, message: String },
-    /// It can be read, but not be edited in place.
+    /// The text parses, but cannot be edited in place.
     Form(String),
 }
 
@@ -58,15 +57,15 @@ impl Trouble {
     }
 }
 
-/// One member of a table becomes something else; `None`: it goes.
+/// Sets one field of a table; `None` removes it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Change {
     pub(crate) field: String,
     pub(crate) to: Option<Value>,
 }
 
-/// Changes to the table that `at` leads to. A new member stands behind the one
-/// of the change before, or where the first one that goes stood.
+/// Changes to the table at the keys `at`. A new field is inserted after the field of the previous
+/// change, or at the position of the first removed field.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Edit {
     pub(crate) at: Vec<String>,
@@ -75,7 +74,7 @@ pub(crate) struct Edit {
 
 const MARK: char = '\u{feff}';
 
-/// The values in a text.
+/// Parses the values of a text.
 pub(crate) fn parse(syntax: Syntax, text: &str) -> Result<Value, Trouble> {
     let text = text.strip_prefix(MARK).unwrap_or(text);
     if text.trim().is_empty() {
@@ -88,7 +87,7 @@ pub(crate) fn parse(syntax: Syntax, text: &str) -> Result<Value, Trouble> {
     }
 }
 
-/// The text with the changes made and nothing else changed.
+/// Returns the text with these edits and nothing else changed.
 pub(crate) fn edit(syntax: Syntax, text: &str, edits: &[Edit]) -> Result<String, Trouble> {
     let body = text.strip_prefix(MARK).unwrap_or(text);
     let plain = body.replace("\r\n", "\n");
@@ -108,7 +107,7 @@ pub(crate) fn edit(syntax: Syntax, text: &str, edits: &[Edit]) -> Result<String,
     Ok(format!("{mark}{}", with_line_ends_of(body, &plain, edited)))
 }
 
-/// The same changes in the values.
+/// Applies the edit to the values.
 fn apply(to: &mut Value, edit: &Edit) {
     let table = edit.at.iter().try_fold(to, |value, key| value.get_mut(key));
     let Some(Value::Object(table)) = table else {
@@ -122,8 +121,7 @@ fn apply(to: &mut Value, edit: &Edit) {
     }
 }
 
-/// Lines that stayed get the ends back that they had; new ones get the usual
-/// one.
+/// Restores the line ends of unchanged lines; new lines get the end that most lines have.
 fn with_line_ends_of(body: &str, plain: &str, edited: String) -> String {
     let windows = body.matches("\r\n").count();
     if windows == 0 {
@@ -149,8 +147,8 @@ fn with_line_ends_of(body: &str, plain: &str, edited: String) -> String {
     text
 }
 
-/// What is to be changed so that the table at `at` becomes `to`. Members stand
-/// in `order`, others behind them; tables are compared member by member.
+/// Returns the edits that turn the table at `at` into `to`. Fields are in `order`, others follow;
+/// nested tables are compared field by field.
 pub(crate) fn difference(
     at: &[String],
     from: &Map<String, Value>,
@@ -185,13 +183,12 @@ pub(crate) fn difference(
     deeper
 }
 
-/// A list that changes only at its front, which keeps what is said about the
-/// rest of it.
+/// A change of a list at its front only, which keeps the comments on the rest of the list.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Front<'a> {
-    /// These come before what is there.
+    /// Elements inserted at the front.
     Added(&'a [Value]),
-    /// So many go.
+    /// Number of elements removed from the front.
     Gone(usize),
 }
 

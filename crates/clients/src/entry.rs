@@ -1,4 +1,4 @@
-//! Reads an entry of a client's configuration.
+//! Classification of the server entries of a configuration.
 
 use std::path::Path;
 
@@ -9,21 +9,21 @@ use crate::dialect::Dialect;
 use crate::lookups::only_offers;
 use crate::remote::{Remote, obstacle};
 
-/// A server's entry, by its members.
+/// A server's entry, by field.
 pub(crate) type Entry = Map<String, Value>;
 
-/// What there is to do with an entry.
+/// The kind of an entry.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Kind {
     /// A program that the client starts.
     Started(Started),
-    /// A server elsewhere.
+    /// A remote server.
     Remote(Remote),
-    /// The gateway already.
+    /// A server that is already behind the gateway.
     Wrapped(Started),
-    /// The entry that offers the look-up tools.
+    /// The entry that offers the lookup tools.
     Lookups(Started),
-    /// None of these, or none that the gateway can stand before; why.
+    /// An entry that the gateway cannot wrap, with the reason.
     Left(String),
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Started {
     pub(crate) arguments: Vec<String>,
 }
 
-/// What the entry says to `client`.
+/// Classifies an entry of `client`.
 pub(crate) fn kind(client: Client, dialect: &Dialect, entry: &Entry) -> Kind {
     let started = started(dialect, entry);
     if let Some(started) = started.clone().filter(is_gateway) {
@@ -102,7 +102,7 @@ fn is_gateway(started: &Started) -> bool {
             .is_some_and(|first| first == "mcp")
 }
 
-/// Whether it is switched off.
+/// Returns whether the entry is disabled.
 pub(crate) fn is_off(entry: &Entry) -> bool {
     let is = |field: &str, value: bool| entry.get(field) == Some(&Value::Bool(value));
     is("disabled", true) || is("enabled", false)

@@ -1,69 +1,69 @@
-//! Errors of a client's configuration.
+//! The errors of reading and writing a client's configuration.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// A client's configuration could not be read or written. Nothing was changed,
-/// unless the variant says so.
+/// A client's configuration could not be read or written. No file was changed, unless the variant
+/// says so.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ClientsError {
-    /// The file is not what its name says.
+    /// The file does not parse as the syntax of its extension.
     #[error("{}:{line}: {message}", file.display())]
     Malformed {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// Which line, from 1.
+        /// The line, from 1.
         line: usize,
-        /// What the parser said.
+        /// The message of the parser.
         message: String,
     },
-    /// The file has a form that cannot be edited without changing more of it.
+    /// The file cannot be edited without changing more of it.
     #[error("{}: {what}; it cannot be edited without changing more of it", file.display())]
     Form {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// What is in the way.
+        /// The obstacle.
         what: String,
     },
-    /// Somebody wrote the file while we looked at it.
+    /// Another process changed the file after it was read.
     #[error("{} was changed by someone else meanwhile; nothing was written", file.display())]
     Changed {
-        /// Which file.
+        /// The file.
         file: PathBuf,
     },
-    /// A server was named that is in none of the files.
+    /// None of the files has a server of that name.
     #[error("no server is called {name:?} there; known are: {}", if known.is_empty() { "none" } else { known })]
     NoServer {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The servers that are there.
+        /// The known servers.
         known: String,
     },
-    /// The operating system refused.
+    /// An operation of the operating system failed.
     #[error("{}: {doing}: {error}", file.display())]
     Io {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// What it said.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// A record of what was wrapped is damaged.
+    /// A record of wrapped entries is damaged.
     #[error("{}: the record of what was wrapped is damaged: {message}", file.display())]
     Record {
         /// The record's file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         message: String,
     },
 }
 
 impl ClientsError {
-    /// A word that scripts can go by.
+    /// Returns a stable word for scripts.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Malformed { .. } => "malformed",
@@ -75,7 +75,7 @@ impl ClientsError {
         }
     }
 
-    /// What to do about it.
+    /// Returns advice to the user.
     pub fn fix(&self) -> String {
         match self {
             Self::Malformed { file, line, .. } => {

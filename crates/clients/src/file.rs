@@ -1,4 +1,4 @@
-//! Replaces a file so that it is complete at every moment.
+//! Atomic replacement of files.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
@@ -14,23 +14,23 @@ use tempfile::Builder;
 use crate::ClientsError;
 use crate::document::{Edit, Syntax, Trouble, edit, parse};
 
-/// A configuration larger than this is none.
+/// Maximum size of a configuration file, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// A file as it was read.
+/// The content of a file as it was read.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
-    /// Where it really is: a link's target.
+    /// The real path, with symbolic links resolved.
     pub(crate) file: PathBuf,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// SHA-256 in hexadecimal digits.
+/// Returns the SHA-256 in lowercase hex.
 pub fn digest(bytes: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
-/// A configuration as it was read.
+/// A parsed configuration.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) seen: Seen,
@@ -38,7 +38,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// `None` where there is no such file.
+    /// Opens and parses a file; `None` if it does not exist.
     pub(crate) fn open(file: &Path) -> Result<Option<Self>, ClientsError> {
         let Some(seen) = read(file)? else {
             return Ok(None);
@@ -50,7 +50,7 @@ impl Opened {
 }
 
 impl Seen {
-    /// The bytes with these changes made.
+    /// Returns the bytes with these edits.
     pub(crate) fn edited(&self, edits: &[Edit]) -> Result<Vec<u8>, ClientsError> {
         if edits.is_empty() {
             return Ok(self.bytes.clone());
@@ -79,7 +79,7 @@ pub(crate) fn failed(
     move |error| ClientsError::Io { file, doing, error }
 }
 
-/// Reads a file; `None` where there is none.
+/// Reads a file; `None` if it does not exist.
 pub(crate) fn read(file: &Path) -> Result<Option<Seen>, ClientsError> {
     let real = match fs::canonicalize(file) {
         Ok(real) => real,
@@ -101,12 +101,12 @@ pub(crate) fn read(file: &Path) -> Result<Option<Seen>, ClientsError> {
     Ok(Some(Seen { file: real, bytes }))
 }
 
-/// Puts `new` in the place of what was read, with its mode and owner, unless
-/// somebody wrote it meanwhile.
+/// Replaces the file that was read by `new`, keeping mode and owner. Fails if another process
+/// changed the file meanwhile.
 pub(crate) fn replace(had: &Seen, new: &[u8]) -> Result<(), ClientsError> {
     let file = had.file.as_path();
     let metadata = fs::metadata(file).map_err(failed(file, "reading it"))?;
-    // Renaming would replace what its owner has protected.
+    // Renaming would replace even a file that its owner has made read-only.
     let writable = File::options().write(true).open(file);
     drop(writable.map_err(failed(file, "writing it"))?);
     let directory = file.parent().unwrap_or(Path::new("/"));
@@ -127,13 +127,13 @@ pub(crate) fn replace(had: &Seen, new: &[u8]) -> Result<(), ClientsError> {
     }
     let renamed = next.persist(file).map_err(|error| error.error);
     renamed.map_err(failed(file, "writing it"))?;
-    // The name is as durable as what it names.
+    // Syncs the directory, too, so that the new name is as durable as the content.
     let synced = File::open(directory).and_then(|directory| directory.sync_all());
     synced.map_err(failed(file, "writing it"))
 }
 
-/// Gives `next` the owner and the mode of what it replaces; the owner first,
-/// for a change of owner may take from the mode.
+/// Gives `next` the owner and the mode of the file that it replaces. The owner comes first, because
+/// changing it may clear bits of the mode.
 fn keep(metadata: &Metadata, next: &File) -> io::Result<()> {
     let own = next.metadata()?;
     if (own.uid(), own.gid()) != (metadata.uid(), metadata.gid()) {
@@ -143,13 +143,13 @@ fn keep(metadata: &Metadata, next: &File) -> io::Result<()> {
     next.set_permissions(fs::Permissions::from_mode(metadata.mode() & 0o7777))
 }
 
-/// Writes a file of ours that nobody else may read.
+/// Writes a file of Spillgate's own that only its owner can read.
 pub(crate) fn write_own(file: &Path, bytes: &[u8]) -> Result<(), ClientsError> {
     let directory = file.parent().unwrap_or(Path::new("/"));
     let writing = || {
         fs::DirBuilder::new().recursive(true).create(directory)?;
         fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
-        // A temporary file is made with 0600.
+        // Temporary files are created with mode 0600.
         let mut next = Builder::new().prefix(".next-").tempfile_in(directory)?;
         next.write_all(bytes)?;
         next.as_file().sync_all()?;

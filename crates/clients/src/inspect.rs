@@ -1,4 +1,4 @@
-//! Inspects a client's files.
+//! Reports on the servers in a client's files.
 
 use std::path::{Path, PathBuf};
 
@@ -9,42 +9,42 @@ use crate::plan::{State, in_file, servers};
 use crate::record::Records;
 use crate::{Client, ClientsError, Launch, Scope, ServerTable, dialect};
 
-/// How things stand in a file.
+/// The state of a file.
 #[derive(Debug)]
 pub struct FileReport {
     /// The file.
     pub file: PathBuf,
     /// Its servers.
     pub servers: Vec<ServerReport>,
-    /// The copy of the file without us, if there is a record of one.
+    /// The copy of the file without Spillgate's entries, if there is a record of one.
     pub backup: Option<Result<PathBuf, ClientsError>>,
-    /// Whether it is what we wrote; `None` without a record.
+    /// Whether the file is unchanged since Spillgate wrote it; `None` without a record.
     pub as_written: Option<bool>,
-    /// How it offers the look-up tools.
+    /// How the file offers the lookup tools.
     pub lookups: Lookups,
 }
 
-/// How things stand with a server.
+/// The state of a server.
 #[derive(Debug)]
 pub struct ServerReport {
-    /// What the client calls it.
+    /// The client's name for the server.
     pub name: String,
-    /// Whose it is.
+    /// The scope of the entry.
     pub scope: Scope,
-    /// `Already` behind the gateway, `Left` because it cannot be, or `Wrapped`:
-    /// it would go behind it if it was told to.
+    /// `Already` if it is behind the gateway, `Left` if it cannot be wrapped, `Wrapped` if it would
+    /// be wrapped on request.
     pub state: State,
-    /// How it is started, where it is behind the gateway.
+    /// The command line that starts it, if it is behind the gateway.
     pub launch: Option<Launch>,
-    /// Whether it is the entry that offers the look-up tools.
+    /// Whether it is the entry that offers the lookup tools.
     pub is_lookups: bool,
-    /// Whether it leaves them to that entry.
+    /// Whether it leaves the lookup tools to that entry.
     pub leaves_lookups: bool,
-    /// The client's list that hides them, where it should not.
+    /// The client's list that wrongly hides the lookup tools.
     pub hidden_by: Option<String>,
 }
 
-/// How things stand in `file`; `None` where there is no such file.
+/// Reports on `file`; `None` if it does not exist.
 pub fn inspect(
     client: Client,
     file: &Path,

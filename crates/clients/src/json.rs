@@ -1,4 +1,4 @@
-//! Reads JSON with comments and edits it in place.
+//! JSON with comments: parsing, and editing in place.
 
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use jsonc_parser::errors::ParseError;
@@ -13,8 +13,8 @@ pub(crate) fn parse(text: &str) -> Result<Value, Trouble> {
         .ok_or_else(|| Trouble::form("a value in it is none of JSON's"))
 }
 
-/// The values of a client's JSON, comments and commas at the end left out; or
-/// the line, from 1, that is none, and what is wrong with it.
+/// Parses a client's JSON and drops comments and trailing commas. An error is the line, from 1, and
+/// the message.
 pub fn json_values(text: &str) -> Result<Value, (usize, String)> {
     parse(text).map_err(|trouble| match trouble {
         Trouble::Malformed { line, message } => (line, message),
@@ -72,7 +72,7 @@ fn edit_table(table: &CstObject, changes: &[Change]) {
     }
 }
 
-/// Whether the front of the list was all that had to be changed.
+/// Edits the front of the list; `false` if the change is not limited to the front.
 fn edit_front(array: &CstArray, new: &[Value]) -> bool {
     let elements = array.elements();
     let had: Option<Vec<Value>> = elements.iter().map(CstNode::to_serde_value).collect();
@@ -84,7 +84,7 @@ fn edit_front(array: &CstArray, new: &[Value]) -> bool {
             for (index, value) in added.iter().enumerate() {
                 array.insert(index, input(value));
             }
-            // Before what was the first stands a whole indent now.
+            // The former first element now has a whole indentation before it.
             if let Some(space) = space(elements.first()).filter(|_| one_line) {
                 space.set_value(" ".to_owned());
             }

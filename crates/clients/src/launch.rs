@@ -1,4 +1,4 @@
-//! The command by which a client starts a server.
+//! The command line that starts a server.
 
 use serde_json::Value;
 
@@ -13,17 +13,17 @@ pub struct Launch {
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// The variables that the entry gives it.
+    /// The environment variables of the entry.
     pub environment: Vec<(String, String)>,
-    /// The directory to run in, where the entry names one.
+    /// The working directory, if the entry names one.
     pub directory: Option<String>,
-    /// Whether the client puts values in the place of variables.
+    /// Whether the client substitutes variables.
     pub fills_in: bool,
-    /// Whether it also does so for `$NAME` without braces.
+    /// Whether the client also substitutes `$NAME` without braces.
     pub fills_in_bare: bool,
 }
 
-/// A variable of a client's configuration has no value here.
+/// A variable in a client's configuration has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the variable `{0}` has no value")]
 pub struct UnsetVariable(pub String);
@@ -50,9 +50,9 @@ impl Launch {
         }
     }
 
-    /// The same with the client's variables filled in from `value`, which is
-    /// asked by what stands between the braces (`HOME`, `env:HOME`,
-    /// `workspaceFolder`); an error names the first that has no value.
+    /// Returns a copy with the client's variables substituted. `value` receives the text between
+    /// the braces (`HOME`, `env:HOME`, `workspaceFolder`). The error names the first variable
+    /// without a value.
     pub fn filled(&self, value: impl Fn(&str) -> Option<String>) -> Result<Self, UnsetVariable> {
         let fill = |text: &String| match self.fills_in {
             true if self.fills_in_bare => filled(&bare(text, &value), &value),
@@ -79,7 +79,7 @@ impl Launch {
     }
 }
 
-/// Fills in `${name}`, `${name:-else}` and `{env:name}`.
+/// Substitutes `${name}`, `${name:-else}` and `{env:name}`.
 fn filled(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, UnsetVariable> {
     let mut done = String::new();
     let mut rest = text;
@@ -98,7 +98,7 @@ fn filled(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, 
             None => (inner, None),
         };
         done.push_str(&rest[..at]);
-        // A script has things of this form that are none of the client's.
+        // Scripts may use this form for things that the client does not substitute.
         let is_name = |c: char| c.is_ascii_alphanumeric() || "_:.-".contains(c);
         match !name.is_empty() && name.chars().all(is_name) {
             true => done.push_str(
@@ -113,7 +113,7 @@ fn filled(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, 
     Ok(done + rest)
 }
 
-/// Fills in `$NAME`; one that is not set stays as it is, as Gemini CLI has it.
+/// Substitutes `$NAME`; an unset variable stays as it is, as in Gemini CLI.
 fn bare(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut done = String::new();
     let mut rest = text;

@@ -1,9 +1,8 @@
-//! Puts the servers of a client's own configuration behind the gateway, and back.
+//! Edits the configuration of MCP clients: wraps their servers with the gateway, and unwraps them.
 //!
-//! [`Client`] and [`places`] say where a client keeps its servers; [`wrap`] and
-//! [`unwrap`] make a [`Plan`] for one file, which shows a diff or is carried
-//! out; [`inspect`] says how things stand. What is written keeps everything
-//! else of the file: comments, order, spaces, line ends.
+//! [`Client`] and [`places`] tell where a client keeps its servers. [`wrap`] and [`unwrap`] make a
+//! [`Plan`] for one file, which shows a diff or is carried out. [`inspect`] reports the current
+//! state. Edits keep everything else in the file: comments, order, spaces and line ends.
 
 mod client;
 mod dialect;

@@ -1,9 +1,8 @@
-//! The entry that offers the look-up tools, and the lists by which a client
-//! hides tools.
+//! The entry that offers the lookup tools, and the lists by which a client hides tools.
 //!
-//! One entry of its own (`spillgate mcp --lookups`) offers them once, whatever
-//! number of servers is behind the gateway (ADR 19). Servers that are wrapped
-//! beside it say where it stands (`--lookups-in CLIENT=FILE`) and list none.
+//! A separate entry (`spillgate mcp --lookups`) offers them once, for any number of servers behind
+//! the gateway (ADR 19). Wrapped servers beside it say where it is (`--lookups-in CLIENT=FILE`) and
+//! do not list the tools.
 
 use std::path::{Path, PathBuf};
 
@@ -19,13 +18,13 @@ use crate::record::Kept;
 use crate::rewrite::{Gateway, set_command};
 use crate::{Client, ClientsError, ServerTable, Surroundings, dialect};
 
-/// The flag of a gateway that offers the look-up tools and stands before nothing.
+/// The flag of a gateway that only offers the lookup tools and has no server.
 pub(crate) const LOOKUPS: &str = "--lookups";
 
-/// The flag of a gateway whose look-up tools another entry offers.
+/// The flag of a gateway whose lookup tools another entry offers.
 pub(crate) const LOOKUPS_IN: &str = "--lookups-in";
 
-/// What the entry is called, and what if that name is taken.
+/// The name of the entry, and the alternative if the name is taken.
 const NAMES: [&str; 2] = ["spillgate", "spillgate_lookups"];
 
 /// The tools that a client may hide.
@@ -36,18 +35,19 @@ const TOOLS: [&str; 4] = [
     "spillgate_search",
 ];
 
-/// How a file offers the look-up tools in an entry of its own.
+/// How a file offers the lookup tools in a separate entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookups {
     /// The entry of that name offers them.
     Offered(String),
-    /// The entry of that name is switched off.
+    /// The entry of that name is disabled.
     Off(String),
-    /// There is none.
+    /// There is no such entry.
     Missing,
 }
 
-/// How `file` offers them to `client` in `places`; a file that is not there does not.
+/// Returns how `file` offers the tools to `client` in `places`. A file that does not exist offers
+/// none.
 pub fn lookups(
     client: Client,
     file: &Path,
@@ -60,7 +60,7 @@ pub fn lookups(
     Ok(of_servers(client, &servers(client, &values, &places)))
 }
 
-/// The same of servers that were read already. One that is on counts first.
+/// Like [`lookups`], for servers already read. An enabled entry takes precedence.
 pub(crate) fn of_servers(client: Client, all: &[Found<'_>]) -> Lookups {
     let dialect = dialect::of(client);
     let ours = all.iter().filter_map(|found| {
@@ -77,13 +77,14 @@ pub(crate) fn of_servers(client: Client, all: &[Found<'_>]) -> Lookups {
     }
 }
 
-/// Whether a gateway's arguments say that it only offers the tools.
+/// Returns whether a gateway's arguments make it offer only the lookup tools.
 pub(crate) fn only_offers(started: &Started) -> bool {
     let own = started.arguments.iter().take_while(|word| *word != "--");
     own.into_iter().any(|word| word == LOOKUPS)
 }
 
-/// The entry for the table that `table` leads to, and the edit that puts it there.
+/// Returns the entry for the table at the keys `table`, with its place and the edit that inserts
+/// it.
 pub(crate) fn added(
     client: Client,
     values: &Value,
@@ -125,7 +126,7 @@ fn entry(client: Client, dialect: &Dialect, name: &str, gateway: &Gateway) -> En
     entry
 }
 
-/// The edit that takes the entry away again.
+/// Returns the edit that removes the entry.
 pub(crate) fn removed(place: &[String]) -> Option<Edit> {
     let (name, table) = place.split_last()?;
     Some(Edit {
@@ -137,9 +138,9 @@ pub(crate) fn removed(place: &[String]) -> Option<Edit> {
     })
 }
 
-/// The list of what `client` allows, if it has one that must name the entry `name`,
-/// and what it becomes: Gemini's list of servers, and the permissions of Claude Code
-/// where they name tools of other servers.
+/// Returns the list of allowed servers or tools of `client` that must name the entry `name`, with
+/// the edit that adds it: Gemini's list of servers, or the permissions of Claude Code if they name
+/// tools of other servers.
 pub(crate) fn allowed(client: Client, values: &Value, name: &str) -> Option<(String, Kept, Edit)> {
     let (table, field, wanted) = match client {
         Client::Gemini => ("mcp", "allowed", name.to_owned()),
@@ -167,7 +168,7 @@ pub(crate) fn allowed(client: Client, values: &Value, name: &str) -> Option<(Str
     Some((format!("{table}.{field}"), kept, edit))
 }
 
-/// The list as it is now without what was added to it.
+/// Returns the current list without the elements that were added to it.
 pub(crate) fn shortened(values: &Value, kept: &Kept) -> Option<(String, Edit)> {
     let (field, after) = kept.after.iter().next()?;
     let had = kept.before.get(field)?.as_array()?;
@@ -189,7 +190,7 @@ fn set(at: &[String], field: &str, to: Value) -> Edit {
     }
 }
 
-/// The list of servers by which Gemini hides the entry `name`.
+/// Returns the list of servers with which Gemini hides the entry `name`.
 pub(crate) fn hides_server(client: Client, values: &Value, name: &str) -> Option<String> {
     let list = |field: &str| values.get("mcp")?.get(field)?.as_array();
     if client != Client::Gemini {
@@ -205,18 +206,18 @@ pub(crate) fn hides_server(client: Client, values: &Value, name: &str) -> Option
     }
 }
 
-/// Which of the client's permissions keep its model from the look-up tools.
+/// The permissions of the client that keep its model from the lookup tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Forbidden {
-    /// `permissions.deny` in this file takes them away.
+    /// `permissions.deny` in this file forbids them.
     Denied(PathBuf),
-    /// `permissions.allow` in this file names tools of other servers, and not these: the
-    /// client asks before each call, or refuses it where nobody can be asked.
+    /// `permissions.allow` in this file names tools of other servers, but not these. The client
+    /// then asks before each call, or refuses it if it cannot ask.
     NotAllowed(PathBuf),
 }
 
-/// How the permissions of `client` keep its model from the look-up tools of the entry
-/// `name`, if they do. An error names a file that cannot be read.
+/// Returns how the permissions of `client` keep its model from the lookup tools of the entry
+/// `name`; `None` if they do not. Fails if a file cannot be read.
 pub fn forbidden(
     client: Client,
     name: &str,
@@ -258,7 +259,7 @@ pub fn forbidden(
     Ok(lacking.map(Forbidden::NotAllowed))
 }
 
-/// The list of the only tools of a server that `client` lets its model see.
+/// Returns the field that lists the only tools of a server that `client` shows its model.
 fn allowing(client: Client) -> Option<&'static str> {
     match client {
         Client::Gemini => Some("includeTools"),
@@ -276,7 +277,7 @@ fn denying(client: Client) -> Option<&'static str> {
     }
 }
 
-/// The look-up tools that the lists of an entry hide, and the lists that do.
+/// Returns the list of an entry that hides a lookup tool.
 pub(crate) fn hidden(client: Client, entry: &Entry) -> Option<String> {
     let list = |field: Option<&'static str>| Some((field?, entry.get(field?)?.as_array()?));
     let has = |all: &[Value], tool: &str| all.iter().any(|one| one == tool);
@@ -292,8 +293,7 @@ pub(crate) fn hidden(client: Client, entry: &Entry) -> Option<String> {
         .then(|| field.to_owned())
 }
 
-/// Puts the look-up tools into the list of allowed tools of an entry, where there
-/// is one that is not empty.
+/// Adds the lookup tools to an entry's list of allowed tools, if the list is not empty.
 pub(crate) fn allow_ours(client: Client, entry: &mut Entry) {
     let list = allowing(client).and_then(|field| entry.get_mut(field)?.as_array_mut());
     if let Some(list) = list.filter(|list| !list.is_empty()) {
@@ -305,7 +305,7 @@ pub(crate) fn allow_ours(client: Client, entry: &mut Entry) {
     }
 }
 
-/// Takes them out again, for when nobody wrote down what was there.
+/// Removes the lookup tools from the list again, for entries without a record.
 pub(crate) fn forget_ours(client: Client, entry: &mut Entry) {
     let list = allowing(client).and_then(|field| entry.get_mut(field)?.as_array_mut());
     if let Some(list) = list {
@@ -313,7 +313,7 @@ pub(crate) fn forget_ours(client: Client, entry: &mut Entry) {
     }
 }
 
-/// Whether an entry starts a gateway that lists the tools itself.
+/// Returns whether an entry starts a gateway that lists the tools itself.
 pub(crate) fn lists_them(dialect: &Dialect, entry: &Entry) -> bool {
     let words = started(dialect, entry).map(|started| started.arguments);
     let mut own = words.iter().flatten().take_while(|word| *word != "--");

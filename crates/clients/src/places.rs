@@ -1,4 +1,4 @@
-//! The files where clients keep their servers.
+//! The files and tables in which clients keep their servers.
 
 use std::path::{Path, PathBuf};
 
@@ -6,20 +6,20 @@ use serde::Serialize;
 
 use crate::Client;
 
-/// Whose servers a place holds.
+/// The scope of a table of servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// The user's, in every directory.
+    /// The user, in every directory.
     User,
-    /// The user's, in one directory.
+    /// The user, in one directory.
     Local,
-    /// Of all who work on a project: the file is in it.
+    /// Everyone who works on the project: the file is part of it.
     Project,
 }
 
 impl Scope {
-    /// The word for it.
+    /// Returns the name of the scope.
     pub fn name(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -29,18 +29,18 @@ impl Scope {
     }
 }
 
-/// What the paths depend on; a library reads no environment.
+/// The directories and settings that paths depend on. The library reads no environment variables.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
     /// The user's home directory.
     pub home: PathBuf,
     /// `$XDG_CONFIG_HOME`, or `.config` below home.
     pub config: PathBuf,
-    /// The directory that counts as the project.
+    /// The project directory.
     pub project: PathBuf,
-    /// `$CODEX_HOME`, where it is set.
+    /// `$CODEX_HOME`, if set.
     pub codex_home: Option<PathBuf>,
-    /// `$CLAUDE_CONFIG_DIR`, where it is set.
+    /// `$CLAUDE_CONFIG_DIR`, if set.
     pub claude_config: Option<PathBuf>,
     /// Whether this is macOS, where editors keep their settings elsewhere.
     pub macos: bool,
@@ -49,15 +49,15 @@ pub struct Surroundings {
 /// A table of servers in a file. Neither needs to exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTable {
-    /// Whose servers they are.
+    /// The scope of its servers.
     pub scope: Scope,
     /// The file.
     pub file: PathBuf,
-    /// The keys that lead to the table, from the top of the file.
+    /// The keys from the top of the file to the table.
     pub table: Vec<String>,
 }
 
-/// All places of `client`, those of the user first.
+/// Returns all places of `client`, those of the user first.
 pub fn places(client: Client, of: &Surroundings) -> Vec<ServerTable> {
     let (user, project) = files(client, of);
     let mut all = Vec::new();
@@ -74,7 +74,7 @@ pub fn places(client: Client, of: &Surroundings) -> Vec<ServerTable> {
             }
         }
     }
-    // In the home directory the user's file may be the project's, too.
+    // In the home directory the user's file may also be the project's.
     let mut seen = Vec::new();
     all.retain(|place: &ServerTable| {
         let key = (place.file.clone(), place.table.clone());
@@ -85,8 +85,8 @@ pub fn places(client: Client, of: &Surroundings) -> Vec<ServerTable> {
     all
 }
 
-/// The places in a file that the user names: everything in it counts as
-/// `scope`.
+/// Returns the places in a file that the user names. All of them have the scope `user`, except
+/// Claude Code's tables of single directories.
 pub fn explicit(client: Client, file: &Path, of: &Surroundings) -> Vec<ServerTable> {
     let mut all: Vec<ServerTable> = tables(client)
         .iter()
@@ -104,7 +104,7 @@ pub fn explicit(client: Client, file: &Path, of: &Surroundings) -> Vec<ServerTab
     all
 }
 
-/// The file of the client's permissions, where that is not the one of its servers.
+/// Returns the file with the client's permissions, if it differs from the file with its servers.
 pub(crate) fn permissions(client: Client, of: &Surroundings) -> Option<PathBuf> {
     let home = of.claude_config.clone();
     (client == Client::ClaudeCode).then(|| {
@@ -113,7 +113,7 @@ pub(crate) fn permissions(client: Client, of: &Surroundings) -> Option<PathBuf> 
     })
 }
 
-/// All files with permissions of the client, the user's first.
+/// Returns all files with permissions of the client, the user's first.
 pub(crate) fn all_permissions(client: Client, of: &Surroundings) -> Vec<PathBuf> {
     let users = permissions(client, of);
     let own = [".claude/settings.json", ".claude/settings.local.json"];
@@ -139,7 +139,7 @@ fn tables(client: Client) -> &'static [&'static [&'static str]] {
         Client::Codex => &[&["mcp_servers"]],
         Client::Vscode => &[&["servers"]],
         Client::Zed => &[&["context_servers"]],
-        // Version 1 and version 2.
+        // opencode's versions 1 and 2.
         Client::Opencode => &[&["mcp"], &["mcp", "servers"]],
         Client::Goose => &[&["extensions"]],
     }

@@ -1,4 +1,4 @@
-//! The planned changes to a file.
+//! The planned change of a file.
 
 use std::path::{Path, PathBuf};
 
@@ -10,87 +10,87 @@ use crate::file::{Seen, replace};
 use crate::record::{Record, Records};
 use crate::{Client, ClientsError, Scope, ServerTable, unified};
 
-/// What becomes of a server's entry.
+/// The change of a server's entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "why")]
 pub enum State {
-    /// It goes behind the gateway.
+    /// The entry is put behind the gateway.
     Wrapped,
-    /// It is behind the gateway already.
+    /// The entry is already behind the gateway.
     Already,
-    /// It is left as it is; why.
+    /// The entry is left unchanged, for this reason.
     Left(String),
-    /// It becomes what it was.
+    /// The entry is restored.
     Restored,
-    /// It is new: the entry that offers the look-up tools.
+    /// The entry is new: it offers the lookup tools.
     Added,
-    /// It goes again.
+    /// The entry that offers the lookup tools is removed.
     Removed,
 }
 
-/// A server's entry and what becomes of it.
+/// A server's entry and its change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// What the client calls the server.
+    /// The client's name for the server.
     pub server: String,
-    /// Whose it is.
+    /// The scope of the entry.
     pub scope: Scope,
-    /// What becomes of it.
+    /// The change.
     #[serde(flatten)]
     pub state: State,
-    /// What there is to know about it.
+    /// A remark for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// What becomes of a file.
+/// The planned change of a file.
 #[derive(Debug)]
 pub struct Plan {
-    /// The file, as it was named.
+    /// The path as the caller gave it.
     pub file: PathBuf,
-    /// What becomes of its servers.
+    /// The changes of its servers.
     pub outcomes: Vec<Outcome>,
-    /// All servers that the file has in the places looked at.
+    /// All servers of the file in the given places.
     pub names: Vec<String>,
-    /// Whether its servers go behind the gateway, or come out.
+    /// Whether the plan wraps servers; `false` if it unwraps them.
     pub wraps: bool,
-    /// Whether it becomes what it was, byte for byte.
+    /// Whether the file is restored byte for byte.
     pub exact: bool,
-    /// The copy of what it was, where one stays.
+    /// The copy of the original file, if one stays.
     pub backup: Option<PathBuf>,
     pub(crate) seen: Seen,
     pub(crate) after: Vec<u8>,
     pub(crate) then: Then,
 }
 
-/// What becomes of the record.
+/// The change of the record.
 #[derive(Debug)]
 pub(crate) enum Then {
-    /// Nothing.
+    /// No change.
     Leave,
-    /// There is one now, or another one.
+    /// Saves a new record, possibly in place of `had`.
     Save {
         record: Record,
         original: Vec<u8>,
         had: Option<Record>,
     },
-    /// There is none any more.
+    /// Removes the record.
     Forget { record: Record, keep_backup: bool },
 }
 
 impl Plan {
-    /// Whether anything changes.
+    /// Returns whether the file changes.
     pub fn changes(&self) -> bool {
         self.after != self.seen.bytes
     }
 
-    /// The file as it is and as it is going to be.
+    /// Returns a diff of the current and the planned file.
     pub fn diff(&self) -> String {
         let text = |bytes| String::from_utf8_lossy(bytes);
         unified(&self.file, &text(&self.seen.bytes), &text(&self.after))
     }
 
-    /// Writes it: first the backup, then the file.
+    /// Carries out the plan: writes first the backup, then the file.
     pub fn carry_out(&self, records: &Records) -> Result<(), ClientsError> {
         match &self.then {
             Then::Leave => self.replace(),
@@ -101,7 +101,7 @@ impl Plan {
             } => {
                 records.save(record, original)?;
                 self.replace().inspect_err(|_| {
-                    // The file is what it was, and so shall the record be.
+                    // The file is unchanged, so the record must be, too.
                     drop(match had {
                         Some(had) => records.save_record(had),
                         None => records.forget(record, false),
@@ -131,11 +131,11 @@ pub(crate) struct Found<'v> {
     pub(crate) scope: Scope,
     pub(crate) at: Vec<String>,
     pub(crate) name: &'v str,
-    /// `None` where it is no table.
+    /// `None` if the entry is not a table.
     pub(crate) entry: Option<&'v Entry>,
 }
 
-/// The servers in `places` of the values of a file.
+/// Returns the servers in `places` of a file's values.
 pub(crate) fn servers<'v>(
     client: Client,
     values: &'v Value,
@@ -147,8 +147,7 @@ pub(crate) fn servers<'v>(
             continue;
         };
         for (name, value) in table {
-            // The table of opencode's version 2 stands where version 1 has its
-            // servers.
+            // In version 2 opencode's table of servers stands where version 1 has a server.
             let inner = client == Client::Opencode && place.table.len() == 1 && name == "servers";
             if inner && value.get("type").is_none() {
                 continue;
@@ -164,12 +163,12 @@ pub(crate) fn servers<'v>(
     all
 }
 
-/// The value that keys lead to.
+/// Returns the value at the keys.
 pub(crate) fn at<'v>(values: &'v Value, keys: &[String]) -> Option<&'v Value> {
     keys.iter().try_fold(values, |value, key| value.get(key))
 }
 
-/// The part of places that are in `file`.
+/// Returns the places that are in `file`.
 pub(crate) fn in_file<'p>(
     places: &'p [ServerTable],
     file: &'p Path,

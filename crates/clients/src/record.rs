@@ -1,7 +1,7 @@
-//! Records what was changed in which file, and what was there before.
+//! Records of changed files, with backups.
 //!
-//! For each file that was wrapped a record and a copy of the file as it would
-//! be without us. Both may hold secrets: nobody else can read them.
+//! For each wrapped file there is a record and a copy of the file without Spillgate's entries. Both
+//! may hold secrets, so only their owner can read them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use crate::entry::Entry;
 use crate::file::{digest, failed, read, write_own};
 use crate::{Client, ClientsError};
 
-/// An entry before and after it was wrapped.
+/// An entry before and after wrapping.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Kept {
     /// The keys that lead to it.
     pub(crate) at: Vec<String>,
     pub(crate) before: Entry,
     pub(crate) after: Entry,
-    /// It is no server's entry, but a list that got an element.
+    /// Whether this is a list that gained an element, not a server's entry.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) is_list: bool,
 }
@@ -29,27 +29,27 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// What was done to a file.
+/// The changes of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) client: Client,
-    /// Where it really is.
+    /// The real path.
     pub(crate) file: PathBuf,
-    /// SHA-256 of the file without us.
+    /// SHA-256 of the file without Spillgate's entries.
     pub(crate) original: String,
-    /// SHA-256 of what we wrote.
+    /// SHA-256 of the file as Spillgate wrote it.
     pub(crate) written: String,
     pub(crate) entries: Vec<Kept>,
 }
 
-/// The records, in a directory of their own.
+/// The directory of all records.
 #[derive(Debug, Clone)]
 pub struct Records {
     directory: PathBuf,
 }
 
 impl Records {
-    /// Those in `directory`, which is made when there is something to keep.
+    /// Uses the records in `directory`, which is created on the first write.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
@@ -65,7 +65,7 @@ impl Records {
         self.path(file, "json")
     }
 
-    /// The copy of the file without us.
+    /// Returns the path of the copy without Spillgate's entries.
     pub(crate) fn backup_of(&self, record: &Record) -> PathBuf {
         let ending = format!("{}.bak", &record.original.get(..16).unwrap_or_default());
         self.path(&record.file, &ending)
@@ -88,7 +88,7 @@ impl Records {
         }
     }
 
-    /// The files of `client` that there is a record of.
+    /// Returns the recorded files of `client`.
     pub fn files(&self, client: Client) -> Result<Vec<PathBuf>, ClientsError> {
         let entries = match fs::read_dir(&self.directory) {
             Ok(entries) => entries,
@@ -101,7 +101,7 @@ impl Records {
                 continue;
             }
             let Some(seen) = read(&path)? else { continue };
-            // A damaged one is told of by who needs it.
+            // A damaged record is skipped here; [`Records::load`] reports it.
             let record: Option<Record> = serde_json::from_slice(&seen.bytes).ok();
             files.extend(record.filter(|of| of.client == client).map(|of| of.file));
         }
@@ -109,7 +109,7 @@ impl Records {
         Ok(files)
     }
 
-    /// The file without us, as it was kept.
+    /// Reads the copy without Spillgate's entries.
     pub(crate) fn backup(&self, record: &Record) -> Result<Vec<u8>, ClientsError> {
         let path = self.backup_of(record);
         let damaged = |message: &str| ClientsError::Record {
@@ -123,7 +123,7 @@ impl Records {
         }
     }
 
-    /// Keeps the file without us, then the record that names it.
+    /// Writes the copy without Spillgate's entries, then the record that names it.
     pub(crate) fn save(&self, record: &Record, original: &[u8]) -> Result<(), ClientsError> {
         write_own(&self.backup_of(record), original)?;
         self.save_record(record)
@@ -138,7 +138,7 @@ impl Records {
         write_own(&file, &bytes)
     }
 
-    /// Removes the record, and its backup unless that is still of use.
+    /// Removes the record, and its backup unless `keep_backup`.
     pub(crate) fn forget(&self, record: &Record, keep_backup: bool) -> Result<(), ClientsError> {
         let remove = |path: PathBuf| match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -1,4 +1,4 @@
-//! Describes a remote server to the gateway.
+//! Remote servers and their gateway flags.
 
 use serde_json::Value;
 
@@ -9,36 +9,36 @@ use crate::entry::Entry;
 /// A server that is reached by HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Remote {
-    /// The member that its address stands in.
+    /// The field that holds the address.
     pub(crate) field: String,
     pub(crate) url: String,
-    /// Whether the address is to go through a variable, as headers do.
+    /// Whether the address must be passed in an environment variable, as headers are.
     pub(crate) url_is_secret: bool,
-    /// Whether it speaks the older HTTP with SSE.
+    /// Whether the server speaks the older HTTP with SSE.
     pub(crate) sse: bool,
     pub(crate) headers: Vec<Header>,
-    /// The variable of the client's environment whose value is the token of
-    /// `Authorization: Bearer` (Codex).
+    /// The environment variable of the client that holds the token of `Authorization: Bearer`
+    /// (Codex).
     pub(crate) bearer: Option<String>,
 }
 
-/// The variable that an address with a secret in it is handed over in.
+/// The environment variable that passes an address with a secret.
 pub(crate) const URL_VARIABLE: &str = "SPILLGATE_URL";
-/// Codex's name for the variable with a bearer token.
+/// Codex's field for the variable with a bearer token.
 pub(crate) const BEARER: &str = "bearer_token_env_var";
 
-/// A header, whose value the gateway takes from a variable: a command line can
-/// be read by everybody on the machine.
+/// A header, whose value the gateway reads from an environment variable: everyone on the machine
+/// can read a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) name: String,
     pub(crate) variable: String,
-    /// What the variable is to be; `None`: it is in the client's environment.
+    /// The value of the variable; `None` if the client's environment already has it.
     pub(crate) value: Option<String>,
 }
 
 impl Remote {
-    /// Why it cannot be told to the gateway, if it cannot.
+    /// Reads a remote server's entry. The error says why the gateway cannot take it over.
     pub(crate) fn new(
         client: Client,
         dialect: &Dialect,
@@ -82,7 +82,7 @@ impl Remote {
             .unwrap_or_default();
         let sse = match kind {
             "sse" => true,
-            // Clients that are told no more try both.
+            // Without a more specific `type`, clients try both transports.
             "" | "remote" => path.trim_end_matches('/').ends_with("/sse"),
             _ => false,
         };
@@ -96,7 +96,7 @@ impl Remote {
         })
     }
 
-    /// Whether something in the entry logs in.
+    /// Returns whether the entry holds any credentials.
     pub(crate) fn logs_in(&self) -> bool {
         !self.headers.is_empty() || self.bearer.is_some() || self.url_is_secret
     }
@@ -130,7 +130,7 @@ fn pairs(entry: &Entry, field: &str) -> Result<Vec<(String, String)>, String> {
     members.iter().map(pair).collect()
 }
 
-/// A name for a header's variable that no other header has.
+/// Returns a variable name for a header that no other header uses.
 fn variable(header: &str, others: &[Header]) -> String {
     let word = |c: char| match c.is_ascii_alphanumeric() {
         true => c.to_ascii_uppercase(),
@@ -146,7 +146,7 @@ fn variable(header: &str, others: &[Header]) -> String {
         .expect("invariant: numbers do not end")
 }
 
-/// What keeps the gateway from standing before a server elsewhere.
+/// Returns the reason why the gateway cannot stand in front of a remote server; `None` if it can.
 pub(crate) fn obstacle(entry: &Entry, url: &str) -> Option<String> {
     let set = |field: &&&str| {
         let value = entry.get(**field);
@@ -174,7 +174,7 @@ pub(crate) fn obstacle(entry: &Entry, url: &str) -> Option<String> {
     is_none.then(|| "its address is none of HTTP".into())
 }
 
-/// Names of parameters that hold secrets.
+/// Substrings of query parameter names that hold secrets.
 const SECRET: [&str; 9] = [
     "key",
     "token",
@@ -186,11 +186,12 @@ const SECRET: [&str; 9] = [
     "code",
     "credential",
 ];
-/// A part of a path that is so long and mixed is no word.
+/// Minimum length of a path segment with letters and digits that counts as a secret and not as a
+/// word.
 const LONG: usize = 24;
 
-/// Whether an address seems to hold a secret, which everybody on the machine
-/// could read on a command line. What the client fills in may always be one.
+/// Returns whether an address seems to hold a secret, which everyone on the machine could read on a
+/// command line. A value that the client substitutes always counts as one.
 fn holds_secret(url: &str) -> bool {
     if url.contains("${") || url.contains("{env:") || url.contains("{file:") {
         return true;

@@ -1,4 +1,4 @@
-//! Rewrites an entry, and finds what it was before.
+//! Rewrites server entries to start the gateway, and back.
 
 use std::path::Path;
 
@@ -10,19 +10,19 @@ use crate::entry::{Entry, Started};
 use crate::lookups::{LOOKUPS_IN, allow_ours, forget_ours, lists_them};
 use crate::remote::{BEARER, Remote, URL_VARIABLE};
 
-/// How the gateway is started.
+/// How to start the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gateway {
-    /// The program: a path, or a name that is on `PATH`.
+    /// The program: a path, or a name on `PATH`.
     pub program: String,
-    /// Arguments for `spillgate mcp` besides those that tell of the server.
+    /// Arguments for `spillgate mcp` besides those that describe the server.
     pub arguments: Vec<String>,
-    /// Whether an entry of its own offers the look-up tools, and no server does.
+    /// Whether a separate entry offers the lookup tools instead of each server.
     pub lookups: bool,
 }
 
 impl Gateway {
-    /// The same where each server lists the look-up tools.
+    /// Returns a copy with which each server lists the lookup tools.
     pub(crate) fn without_lookups(&self) -> Self {
         Self {
             lookups: false,
@@ -44,7 +44,7 @@ impl Gateway {
         words
     }
 
-    /// The entry with the gateway before the program that it starts.
+    /// Returns the entry with the gateway in front of the program that it starts.
     pub(crate) fn before(
         &self,
         of: (Client, &Path),
@@ -61,8 +61,8 @@ impl Gateway {
         self.listed(of.0, entry)
     }
 
-    /// The entry with our tools among those that its client lets through, where
-    /// the server lists them.
+    /// Returns the entry with the lookup tools in its client's list of allowed tools, if the server
+    /// lists them.
     fn listed(&self, client: Client, mut entry: Entry) -> Entry {
         if !self.lookups {
             allow_ours(client, &mut entry);
@@ -70,7 +70,7 @@ impl Gateway {
         entry
     }
 
-    /// The entry with the gateway in the place of a server elsewhere.
+    /// Returns the entry with the gateway in place of a remote server.
     pub(crate) fn instead(
         &self,
         (client, file): (Client, &Path),
@@ -115,7 +115,7 @@ impl Gateway {
     }
 }
 
-/// Puts what may be secret where only the program that is started sees it.
+/// Puts possible secrets into the environment, which only the started program sees.
 fn set_variables(dialect: &Dialect, entry: &mut Entry, remote: &Remote) {
     let url = remote.url_is_secret.then_some((URL_VARIABLE, &remote.url));
     let headers = remote.headers.iter();
@@ -124,7 +124,7 @@ fn set_variables(dialect: &Dialect, entry: &mut Entry, remote: &Remote) {
         .filter_map(|header| Some((header.variable.as_str(), header.value.as_ref()?)));
     for (variable, value) in url.into_iter().chain(given) {
         let variables = entry.entry(dialect.env).or_insert(Value::Null);
-        // Null becomes a table; anything else was refused before.
+        // Null becomes a table; other values were refused before.
         variables[variable] = json!(value);
     }
     let outside = headers.filter(|header| header.value.is_none());
@@ -152,8 +152,8 @@ pub(crate) fn set_command(
     }
 }
 
-/// The entry as it was, by what its command line says: for when nobody wrote
-/// down how it was, or it was changed since. `None` where it does not say.
+/// Reconstructs the original entry from its command line, for entries that have no record or that
+/// were changed since. `None` if the command line does not tell.
 pub(crate) fn peeled(
     client: Client,
     dialect: &Dialect,
@@ -215,7 +215,7 @@ pub(crate) fn peeled(
     Some(entry)
 }
 
-/// What stands behind a flag, each time that it stands there.
+/// Returns the value after each occurrence of a flag.
 fn values_of<'w>(words: &'w [String], flag: &str) -> Vec<&'w String> {
     let pairs = words.windows(2).filter(|pair| pair[0] == flag);
     pairs.map(|pair| &pair[1]).collect()

@@ -1,4 +1,4 @@
-//! Reads TOML and edits it in place.
+//! TOML: parsing, and editing in place.
 
 use serde_json::{Map, Number, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, RawString, TableLike, Value as Toml};
@@ -121,7 +121,7 @@ fn edit_table(item: &mut Item, changes: &[Change]) -> Result<(), Trouble> {
             .key(&change.field)
             .and_then(|key| key.leaf_decor().prefix().cloned());
         table.remove(&change.field);
-        // A comment above what goes now stands above what came for it.
+        // A comment above the removed field moves to the field that replaces it.
         let commented = above.filter(has_comment);
         if let Some((above, mut key)) = commented.zip(new.and_then(|new| table.key_mut(new))) {
             key.leaf_decor_mut().set_prefix(above);
@@ -154,7 +154,7 @@ fn set(item: &mut Item, value: Toml) {
     }
 }
 
-/// Whether the front of the list was all that had to be changed.
+/// Edits the front of the list; `false` if the change is not limited to the front.
 fn edit_front(array: &mut Array, new: &Array) -> bool {
     let values = |array: &Array| array.iter().map(from_toml).collect::<Vec<Value>>();
     let (had, new) = (values(array), values(new));
@@ -165,8 +165,8 @@ fn edit_front(array: &mut Array, new: &Array) -> bool {
             for _ in 0..count {
                 array.remove(0);
             }
-            // On one line what is first now stands where the first one stood; on
-            // lines of their own each keeps what is above it.
+            // On one line, the new first element takes the position of the old one. If each element
+            // has its own line, each keeps the comments above it.
             let first = array.get_mut(0).zip(decor);
             if let Some((first, decor)) = first.filter(|(first, _)| on_its_line(first)) {
                 *first.decor_mut() = decor;
@@ -177,7 +177,7 @@ fn edit_front(array: &mut Array, new: &Array) -> bool {
     }
 }
 
-/// Whether it stands behind another one or the bracket.
+/// Returns whether the value is on the same line as the element or bracket before it.
 fn on_its_line(value: &Toml) -> bool {
     let before = value.decor().prefix().and_then(RawString::as_str);
     before.is_none_or(|before| !before.contains('\n'))
@@ -188,8 +188,8 @@ fn add_front(array: &mut Array, added: &[Value]) -> bool {
         return false;
     };
     let before = decor.prefix().and_then(RawString::as_str);
-    // On one line the first element stands close to the bracket; else each has
-    // a line of its own, and a comment above the first stays above it.
+    // On one line the first element stands close to the bracket. Otherwise each element has its own
+    // line, and a comment above the first stays there.
     let (first, other) = match before.map(|text| text.rsplit_once('\n')) {
         Some(Some((_, indent))) => (format!("\n{indent}"), format!("\n{indent}")),
         _ => (before.unwrap_or_default().to_owned(), " ".to_owned()),
@@ -207,8 +207,7 @@ fn add_front(array: &mut Array, added: &[Value]) -> bool {
     true
 }
 
-/// Members in their places; tables of several lines keep their tables behind
-/// them.
+/// Sorts fields; sub-tables with their own headers stay behind their table.
 fn sort(item: &mut Item, place: impl Fn(&str) -> Option<usize>) {
     match item {
         Item::Table(table) => {

@@ -1,7 +1,7 @@
-//! Takes the servers of a file out from behind the gateway.
+//! Unwraps the servers of a file.
 //!
-//! A file that is still what we wrote becomes what it was, byte for byte. In
-//! one that was changed since, only our entries are undone.
+//! A file that is unchanged since Spillgate wrote it is restored byte for byte. In a changed file,
+//! only Spillgate's own entries are undone.
 
 use std::path::Path;
 
@@ -17,9 +17,8 @@ use crate::rewrite::peeled;
 use crate::wrap::to_become;
 use crate::{Client, ClientsError, Scope, ServerTable, dialect};
 
-/// What becomes of `file` when its servers come out; those in `places` and, if
-/// `whole`, all others that we have a record of; only those called as in `only`,
-/// unless that is empty. `None` where there is no such file.
+/// Plans to unwrap the servers of `file`: those in `places` and, if `whole`, all others with a
+/// record. A non-empty `only` restricts the plan to these names. `None` if the file does not exist.
 pub fn unwrap(
     client: Client,
     file: &Path,
@@ -79,8 +78,8 @@ pub fn unwrap(
     }))
 }
 
-/// The file without us, where it is what we wrote. A damaged backup is none:
-/// our entries can still be undone.
+/// Returns the original file if the current one is unchanged since Spillgate wrote it. A damaged
+/// backup counts as none, because the entries can still be undone one by one.
 fn untouched(record: &Record, seen: &Seen, records: &Records) -> Option<Vec<u8>> {
     match record.written == digest(&seen.bytes) {
         true => records.backup(record).ok(),
@@ -88,17 +87,17 @@ fn untouched(record: &Record, seen: &Seen, records: &Records) -> Option<Vec<u8>>
     }
 }
 
-/// What is undone in a file.
+/// The changes to undo in a file.
 #[derive(Default)]
 struct Undoing {
     outcomes: Vec<Outcome>,
     edits: Vec<Edit>,
-    /// The entries that are, by the keys that lead to them.
+    /// The keys of the undone entries.
     undone: Vec<Vec<String>>,
 }
 
 impl Undoing {
-    /// What is undone if only these are to be, or all.
+    /// Undoes only the entries named in `only`, or all if it is empty.
     fn chosen(
         client: Client,
         values: &Value,
@@ -110,7 +109,7 @@ impl Undoing {
         all.retain(|found| {
             let is_meant = only.is_empty() || only.iter().any(|name| name == found.name);
             match is_lookups(client, found) {
-                // It goes with the last server that needs it.
+                // The lookup entry is removed with the last server that needs it.
                 true => !keeps_lookups,
                 false => is_meant,
             }
@@ -147,7 +146,7 @@ impl Undoing {
         undoing
     }
 
-    /// Lists lose what they got.
+    /// Removes the elements that were added to lists.
     fn shorten(&mut self, values: &Value, record: &Record) {
         for kept in record.entries.iter().filter(|kept| kept.is_list) {
             self.undone.push(kept.at.clone());
@@ -170,8 +169,8 @@ fn is_lookups(client: Client, found: &Found<'_>) -> bool {
     matches!(found.entry.map(kind), Some(Kind::Lookups(_)))
 }
 
-/// Whether a server stays behind the gateway that leaves the look-up tools to the
-/// entry which offers them.
+/// Returns whether a server stays behind the gateway that relies on the entry with the lookup
+/// tools.
 fn needs_lookups(client: Client, all: &[Found<'_>], only: &[String]) -> bool {
     let dialect = dialect::of(client);
     all.iter().any(|found| {
@@ -184,7 +183,7 @@ fn needs_lookups(client: Client, all: &[Found<'_>], only: &[String]) -> bool {
     })
 }
 
-/// What became of the file's bytes.
+/// The digests of a file before and after, and whether it is restored exactly.
 struct Became {
     from: String,
     to: String,
@@ -211,7 +210,7 @@ fn forget(
     }
     let next = Record {
         entries: left,
-        // A file that was changed by others stays one that we did not write.
+        // A file that others changed still does not count as one that Spillgate wrote.
         written: match record.written == file.from {
             true => file.to,
             false => record.written.clone(),
@@ -229,8 +228,8 @@ fn kept<'r>(record: &'r Record, at: &[String]) -> Option<&'r Kept> {
     record.entries.iter().find(|kept| kept.at == at)
 }
 
-/// Entries of the record that stand in none of the places looked at: another
-/// directory's, in a file that has several.
+/// Returns the entries of the record outside the given places: those of other directories, in a
+/// file that covers several.
 fn elsewhere<'v>(values: &'v Value, record: &'v Record, known: &[Found<'v>]) -> Vec<Found<'v>> {
     let others = record.entries.iter();
     let others = others.filter(|kept| !kept.is_list);
@@ -246,7 +245,7 @@ fn elsewhere<'v>(values: &'v Value, record: &'v Record, known: &[Found<'v>]) -> 
     found.collect()
 }
 
-/// What an entry becomes; `None` where it is none of ours.
+/// Returns the restored entry; `None` if Spillgate did not change it.
 fn judge(client: Client, found: &Found<'_>, was: Option<&Kept>) -> Option<(State, Option<Entry>)> {
     let dialect = dialect::of(client);
     let entry = found.entry?;
@@ -271,7 +270,7 @@ fn judge(client: Client, found: &Found<'_>, was: Option<&Kept>) -> Option<(State
     })
 }
 
-/// `now` with what we made of it undone, and what others made of it kept.
+/// Returns `now` with Spillgate's changes undone and all other changes kept.
 fn merged(now: &Entry, after: &Entry, before: &Entry) -> Entry {
     let mut to = now.clone();
     let mut fields: Vec<&String> = after.keys().chain(before.keys()).collect();
@@ -298,7 +297,7 @@ fn merged(now: &Entry, after: &Entry, before: &Entry) -> Entry {
     to
 }
 
-/// The file with these entries undone.
+/// Returns the file with these entries undone.
 pub(crate) fn undo(
     client: Client,
     seen: &Seen,

@@ -1,4 +1,4 @@
-//! Puts the servers of a file behind the gateway.
+//! Wraps the servers of a file with the gateway.
 
 use std::path::Path;
 
@@ -17,9 +17,8 @@ use crate::{Client, ClientsError, Scope, ServerTable, Surroundings, dialect};
 
 const NO_LOGIN: &str = "no header of it logs in; if the client has logged in to it by OAuth, that login is the client's own: run `spillgate auth";
 
-/// What becomes of `file` when the servers in `places` go behind `gateway`;
-/// only those called as in `only`, unless that is empty. `None` where there is
-/// no such file.
+/// Plans to put the servers of `file` in `places` behind `gateway`. A non-empty `only` restricts
+/// the plan to these names. `None` if the file does not exist.
 pub fn wrap(
     client: Client,
     file: &Path,
@@ -65,7 +64,7 @@ pub fn wrap(
         edits.extend(new.edits);
     }
     let after = match seen.edited(&edits) {
-        // The new entry does not fit into the form of the file: each server lists the tools.
+        // The new entry does not fit the form of the file, so each server lists the tools.
         Err(ClientsError::Form { .. }) if needs_lookups => {
             let each = gateway.without_lookups();
             return wrap(client, file, &places, only, &each, records);
@@ -101,7 +100,7 @@ fn plan(
     }
 }
 
-/// What is new in a file.
+/// Additions to a file.
 #[derive(Default)]
 struct New {
     outcomes: Vec<Outcome>,
@@ -110,7 +109,7 @@ struct New {
 }
 
 impl New {
-    /// Puts `wanted` into the list of what the client allows, where there is one.
+    /// Adds `name` to the client's list of allowed servers or tools, if it has one.
     fn allow(&mut self, client: Client, values: &Value, name: &str) {
         let Some((list, kept, edit)) = allowed(client, values, name) else {
             return;
@@ -126,7 +125,7 @@ impl New {
     }
 }
 
-/// The entry that offers the look-up tools, beside the first server that needs it.
+/// Adds the entry that offers the lookup tools, beside the first server that needs it.
 fn entry_of_lookups(
     client: Client,
     values: &Value,
@@ -158,8 +157,8 @@ fn entry_of_lookups(
     Some(new)
 }
 
-/// What becomes of the client's permissions, where they are in a file of their own
-/// and name tools of MCP servers: those of the entry `name` are allowed, too.
+/// Plans to allow the tools of the entry `name` in the client's permissions, if these are in a
+/// separate file and name tools of MCP servers. `None` if nothing needs to change.
 pub fn permit(
     client: Client,
     name: &str,
@@ -183,7 +182,7 @@ pub fn permit(
     Ok(Some(plan(&file, new.outcomes, Vec::new(), records, parts)))
 }
 
-/// The edits that make one entry of another.
+/// Returns the edits that turn one entry into another.
 pub(crate) fn to_become(client: Client, at: &[String], from: &Entry, to: &Entry) -> Vec<Edit> {
     difference(at, from, to, &dialect::of(client).order())
 }
@@ -214,7 +213,7 @@ fn judge(
     }
 }
 
-/// What is to be kept so that it can be undone.
+/// Builds the record that allows the change to be undone.
 fn remember(
     client: Client,
     seen: &Seen,
@@ -230,7 +229,7 @@ fn remember(
     let now = digest(&seen.bytes);
     let (original, mut entries) = match &had {
         Some(record) if record.written == now => (records.backup(record)?, record.entries.clone()),
-        // Someone changed it since: what it would be without us is worked out.
+        // The file was changed since: derives its content without Spillgate's entries.
         Some(record) if record.original != now => {
             let still = |kept: &&Kept| {
                 if kept.is_list {

@@ -1,4 +1,4 @@
-//! Reads YAML with the places of its values.
+//! YAML: parsing, with the byte range of each value.
 
 use std::ops::Range;
 
@@ -9,20 +9,20 @@ use spillgate_config::yaml::plain;
 
 use crate::document::Trouble;
 
-/// A value and the bytes that it was read from.
+/// A value and the byte range it was read from.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) at: Range<usize>,
     pub(crate) what: What,
 }
 
-/// What stands there.
+/// The content of a node.
 #[derive(Debug)]
 pub(crate) enum What {
     Scalar(Value),
     List(Vec<Node>),
     Table(Vec<Member>),
-    /// Another place's value.
+    /// An alias of the value with this anchor.
     Alias(usize),
 }
 
@@ -74,10 +74,10 @@ pub(crate) fn parse(text: &str) -> Result<Value, Trouble> {
     Ok(node.map_or(Value::Object(Map::new()), |node| node.value()))
 }
 
-/// Deeper than this nobody writes a configuration.
+/// Maximum nesting; deeper configurations do not occur.
 const DEEPEST: usize = 100;
 
-/// The document in `text`, if it holds anything.
+/// Parses the document in `text`; `None` if it is empty.
 pub(crate) fn read(text: &str) -> Result<Option<Node>, Trouble> {
     let mut reader = Reader {
         parser: Parser::new_from_str(text),
@@ -169,8 +169,8 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// A collection in brackets ends with its bracket, one of lines with its last
-/// value.
+/// Returns the range of a collection: one in brackets ends with its bracket, one in block style
+/// with its last value.
 fn whole(
     start: Range<usize>,
     end: Option<Range<usize>>,

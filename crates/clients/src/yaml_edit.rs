@@ -1,7 +1,7 @@
 //! Edits YAML in place.
 //!
-//! Pieces of the text are cut out and put in, at the places where a parser says
-//! that values stand. What cannot be done so is refused.
+//! The editor cuts and inserts text at the positions that the parser reports. It refuses an edit
+//! that this cannot express.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::yaml::{Member, Node, What, read};
 
 pub(crate) fn edit(text: &str, edits: &[Edit]) -> Result<String, Trouble> {
     let mut text = text.to_owned();
-    // After each change it is read anew: places move.
+    // Parses again after each change, because positions move.
     for edit in edits {
         let mut behind: Option<String> = None;
         let first_gone = first_gone(&text, edit)?;
@@ -94,12 +94,12 @@ fn set(text: &str, member: &Member, value: &Value) -> String {
     )
 }
 
-/// From the key to the last character of the value.
+/// Returns the range from the key to the last character of the value.
 fn trimmed(text: &str, member: &Member) -> Range<usize> {
     let start = member.key.at.start;
     let end = member.node.at.end.max(member.key.at.end);
     let mut end = start + text[start..end].trim_end().len();
-    // A value that is not there leaves its colon.
+    // A missing value leaves its colon.
     if member.node.at.is_empty() {
         end += text[end..].find(':').map_or(0, |colon| colon + 1);
     }
@@ -110,7 +110,7 @@ fn in_brackets(text: &str, list: &Node) -> bool {
     text[list.at.start..].starts_with('[')
 }
 
-/// Where the dash of a list's line stands.
+/// Returns the position of the dash before a list item.
 fn item_start(text: &str, item: &Node) -> usize {
     text[..item.at.start].rfind('-').unwrap_or(item.at.start)
 }
@@ -195,7 +195,7 @@ fn remove(text: &str, members: &[Member], change: &Change) -> String {
     spliced(text, at, "")
 }
 
-/// A value on one line.
+/// Formats a value on one line.
 fn inline(value: &Value) -> String {
     match value {
         Value::String(text) => scalar(text),
@@ -214,12 +214,12 @@ fn inline(value: &Value) -> String {
     }
 }
 
-/// A text, bare where that cannot be misread, else in double quotes, where YAML
-/// takes all that JSON does.
+/// Formats a string: bare if it cannot be misread, otherwise in double quotes, where YAML accepts
+/// all of JSON's escapes.
 fn scalar(text: &str) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric() || "_./@-".contains(c);
     let starts_well = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '_');
-    // YAML 1.1 takes some words for truth values, which some readers still do.
+    // YAML 1.1 treats some words as booleans, and some readers still do.
     let taken = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     let is_taken = taken.iter().any(|word| text.eq_ignore_ascii_case(word));
     match starts_well && text.chars().all(is_word) && !is_taken {

@@ -1,4 +1,4 @@
-//! Files of every client, before and after, and back.
+//! Wraps and unwraps files of every client and compares the texts.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -13,12 +13,12 @@ use spillgate_clients::{
 };
 use tempfile::TempDir;
 
-/// A client's file below a home of its own.
+/// A client's file below a temporary home directory.
 struct House {
     client: Client,
     home: TempDir,
     file: PathBuf,
-    /// Whether the look-up tools get an entry of their own.
+    /// Whether the lookup tools get a separate entry.
     lookups: bool,
 }
 
@@ -117,8 +117,7 @@ fn told(outcomes: &[Outcome]) -> String {
     outcomes.iter().map(line).collect()
 }
 
-/// There, there again, and back; what stands there in between, and what was
-/// said.
+/// Wraps twice and unwraps. Returns the text in between and the reported outcomes.
 fn there_and_back(client: Client, before: &str) -> String {
     let house = House::new(client, Scope::User, before);
     let said = told(&house.wrap(&[]).outcomes);
@@ -141,8 +140,8 @@ fn there_and_back(client: Client, before: &str) -> String {
     format!("{after}---\n{said}")
 }
 
-/// A line more, and what we did is undone as well as can be: a new plan for it
-/// wraps the same servers again.
+/// Adds a line after wrapping and unwraps: the entries are undone one by one, and a new plan wraps
+/// the same servers again.
 fn changed_since(house: &House, before: &str) {
     let more = match house.client {
         Client::Goose | Client::Codex => "# mine\n",
@@ -165,7 +164,7 @@ fn changed_since(house: &House, before: &str) {
     fs::rename(&kept, house.home.path().join("state")).unwrap();
 }
 
-/// A file of each client with one server, and with comments where it may have them.
+/// A file of each client with one server, and with comments where the syntax allows them.
 const ONE: [(Client, &str); 9] = [
     (
         Client::ClaudeCode,
@@ -205,14 +204,15 @@ const ONE: [(Client, &str); 9] = [
     ),
 ];
 
-/// With the look-up tools in an entry of their own, or in each server.
+/// Creates a house with the lookup tools in a separate entry, or in each server.
 fn house_with(client: Client, text: &str, lookups: bool) -> House {
     let mut house = House::new(client, Scope::User, text);
     house.lookups = lookups;
     house
 }
 
-/// The file with the entry, and what was said; it goes again however it is undone.
+/// Returns the file with the lookup entry, and the outcomes. Checks that every way to undo removes
+/// the entry.
 fn with_an_entry(client: Client, text: &str) -> (String, String) {
     let house = house_with(client, text, true);
     let said = told(&house.wrap(&[]).outcomes);
@@ -222,12 +222,12 @@ fn with_an_entry(client: Client, text: &str) -> (String, String) {
     let report = report.unwrap().unwrap();
     assert_eq!(report.lookups, Lookups::Offered("spillgate".into()));
     assert!(report.servers.iter().all(|one| one.hidden_by.is_none()));
-    // What somebody else changed since is undone entry by entry.
+    // Undoes entry by entry what another program changed since.
     fs::write(&house.file, format!("{after}\n")).unwrap();
     house.unwrap(&[]);
     let values = house.text();
     assert!(!values.contains("spillgate") && values.contains("big") == text.contains("big"));
-    // Another time, and back byte for byte.
+    // Wraps again and restores byte for byte.
     let house = house_with(client, text, true);
     house.wrap(&[]);
     assert!(house.unwrap(&[]).exact);
@@ -240,7 +240,7 @@ fn the_look_up_tools_get_an_entry_of_their_own() {
     let mut all = String::new();
     for (client, text) in ONE {
         let (after, said) = with_an_entry(client, text);
-        // One of each syntax.
+        // One client of each syntax.
         if [Client::Codex, Client::Opencode, Client::Goose].contains(&client) {
             all += &format!("{client}\n{after}\n{said}");
         }
@@ -291,7 +291,7 @@ fn the_look_up_tools_get_an_entry_of_their_own() {
     "#);
 }
 
-/// A line without the name of a temporary directory.
+/// Masks the name of a temporary directory in a line.
 fn mask(line: &str) -> String {
     let temporary = std::env::temp_dir();
     let temporary = temporary.to_str().unwrap();
@@ -321,7 +321,7 @@ fn lists_of_what_is_allowed_name_the_entry_too() {
         servers.into_iter().find_map(|one| one.hidden_by)
     };
     assert_eq!(hidden(&house), None);
-    // Changed since: only our name goes.
+    // The file was changed since: only Spillgate's name is removed.
     let more = house.text().replace(r#"["a", "#, r#"["b", "a", "#);
     fs::write(&house.file, more).unwrap();
     house.unwrap(&[]);
@@ -330,7 +330,7 @@ fn lists_of_what_is_allowed_name_the_entry_too() {
         "{}",
         house.text()
     );
-    // The other way round.
+    // The reverse: the user removed the name.
     let house = house_with(Client::Gemini, text, true);
     house.wrap(&[]);
     let less = house.text().replace(r#", "spillgate"]"#, "]");
@@ -348,7 +348,7 @@ fn permissions_in_a_file_of_their_own_name_the_entry_too() {
         let plan = spillgate_clients::permit(house.client, "spillgate", &around, &house.records());
         plan.unwrap()
     };
-    // Without permissions for tools of other servers nothing has to be said.
+    // Without permissions for tools of other servers there is nothing to allow.
     fs::write(&file, r#"{"permissions": {"allow": ["Bash(ls)"]}}"#).unwrap();
     assert!(plan().is_none());
     let text = "{\n  \"permissions\": {\"allow\": [\"mcp__a\"]} // mine\n}\n";
@@ -445,7 +445,7 @@ fn lists_of_tools_let_ours_through_where_a_server_lists_them() {
         let without = house.text().replace("spillgate_grep", "other");
         fs::write(&house.file, without).unwrap();
         assert_eq!(hidden(&house).as_deref(), Some(list));
-        // By the command lines alone, for the record is lost.
+        // The record is lost: restores from the command lines alone.
         fs::remove_dir_all(house.home.path().join("state")).unwrap();
         house.unwrap(&[]);
         assert!(!house.text().contains("spillgate"), "{}", house.text());
@@ -572,7 +572,7 @@ fn codex() {
     "#);
 }
 
-/// What stands on the command line is enough, where nothing was written down.
+/// The command line suffices without a record.
 #[test]
 fn without_a_record() {
     for (client, text) in [
@@ -938,7 +938,7 @@ fn what_was_added_since_stays() {
             "\n    \"new\": {\"command\": \"new\"}, // mine\n  },\n}",
         );
     fs::write(&house.file, &mine).unwrap();
-    // What is wrapped now is undone with the rest.
+    // Entries wrapped now are undone together with the others.
     let again = house.wrap(&[]);
     assert_snapshot!(told(&again.outcomes), @"
     far (user): already
@@ -1094,7 +1094,7 @@ fn a_damaged_backup_is_not_put_back() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever stands between the values: what is not ours stays.
+    /// Whatever stands between the values, the rest of the file stays.
     #[test]
     fn spaces_and_comments_survive(
         gaps in prop::collection::vec(r"[ \t]{0,3}(/\*[a-z ]{0,5}\*/)?(//[a-z]{0,4}\n)?\n{0,2}", 12),
@@ -1104,8 +1104,8 @@ proptest! {
     ) {
         let args: Vec<String> = args.iter().map(|arg| format!("{arg:?}")).collect();
         let args = args.join(&format!(",{}", gaps[10]));
-        // A comment before a list's first element goes with what was put before it; in a list that
-        // was empty there is nothing for a comment to be about.
+        // A comment before a list's first element moves with the elements inserted before it. In an
+        // empty list a comment would have nothing to refer to.
         let inner = match (args.is_empty(), gaps[8].contains('/')) {
             (true, _) => ["", ""],
             (false, true) => ["", gaps[9].as_str()],
@@ -1130,7 +1130,7 @@ proptest! {
         prop_assert_eq!(wrapped.starts_with('\u{feff}'), mark);
         prop_assert_eq!(wrapped.matches("/*").count(), text.matches("/*").count());
         prop_assert_eq!(wrapped.matches("//").count(), text.matches("//").count());
-        // Undone without the backup it has the same comments and values.
+        // Undone without the backup, the file has the same comments and values.
         fs::remove_dir_all(house.home.path().join("state")).unwrap();
         house.unwrap(&[]);
         prop_assert_eq!(house.text().matches("/*").count(), text.matches("/*").count());
@@ -1140,7 +1140,7 @@ proptest! {
         prop_assert_eq!(house.text(), text);
     }
 
-    /// Lines of comments and empty ones anywhere, comments behind values, any indentation.
+    /// Comment lines and empty lines anywhere, comments after values, any indentation.
     #[test]
     fn lines_and_comments_survive(
         gaps in prop::collection::vec("( *# [a-z]{0,4}\n|\n){0,2}", 9),
@@ -1175,7 +1175,7 @@ proptest! {
         prop_assert_eq!(wrapped.matches('\r').count() > 0, windows);
         fs::remove_dir_all(house.home.path().join("state")).unwrap();
         house.unwrap(&[]);
-        // But for the quotes it is what it was.
+        // Apart from quotes, the file is restored.
         prop_assert_eq!(house.text().replace(['\'', '"'], ""), text.replace(['\'', '"'], ""));
         fs::write(&house.file, &text).unwrap();
         house.wrap(&[]);

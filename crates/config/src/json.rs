@@ -1,7 +1,6 @@
-//! A reader of JSON.
+//! Parses JSON.
 //!
-//! Comments and commas at the end are fine: every editor writes them into such a
-//! file.
+//! Comments and trailing commas are accepted, because every editor writes them into such files.
 
 use std::collections::HashMap;
 
@@ -12,7 +11,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use crate::lines::Lines;
 use crate::node::{DEEPEST, Malformed, Member, Node, NodeKind, Position, Text};
 
-/// What is read beyond JSON: comments, and commas at the end.
+/// The accepted extensions of JSON: comments and trailing commas.
 pub const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -26,7 +25,7 @@ pub const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The value of `text`; an empty table if there is nothing but comments.
+/// Parses `text`; returns an empty table if it contains only comments.
 pub fn parse(text: &str) -> Result<Node, Malformed> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).or_else(|error| {
         let place = Position {

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use crate::node::{Member, Node, NodeKind};
 
-/// Who set a value.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LayerSource {
-    /// Nobody: it is the default.
+    /// The built-in default.
     Default,
     /// A file.
     File(PathBuf),
-    /// A variable of the environment, by its name.
+    /// The name of an environment variable.
     Variable(String),
-    /// An option of the command line, as it is written.
+    /// A command line option, as written.
     Option(String),
 }
 

@@ -1,12 +1,12 @@
-//! The one reader of configuration files.
+//! Parses configuration files and merges them.
 //!
 //! ```text
 //! TOML, YAML, JSON ─► Node: values, and where they stand ─► Layers ─► read ─► a type, or Problems
 //! ```
 //!
-//! [`toml`], [`yaml`] and [`json`] read a text into a tree; [`Layers`] puts trees of several
-//! sources over one another; [`read()`] makes a type of a tree, or finds all that is wrong
-//! with it. The crate that knows the file has the words for its problems.
+//! [`toml`], [`yaml`] and [`json`] parse a text into a tree. [`Layers`] merges the trees of several
+//! [`Source`]s. [`read()`] converts a tree into a type, or finds all problems in it. The crate that
+//! knows the file words the messages.
 
 pub mod json;
 mod layers;

@@ -1,11 +1,11 @@
-//! The lines of a text, by which bytes become places.
+//! The lines of a text, to convert byte offsets to positions.
 
 use crate::node::Position;
 
-/// Bytes of a line after which its bytes are counted for its characters.
+/// Bytes of a line above which columns count bytes instead of characters.
 const LONG_LINE: usize = 10_000;
 
-/// Where the lines of a text begin: its places are looked up by the thousand.
+/// The offsets at which lines start, because positions are looked up by the thousand.
 pub(crate) struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
@@ -20,12 +20,12 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// The place of a byte.
+    /// Returns the position of a byte offset.
     pub(crate) fn place(&self, byte: usize) -> Position {
         let line = self.starts.partition_point(|&start| start <= byte);
         let start = self.starts[line - 1];
         let before = self.text.get(start..byte).unwrap_or_default();
-        // Characters of a line of megabytes would be counted over and over.
+        // Avoids counting the characters of a line of megabytes again and again.
         let characters = match before.len() > LONG_LINE {
             true => before.len(),
             false => before.chars().count(),

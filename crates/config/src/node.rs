@@ -1,4 +1,4 @@
-//! The tree of a configuration file, whatever its syntax.
+//! The tree of a configuration file in any syntax.
 //!
 //! A text keeps its original form, so that the values of variables need never be shown.
 
@@ -7,24 +7,24 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Bytes that a file may have: a prompt of this size fills no context but a
-/// window of some 250,000 tokens.
+/// Maximum size of a file in bytes: a prompt of this size fits only a context window of some
+/// 250,000 tokens.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
 
-/// Levels that a tree may have: deeper than this nobody writes a configuration.
+/// Maximum nesting of a tree; deeper configurations do not occur.
 pub(crate) const DEEPEST: usize = 64;
 
-/// A place in a file.
+/// A position in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Position {
     /// The line, from 1.
     pub line: usize,
-    /// The character of the line, from 1.
+    /// The character in the line, from 1.
     pub column: usize,
 }
 
 impl Position {
-    /// Where a file begins.
+    /// The start of a file.
     pub const START: Self = Self { line: 1, column: 1 };
 }
 
@@ -32,35 +32,35 @@ impl Position {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{}: {what}", at.line, at.column)]
 pub struct Malformed {
-    /// Where it is wrong.
+    /// The position of the error.
     pub at: Position,
-    /// What is wrong.
+    /// The message.
     pub what: String,
 }
 
 impl Position {
-    /// The error of a text that is malformed here.
+    /// Returns an error at this position.
     pub(crate) fn wrong<T>(self, what: impl Into<String>) -> Result<T, Malformed> {
         let (at, what) = (self, what.into());
         Err(Malformed { at, what })
     }
 }
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Clone, PartialEq)]
 pub struct Node {
-    /// Where it begins.
+    /// The position of its first character.
     pub at: Position,
-    /// What it is.
+    /// The value.
     pub kind: NodeKind,
     /// Its layer ([`crate::Layers`]).
     pub(crate) layer: usize,
 }
 
-/// What a value is.
+/// The kinds of values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NodeKind {
-    /// Nothing.
+    /// No value.
     Null,
     /// True or false.
     Bool(bool),
@@ -68,9 +68,9 @@ pub enum NodeKind {
     Number(Number),
     /// A text.
     Text(Text),
-    /// Values in their order.
+    /// Values in order.
     List(Vec<Node>),
-    /// Keys and values in the order in which they stand.
+    /// Keys and values in file order.
     Table(Vec<Member>),
 }
 
@@ -95,12 +95,12 @@ impl From<&serde_json::Number> for Number {
     }
 }
 
-/// A text, with what its variables stand for.
+/// A text, with its form before variables were expanded.
 #[derive(Clone, PartialEq)]
 pub struct Text {
-    /// What it says.
+    /// The text, with variables expanded.
     pub text: String,
-    /// As it is written, where variables were put in.
+    /// The text as written, if variables were expanded.
     pub written: Option<String>,
 }
 
@@ -113,19 +113,19 @@ impl From<String> for Text {
     }
 }
 
-/// A key of a table, and its value.
+/// A key of a table and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
     /// The key.
     pub key: String,
-    /// Where the key stands.
+    /// The position of the key.
     pub at: Position,
     /// The value.
     pub node: Node,
 }
 
 impl Member {
-    /// A key at a place, and its value.
+    /// Creates a member with the position of its key.
     pub fn new(key: impl Into<String>, at: Position, node: Node) -> Self {
         let key = key.into();
         Self { key, at, node }
@@ -133,17 +133,17 @@ impl Member {
 }
 
 impl Node {
-    /// A value at a place.
+    /// Creates a value at a position.
     pub fn new(at: Position, kind: NodeKind) -> Self {
         Self { at, kind, layer: 0 }
     }
 
-    /// A table without members.
+    /// Creates an empty table.
     pub fn empty() -> Self {
         Self::new(Position::START, NodeKind::Table(Vec::new()))
     }
 
-    /// Its members; none if it is no table.
+    /// Returns the members; empty if this is not a table.
     pub fn members(&self) -> &[Member] {
         match &self.kind {
             NodeKind::Table(members) => members,
@@ -151,7 +151,7 @@ impl Node {
         }
     }
 
-    /// The same, to be changed; `None` if it is no table.
+    /// Returns the members for editing; `None` if this is not a table.
     pub fn members_mut(&mut self) -> Option<&mut Vec<Member>> {
         match &mut self.kind {
             NodeKind::Table(members) => Some(members),
@@ -159,12 +159,12 @@ impl Node {
         }
     }
 
-    /// The member of this key, as it is spelled.
+    /// Returns the member with exactly this key.
     pub fn member(&self, key: &str) -> Option<&Member> {
         self.members().iter().find(|member| member.key == key)
     }
 
-    /// The members of the table at the end of a path of keys, as they are spelled.
+    /// Returns the members of the table at exactly these keys.
     pub(crate) fn table_mut(&mut self, path: &[&str]) -> Option<&mut Vec<Member>> {
         let table = path.iter().try_fold(self, |node, key| {
             let mut members = node.members_mut()?.iter_mut();
@@ -174,7 +174,7 @@ impl Node {
         table?.members_mut()
     }
 
-    /// The member of this key, in either spelling.
+    /// Returns the member of this key in either spelling. `key` is in camel case.
     pub fn get(&self, key: &str) -> Option<&Member> {
         let other = || {
             let mut members = self.members().iter();
@@ -183,7 +183,7 @@ impl Node {
         self.member(key).or_else(other)
     }
 
-    /// The member at the end of a path of keys, each in either spelling.
+    /// Returns the member at the keys, each in either spelling.
     pub fn find(&self, path: &[&str]) -> Option<&Member> {
         let (first, rest) = path.split_first()?;
         let member = self.get(first)?;
@@ -193,7 +193,7 @@ impl Node {
         }
     }
 
-    /// Whether a variable was put in, here or below.
+    /// Returns whether the value or a nested one contains expanded variables.
     pub fn is_from_variable(&self) -> bool {
         match &self.kind {
             NodeKind::Text(text) => text.written.is_some(),
@@ -203,12 +203,12 @@ impl Node {
         }
     }
 
-    /// The value, variables put in.
+    /// Returns the value with variables expanded.
     pub fn value(&self) -> Value {
         self.value_by(&|text| text.text.clone())
     }
 
-    /// The value as it is written: what variables stand for is not in it.
+    /// Returns the value as written, without the values of variables.
     pub fn written(&self) -> Value {
         self.value_by(&|text| text.written.as_ref().unwrap_or(&text.text).clone())
     }
@@ -233,20 +233,20 @@ impl Node {
 }
 
 impl fmt::Debug for Text {
-    /// Nothing of it: what it says may be a secret.
+    /// Shows nothing of the text: it may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Text")
     }
 }
 
 impl fmt::Debug for Node {
-    /// Where it stands: what it says may be a secret.
+    /// Shows only the position: the value may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Node at {}:{}", self.at.line, self.at.column)
     }
 }
 
-/// `max_turns` as `maxTurns`.
+/// Converts `max_turns` to `maxTurns`.
 pub fn camel(name: &str) -> String {
     let mut upper = false;
     let mut camel = String::with_capacity(name.len());
@@ -263,7 +263,7 @@ pub fn camel(name: &str) -> String {
     camel
 }
 
-/// `maxTurns` as `max_turns`.
+/// Converts `maxTurns` to `max_turns`.
 pub fn snake(name: &str) -> String {
     let words = name.chars().map(|c| match c.is_ascii_uppercase() {
         true => format!("_{}", c.to_ascii_lowercase()),

@@ -1,4 +1,4 @@
-//! Problems of a tree that does not fit a type.
+//! The problems of a tree that does not fit a type.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use serde::de::{self, Expected, Unexpected};
 
 use crate::node::{NodeKind, Number, Position};
 
-/// One problem, as data: the crate that knows the file has the words for it.
+/// One problem, as data. The crate that knows the file words the message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
-    /// The place of its key, or of the value if it has no key.
+    /// The position of the key, or of the value if it has no key.
     pub at: Position,
     /// The path of the value.
     pub key: Vec<Step>,
-    /// What the problem is.
+    /// The kind of the problem.
     pub kind: ProblemKind,
-    /// Whether the last key of the path is wrong, and not its value.
+    /// Whether the last key of the path is wrong, not its value.
     pub is_of_key: bool,
     /// Whether the value contains an expanded variable and must not be shown.
     pub is_from_variable: bool,
@@ -58,7 +58,7 @@ pub enum ProblemKind {
     Key {
         /// The key.
         name: String,
-        /// The keys that there are.
+        /// The known keys.
         known: &'static [&'static str],
     },
     /// A key is missing.
@@ -74,7 +74,7 @@ pub enum ProblemKind {
     Other(String),
 }
 
-/// The value that serde describes. What no file can contain becomes a text.
+/// Converts the value that serde describes. A value that no file can contain becomes a text.
 fn kind_of(unexpected: Unexpected<'_>) -> NodeKind {
     match unexpected {
         Unexpected::Bool(value) => NodeKind::Bool(value),
@@ -89,7 +89,7 @@ fn kind_of(unexpected: Unexpected<'_>) -> NodeKind {
     }
 }
 
-/// Serde's error while a tree is read; `None` if the problem is noted already.
+/// Serde's error while reading a tree; `None` if the problem is already recorded.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?}")]
 pub(crate) struct Wrong(pub(crate) Option<ProblemKind>);

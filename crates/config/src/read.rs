@@ -1,7 +1,7 @@
-//! Reads a tree as a type and finds every problem with its place.
+//! Converts a tree into a type and finds every problem with its position.
 //!
-//! Serde ends at the first thing that is wrong. Here a member that is wrong is
-//! noted and the rest is read again without it, until nothing new is found.
+//! Serde stops at the first problem. This reader records the faulty member and reads the rest again
+//! without it, until it finds nothing new.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -17,17 +17,17 @@ use serde::forward_to_deserialize_any;
 use crate::node::{Member, Node, NodeKind, Number, Position, camel, snake};
 use crate::problem::{Problem, ProblemKind, Step, Wrong};
 
-/// Problems that are told of a tree: one with more is another kind of file.
+/// Maximum number of reported problems: a tree with more is another kind of file.
 const MOST_PROBLEMS: usize = 50;
 
 /// How keys are matched with the fields of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Naming {
-    /// As they are spelled. Unknown keys are problems where the type says so
+    /// Keys match exactly. Unknown keys are problems if the type denies them
     /// (`deny_unknown_fields`).
     Exact,
-    /// `max_turns` and `maxTurns` are the same key. Unknown keys are problems in all types
-    /// but the lenient ones.
+    /// `max_turns` and `maxTurns` are the same key. Unknown keys are problems in all types except
+    /// the lenient ones.
     Either {
         /// Names of types whose unknown keys belong to other programs.
         lenient: &'static [&'static str],
@@ -59,12 +59,12 @@ pub fn read<T: DeserializeOwned>(node: &Node, naming: Naming) -> Result<T, Vec<P
     }
 }
 
-/// Reading a tree, once or more often.
+/// The state of reading a tree, possibly several times.
 struct Run {
     naming: Naming,
-    /// The keys on the way to the value at hand, and where they stand.
+    /// The keys to the current value, with their positions.
     steps: RefCell<Vec<(Step, Position)>>,
-    /// What is left out from now on.
+    /// Faulty values, which later passes skip.
     bad: RefCell<HashSet<*const Node>>,
     problems: RefCell<Vec<Problem>>,
 }
@@ -78,7 +78,7 @@ impl Run {
         self.bad.borrow().contains(&std::ptr::from_ref(node))
     }
 
-    /// Notes that something is wrong with `node`, to which the steps lead.
+    /// Records a problem of `node`, which is at the current steps.
     fn note(&self, node: &Node, kind: ProblemKind, is_of_key: bool) {
         self.bad.borrow_mut().insert(node);
         if self.count() >= MOST_PROBLEMS {
@@ -109,10 +109,10 @@ struct Reader<'r> {
 }
 
 impl<'r> Reader<'r> {
-    /// `result`, and what is wrong with it noted.
+    /// Records the problem of `result`.
     fn told<T>(self, result: Result<T, Wrong>) -> Result<T, Wrong> {
         result.map_err(|Wrong(kind)| {
-            // What was left out is not missing.
+            // A value that was skipped is not missing.
             let is_follower = matches!(kind, Some(ProblemKind::Missing(_))) && self.run.count() > 0;
             if let Some(kind) = kind.filter(|_| !is_follower) {
                 self.run.note(self.node, kind, false);
@@ -202,20 +202,20 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 }
 
-/// Members of a table, those that are wrong left out.
+/// The members of a table without the faulty ones.
 struct Members<'r> {
     rest: slice::Iter<'r, Member>,
     run: &'r Run,
-    /// The members that there can be; none where it can be any.
+    /// The fields of the type; `None` if it accepts any.
     fields: Option<&'static [&'static str]>,
     is_lenient: bool,
-    /// The fields that there were, with the members that they were read from.
+    /// The fields found so far, with their members.
     seen: Vec<(&'static str, &'r Member)>,
     next: Option<&'r Member>,
 }
 
 impl<'r> Members<'r> {
-    /// The name by which the type knows a member; `None` leaves it out.
+    /// Returns the type's name for a member; `None` skips it.
     fn name(&mut self, member: &'r Member) -> Option<&'r str> {
         let Some(fields) = self.fields else {
             return Some(&member.key);
@@ -240,7 +240,7 @@ impl<'r> Members<'r> {
         Some(field)
     }
 
-    /// The member that was read as this field, in whatever spelling.
+    /// Returns the member that was read as this field, in any spelling.
     fn seen(&self, field: &str) -> Option<&'r Member> {
         let is_same = |seen: &&(&'static str, _)| camel(seen.0) == camel(field);
         self.seen.iter().find(is_same).map(|(_, member)| *member)
@@ -292,7 +292,7 @@ impl<'de> MapAccess<'de> for Members<'_> {
     }
 }
 
-/// Elements of a list, those that are wrong left out.
+/// The elements of a list without the faulty ones.
 struct Elements<'r> {
     rest: std::iter::Enumerate<slice::Iter<'r, Node>>,
     run: &'r Run,

@@ -1,4 +1,4 @@
-//! A reader of TOML.
+//! Parses TOML.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use toml_edit::{Document, Item, TableLike, Value};
 use crate::lines::Lines;
 use crate::node::{Malformed, Member, Node, NodeKind, Number, Position};
 
-/// The key of the table that a date or a time is in serde's data model (`toml_datetime`).
+/// The key of the table that represents a date or time in serde's data model (`toml_datetime`).
 const DATE: &str = "$__toml_private_datetime";
 
-/// Reads `text`. The parser limits the depth.
+/// Parses `text`. The parser limits the nesting.
 ///
 /// # Errors
 /// If it is not TOML, with the parser's message.
@@ -22,7 +22,8 @@ pub fn parse(text: &str) -> Result<Node, Malformed> {
     Ok(Node::new(Position::START, members))
 }
 
-/// The members of a table, each at the place of its key. The key of a table is in its header.
+/// Returns the members of a table, each at the position of its key. The key of a table is in its
+/// header.
 fn members(lines: &Lines<'_>, table: &dyn TableLike) -> NodeKind {
     let members = table.iter().map(|(name, item)| {
         let key = table.get_key_value(name).and_then(|(key, _)| key.span());
@@ -67,7 +68,7 @@ fn of_value(lines: &Lines<'_>, value: &Value) -> Node {
 }
 
 impl Lines<'_> {
-    /// Where a span begins.
+    /// Returns the start of a span.
     fn start(&self, span: Option<Range<usize>>) -> Position {
         self.place(span.map_or(0, |span| span.start))
     }

@@ -1,7 +1,7 @@
-//! A reader of YAML that keeps hostile YAML small.
+//! Parses YAML, with protection against hostile files.
 //!
-//! It works on granit-parser's events. Depth, and what aliases stand for, are counted
-//! while the tree grows, so that a bomb is refused before it is large.
+//! The parser builds on granit-parser's events. It counts nesting and expanded aliases while the
+//! tree grows, so that it refuses a YAML bomb before the tree is large.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,14 @@ use granit_parser::{Event, Parser, ScalarStyle, Span, StrInput, Tag};
 
 use crate::node::{DEEPEST, MAX_FILE_BYTES, Malformed, Member, Node, NodeKind, Position, Text};
 
-/// What a file may come to, aliases put in: eight times its largest size.
+/// Maximum size of a tree in bytes with aliases expanded: eight times the maximum file size.
 const BUDGET: usize = 8 * MAX_FILE_BYTES;
 
-/// What a node costs beside its text: about what it takes of the memory.
+/// Bytes that a node counts beside its text: about its size in memory.
 const NODE: usize = 64;
 
-/// The only document of `text`, whose first line is the file's line
-/// `first_line`; an empty table if there is nothing.
+/// Parses the only document of `text`, which starts on line `first_line` of the file; returns an
+/// empty table if there is none.
 pub fn parse(text: &str, first_line: usize) -> Result<Node, Malformed> {
     let mut reader = Reader {
         parser: Parser::new_from_str(text),
@@ -43,7 +43,7 @@ struct Reader<'t> {
     parser: Parser<'t, StrInput<'t>>,
     lines_before: usize,
     spent: usize,
-    /// What aliases stand for, and its cost.
+    /// The values of anchors, with their cost.
     anchors: HashMap<usize, (Node, usize)>,
 }
 
@@ -110,7 +110,7 @@ impl<'t> Reader<'t> {
         };
         let node = Node::new(place, kind);
         if anchor > 0 {
-            // The copy is kept, too.
+            // The stored copy counts, too.
             let cost = self.spent - before;
             self.spend(cost, place)?;
             self.anchors.insert(anchor, (node.clone(), cost));
@@ -162,7 +162,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// A tag can ask for anything; only `!!str` changes what is read here.
+/// Checks a tag: tags can request anything, and only `!!str` changes what this parser reads.
 fn check_tag(tag: Option<&Tag>, place: Position) -> Result<(), Malformed> {
     match tag {
         None => Ok(()),
@@ -177,7 +177,7 @@ fn check_tag(tag: Option<&Tag>, place: Position) -> Result<(), Malformed> {
     }
 }
 
-/// What a plain scalar is, by the core schema of YAML 1.2.
+/// Interprets a plain scalar by the core schema of YAML 1.2.
 pub fn plain(text: &str) -> NodeKind {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => NodeKind::Null,

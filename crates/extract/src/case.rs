@@ -1,4 +1,4 @@
-//! The input of every strategy.
+//! The question to an artifact, as all strategies receive it.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::ExtractionSettings;
 use crate::bound::bounded;
 use crate::trace::Scope;
 
-/// Tokens below which an answer is not worth cutting.
+/// Minimum tokens of an answer: a smaller one is not worth cutting.
 const LEAST: u64 = 64;
 
-/// A question to one artifact.
+/// A question about one artifact.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub artifact: Arc<Artifact>,
@@ -24,12 +24,12 @@ pub(crate) struct Case {
     pub settings: Arc<ExtractionSettings>,
     pub counter: Arc<dyn TokenCounter>,
     pub nonces: Arc<dyn Nonces>,
-    /// Where what is done is written down.
+    /// The scope for records of what is done.
     pub scope: Scope,
 }
 
 impl Case {
-    /// A fresh slot, whose nonce `data` does not hold.
+    /// Returns a new slot whose nonce does not occur in `data`.
     pub(crate) fn slot(&self, data: &str) -> Slot {
         loop {
             let nonce = self.nonces.fresh();
@@ -39,19 +39,19 @@ impl Case {
         }
     }
 
-    /// An answer as far as it is passed on.
+    /// Cuts an answer to the size that is passed on.
     pub(crate) fn bounded(&self, answer: String) -> String {
         let bytes = self.settings.most_bytes.unwrap_or(u64::MAX);
         bounded(answer, self.shown_tokens(), bytes, &*self.counter)
     }
 
-    /// Tokens of an answer that is passed on: twice what is asked for, which leaves
-    /// room for marks and for models that count other tokens than we do.
+    /// Returns the maximum tokens of an answer that is passed on: twice the requested number, which
+    /// leaves room for marks and for models whose tokenizer counts differently.
     pub(crate) fn shown_tokens(&self) -> u64 {
         self.settings.answer_tokens.max(LEAST).saturating_mul(2)
     }
 
-    /// Looks into the artifact aside from the tasks that talk to models.
+    /// Runs `work` on the artifact outside the tasks that talk to models.
     pub(crate) async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> T + Send + 'static,
@@ -62,7 +62,7 @@ impl Case {
     }
 }
 
-/// A case with a model to ask.
+/// A question with the model to ask.
 #[derive(Debug, Clone)]
 pub(crate) struct Asking {
     pub case: Case,
@@ -70,11 +70,11 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    /// Tokens that an answer may have.
+    /// Returns the maximum tokens of an answer.
     pub(crate) fn answer_tokens(&self) -> u64 {
         let limits = self.model.limits();
         let asked = self.case.settings.answer_tokens.max(1);
-        // A window that an answer alone would fill leaves nothing to read.
+        // An answer that could fill the window would leave no room for data.
         asked.min(limits.max_output).min(limits.window / 3).max(1)
     }
 }

@@ -1,4 +1,4 @@
-//! The size of chunks, and the order in which they are read.
+//! The size of chunks, and which of them are read in which order.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,17 +10,18 @@ use crate::case::Asking;
 use crate::plan::{Chunk, Plan, Want, plan};
 use crate::prompt::{self, ChunkInfo};
 
-/// Tokens below which a chunk is not worth a call.
+/// Minimum tokens of a chunk: a smaller one is not worth a call.
 const LEAST: u64 = 128;
 
-/// Share of the window that stays free: the model's tokenizer is another than the
-/// one that counts here. What goes over it all the same is split.
+/// Fraction of the window that stays free, as its divisor (one twentieth), because the model's
+/// tokenizer differs from the one that counts here. A chunk that exceeds the window nevertheless is
+/// split.
 const MARGIN: u64 = 20;
 
-/// Times at least that chunks are split because a provider calls them too long.
+/// Minimum number of splits allowed for chunks that a provider calls too long.
 const LEAST_SPLITS: u64 = 16;
 
-/// Words that ask for everything: such a question has no early end.
+/// Words that ask for everything: the answer to such a question never stops early.
 const EXHAUSTIVE: [&str; 16] = [
     "all",
     "every",
@@ -40,24 +41,23 @@ const EXHAUSTIVE: [&str; 16] = [
     "least",
 ];
 
-/// What is read.
+/// The chunks to read.
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub plan: Plan,
-    /// Chunks that are read, by their place in the plan, in the order of reading.
+    /// Indices of the chunks in the plan, in reading order.
     pub order: Vec<usize>,
-    /// Tokens that a chunk may have as rendered.
+    /// Maximum tokens of a chunk as rendered.
     pub chunk_tokens: u64,
-    /// Tokens that one was to have by the settings, where that would have been too
-    /// many chunks.
+    /// The configured maximum, if it would have made too many chunks.
     pub asked_tokens: Option<u64>,
-    /// Times that a chunk is still split because a provider calls it too long.
+    /// Remaining splits of chunks that a provider calls too long.
     splits: AtomicU64,
 }
 
 impl Asking {
-    /// Tokens that a chunk may have at most beside the real prompt and the answer;
-    /// 0 where there is no room for any.
+    /// Returns the maximum tokens of a chunk beside the actual prompt and the answer; 0 if there is
+    /// no room.
     pub(crate) fn room(&self) -> u64 {
         let limits = self.model.limits();
         let counter = &self.case.counter;
@@ -81,7 +81,7 @@ impl Asking {
         }
     }
 
-    /// Tokens that a chunk is to have at most, of `room`; 0 where there is no room.
+    /// Returns the maximum tokens of a chunk, at most `room`; 0 if there is no room.
     pub(crate) fn chunk_tokens(&self, room: u64) -> u64 {
         match self.case.settings.chunk_tokens {
             0 => room,
@@ -89,7 +89,7 @@ impl Asking {
         }
     }
 
-    /// What to read of the artifact.
+    /// Plans the chunks of the artifact to read.
     pub(crate) fn reading(&self, room: u64) -> io::Result<Reading> {
         let settings = &self.case.settings;
         let capped = self.chunk_tokens(room);
@@ -103,7 +103,7 @@ impl Asking {
         let mut chunk_tokens = capped;
         let mut planned = plan(artifact, &want(capped), counter)?;
         if planned.is_too_many() && capped < room {
-            // Larger chunks are less exact; chunks that nobody reads are worse.
+            // Larger chunks are less exact, but chunks that no model reads are worse.
             let needed = planned.estimated_tokens.div_ceil(hard as u64);
             chunk_tokens = (needed + needed / 4).clamp(capped, room);
             planned = plan(artifact, &want(chunk_tokens), counter)?;
@@ -121,13 +121,13 @@ impl Asking {
         })
     }
 
-    /// Whether one verified answer is enough.
+    /// Returns whether one verified answer is enough.
     pub(crate) fn may_stop_early(&self) -> bool {
         self.case.settings.early_stop && !is_exhaustive(&self.case.extract)
     }
 }
 
-/// Whether a question asks for everything that there is.
+/// Returns whether a question asks for everything.
 fn is_exhaustive(extract: &str) -> bool {
     let words: Vec<String> = extract
         .split(|c: char| !c.is_alphanumeric())
@@ -141,15 +141,15 @@ fn is_exhaustive(extract: &str) -> bool {
 }
 
 impl Reading {
-    /// Whether a chunk that a provider calls too long is split once more. A server that
-    /// calls everything too long would be asked for each line.
+    /// Takes one split from the budget; `false` if it is used up. Without it, a server that calls
+    /// everything too long would be asked about each line.
     pub(crate) fn may_split(&self) -> bool {
         let taken = |left: u64| left.checked_sub(1);
         let order = Ordering::Relaxed;
         self.splits.fetch_update(order, order, taken).is_ok()
     }
 
-    /// What the model is told of a chunk.
+    /// Returns what the prompt says about a chunk.
     pub(crate) fn info(&self, index: usize, chunk: &Chunk) -> ChunkInfo {
         ChunkInfo {
             index: index + 1,

@@ -1,4 +1,4 @@
-//! The answer of a strategy before it is checked.
+//! The unchecked result of a strategy.
 
 use std::io;
 
@@ -9,22 +9,22 @@ use spillgate_lookup::LookupError;
 use crate::Coverage;
 use crate::prompt::NOTHING;
 
-/// What a strategy gave.
+/// The result of a strategy.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Drafted {
     /// The answer.
     pub text: String,
-    /// Whether it says that there is something.
+    /// Whether the answer contains data.
     pub is_found: bool,
-    /// Whether it is of a part of the output only.
+    /// Whether the answer covers only a part of the output.
     pub is_partial: bool,
     pub coverage: Coverage,
-    /// What is to be said of how it was made.
+    /// Notes on how the answer was made.
     pub notes: Vec<String>,
 }
 
 impl Drafted {
-    /// The answer of an output that holds nothing.
+    /// Returns the answer for an empty output.
     pub(crate) fn empty() -> Self {
         Self {
             text: format!("{NOTHING}\nThe tool output is empty."),
@@ -36,21 +36,21 @@ impl Drafted {
     }
 }
 
-/// A strategy could not run.
+/// The reason why a strategy could not run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StrategyError {
-    /// What to extract fills the model.
+    /// The text to extract fills the model's window.
     #[error(
         "the prompt alone fills the model's window of {window} tokens; shorten `extract` or use a larger model"
     )]
     NoRoom {
-        /// Tokens of the model.
+        /// Tokens of the model's window.
         window: u64,
     },
     /// No chunk could be read.
     #[error("{0}")]
     Chunks(String),
-    /// The child could not ask its model.
+    /// The child's model could not be reached.
     #[error("{0}")]
     Model(#[from] LlmError),
     /// The child's model refused.
@@ -59,10 +59,10 @@ pub(crate) enum StrategyError {
     /// The child ended without an answer.
     #[error("{0}")]
     NoAnswer(#[from] SlotError),
-    /// The output cannot be read.
+    /// The output could not be read.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The output cannot be looked into.
+    /// A lookup in the output failed.
     #[error("{0}")]
     Lookup(#[from] LookupError),
 }

@@ -1,8 +1,8 @@
-//! The prompts for models.
+//! The prompts for the models.
 //!
-//! The three prompts of the extraction design: its headings and fields stand first, in
-//! its order; what we add (where the chunk lies, that it is data, how to cite) comes
-//! before `OUTPUT FORMAT` (docs/spec/texts.md, "Prompts of extraction").
+//! The three prompts of the extraction design keep its headings and fields, in its order.
+//! Spillgate's additions (the position of the chunk, that it is data, how to cite) stand before
+//! `OUTPUT FORMAT` (docs/spec/texts.md, "Prompts of extraction").
 
 use spillgate_artifact::LineRange;
 use spillgate_conversation::Slot;
@@ -10,18 +10,18 @@ use spillgate_conversation::Slot;
 use crate::case::Case;
 use crate::mask::{inline, masked};
 
-/// How an answer begins that found nothing.
+/// The start of an answer that found nothing.
 pub(crate) const NOTHING: &str = "NO RELEVANT DATA FOUND";
 
-/// Characters of a tool's arguments that a prompt repeats.
+/// Maximum characters of a tool's arguments in a prompt.
 const ARGUMENTS: usize = 2000;
-/// Characters of a tool's name.
+/// Maximum characters of a tool's name.
 const NAME: usize = 200;
 
-/// Where a chunk lies.
+/// The position of a chunk.
 #[derive(Debug, Clone)]
 pub(crate) struct ChunkInfo {
-    /// 1-based.
+    /// The number of the chunk, from 1.
     pub index: usize,
     pub total: usize,
     pub overlap_percent: u64,
@@ -29,7 +29,7 @@ pub(crate) struct ChunkInfo {
     pub path: Option<String>,
 }
 
-/// The system prompt for one chunk.
+/// Formats the system prompt for one chunk.
 pub(crate) fn map(case: &Case, chunk: &ChunkInfo, slot: &Slot) -> String {
     let stats = &case.artifact.manifest().facts.stats;
     let path = chunk.path.as_ref().map_or(String::new(), |path| {
@@ -77,8 +77,8 @@ pub(crate) fn map(case: &Case, chunk: &ChunkInfo, slot: &Slot) -> String {
     )
 }
 
-/// The user's message for one chunk: the data, and once more what to extract, for what
-/// stands last is heeded most.
+/// Formats the user message for one chunk: the data, then the question again, because models heed
+/// the last text most.
 pub(crate) fn chunk(case: &Case, rendered: &str, slot: &Slot) -> String {
     format!(
         "<ai-agent-{nonce}-DATA>\n{data}\n</ai-agent-{nonce}-DATA>\n\
@@ -92,7 +92,7 @@ pub(crate) fn chunk(case: &Case, rendered: &str, slot: &Slot) -> String {
     )
 }
 
-/// The system prompt that puts the answers of chunks together.
+/// Formats the system prompt that combines the answers of chunks.
 pub(crate) fn reduce(case: &Case, outputs: &str, slot: &Slot) -> String {
     format!(
         "You are an internal extraction agent. You must synthesize multiple chunk extractions into one final answer.\n\n\
@@ -119,10 +119,10 @@ pub(crate) fn reduce(case: &Case, outputs: &str, slot: &Slot) -> String {
     )
 }
 
-/// The user's message for a reduction (the shipped system's words).
+/// The user message of a reduction, in the shipped system's words.
 pub(crate) const SYNTHESIZE: &str = "Synthesize the extracted content into a final answer.";
 
-/// The system prompt of the child that reads and greps in `filename`.
+/// Formats the system prompt of the child that reads and greps in `filename`.
 pub(crate) fn read_grep(case: &Case, filename: &str, slot: &Slot) -> String {
     let manifest = case.artifact.manifest();
     let stats = &manifest.facts.stats;
@@ -162,7 +162,7 @@ pub(crate) fn read_grep(case: &Case, filename: &str, slot: &Slot) -> String {
     )
 }
 
-/// The user's message that starts the child. It repeats what to extract: small models
+/// Formats the user message that starts the child. It repeats the question, because small models
 /// grep for the words that they read last.
 pub(crate) fn search_the_file(case: &Case) -> String {
     format!(

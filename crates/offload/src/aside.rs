@@ -1,8 +1,8 @@
-//! Makes the outline of a result while it is stored, and reads the two ends of its text.
+//! Outlines a result while it is stored, and reads the ends of its text.
 //!
-//! Counting the tokens of a megabyte, writing it to disk and making its outline take about the same
-//! time, and the outline needs nothing of the other two. The ends are read only for messages that
-//! show them.
+//! For a megabyte, counting tokens, writing to disk and outlining take about as long as one
+//! another, and the outline needs nothing from the other two. The ends are read only for messages
+//! that show them.
 
 use std::sync::Arc;
 use std::{panic, thread};
@@ -17,10 +17,10 @@ use crate::limits::Limits;
 use crate::present::{DEFAULT_MAX_BYTES, Ends, LEAST_BYTES};
 use crate::sanitize::{Sanitized, ViewText};
 
-/// Bytes below which making the outline is faster than starting a thread.
+/// Minimum size in bytes for a second thread: a smaller result is outlined before a thread starts.
 const WORTH_A_THREAD: u64 = 64 << 10;
 
-/// An outline that is still to be made.
+/// The pending outline of a captured result.
 pub(crate) struct Outlining {
     view: View,
     facts: ViewFacts,
@@ -29,8 +29,8 @@ pub(crate) struct Outlining {
 }
 
 impl Outlining {
-    /// Returns the task for a result that will be shown with an outline and is large enough for
-    /// one.
+    /// Prepares the outline; `None` if the message does not show one, if the result is too small,
+    /// or if the text is lost.
     pub(crate) fn of(sanitized: &Sanitized, limits: &Limits) -> Option<Self> {
         let scan = &sanitized.captured.scan;
         let is_shown = limits.profile.strategy().shows_outline(limits);
@@ -53,8 +53,8 @@ impl Outlining {
         })
     }
 
-    /// Runs `store` on a thread of its own and makes the outline meanwhile. `None` if the outline
-    /// could not be made; it is then made from what is stored.
+    /// Runs `store` on its own thread and makes the outline meanwhile. The outline is `None` if it
+    /// could not be made; the caller then retries on the stored artifact.
     pub(crate) fn beside<T: Send>(
         self,
         store: impl FnOnce() -> T + Send,
@@ -69,7 +69,7 @@ impl Outlining {
     }
 }
 
-/// Where the two ends of a result can be read, even after it was stored or lost.
+/// Reads the two ends of a result, even after it was stored or lost.
 pub(crate) struct TwoEnds {
     text: Option<Arc<dyn ByteSource>>,
     /// What is left of a lost text.
@@ -92,7 +92,7 @@ impl TwoEnds {
         }
     }
 
-    /// Returns the ends of a text that can be read.
+    /// Reads the ends of a readable text.
     #[cfg(test)]
     pub(crate) fn of_text(text: Arc<dyn ByteSource>) -> Self {
         Self {
@@ -103,8 +103,8 @@ impl TwoEnds {
         }
     }
 
-    /// Returns what can be shown within the byte limit. A text of up to twice as many bytes is read
-    /// whole, so that its ends cannot overlap.
+    /// Reads what fits the byte limit. A text of up to twice that size is read whole, so that its
+    /// ends cannot overlap.
     pub(crate) fn read(&self, limits: &Limits) -> Ends {
         let wanted = limits.bytes.unwrap_or(DEFAULT_MAX_BYTES).max(LEAST_BYTES);
         let Some(text) = &self.text else {
@@ -132,7 +132,7 @@ impl TwoEnds {
     }
 }
 
-/// Returns a range of raw bytes as text without control characters.
+/// Returns raw bytes as text without control characters.
 fn readable(raw: &[u8]) -> String {
     let (mut text, mut sanitizer) = (Vec::new(), Sanitizer::default());
     let written = sanitizer

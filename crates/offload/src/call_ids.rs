@@ -1,7 +1,7 @@
-//! The names by which callers ask for more of a result.
+//! The ids by which callers ask for more of a result.
 //!
 //! `get_continuation` takes a `tool_call_id`: the id that the caller gave the call, a short number
-//! (models corrupt long ids), or the handle. The name is in the manifest, so that it outlives this
+//! (models corrupt long ids), or the handle. The manifest stores the id, so that it outlives this
 //! process.
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use spillgate_artifact::{Handle, Origin};
 use spillgate_store::{ArtifactStore, Listed};
 
-/// The names that this process gave or was given.
+/// The ids that this process assigned or received.
 #[derive(Debug, Default)]
 pub(crate) struct CallIds {
     short: bool,
@@ -25,7 +25,7 @@ struct Known {
 }
 
 impl CallIds {
-    /// Returns names for results; those without a name get numbers if `short` is set.
+    /// Creates a registry; with `short`, it numbers results whose callers give no id.
     pub(crate) fn new(short: bool) -> Self {
         Self {
             short,
@@ -33,12 +33,12 @@ impl CallIds {
         }
     }
 
-    /// Returns the name of a new result, if it has one besides its handle.
+    /// Returns the id for a new result; `None` if it only has its handle.
     pub(crate) fn name(&self, origin: &Origin, store: &dyn ArtifactStore) -> Option<String> {
         if origin.call_id.is_some() || !self.short {
             return origin.call_id.clone();
         }
-        // Listing a large store takes long, so the lock is not held meanwhile.
+        // Listing a large store takes long, so it happens without the lock.
         let is_first = self.known().last.is_none();
         let counted = is_first.then(|| highest(store));
         let mut known = self.known();
@@ -47,12 +47,12 @@ impl CallIds {
         Some(next.to_string())
     }
 
-    /// Records that a name leads to an artifact.
+    /// Records the artifact of an id.
     pub(crate) fn note(&self, name: String, handle: Handle) {
         self.known().handles.insert(name, handle);
     }
 
-    /// Returns the artifact of that name: one of this process, or else the newest stored one.
+    /// Finds the artifact of an id: one of this process, otherwise the newest stored one.
     pub(crate) fn find(&self, name: &str, store: &dyn ArtifactStore) -> Option<Handle> {
         let noted = self.known().handles.get(name).copied();
         noted.or_else(|| {
@@ -72,7 +72,7 @@ fn id_of(listed: &Listed) -> Option<&str> {
     listed.manifest.facts.origin.call_id.as_deref()
 }
 
-/// Returns the highest number that is used as a name in the store.
+/// Returns the highest number that the store uses as an id.
 fn highest(store: &dyn ArtifactStore) -> u64 {
     let listed = store.list().unwrap_or_default();
     let numbers = listed.iter().filter_map(|one| id_of(one)?.parse().ok());

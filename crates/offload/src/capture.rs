@@ -1,9 +1,9 @@
-//! Captures the bytes of a result, of any size.
+//! Captures the bytes of a result of any size.
 //!
 //! A small result stays in memory. A larger one streams into a draft of the store while it is
 //! scanned and hashed, so that memory is bounded and one pass is enough. If the store fails, the
-//! stream is still read and measured to its end: the producer must not be blocked, and the model is
-//! told how much was lost.
+//! stream is still read and measured to its end: the producer must not block, and the message says
+//! how much was lost.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -20,34 +20,34 @@ use spillgate_text::{
 use crate::hash::{Hash, sha256};
 use crate::sanitize::layout_of;
 
-/// Bytes above which a result goes to the store while it arrives.
+/// Bytes from which on a result streams into the store.
 const SPOOL_AT: usize = 256 << 10;
 
-/// Bytes read at a time once a result is spooled. Large enough that handing a block to the hashing
+/// Bytes read at a time once a result is spooled: large enough that the handover to the hashing
 /// thread costs nothing.
 const BLOCK: usize = 512 << 10;
 
-/// Bytes kept of either end of a result that could not be stored. More than any message may show.
+/// Bytes kept of each end of a result that could not be stored: more than any message shows.
 const END: usize = 64 << 10;
 
 /// A captured result.
 #[derive(Debug)]
 pub struct Captured {
-    /// Its origin.
+    /// Where the result comes from.
     pub(crate) origin: Origin,
-    /// Whether the tool reports a failure.
+    /// Whether the tool reported an error.
     pub(crate) is_error: bool,
-    /// Its bytes.
+    /// The raw bytes.
     pub(crate) raw: Raw,
-    /// How its text lies in them.
+    /// How the text is encoded in the raw bytes.
     pub(crate) form: RawForm,
-    /// The text, if the raw bytes are not the text.
+    /// The text, if the raw bytes are not it.
     pub(crate) text: Option<Text>,
-    /// Whether the draft already has the text as its view.
+    /// Whether the draft already holds the text as its view.
     pub(crate) is_view: bool,
-    /// What one pass over the text found.
+    /// The figures of one pass over the text.
     pub(crate) scan: ScanFacts,
-    /// The line index of the text.
+    /// Line index of the unchanged text.
     pub(crate) index: LineIndex,
     /// The first bytes of the text.
     pub(crate) head: Vec<u8>,
@@ -57,14 +57,14 @@ pub struct Captured {
     pub(crate) raw_bytes: u64,
 }
 
-/// The text of a result that is JSON or in another encoding than UTF-8.
+/// The text of a result that is JSON or in an encoding other than UTF-8.
 #[derive(Debug, Clone)]
 pub(crate) enum Text {
     /// In memory.
     Memory(Bytes),
-    /// In the spooled raw bytes, decoded where it is read.
+    /// In the spooled raw bytes, decoded from JSON when read.
     Decoded(Arc<JsonText>),
-    /// The same for raw bytes in another encoding.
+    /// In the spooled raw bytes, decoded from another encoding when read.
     Transcoded(Arc<Transcoded>),
 }
 
@@ -75,9 +75,9 @@ pub(crate) enum Raw {
     Memory(Bytes),
     /// In a draft of the store.
     Spooled(Box<dyn Draft>),
-    /// Lost but for the two ends: the store failed while they arrived.
+    /// Lost except for the ends: the store failed during capture.
     Lost {
-        /// The last bytes. The first are the captured head.
+        /// The last bytes; [`Captured::head`] holds the first.
         tail: Vec<u8>,
         /// The error of the store.
         error: StoreError,
@@ -97,7 +97,7 @@ impl Captured {
         }
     }
 
-    /// Returns the first bytes of the text, to classify it.
+    /// Returns the first bytes of the text, for classification.
     pub(crate) fn sample(&self) -> Sample<'_> {
         Sample {
             head: &self.head,
@@ -106,8 +106,8 @@ impl Captured {
     }
 }
 
-/// Reads a stream to its end. `progress` gets the bytes read so far, now and then. The error is the
-/// stream's; an error of the store is part of the captured result.
+/// Reads a stream to its end. Calls `progress` with the bytes so far. Errors are those of the
+/// stream; those of the store become part of the captured result.
 pub(crate) fn capture_stream(
     store: &dyn ArtifactStore,
     counter: &Arc<dyn TokenCounter>,
@@ -121,13 +121,13 @@ pub(crate) fn capture_stream(
         let sha256 = sha256(&start);
         return Ok(in_memory(origin, start, sha256.into()));
     }
-    // Its tokens will be counted: loads the vocabulary (80 ms) meanwhile.
+    // The tokens will be counted later: the vocabulary loads (80 ms) meanwhile.
     let ahead = Arc::clone(counter);
     std::thread::spawn(move || ahead.prepare());
     let mut spool = Spool::begin(store, &start);
     let mut bytes = start.len() as u64;
     let (done, used) = channel();
-    // Nothing needs a block back once the stream has ended.
+    // Sending fails once the stream has ended and blocks are no longer reused.
     let hashing = Hashing::start(move |block| drop(done.send(block)));
     let length = start.len();
     hashing.feed(start, length);
@@ -146,8 +146,8 @@ pub(crate) fn capture_stream(
     Ok(spool.finish(origin, hashing.finish(), bytes))
 }
 
-/// Reads until the block is full or the stream ends. `Read::read_to_end` would grow its reads from
-/// 8 KB again for every block.
+/// Reads until the block is full or the stream ends. `Read::read_to_end` would start over with 8 KB
+/// reads at every block.
 fn fill(reader: &mut dyn Read, block: &mut Vec<u8>) -> io::Result<()> {
     let mut filled = 0;
     block.resize(BLOCK, 0);
@@ -224,7 +224,7 @@ impl Spool {
         if let Ok(draft) = &mut self.to
             && let Err(error) = draft.write(Part::Raw, block)
         {
-            self.to = Err(error); // and the draft is gone, with its bytes
+            self.to = Err(error); // drops the draft and its bytes
         }
     }
 

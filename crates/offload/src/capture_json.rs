@@ -1,7 +1,6 @@
 //! Captures JSON results, in memory or in a draft of the store.
 //!
-//! The text of a result in a draft never exists as a whole: it is decoded from the draft where it
-//! is read.
+//! The text of a spooled result is never held as a whole: readers decode it from the draft.
 
 use std::io;
 use std::sync::Arc;
@@ -23,11 +22,11 @@ use crate::sanitize::{before_json, layout_of, unreadable};
 pub enum JsonResult {
     /// In memory.
     Memory(Hashed),
-    /// In a draft of the store, because they are too many for memory.
+    /// In a draft of the store, because they are too many to hold in memory.
     Spooled(SpooledBytes),
 }
 
-/// Bytes in memory whose hash is being computed while others use them.
+/// Bytes in memory whose hash is computed in the background.
 #[derive(Debug)]
 pub struct Hashed {
     bytes: Bytes,
@@ -42,7 +41,7 @@ impl From<Bytes> for JsonResult {
 }
 
 impl JsonResult {
-    /// Returns the bytes for random access; `None` if they are lost.
+    /// Returns a reader of the raw bytes; `None` if they are lost.
     pub fn source(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
         match self {
             Self::Memory(raw) => Ok(Some(Arc::new(raw.bytes.clone()))),
@@ -50,7 +49,7 @@ impl JsonResult {
         }
     }
 
-    /// Returns the text of some parts, decoded and joined by newlines; `None` if it is lost.
+    /// Returns the text of `parts`, decoded and joined by newlines; `None` if it is lost.
     pub fn text(&self, parts: &[TextPart]) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
         Ok(match self {
             Self::Memory(raw) => Some(Arc::new(Bytes::from(decoded(&raw.bytes, parts)))),
@@ -65,7 +64,7 @@ impl JsonResult {
     }
 }
 
-/// Returns the text of parts of a result in memory.
+/// Decodes the text of `parts` of a result in memory.
 fn decoded(raw: &[u8], parts: &[TextPart]) -> Vec<u8> {
     let at = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
     let bytes: u64 = parts.iter().map(|part| part.end - part.start + 1).sum();
@@ -84,7 +83,7 @@ fn decoded(raw: &[u8], parts: &[TextPart]) -> Vec<u8> {
     text
 }
 
-/// Captures a result whose text is the parts `parts` of it.
+/// Captures a result whose text consists of `parts`.
 pub(crate) fn capture_json(
     counter: &Arc<dyn TokenCounter>,
     origin: Origin,
@@ -128,7 +127,7 @@ fn of_draft(
         bytes,
         sha256,
     } = raw;
-    // Its tokens will be counted: loads the vocabulary (80 ms) meanwhile.
+    // The tokens will be counted later: the vocabulary loads (80 ms) meanwhile.
     let ahead = Arc::clone(counter);
     std::thread::spawn(move || ahead.prepare());
     let (raw, looked) = match kept {
@@ -153,10 +152,10 @@ fn of_draft(
     }
 }
 
-/// What one pass over the text found.
+/// What one pass over the text finds.
 struct Looked {
     text: Option<JsonText>,
-    /// Whether the pass also wrote the text to the draft.
+    /// Whether the pass wrote the text to the draft as its view.
     is_view: bool,
     scan: ScanFacts,
     index: LineIndex,
@@ -173,15 +172,15 @@ impl Looked {
     }
 }
 
-/// Scans a text and writes it to its draft as the view, as long as it may stay unchanged.
+/// Scans a text and writes it to the draft as its view in the same pass, as long as the text needs
+/// no transformation.
 struct Look<'d> {
     draft: &'d mut dyn Draft,
     is_view: bool,
     scan: Scan,
     /// The first bytes of the text.
     head: Vec<u8>,
-    /// The line index. The start of the text decides how lines are broken, so indexing begins after
-    /// it.
+    /// Set once the first bytes are classified: the kind decides how lines are cut.
     indexer: Option<Indexer>,
 }
 
@@ -225,7 +224,7 @@ impl<'d> Look<'d> {
         if let Some(indexer) = &mut self.indexer {
             indexer.feed(text);
         }
-        // If this fails, making the view tries it again and fails there.
+        // A failed write is not reported here: making the view repeats the write and fails then.
         self.is_view = self.is_view && self.draft.write(Part::View, text).is_ok();
     }
 
@@ -250,9 +249,9 @@ impl<'d> Look<'d> {
     }
 }
 
-/// Returns what can still be read of a draft that failed.
+/// Reads what is still readable of a draft that failed.
 fn lost_ends(draft: &dyn Draft, bytes: u64, error: StoreError) -> LostBytes {
-    /// Bytes of either end, as for any lost result.
+    /// Bytes kept of each end, as for every lost result.
     const END: u64 = 64 << 10;
     let read = |start, end| {
         let source = draft.read(Part::Raw).map_err(io::Error::other);
@@ -266,7 +265,7 @@ fn lost_ends(draft: &dyn Draft, bytes: u64, error: StoreError) -> LostBytes {
     }
 }
 
-/// Returns the two ends of the text of a lost result. The length between them is only known in raw
+/// Returns the two ends of the text of a lost result. The length between them is known only in raw
 /// bytes.
 fn ends(lost: LostBytes, bytes: u64, parts: &[TextPart]) -> (Raw, Looked) {
     let first = parts.first().map(|part| stretch(&lost.head, 0, *part));
@@ -299,7 +298,8 @@ fn ends(lost: LostBytes, bytes: u64, parts: &[TextPart]) -> (Raw, Looked) {
     (raw, looked)
 }
 
-/// Returns the text of a part as far as it lies in `raw`, the raw bytes from `from` on.
+/// Returns the text of the part as far as it lies in `raw`, which holds the raw bytes from offset
+/// `from`.
 fn stretch(raw: &[u8], from: u64, part: TextPart) -> Vec<u8> {
     let place =
         |at: u64| usize::try_from(at.saturating_sub(from)).map_or(raw.len(), |n| n.min(raw.len()));
@@ -308,8 +308,8 @@ fn stretch(raw: &[u8], from: u64, part: TextPart) -> Vec<u8> {
         return inside.to_vec();
     }
     if part.start < from {
-        // The start may lie inside an escape, which has at most five bytes after its `\\`, or
-        // between two escapes that are one character.
+        // The bytes may begin inside an escape, which has at most five bytes after its `\`, or
+        // inside a surrogate pair of two escapes.
         let is_safe = |window: &[u8]| !window.contains(&b'\\');
         let start = inside.windows(6).position(is_safe);
         inside = &inside[start.map_or(0, |start| start + 5)..];
@@ -374,7 +374,7 @@ mod tests {
             .to_owned();
         assert_eq!(text(0, raw.len()), whole);
         assert_eq!(text(0, 30), "first ä line\nlo");
-        // From any offset: the end of the text, without a piece of an escape.
+        // From any offset on, the result is the end of the text without a fragment of an escape.
         for from in 10..raw.len() - 20 {
             let end = text(from, raw.len());
             assert!(whole.ends_with(&end) && end.len() > 10, "{from}: {end}");

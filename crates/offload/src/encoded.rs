@@ -1,4 +1,4 @@
-//! Decodes a result whose text is not UTF-8, as far as its bytes tell.
+//! Decodes results whose text is not UTF-8, detecting the encoding from their bytes.
 
 use std::io;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use spillgate_text::{
 use crate::capture::{Captured, Raw, Text};
 use crate::sanitize::{layout_of, unreadable};
 
-/// Bytes that are examined at a time.
+/// Bytes scanned at a time.
 const BLOCK: u64 = 64 << 10;
 
-/// Decodes the text of a result in another encoding. Its raw bytes stay. Figures and limits then
-/// count the decoded text.
+/// Decodes a result in another encoding: its text becomes the decoded one and its raw bytes stay.
+/// All figures and limits then refer to the text.
 pub(crate) fn decode(captured: &mut Captured) -> Result<(), StoreError> {
     let is_utf8 = captured.scan.invalid == 0 && !captured.head.contains(&0);
     if is_utf8 || captured.form != RawForm::Plain || captured.text.is_some() {
@@ -90,15 +90,14 @@ fn decoded(captured: &Captured, raw: Arc<dyn ByteSource>) -> io::Result<Option<D
     }))
 }
 
-/// Returns whether a text is UTF-8 with some wrong bytes, whatever its beginning looks like. Such a
-/// text has more continuation bytes (bytes minus characters) than invalid sequences. In the older
-/// encodings few sequences happen to be valid UTF-8.
+/// Returns whether a text is UTF-8 with some invalid bytes, whatever its start looks like. In valid
+/// multi-byte characters every byte but the first is not a character of its own; in the older
+/// encodings few byte sequences happen to be valid, and most bytes are not.
 fn is_utf8(scan: ScanFacts) -> bool {
     scan.bytes - scan.chars > scan.invalid
 }
 
-/// Returns the encoding that the first bytes suggest; if they are ASCII, the bytes from the first
-/// other one on.
+/// Detects the encoding from the first bytes; if these are ASCII, from the first line that is not.
 fn encoding(captured: &Captured, raw: &dyn ByteSource) -> io::Result<Option<Encoding>> {
     if !captured.head.is_ascii() || captured.head.contains(&0) {
         return Ok(Encoding::of(captured.sample()).ok());

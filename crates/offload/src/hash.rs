@@ -1,4 +1,4 @@
-//! Computes the SHA-256 of bytes in memory while other threads use them.
+//! SHA-256 of bytes in memory, computed in the background.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -8,15 +8,15 @@ use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-/// Bytes above which hashing takes longer than starting a thread.
+/// Bytes from which on hashing takes longer than starting a thread.
 const MANY_BYTES: usize = 128 << 10;
 
-/// A SHA-256 in hexadecimal, or one that is being computed.
+/// A SHA-256 in hex, possibly still being computed.
 #[derive(Clone)]
 pub(crate) struct Hash(Arc<LazyLock<String, Box<dyn FnOnce() -> String + Send>>>);
 
 impl Hash {
-    /// Starts the hash of bytes in memory, on a thread of its own if there are many.
+    /// Hashes bytes in memory; many bytes are hashed on a separate thread.
     pub(crate) fn of(bytes: &Bytes) -> Self {
         if bytes.len() < MANY_BYTES {
             return sha256(bytes).into();
@@ -47,7 +47,7 @@ impl fmt::Debug for Hash {
     }
 }
 
-/// Returns the SHA-256 in hexadecimal.
+/// Returns the SHA-256 in hex.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(bytes))
 }

@@ -1,7 +1,7 @@
-//! Accounts for what came in, what was shown and what was read later.
+//! The ledger: what came in, what the model saw and what was read later.
 //!
-//! Each stored result and each retrieval has one entry. Results that pass through are added up, so
-//! that passing one costs nothing.
+//! Every offloaded result and every retrieval leaves one entry. Results that pass through are
+//! summed up, so that passing one costs nothing.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use spillgate_artifact::{Handle, Timestamp, Tokens};
 use spillgate_store::open_regular;
 
-/// Takes entries. Recording never fails for the caller: an account is not worth a result.
+/// Receives ledger entries. Recording never fails for the caller: a missing entry must not cost a
+/// result.
 pub trait Ledger: Send + Sync + std::fmt::Debug {
     /// Records a result or a retrieval.
     fn record(&self, entry: LedgerEntry);
@@ -21,7 +22,7 @@ pub trait Ledger: Send + Sync + std::fmt::Debug {
     /// Counts a result of `bytes` that passed through unchanged.
     fn inline(&self, bytes: u64);
 
-    /// Counts the same for a result of the server `server`.
+    /// Like [`inline`](Self::inline), for a result of the server `server`.
     fn inline_of(&self, server: Option<&str>, bytes: u64) {
         let _ = server;
         self.inline(bytes);
@@ -31,55 +32,56 @@ pub trait Ledger: Send + Sync + std::fmt::Debug {
 /// One result or retrieval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LedgerEntry {
-    /// Time.
+    /// Time of the entry.
     pub at: Timestamp,
     /// The server behind the gateway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// The tool or the command; for a retrieval, that of the stored result.
+    /// The tool or the command; for a retrieval, the tool whose result was read.
     pub tool: String,
     /// The artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handle: Option<Handle>,
-    /// How it left the pipeline.
+    /// How the result left the pipeline.
     pub exit: Exit,
-    /// Tokens that came in; none for a retrieval.
+    /// Tokens that came in; 0 for a retrieval.
     pub tokens_in: Tokens,
-    /// Tokens that a model was shown.
+    /// Tokens that the model saw.
     pub tokens_shown: Tokens,
-    /// Bytes that came in; zero for a retrieval.
+    /// Bytes that came in; 0 for a retrieval.
     pub bytes_in: u64,
     /// Number of results that the entry stands for.
     pub results: u64,
-    /// Microseconds of our own time, from the end of the result to the message.
+    /// Microseconds that Spillgate took, from the end of the result to the message.
     #[serde(default)]
     pub micros: u64,
-    /// What the models of an extraction used; `None` for everything else.
+    /// What an extraction spent on its models; `None` for other entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extraction: Option<Spent>,
 }
 
-/// The cost of an extraction. Its tokens belong to another model than the one that is shown the
-/// answer, so they do not count against the saving.
+/// The cost of an extraction. Its tokens belong to another model than the one that sees the answer,
+/// so they do not reduce what was saved.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Spent {
-    /// The strategy that made the answer: `full-chunked`, `read-grep`, `truncate` or `search`;
-    /// `none` if the extraction failed or was cancelled. Empty in entries of earlier versions.
+    /// How the answer was made: `full-chunked`, `read-grep`, `truncate` or `search`; `none` if
+    /// there is no answer because the extraction failed or was cancelled. Empty in entries of
+    /// earlier versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub strategy: String,
-    /// Whether the first strategy could not run and another made the answer.
+    /// Whether a fallback made the answer because the first strategy could not run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fell_back: bool,
-    /// Requests to models.
+    /// Number of model calls.
     pub calls: u64,
     /// Tokens of the prompts, as the provider counted them.
     pub input_tokens: u64,
-    /// Prompt tokens that the provider had in its cache.
+    /// Tokens of the prompts that came from the provider's cache.
     #[serde(default)]
     pub cached_input_tokens: u64,
     /// Tokens of the replies.
     pub output_tokens: u64,
-    /// US dollars; `None` if the price is not known.
+    /// Cost in US dollars; `None` if the price is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     /// Microseconds from the question to the answer.
@@ -88,7 +90,7 @@ pub struct Spent {
 }
 
 impl LedgerEntry {
-    /// Returns an entry of one result without figures.
+    /// Creates an entry for one result with all figures at zero.
     pub(crate) fn new(at: Timestamp, exit: Exit) -> Self {
         Self {
             at,
@@ -106,25 +108,26 @@ impl LedgerEntry {
     }
 }
 
-/// How something left the pipeline.
+/// How a result left the pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// Stored, with a message in its place.
     Offloaded,
-    /// Not stored; its two ends were shown.
+    /// Not stored; the model saw both ends.
     NotStored,
     /// A page of a stored artifact.
     Retrieved,
-    /// The answer of an extraction.
+    /// The answer of an extraction from a stored artifact.
     Extracted,
     /// Results that passed through, added up.
     Inline,
-    /// Definitions of our own tools, listed for a client: the fixed cost of using Spillgate.
+    /// The definitions of Spillgate's own tools, listed for a client: the fixed cost of having
+    /// Spillgate.
     Listed,
 }
 
-/// An account that records nothing.
+/// A ledger that records nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoLedger;
 
@@ -134,8 +137,8 @@ impl Ledger for NoLedger {
     fn inline(&self, _: u64) {}
 }
 
-/// Appends entries to a file, one JSON object a line. Each entry is one write, so that several
-/// processes can append to the same file.
+/// Appends entries to a file, one JSON object per line. Each entry is a single write, so that
+/// several processes can append to the same file.
 #[derive(Debug)]
 pub struct FileLedger {
     path: PathBuf,
@@ -144,7 +147,7 @@ pub struct FileLedger {
 }
 
 impl FileLedger {
-    /// Returns a ledger in the file `path`, which is created by the first write.
+    /// Creates a ledger in the file `path`. The first write creates the file.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -154,7 +157,8 @@ impl FileLedger {
         }
     }
 
-    /// Returns all entries, oldest first. Lines that are not valid, cut by a crash, are skipped.
+    /// Returns all entries, oldest first. Skips lines that do not parse, such as a line cut by a
+    /// crash.
     pub fn entries(&self) -> io::Result<Vec<LedgerEntry>> {
         let file = match open_regular(&self.path, OpenOptions::new().read(true)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -163,7 +167,7 @@ impl FileLedger {
                 io::Error::new(error.kind(), what)
             })?,
         };
-        // Reads bytes: a crash may have cut a line inside a character.
+        // Reads bytes, not characters: a crash may have cut a line inside a character.
         let lines = BufReader::new(file).split(b'\n');
         lines
             .filter_map(|line| match line {
@@ -173,7 +177,8 @@ impl FileLedger {
             .collect()
     }
 
-    /// Records what has passed through since the last call. Call it now and then, and at the end.
+    /// Records the results that passed through since the last call. Call it at the end and from
+    /// time to time.
     pub fn flush_inline(&self, at: Timestamp) {
         let results = self.inline_results.swap(0, Ordering::Relaxed);
         let bytes = self.inline_bytes.swap(0, Ordering::Relaxed);
@@ -204,7 +209,7 @@ impl FileLedger {
     }
 }
 
-/// Returns whether the last line of a file has no line end.
+/// Returns whether the last line of a file lacks its newline.
 fn is_cut(file: &File) -> io::Result<bool> {
     let Some(last) = file.metadata()?.len().checked_sub(1) else {
         return Ok(false);
@@ -216,8 +221,7 @@ fn is_cut(file: &File) -> io::Result<bool> {
 
 impl Ledger for FileLedger {
     fn record(&self, entry: LedgerEntry) {
-        // A full disk must not cost a result. What is missing shows in `stats` as artifacts without
-        // an entry.
+        // A full disk must not cost a result. `stats` shows the gap as artifacts without an entry.
         drop(self.append(&entry));
     }
 

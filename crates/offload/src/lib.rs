@@ -1,11 +1,12 @@
-//! The way of a tool result (docs/spec/behaviour.md).
+//! The tool result pipeline: decides whether a result fits, stores it if not, and renders what the
+//! model sees instead (docs/spec/behaviour.md).
 //!
 //! ```text
 //! intercept → sanitize → measure → decide → store → present      …later…      retrieve → account
 //! ```
 //!
-//! [`Offloader`] is the one call for authors of Rust agents: a result in, one
-//! message out.
+//! [`Offloader`] is the entry point for authors of Rust agents: it takes a result and returns one
+//! message.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! The limits of a result: as they are written ([`Rule`]) and as they are in force ([`Limits`]).
+//! The limits of a result: as configured ([`Rule`]) and as resolved ([`Limits`]).
 //!
-//! A new limit is a row of the table below, a member of `Limits` with its line in `resolve` and
-//! `shown`, and the place that enforces it. Settings, servers, variables of the environment
-//! and the list of what is in force follow from the table.
+//! To add a limit: add a row to the table below, a field of `Limits` with its lines in `resolve`
+//! and `shown`, and the code that enforces it. Settings, servers, environment variables and the
+//! list of effective values follow from the table.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,30 +10,30 @@ use spillgate_artifact::TokenBudget;
 
 use crate::present::{Profile, Sizes};
 
-/// Tokens of a preview unless configured otherwise (docs/spec/limits.md, "Messages").
+/// Default tokens of a preview (docs/spec/limits.md, "Messages").
 pub const DEFAULT_PREVIEW_TOKENS: u64 = 600;
 
-/// The least that a preview needs: its first line and two ways on, each with
-/// the handle's some 50 tokens.
+/// Minimum tokens of a preview: its first line and two next calls, each with the handle's some 50
+/// tokens.
 pub const LEAST_PREVIEW_TOKENS: u64 = 300;
 
-/// Bytes of an image unless configured otherwise: it is sent to be seen, and a
-/// screenshot of a large screen has fewer.
+/// Default maximum bytes of an image: images are sent to be seen, and a screenshot of a large
+/// screen is smaller.
 pub const DEFAULT_IMAGE_BYTES: u64 = 1 << 20;
 
-/// Bytes of any other binary block unless configured otherwise. Clients that do
-/// not know what to do with one give the model its base64, a third longer, and no
-/// client shows more than some 10,000 bytes whole (docs/spec/limits.md, "What clients take").
+/// Default maximum bytes of any other binary block. Clients that cannot handle a block give the
+/// model its base64, which is a third longer, and no client shows more than some 10,000 bytes whole
+/// (docs/spec/limits.md, "What clients take").
 pub const DEFAULT_BINARY_BYTES: u64 = 4 << 10;
 
-/// How a variable of the environment is read.
+/// How an environment variable is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
-    /// As a whole number.
+    /// A whole number.
     Number,
-    /// As `true` or `false`.
+    /// `true` or `false`.
     Switch,
-    /// As it is.
+    /// The text itself.
     Text,
 }
 
@@ -54,8 +54,8 @@ impl LimitValue for Profile {
     const KIND: ValueKind = ValueKind::Text;
 }
 
-/// The table of all limits: name in the configuration, type, meaning. It calls the macro that
-/// is named first with what stands behind it and the rows.
+/// The table of all limits: name in the configuration, type, meaning. Invokes the macro named first
+/// with the arguments after its name, followed by the rows.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_limit {
@@ -86,8 +86,7 @@ macro_rules! for_each_limit {
 
 macro_rules! rule {
     ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
-        /// Limits as they are written: for everything, a server or a tool. What is not
-        /// set is inherited.
+        /// Limits as configured: global, for a server or for a tool. Unset limits are inherited.
         #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
         #[serde(default, deny_unknown_fields)]
         pub struct Rule {
@@ -99,11 +98,11 @@ macro_rules! rule {
         }
 
         impl Rule {
-            /// Each limit's name and how its variable of the environment is read.
+            /// The name of each limit and how its environment variable is parsed.
             pub const KEYS: &[(&'static str, ValueKind)] =
                 &[$((stringify!($name), <$type as LimitValue>::KIND)),*];
 
-            /// This rule, with what it leaves open taken from `wider`.
+            /// Returns this rule with unset limits taken from `wider`.
             #[must_use]
             pub fn or(self, wider: Self) -> Self {
                 Self { $($name: self.$name.or(wider.$name),)* }
@@ -114,11 +113,11 @@ macro_rules! rule {
 
 for_each_limit!(rule:);
 
-/// Defines a struct of settings that has a member for each limit beside its own, and a method
-/// `rule` that makes a [`Rule`] of them. The attribute behind `each` is put on those members.
+/// Defines a struct of settings with a field for each limit beside its own fields, and a method
+/// `rule` that makes a [`Rule`] of them. The attribute after `each` applies to those fields.
 ///
-/// A macro, because serde loses the place of an error and finds no unknown member where a
-/// struct is flattened into another.
+/// This is a macro because serde loses the position of an error and does not detect unknown fields
+/// if a struct is flattened into another.
 #[macro_export]
 macro_rules! with_limits {
     (each #[$each:meta] $(#[$meta:meta])* $vis:vis struct $Name:ident { $($own:tt)* }) => {
@@ -147,7 +146,7 @@ macro_rules! settings_with_limits {
         }
 
         impl $Name {
-            /// The limits that it sets.
+            /// Returns the limits that these settings set.
             $vis fn rule(&self) -> $crate::Rule {
                 $crate::Rule { $($name: self.$name.clone(),)* }
             }
@@ -156,7 +155,7 @@ macro_rules! settings_with_limits {
 }
 
 impl Rule {
-    /// The rule that holds, with defaults for what nobody set.
+    /// Resolves the rule, with defaults for unset limits.
     #[must_use]
     pub fn resolve(self) -> Limits {
         let on = |limit: Option<u64>| limit.filter(|&limit| limit > 0);
@@ -167,8 +166,7 @@ impl Rule {
             self.max_chars,
         ];
         let profile = self.profile.unwrap_or_default();
-        // A limit of any kind that somebody set takes the place of the
-        // profile's own.
+        // A configured limit of any kind replaces the profile's own limits.
         let sizes = match set.iter().all(Option::is_none) {
             true => profile.strategy().sizes(),
             false => Sizes {
@@ -193,31 +191,32 @@ impl Rule {
     }
 }
 
-/// The limits in force for one result; `None` is no limit.
+/// The effective limits for one result; `None` is no limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Most tokens.
+    /// Maximum tokens.
     pub tokens: Option<u64>,
-    /// Most bytes.
+    /// Maximum bytes.
     pub bytes: Option<u64>,
-    /// Most lines.
+    /// Maximum lines.
     pub lines: Option<u64>,
-    /// Most characters.
+    /// Maximum characters.
     pub chars: Option<u64>,
     /// How an oversized result is shown.
     pub profile: Profile,
-    /// What a preview may cost.
+    /// Token budget of a preview.
     pub preview: TokenBudget,
-    /// Most bytes of an image.
+    /// Maximum bytes of an image.
     pub image_bytes: Option<u64>,
-    /// Most bytes of any other binary block.
+    /// Maximum bytes of any other binary block.
     pub binary_bytes: Option<u64>,
-    /// Whether errors of the `reject` profile end with what is there.
+    /// Whether errors of the `reject` profile end with a recovery block.
     pub detailed_recovery: bool,
 }
 
 impl Limits {
-    /// The value in force of a setting of [`Rule`], for people; `None` if it is none.
+    /// Returns the effective value of a setting of [`Rule`], for display; `None` if there is no
+    /// such setting.
     #[must_use]
     pub fn shown(&self, setting: &str) -> Option<Value> {
         let limit = |limit: Option<u64>| limit.map_or("no limit".into(), Into::into);
@@ -237,8 +236,8 @@ impl Limits {
         })
     }
 
-    /// Whether so many bytes fit whatever they are: a character, a token or a
-    /// line is at least a byte. The gateway's fast path.
+    /// Returns whether `bytes` bytes fit whatever their content: a character, a token or a line has
+    /// at least one byte. The gateway's fast path.
     #[must_use]
     pub fn admit_any(&self, bytes: u64) -> bool {
         [self.tokens, self.bytes, self.lines, self.chars]
@@ -247,8 +246,8 @@ impl Limits {
             .all(|limit| bytes < limit)
     }
 
-    /// Whether a message of so many bytes fits whatever is in it, binary blocks
-    /// included: their bytes are fewer than those on the wire.
+    /// Returns whether a message of `bytes` bytes fits whatever its content, binary blocks
+    /// included: decoded they have fewer bytes than on the wire.
     #[must_use]
     pub fn admit_message(&self, bytes: u64) -> bool {
         let binary = [self.image_bytes, self.binary_bytes];

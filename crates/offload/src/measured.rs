@@ -1,4 +1,4 @@
-//! Measures a result.
+//! Measures a sanitized result.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use spillgate_text::{TokenCounter, count_source, source_exceeds};
 use crate::capture::Raw;
 use crate::sanitize::Sanitized;
 
-/// A result whose size is known. Tokens are counted only when needed, so that a result with fewer
-/// bytes than the limit has tokens never loads a tokenizer.
+/// A result whose size is known. Tokens are counted on demand, so that a result with fewer bytes
+/// than the limit has tokens never loads a tokenizer.
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) sanitized: Sanitized,
@@ -18,7 +18,7 @@ pub(crate) struct Measured {
     tokens: OnceCell<Tokens>,
 }
 
-/// Measures a sanitized result.
+/// Wraps a sanitized result; its tokens are counted on demand.
 pub(crate) fn measure(sanitized: Sanitized, counter: Arc<dyn TokenCounter>) -> Measured {
     Measured {
         sanitized,
@@ -28,7 +28,7 @@ pub(crate) fn measure(sanitized: Sanitized, counter: Arc<dyn TokenCounter>) -> M
 }
 
 impl Measured {
-    /// Returns the tokens of the text: exact up to some megabytes, extrapolated above.
+    /// Returns the tokens of the text: exact up to some megabytes, extrapolated beyond.
     pub(crate) fn tokens(&self) -> Tokens {
         *self.tokens.get_or_init(|| {
             let bytes = self.sanitized.captured.scan.bytes;
@@ -36,19 +36,19 @@ impl Measured {
                 Ok(Some(text)) => count_source(&*self.counter, &*text).ok(),
                 _ => None,
             };
-            // Lost bytes can only be estimated.
+            // The size of lost text can only be estimated.
             counted.unwrap_or(Tokens::estimated(bytes.div_ceil(4)))
         })
     }
 
-    /// Returns whether the text has more than `limit` tokens. Exact, in a time that does not depend
-    /// on the size of the text.
+    /// Returns whether the text costs more than `limit` tokens: exact, in a time that does not
+    /// depend on its size.
     pub(crate) fn exceeds_tokens(&self, limit: u64) -> bool {
         let captured = &self.sanitized.captured;
         if captured.scan.bytes <= limit {
             return false;
         }
-        // A text that cannot be read back is not shown whole.
+        // Text that cannot be read back is not shown whole.
         let Ok(Some(text)) = captured.text() else {
             return true;
         };
@@ -68,13 +68,13 @@ impl Measured {
         }
     }
 
-    /// Returns the SHA-256 of the raw bytes, in hexadecimal.
+    /// Returns the SHA-256 of the raw bytes, in hex.
     #[must_use]
     pub(crate) fn sha256(&self) -> &str {
         self.sanitized.captured.sha256.get()
     }
 
-    /// Returns whether the bytes were lost while they arrived.
+    /// Returns whether the bytes were lost during capture.
     pub(crate) fn is_lost(&self) -> bool {
         matches!(self.sanitized.captured.raw, Raw::Lost { .. })
     }

@@ -1,4 +1,4 @@
-//! The offloader turns results into messages. It holds a store, rules and an account.
+//! The offloader: turns results into messages, with a store, rules and a ledger.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::limits::Limits;
 use crate::policy::{Policy, is_over};
 use crate::present::{Audience, Presentation, Presenter};
 
-/// Bytes of a text that are read at a time.
+/// Bytes of a text scanned at a time.
 const BLOCK: u64 = 256 << 10;
 
-/// Turns results into messages. Every edge of the program uses it.
+/// Turns results into messages. All front ends call it.
 #[derive(Debug, Clone)]
 pub struct Offloader {
     pub(crate) store: Arc<dyn ArtifactStore>,
@@ -27,13 +27,13 @@ pub struct Offloader {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) call_ids: Arc<CallIds>,
-    /// Ends look-ups.
+    /// Ends lookups.
     interrupt: Interrupt,
     lookup_timeout: Duration,
 }
 
 impl Offloader {
-    /// Returns an offloader that stores in `store` by the rules of `policy`.
+    /// Creates an offloader that stores in `store` by the rules of `policy`.
     #[must_use]
     pub fn new(
         store: Arc<dyn ArtifactStore>,
@@ -55,7 +55,7 @@ impl Offloader {
         }
     }
 
-    /// Returns a copy that names results by short numbers if their callers give them no id
+    /// Returns a copy that names results by short numbers if their callers give no id
     /// (`continuation.short_ids`).
     #[must_use]
     pub fn with_short_ids(self, short: bool) -> Self {
@@ -75,7 +75,7 @@ impl Offloader {
         }
     }
 
-    /// Returns a copy with another time limit for look-ups.
+    /// Returns a copy with another timeout for lookups.
     #[must_use]
     pub fn with_lookup_timeout(self, lookup_timeout: Duration) -> Self {
         Self {
@@ -84,25 +84,25 @@ impl Offloader {
         }
     }
 
-    /// Returns the time limit for look-ups.
+    /// Returns the timeout of a lookup.
     #[must_use]
     pub fn lookup_timeout(&self) -> Duration {
         self.lookup_timeout
     }
 
-    /// Returns a copy with another account.
+    /// Returns a copy with another ledger.
     #[must_use]
     pub fn with_ledger(self, ledger: Arc<dyn Ledger>) -> Self {
         Self { ledger, ..self }
     }
 
-    /// Returns the rules that decide about results.
+    /// Returns the rules of the decisions.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Returns the artifact that a caller names by the id of a call, a short id or a handle.
+    /// Returns the artifact for the id of a call, a short id or a handle.
     #[must_use]
     pub fn by_call_id(&self, id: &str) -> Option<Handle> {
         let handle = id.parse().ok();
@@ -110,7 +110,7 @@ impl Offloader {
         stored.or_else(|| self.call_ids.find(id, &*self.store))
     }
 
-    /// Returns the store.
+    /// Returns the store of the results.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn ArtifactStore> {
         &self.store
@@ -122,13 +122,14 @@ impl Offloader {
         &self.presenter.counter
     }
 
-    /// Presents a text that is bounded in another unit than tokens, such as an error of one line.
+    /// Wraps a text for a model that its author has bounded in another unit than tokens, such as an
+    /// error of one line.
     #[must_use]
     pub fn presented(&self, text: String) -> Presentation {
         Presentation::of_format(text, &**self.counter())
     }
 
-    /// Returns the account.
+    /// Returns the ledger that records each result.
     #[must_use]
     pub fn ledger(&self) -> &Arc<dyn Ledger> {
         &self.ledger
@@ -146,13 +147,13 @@ impl Offloader {
         self.policy.limits(origin)
     }
 
-    /// Returns whether a binary block of a result of that server may become a link.
+    /// Returns whether a binary block of any result of the server may become a link.
     #[must_use]
     pub fn makes_links(&self, server: &str) -> bool {
         self.policy.makes_links(server)
     }
 
-    /// Returns whether a text is within the limits. A text that cannot be read is not.
+    /// Returns whether a text is within the limits; `false` if it cannot be read.
     #[must_use]
     pub fn admits(&self, limits: &Limits, text: &dyn ByteSource) -> bool {
         if limits.admit_any(text.len()) {
@@ -172,8 +173,8 @@ impl Offloader {
         !is_over(limits, &scan.finish(), exceeds)
     }
 
-    /// Returns a copy whose look-ups end when `wait` is cancelled, or when their time limit is
-    /// over, counted from now.
+    /// Returns a copy whose lookups end when `wait` is cancelled, or when the lookup timeout,
+    /// counted from now, expires.
     #[must_use]
     pub fn within(&self, wait: &Interrupt) -> Self {
         Self {
@@ -187,7 +188,7 @@ impl Offloader {
         self.artifact_until(handle, &self.interrupt)
     }
 
-    /// Opens a stored artifact whose reads end when `interrupt` says so.
+    /// Opens a stored artifact whose reads end when `interrupt` fires.
     pub fn artifact_until(
         &self,
         handle: Handle,

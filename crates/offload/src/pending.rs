@@ -1,8 +1,8 @@
-//! A result that is captured and measured, but not decided about.
+//! A captured and measured result that awaits its decision.
 //!
-//! Only an agent knows what else is in its conversation. A result within every limit may not fit
-//! there, and one that fitted may not fit together with others. So a result waits here until its
-//! owner decides.
+//! An agent knows what else is in its conversation: a result within every limit may still not fit
+//! there, and a result that fits alone may not fit together with others. So the result waits here
+//! until its owner decides.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -19,17 +19,17 @@ use crate::offloader::Offloader;
 use crate::policy::is_oversized;
 use crate::present::truncate;
 
-/// A text of more bytes is not returned whole: no conversation holds it.
+/// Maximum bytes of a text returned whole: no conversation holds more.
 const MOST_WHOLE: u64 = 16 << 20;
 
-/// A result whose size is known and that is not decided about.
+/// A result whose size is known and that awaits its decision.
 pub struct PendingResult {
     pub(crate) offloader: Offloader,
     pub(crate) measured: Measured,
     pub(crate) limits: Limits,
-    /// Most bytes of its message as a JSON string.
+    /// Maximum bytes of its message as a JSON string.
     pub(crate) json_bytes: u64,
-    /// Time spent on it so far.
+    /// Time spent so far.
     pub(crate) took: Duration,
 }
 
@@ -43,31 +43,31 @@ impl fmt::Debug for PendingResult {
 }
 
 impl PendingResult {
-    /// Returns its origin.
+    /// Returns where the result comes from.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.measured.sanitized.captured.origin
     }
 
-    /// Returns its size.
+    /// Returns the figures of the text.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.measured.stats()
     }
 
-    /// Returns its bytes.
+    /// Returns the bytes of the text.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.measured.sanitized.captured.scan.bytes
     }
 
-    /// Returns whether it exceeds a configured limit.
+    /// Returns whether the result exceeds one of its limits.
     #[must_use]
     pub fn is_over(&self) -> bool {
         is_oversized(&self.measured, &self.limits)
     }
 
-    /// Returns its whole text; `None` if that is far too large for a conversation, or lost.
+    /// Returns the whole text; `None` if it is far too large for a conversation, or lost.
     #[must_use]
     pub fn whole(&self) -> Option<String> {
         let captured = &self.measured.sanitized.captured;
@@ -76,10 +76,10 @@ impl PendingResult {
         Some(String::from_utf8_lossy(&bytes.ok()?).into_owned())
     }
 
-    /// Returns the beginning of its text, of at most this many bytes.
+    /// Returns at most the first `bytes` bytes as text.
     #[must_use]
     pub fn beginning(&self, bytes: usize) -> Option<String> {
-        // One character more than needed: the last one that is read may be cut.
+        // Reads one character more than wanted, because the last one read may be cut.
         let most = (bytes as u64).saturating_add(4).min(self.bytes());
         let text = self.measured.sanitized.captured.text().ok()??;
         let read = text.bytes(0, most).ok()?;
@@ -88,8 +88,9 @@ impl PendingResult {
         Some(read)
     }
 
-    /// Returns the approximate tokens of the message that would replace it, if it is stored for
-    /// lack of room. For a small result the number is at least its own. Does not count the result.
+    /// Estimates the tokens of the message that replaces the result if it is stored for lack of
+    /// room. For a small result this is no less than its own tokens. Counts no tokens of the
+    /// result.
     #[must_use]
     pub fn instead(&self) -> u64 {
         let sanitized = &self.measured.sanitized;
@@ -98,8 +99,8 @@ impl PendingResult {
         strategy.cost(scan, sanitized.kind, &self.limits, counter)
     }
 
-    /// Returns the same result with a limit in bytes for its message as a JSON string. Only
-    /// profiles that follow the result's size keep to it; the others have fixed texts.
+    /// Limits the message to `json_bytes` bytes as a JSON string if its profile scales with the
+    /// result. The texts of other profiles are fixed.
     #[must_use]
     pub fn shown_within(self, json_bytes: u64) -> Self {
         match self.limits.profile.is_budgeted() {
@@ -108,12 +109,13 @@ impl PendingResult {
         }
     }
 
-    /// Accounts for it as shown unchanged.
+    /// Records in the ledger that the result is shown unchanged.
     pub fn pass(&self) {
         self.offloader.ledger().inline(self.bytes());
     }
 
-    /// Returns its text with the middle cut out to fit the byte limit, for when nothing is stored.
+    /// Returns the text with its middle cut out within the byte limit, for callers that store
+    /// nothing.
     #[must_use]
     pub fn cut(&self) -> String {
         let ends = TwoEnds::of(&self.measured.sanitized.captured).read(&self.limits);
@@ -125,31 +127,31 @@ impl PendingResult {
 #[derive(Debug)]
 pub struct Fits {
     pub(crate) pending: PendingResult,
-    /// It exceeds a limit, but a message would not be clearly smaller.
+    /// The result exceeds a limit, but the message that would replace it is not clearly smaller.
     pub(crate) never_worse: bool,
 }
 
 impl Fits {
-    /// Returns its origin.
+    /// Returns where the result comes from.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         self.pending.origin()
     }
 
-    /// Returns its size.
+    /// Returns the figures of the text.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.pending.stats()
     }
 
-    /// Returns the SHA-256 of its raw bytes, in hexadecimal.
+    /// Returns the SHA-256 of the raw bytes, in hex.
     #[must_use]
     pub fn sha256(&self) -> &str {
         self.pending.measured.sha256()
     }
 
-    /// Returns whether it exceeds a limit and is shown whole only because a preview would not be
-    /// clearly smaller.
+    /// Returns whether the result exceeds a limit and is shown whole only because a preview would
+    /// not be clearly smaller.
     #[must_use]
     pub fn is_never_worse(&self) -> bool {
         self.never_worse

@@ -1,12 +1,12 @@
-//! The way of a result, from its bytes to what a model sees.
+//! The pipeline of a result, from its bytes to what a model sees.
 //!
 //! ```text
 //! capture → sanitize → measure → decide → store → present → account
 //! ```
 //!
-//! Each station takes the type that the one before it made, so none can be
-//! skipped; this file is the only one that names them all. There is one entry,
-//! [`Offloader::submit`], and one way on from there, [`PendingResult::settle`].
+//! Each stage takes the type that the previous stage returns, so that no stage can be skipped. Only
+//! this file names all stages. The entry is [`Offloader::submit`]; [`PendingResult::settle`]
+//! finishes.
 
 use std::cell::OnceCell;
 use std::io::{self, Read};
@@ -30,35 +30,35 @@ use crate::policy::{Decision, decide};
 use crate::present::{Presentation, Subject, not_stored};
 use crate::sanitize::{ViewText, sanitize};
 
-/// The outcome of a result.
+/// The outcome for a result.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It fits and is shown unchanged.
+    /// The result fits: show it unchanged.
     Inline(Box<Fits>),
-    /// It is stored, and a message is shown instead.
+    /// The result is stored, and a message is shown instead.
     Offloaded(Offloaded),
-    /// It did not fit and could not be stored. Its two ends are shown, with a note that the rest is
-    /// lost.
+    /// The result does not fit and could not be stored. Its ends are shown with a notice that the
+    /// rest is lost.
     NotStored(NotStored),
 }
 
 /// A stored result.
 #[derive(Debug)]
 pub struct Offloaded {
-    /// The text that is shown.
+    /// The message shown instead.
     pub shown: Presentation,
-    /// Proof that the result is stored.
+    /// Proof of storage.
     pub receipt: Receipt,
 }
 
 /// A result that could not be stored.
 #[derive(Debug)]
 pub struct NotStored {
-    /// Its origin.
+    /// Where the result comes from.
     pub origin: Origin,
-    /// The text that is shown.
+    /// The message shown instead.
     pub shown: Presentation,
-    /// Its size.
+    /// The figures of the text.
     pub stats: Stats,
     /// SHA-256 of its raw bytes, in hexadecimal.
     pub sha256: String,
@@ -66,21 +66,21 @@ pub struct NotStored {
     pub error: StoreError,
 }
 
-/// What decides about a result.
+/// The basis of the decision about a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// Its limits. `is_over` says whether it exceeds them if what its reader is shown counts
-    /// instead of its stored text.
+    /// The limits. `is_over` overrides the comparison if the reader sees something other than the
+    /// stored text.
     Limits {
-        /// `None` if the stored text counts.
+        /// `None` compares the stored text.
         is_over: Option<bool>,
     },
-    /// It is stored, whatever its size.
+    /// Store the result, whatever its size.
     Store(Reason),
 }
 
 impl Offloader {
-    /// Captures a JSON result. Its text is the parts `parts` of it, decoded and joined by newlines.
+    /// Captures a JSON result whose text consists of `parts`, decoded and joined by newlines.
     #[must_use]
     pub fn capture_json(
         &self,
@@ -92,8 +92,8 @@ impl Offloader {
         capture_json(self.counter(), origin, is_error, raw, parts)
     }
 
-    /// Sanitizes and measures a result: the only entry into the pipeline. `limits` are those of its
-    /// origin ([`Offloader::limits`]); the caller resolves them once.
+    /// The entry of the pipeline: sanitizes and measures a result. `limits` are those of its origin
+    /// ([`Offloader::limits`]); the caller resolves them once.
     #[must_use]
     pub fn submit(&self, captured: Captured, limits: Limits) -> PendingResult {
         let begun = self.clock.now();
@@ -107,8 +107,8 @@ impl Offloader {
         }
     }
 
-    /// Reads a stream to its end and [submits](Self::submit) it. `progress` gets the bytes read so
-    /// far. The error is the stream's.
+    /// Runs [`submit`](Self::submit) on a stream, read to its end. Calls `progress` with the bytes
+    /// so far. Errors are those of the stream.
     pub fn submit_stream(
         &self,
         origin: Origin,
@@ -127,7 +127,7 @@ impl Offloader {
         ))
     }
 
-    /// Reads a stream to its end and settles it by its limits.
+    /// Reads a stream to its end and decides by its limits what to show.
     pub fn stream(
         &self,
         origin: Origin,
@@ -186,7 +186,7 @@ impl Offloader {
         Ok(receipt)
     }
 
-    /// Renders what is shown of a stored result.
+    /// Renders the message for a stored result.
     fn present(
         &self,
         receipt: &Receipt,
@@ -217,7 +217,7 @@ impl Offloader {
         Ok(message.render(subject.counter()))
     }
 
-    /// Enters an outcome into the account; `took` is the time spent on it.
+    /// Records an outcome that took `took` to process.
     fn account(&self, outcome: &Outcome, took: Duration) {
         let now = self.clock.now();
         let entry = |origin: &Origin, stats: &Stats, shown: &Presentation, exit| LedgerEntry {
@@ -247,7 +247,7 @@ impl Offloader {
 }
 
 impl PendingResult {
-    /// Decides about the result, stores it if needed, renders what is shown, and accounts for it.
+    /// Decides, stores the result if necessary, renders its message, and records it in the ledger.
     #[must_use]
     pub fn settle(self, choice: Choice) -> Outcome {
         let (offloader, took) = (self.offloader.clone(), self.took);
@@ -267,7 +267,7 @@ impl PendingResult {
         outcome
     }
 
-    /// Returns the limits of the message for a result that is stored for another reason than its
+    /// Tightens the limits of the message for a result that is stored for another reason than its
     /// size.
     fn tightened(mut self, reason: Reason) -> Self {
         if reason != Reason::SizeCap {
@@ -322,8 +322,8 @@ impl PendingResult {
 }
 
 impl Fits {
-    /// Stores a result whose text is shown, because something else in it does not fit. The account
-    /// counts its text as shown.
+    /// Stores a result whose text is shown because another part of it does not fit. The ledger
+    /// entry counts its text as shown.
     pub fn store(self) -> Result<Receipt, StoreError> {
         let PendingResult {
             offloader,

@@ -1,6 +1,6 @@
-//! Decides whether a result fits.
+//! The decision whether a result fits, and the rules behind it.
 //!
-//! The decision is pure: no clock, no randomness. The same result under the same rules gets the
+//! The decision is pure, without clock or randomness: the same result under the same rules gets the
 //! same decision.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::measured::Measured;
 use crate::present::{Profile, TemplateError, Templates};
 use crate::references::ByReference;
 
-/// Rules for everything, for servers and for tools.
+/// Rules for all results, for servers and for tools.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     over: Rule,
@@ -26,8 +26,8 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Returns rules: one for all results, then rules for tools by a pattern of their name, and
-    /// rules for servers.
+    /// Creates a policy from the rule for all results, rules for tools by glob patterns of their
+    /// names, and rules for servers.
     pub fn new(
         base: Rule,
         tools: impl IntoIterator<Item = (String, Rule)>,
@@ -37,7 +37,7 @@ impl Policy {
             .into_iter()
             .map(|(pattern, rule)| Ok((Glob::new(&pattern)?.compile_matcher(), rule)))
             .collect::<Result<Vec<_>, globset::Error>>()?;
-        // The longer pattern is the more specific one.
+        // A longer pattern is more specific.
         tools.sort_by_key(|(glob, _)| std::cmp::Reverse(glob.glob().glob().len()));
         Ok(Self {
             over: Rule::default(),
@@ -49,8 +49,7 @@ impl Policy {
         })
     }
 
-    /// Returns the same rules with those for arguments by reference, which say which tools may be
-    /// called with them.
+    /// Returns a copy with rules for arguments by reference, which name the tools that accept them.
     #[must_use]
     pub fn with_references(self, by_reference: ByReference) -> Self {
         Self {
@@ -59,8 +58,8 @@ impl Policy {
         }
     }
 
-    /// Returns the most bytes of each argument by reference of a call, if the tool may be called
-    /// with any. The rules for everything fill in what the server's rules leave open.
+    /// Returns the maximum bytes of each argument by reference in a call; `None` if the tool
+    /// accepts none. The server's rules take precedence over the rules for all.
     #[must_use]
     pub fn by_reference(&self, origin: &Origin) -> Option<u64> {
         let name = origin.server.as_ref();
@@ -77,8 +76,8 @@ impl Policy {
         all.any(ByReference::allows_any)
     }
 
-    /// Returns the same rules with the templates that their profiles may name. The error names a
-    /// missing template.
+    /// Returns a copy with the templates that its profiles may name. Fails if a profile names an
+    /// unknown template.
     pub fn with_templates(self, templates: Templates) -> Result<Self, TemplateError> {
         for rule in self.rules() {
             rule.profile
@@ -94,7 +93,7 @@ impl Policy {
         &self.templates
     }
 
-    /// Returns whether any rule uses that profile.
+    /// Returns whether any rule uses the profile.
     #[must_use]
     pub fn uses(&self, profile: &Profile) -> bool {
         self.rules()
@@ -118,7 +117,7 @@ impl Policy {
         false
     }
 
-    /// Returns whether a binary block of a result of that server may become a link.
+    /// Returns whether a binary block of any result of the server may become a link.
     #[must_use]
     pub fn makes_links(&self, server: &str) -> bool {
         let nearest = [
@@ -138,14 +137,14 @@ impl Policy {
         own.into_iter().chain(of_tools).chain(of_servers).collect()
     }
 
-    /// Returns the same rules below one that holds for every result.
+    /// Returns a copy with a rule that takes precedence for every result.
     #[must_use]
     pub fn under(self, over: Rule) -> Self {
         Self { over, ..self }
     }
 
-    /// Returns the limits for a result. Rules for a server's tool come first, then those for the
-    /// server, for a tool of any server, and for everything.
+    /// Returns the limits for a result. A rule for the tool of a server precedes the rule for the
+    /// server, then a rule for the tool on any server, then the base rule.
     #[must_use]
     pub fn limits(&self, origin: &Origin) -> Limits {
         self.rule(origin).resolve()
@@ -170,17 +169,18 @@ impl Policy {
 /// What happens to a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// It passes unchanged.
+    /// The result passes through unchanged.
     Inline {
-        /// Whether it exceeds a limit, but a message would not be clearly smaller.
+        /// The result exceeds a limit, but the message that would replace it is not clearly
+        /// smaller.
         never_worse: bool,
     },
-    /// It is stored, and a message is shown.
+    /// The result is stored, and a smaller message is shown.
     Offload,
 }
 
-/// Decides about a result. `is_over` says whether it exceeds the limits if that does not depend on
-/// its stored text.
+/// Decides about a result. `is_over` overrides the comparison with the limits if the stored text
+/// does not matter.
 pub(crate) fn decide(measured: &Measured, limits: &Limits, is_over: Option<bool>) -> Decision {
     if measured.is_lost() {
         return Decision::Offload;
@@ -188,20 +188,21 @@ pub(crate) fn decide(measured: &Measured, limits: &Limits, is_over: Option<bool>
     if !is_over.unwrap_or_else(|| is_oversized(measured, limits)) {
         return Decision::Inline { never_worse: false };
     }
-    // The message may have at most half of the tokens, and it has a minimum size.
+    // The message takes at most half of the tokens, and has a minimum size.
     if limits.profile.is_budgeted() && !measured.exceeds_tokens(2 * LEAST_PREVIEW_TOKENS) {
         return Decision::Inline { never_worse: true };
     }
     Decision::Offload
 }
 
-/// Returns whether any set limit is strictly exceeded (docs/spec/behaviour.md, "Deciding").
+/// Returns whether the result strictly exceeds any configured limit (docs/spec/behaviour.md,
+/// "Deciding").
 pub(crate) fn is_oversized(measured: &Measured, limits: &Limits) -> bool {
     let scan = measured.sanitized.captured.scan;
     is_over(limits, &scan, |limit| measured.exceeds_tokens(limit))
 }
 
-/// Returns the same for a text with this many bytes, lines and characters.
+/// Returns whether a text with these figures exceeds a limit.
 pub(crate) fn is_over(
     limits: &Limits,
     scan: &ScanFacts,

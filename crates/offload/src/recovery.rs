@@ -1,8 +1,8 @@
-//! What could be asked for instead of what was refused (docs/spec/texts.md, "Recovery block").
+//! The recovery block of a refusal: what to ask for instead (docs/spec/texts.md, "Recovery block").
 //!
-//! The block that a refusal ends with where `detailed_recovery` is on: figures, what
-//! is in there, and calls that go on. Nothing of the text itself can pass for a line
-//! of ours: each line of what was refused stands behind a dash, each call behind a dot.
+//! A refusal ends with the block if `detailed_recovery` is on: figures, what the text contains, and
+//! calls to continue with. No text of the refused result can pass for one of our lines: each of its
+//! lines stands behind a dash, each call behind a dot.
 
 mod structure;
 
@@ -16,23 +16,23 @@ use crate::present::{name_in_line, spaced};
 
 pub use structure::{Entry, Structure};
 
-/// Tokens that the block costs at most.
+/// Maximum tokens of the block.
 pub const RECOVERY_TOKENS: u64 = 400;
 
-/// Characters of a line of it.
+/// Maximum characters of a line.
 const LINE_CHARS: usize = 200;
 
-/// Room for the mark of a line that was cut.
+/// Characters reserved for the mark of a cut line.
 const MARK_CHARS: usize = 30;
 
-/// Calls that are named at most.
+/// Maximum number of calls.
 const COMMANDS: usize = 5;
 
 /// The block of one refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovery {
     title: String,
-    /// Of which part of it the structure is, where it is not all.
+    /// The part that the structure covers, if it does not cover all.
     of: Option<String>,
     entries: Vec<String>,
     more: usize,
@@ -40,8 +40,8 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// That of something of our own word `what` (`File`) and with a name from outside.
-    /// `figures` are its sizes, with their units.
+    /// Creates the block of a refused item. `what` is our word for it (`File`), `name` its
+    /// untrusted name, `figures` its sizes with units.
     #[must_use]
     pub fn new(what: &str, name: &str, figures: &[String]) -> Self {
         let mut title = format!("{what}: {}", name_in_line(name));
@@ -57,8 +57,7 @@ impl Recovery {
         }
     }
 
-    /// With what is in there; `of` tells of which part, where it is not all: ` of the
-    /// first 1 MiB`.
+    /// Adds the structure. `of` names the part that it covers, if not all: ` of the first 1 MiB`.
     #[must_use]
     pub fn structure(self, structure: &Structure, of: Option<&str>) -> Self {
         let entries = structure.entries.iter().map(Entry::to_string);
@@ -69,7 +68,7 @@ impl Recovery {
         }
     }
 
-    /// With these entries, each a line.
+    /// Adds these entries, one line each.
     #[must_use]
     pub fn entries(self, entries: impl IntoIterator<Item = String>) -> Self {
         let entries = entries.into_iter().map(|entry| {
@@ -82,9 +81,9 @@ impl Recovery {
         }
     }
 
-    /// With a call that its reader can make, the best first. One that is too long for
-    /// a line, or that could not be told apart from several, is left out: a call that
-    /// was cut or changed is another one.
+    /// Adds a call that the reader can make; add the best first. Leaves out a call that is too long
+    /// for a line or that contains line breaks or hidden characters: a cut or changed call would be
+    /// a different one.
     #[must_use]
     pub fn command(mut self, call: impl Into<Option<String>>) -> Self {
         let fits = |call: &String| call.chars().count() <= LINE_CHARS - 4 && *call == spaced(call);
@@ -96,7 +95,7 @@ impl Recovery {
         self
     }
 
-    /// Without the calls of tools that its reader does not have.
+    /// Removes the calls of tools that the reader does not have.
     #[must_use]
     pub fn of_tools(mut self, has: impl Fn(&str) -> bool) -> Self {
         let tool = |call: &str| call.trim_start_matches("  • ").split('(').next().map(&has);
@@ -104,8 +103,8 @@ impl Recovery {
         self
     }
 
-    /// The text within `budget`, and within [`RECOVERY_TOKENS`] in any case. Entries
-    /// go before calls; it is empty where nothing is left.
+    /// Renders the text within `budget` and [`RECOVERY_TOKENS`]. Drops entries before calls; empty
+    /// if nothing is left.
     #[must_use]
     pub fn render(&self, budget: TokenBudget, counter: &dyn TokenCounter) -> String {
         let budget = budget.get().min(RECOVERY_TOKENS);
@@ -142,7 +141,7 @@ impl Recovery {
     }
 }
 
-/// A call of a tool as models write them, its values as JSON.
+/// Formats a tool call as models write it, with JSON values.
 #[must_use]
 pub fn call(tool: &str, arguments: &[(&str, Value)]) -> String {
     let arguments: Vec<String> = arguments

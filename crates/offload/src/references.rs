@@ -1,15 +1,15 @@
-//! The tools that may be called with arguments by reference.
+//! The rules for which tools accept arguments by reference.
 //!
-//! A stored result can be any server's, so each tool that may be given one is
-//! named by the user; by default there is none.
+//! A stored result can come from any server, so the user names each tool that may receive one. By
+//! default no tool may.
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
-/// Bytes of an argument by reference unless configured otherwise: more than
-/// most servers take in one call, and a hundred times what a model types.
+/// Default limit of an argument by reference, in bytes: more than most servers take in one call,
+/// and a hundred times what a model types.
 pub const DEFAULT_REFERENCE_BYTES: u64 = 1 << 20;
 
-/// The rules for everything, or for one server. What is not set is inherited.
+/// The rules for all servers or for one. Unset fields are inherited.
 #[derive(Debug, Clone, Default)]
 pub struct ByReference {
     tools: Option<GlobSet>,
@@ -17,8 +17,8 @@ pub struct ByReference {
 }
 
 impl ByReference {
-    /// Tools by patterns of their names, and the bytes that an argument may
-    /// have. An empty list allows none.
+    /// Creates rules from glob patterns of tool names and the maximum size of an argument in bytes.
+    /// An empty list allows no tool.
     pub fn new(tools: Option<&[String]>, most_bytes: Option<u64>) -> Result<Self, globset::Error> {
         let set = |patterns: &[String]| {
             let mut set = GlobSetBuilder::new();

@@ -1,18 +1,18 @@
-//! Texts for results that are too large (docs/spec/texts.md, "Reject profile").
+//! The errors for results that are too large (docs/spec/texts.md, "Reject profile").
 //!
-//! The `reject` profile uses them, and tools that refuse by themselves.
+//! The `reject` profile and tools that refuse on their own share these texts.
 
-/// Bytes that the reject design counts as one token. Only these messages, the profile's decision
-/// and the guarded tools use it.
+/// Bytes per token in the reject design. Only these messages, the profile's decision and the
+/// workspace tools use it.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// Returns the reject design's estimate of a text's tokens: `floor(bytes / 4)`.
+/// Estimates the tokens of a text as the reject design does: `floor(bytes / 4)`.
 #[must_use]
 pub fn estimated_tokens(bytes: u64) -> u64 {
     bytes / BYTES_PER_TOKEN
 }
 
-/// What is too large, with its estimated tokens and what to do instead. The text follows `Error: `.
+/// A refusal, with the estimated tokens and what to do instead. Follows `Error: `.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
     /// A file, or a page of one.
@@ -46,7 +46,7 @@ pub enum Rejection {
         /// Estimated tokens.
         tokens: u64,
     },
-    /// A page of the web.
+    /// A web page.
     #[error(
         "Page content (~{tokens} tokens) exceeds maximum allowed tokens ({limit}). \
          Please use save_to parameter to save content to a file, \

@@ -1,8 +1,8 @@
-//! Makes the view of the captured bytes.
+//! Makes the readable view of a result's text.
 //!
-//! At most one transformation makes it: a JSON document with lines too long to
-//! read is laid out, text with escapes, carriage returns or invalid UTF-8 is
-//! cleaned, all else is its own view (docs/spec/behaviour.md, "Views").
+//! At most one transformation makes the view: a JSON document with lines too long to read is laid
+//! out; text with escapes, carriage returns or invalid UTF-8 is cleaned; any other text is its own
+//! view (docs/spec/behaviour.md, "Views").
 
 use std::io::{self, BufReader, Read};
 
@@ -17,7 +17,7 @@ use spillgate_text::{
 use crate::capture::{Captured, Raw, Text};
 use crate::encoded;
 
-/// Bytes that are transformed at a time.
+/// Bytes transformed at a time.
 const BLOCK: usize = 64 << 10;
 
 /// A result with its view.
@@ -57,7 +57,7 @@ pub(crate) enum ViewText {
     Spooled,
 }
 
-/// Returns how lines of a plain view of this kind are broken.
+/// Returns how lines of a plain view of this kind are cut.
 pub(crate) fn layout_of(kind: ContentKind) -> Layout {
     match kind {
         ContentKind::Html | ContentKind::Xml => Layout::Markup,
@@ -65,8 +65,7 @@ pub(crate) fn layout_of(kind: ContentKind) -> Layout {
     }
 }
 
-/// Makes the view. The error is the store's; the result is then lost to the store and returned with
-/// the error in it.
+/// Makes the view. If the store fails, the result counts as lost and carries the error.
 pub(crate) fn sanitize(mut captured: Captured) -> Sanitized {
     match transform(&mut captured) {
         Ok(made) => Sanitized {
@@ -182,12 +181,12 @@ fn as_is(captured: &mut Captured, kind: ContentKind) -> Result<Made, StoreError>
     })
 }
 
-/// Passes a text block by block to a function.
+/// Passes a text to a callback, block by block.
 type Each<'t> = &'t mut dyn FnMut(&mut dyn FnMut(&[u8])) -> io::Result<()>;
 
-/// A text that becomes the view of a draft.
+/// Writes a text to a draft as its view.
 fn spooled(draft: &mut dyn Draft, text: Each<'_>) -> Result<ViewText, StoreError> {
-    // Without any bytes, the raw bytes would be the view even of an empty text.
+    // Without a write the raw bytes would become the view, even for an empty text.
     let mut failed = draft.write(Part::View, &[]).err();
     text(&mut |block| {
         failed = failed
@@ -201,13 +200,13 @@ fn spooled(draft: &mut dyn Draft, text: Each<'_>) -> Result<ViewText, StoreError
     }
 }
 
-/// The byte order mark that some Windows programs write before a text.
+/// The UTF-8 byte order mark that some Windows programs write first.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Returns where a JSON document seems to begin: at the start, or after some lines of notes that
-/// commands print while they gather it.
+/// Returns the offset where a JSON document seems to begin: at the start, or after some lines of
+/// notes that commands print while they gather data.
 pub(crate) fn before_json(sample: Sample<'_>, kind: ContentKind) -> Option<u64> {
-    /// Most bytes of notes. A document further down is part of something else.
+    /// Maximum bytes of notes; a document further down is part of something else.
     const LONGEST_PRELUDE: usize = 16 << 10;
     if kind == ContentKind::Json {
         let mark = sample.head.starts_with(BYTE_ORDER_MARK);
@@ -232,9 +231,9 @@ pub(crate) fn before_json(sample: Sample<'_>, kind: ContentKind) -> Option<u64> 
     is_plain.then_some(start as u64)
 }
 
-/// Handles a text that looked like JSON at its head but is not JSON to its end.
+/// Classifies a text that starts like JSON but is not valid to its end.
 fn not_json(sample: Sample<'_>) -> ContentKind {
-    // With one byte that JSON cannot begin with, the other rules decide.
+    // Prepends a byte that JSON cannot begin with, so that the other rules decide.
     let head = [b"\n.", sample.head].concat();
     classify(Sample {
         head: &head,
@@ -242,19 +241,19 @@ fn not_json(sample: Sample<'_>) -> ContentKind {
     })
 }
 
-/// How much of a JSON document a text is.
+/// How far a text is a JSON document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Document {
     /// A whole document.
     Whole,
-    /// The beginning of one: it ends too early, and nothing else is wrong.
+    /// The start of a document: it ends too early, with no other error.
     CutOff,
-    /// None.
+    /// Not a document.
     Not,
 }
 
-/// Returns what the text from `start` on is. Text in memory takes a tenth of the time of text that
-/// must be read.
+/// Checks the text from offset `start`. Parsing from memory takes a tenth of the time of parsing
+/// from a reader.
 fn json(captured: &Captured, text: &dyn ByteSource, start: u64) -> Document {
     let memory = match (&captured.text, &captured.raw) {
         (Some(Text::Memory(text)), _) | (None, Raw::Memory(text)) => Some(text),
@@ -318,7 +317,7 @@ fn run(
     build.finish(copied)
 }
 
-/// Copies lines into a view unchanged.
+/// Copies lines unchanged into a view.
 fn copy_lines(text: &[u8], sink: &mut dyn ViewSink) -> io::Result<()> {
     let mut at = 0;
     for line in text.split_inclusive(|&byte| byte == b'\n') {
@@ -345,21 +344,22 @@ impl Transformation {
     }
 }
 
-/// Writes the view while it is made: to the draft if the raw bytes are in one, otherwise to memory.
+/// Receives the view while it is made: writes it to the draft if the raw bytes are in one,
+/// otherwise to memory.
 struct Build<'a> {
     captured: &'a mut Captured,
     indexer: Indexer,
     buffer: Vec<u8>,
-    /// Bytes of the buffer that the indexer has seen.
+    /// Bytes of the buffer that the indexer has processed.
     indexed: usize,
-    /// Bytes that the view may still grow by.
+    /// Bytes that the view may still grow.
     room: u64,
     failed: Option<StoreError>,
 }
 
-/// Most growth of a view over its text. Laid-out JSON is two to four times its text, but with deep
-/// nesting the indentation grows with the square of the text, and 200 KB could fill a disk. A
-/// document that would grow more is not laid out.
+/// Maximum size of a view as a multiple of its text. Laid-out JSON is some two to four times its
+/// text, but with deep nesting the indentation grows with the square of the text. A text that would
+/// grow more is not laid out; otherwise 200 KB could fill a disk.
 const MOST_GROWTH: u64 = 8;
 /// Bytes that a view may add to any text, however short.
 const FREE_GROWTH: u64 = 64 << 10;
@@ -370,7 +370,7 @@ impl Build<'_> {
         self.indexed = self.buffer.len();
     }
 
-    /// Returns the view; `None` if it would have grown too much.
+    /// Returns the view; `None` if it would exceed the maximum growth.
     fn finish(
         mut self,
         copied: io::Result<()>,

@@ -1,9 +1,9 @@
-//! Checks that stored bytes are unchanged since they were stored.
+//! Verifies that stored bytes are unchanged.
 //!
 //! The store checks lengths, manifest and line index whenever it opens an artifact. This check
-//! reads all bytes: the raw bytes against their SHA-256, a separate view against its CRC-32.
-//! Artifacts of older versions have no sum of view and index. For them the index is computed again
-//! from the view and compared, and a separate view cannot be checked.
+//! reads all bytes: it compares the raw bytes with their SHA-256 and a separate view with its
+//! CRC-32. Artifacts of older versions have no checksum of view and index: there the index is
+//! recomputed from the view and compared, and a separate view cannot be checked.
 
 use std::io::{self, Read};
 
@@ -13,11 +13,11 @@ use spillgate_artifact::{Handle, Manifest, ReadRange};
 use spillgate_store::{ArtifactStore, Part, StoreError, Stored};
 use spillgate_text::{Indexer, LineIndex};
 
-/// Bytes that are read at a time.
+/// Bytes read at a time.
 const BLOCK: usize = 256 << 10;
 
-/// Reads a part of a stored artifact front to back and sums it up, so that the reader can tell at
-/// the end whether it was intact.
+/// Reads a part of a stored artifact from start to end and computes its checksum, so that the
+/// caller can verify it at the end.
 #[derive(Debug)]
 pub struct Checked<'a> {
     reader: ReadRange<'a>,
@@ -31,14 +31,14 @@ pub struct Checked<'a> {
 enum Sum {
     Sha256(Box<Sha256>),
     Crc32(crc32fast::Hasher, u32),
-    /// It was stored before views had a checksum.
+    /// Stored before views had a checksum.
     Unknown,
 }
 
-/// What was read is not what was stored.
+/// The bytes differ from those that were stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChecksumError {
-    /// The number of bytes differs.
+    /// The length differs.
     #[error("{bytes} bytes of {whole} are there")]
     Length {
         /// Bytes read.
@@ -46,13 +46,13 @@ pub enum ChecksumError {
         /// Bytes stored.
         whole: u64,
     },
-    /// The bytes differ.
+    /// The content differs.
     #[error("the bytes are not those that were stored")]
     Content,
 }
 
 impl<'a> Checked<'a> {
-    /// Returns a reader of one part.
+    /// Creates a reader of one part.
     #[must_use]
     pub fn new(stored: &'a Stored, part: Part) -> Self {
         let manifest = &stored.manifest;
@@ -74,8 +74,8 @@ impl<'a> Checked<'a> {
         }
     }
 
-    /// Returns whether what was read to its end is what was stored; `false` if there is nothing to
-    /// compare it with.
+    /// Verifies the bytes read so far, which must be the whole part. Returns `false` if there is no
+    /// checksum to compare with.
     pub fn finish(self) -> Result<bool, ChecksumError> {
         let facts = &self.manifest.facts;
         let whole = match &self.sum {
@@ -111,17 +111,17 @@ impl Read for Checked<'_> {
     }
 }
 
-/// The result of a check.
+/// The result of verifying an artifact.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// What is wrong, one sentence each; empty if nothing is.
+    /// Problems, one sentence each; empty if the artifact is intact.
     pub problems: Vec<String>,
-    /// Parts that have nothing to compare them with.
+    /// Parts without a checksum.
     pub unchecked: Vec<&'static str>,
 }
 
-/// Reads all of an artifact and compares it with what was stored. `progress` gets the bytes read so
-/// far. A missing artifact is an error; damage is not.
+/// Reads a whole artifact and compares it with its checksums. Calls `progress` with the bytes of
+/// each block read. A missing artifact is an error; damage is reported in the result.
 pub fn verify(
     store: &dyn ArtifactStore,
     handle: Handle,
@@ -153,7 +153,7 @@ pub fn verify(
             Err(what) => verified.problems.push(format!("{name}: {what}")),
         }
     }
-    // With a checksum, the store has already compared it.
+    // The store has compared the index if it has a checksum.
     let is_checked = stored.manifest.checks.is_some();
     match LineIndex::from_bytes(&stored.index) {
         Err(error) => verified.problems.push(format!("line index: {error}")),
@@ -177,7 +177,7 @@ fn read_all(reader: &mut dyn Read, progress: &mut dyn FnMut(u64)) -> io::Result<
     }
 }
 
-/// Returns whether the view has these lines. Where each of them comes from is not checked.
+/// Returns whether the view has these lines. Does not compare the origins of the lines.
 fn fits(index: &LineIndex, stored: &Stored, progress: &mut dyn FnMut(u64)) -> io::Result<bool> {
     let mut indexer = Indexer::made(stored.manifest.facts.view.layout);
     let (mut reader, mut block) = (ReadRange::whole(&*stored.view), vec![0; BLOCK]);

@@ -1,4 +1,4 @@
-//! Results are stored while the names of others are looked for.
+//! Storing results while another caller looks up call ids.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -14,7 +14,7 @@ use spillgate_store::{ArtifactStore, Draft, Gone, Listed, MemoryStore, StoreErro
 use spillgate_testkit::{StoppedClock, log};
 use spillgate_text::Tokenizer;
 
-/// A store in which somebody stores a result each time that it is listed.
+/// A store in which another caller stores a result whenever it is listed.
 #[derive(Debug, Default)]
 struct Busy {
     inner: MemoryStore,
@@ -77,7 +77,7 @@ fn listing_for_a_name_keeps_nobody_waiting() {
     );
     let offloader = Arc::new(offloader.with_short_ids(true));
     store.offloader.set(Arc::clone(&offloader)).unwrap();
-    // A name that nobody knows, and the first number.
+    // An unknown id, and the first number.
     assert!(offloader.continuation("unknown", None).is_err());
     let origin = Origin::tool("tool");
     let outcome = offloader.stream(origin, &mut log(3000).as_bytes(), &mut |_| {});

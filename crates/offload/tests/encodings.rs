@@ -1,5 +1,5 @@
-//! Text in any encoding is read, searched and led back to its bytes, however large it is;
-//! what is no text stays binary.
+//! Results in other encodings: text of any size is read, searched and mapped back to its bytes, and
+//! data that is not text stays binary.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -33,7 +33,7 @@ fn offloader() -> Offloader {
     )
 }
 
-/// What is stored of `bytes`, and the message in its place.
+/// Stores `bytes` and returns the facts, the handle and the message.
 fn stored(offloader: &Offloader, mut bytes: &[u8]) -> (Facts, Handle, String) {
     let outcome = offloader.stream(Origin::tool("tool"), &mut bytes, &mut |_| {});
     match outcome.unwrap() {
@@ -49,7 +49,7 @@ fn stored(offloader: &Offloader, mut bytes: &[u8]) -> (Facts, Handle, String) {
     }
 }
 
-/// `text` in an encoding; `encoding_rs` writes no UTF-16.
+/// Encodes `text`. UTF-16 is encoded here because `encoding_rs` does not write it.
 fn encoded(text: &str, encoding: &'static Encoding) -> Vec<u8> {
     let units = || text.encode_utf16();
     match encoding {
@@ -66,7 +66,7 @@ fn view(artifact: &Artifact) -> String {
 
 const RUSSIAN: &str = "строка: ошибка доступа к файлу\r\n";
 
-/// The name of an encoding, the encoding, the mark before the text, a line.
+/// Name of the encoding, the encoding, its byte order mark, and a line of text.
 type Case = (&'static str, &'static Encoding, &'static [u8], &'static str);
 
 const CASES: [Case; 12] = [
@@ -131,7 +131,7 @@ fn every_encoding_becomes_the_text_that_it_means() {
             assert!(view(&artifact) == clean, "{name} {times}");
             assert_eq!(facts.stats.chars, text.chars().count() as u64);
             assert_eq!(facts.view.lines, times as u64);
-            // A line leads back to the bytes that mean it.
+            // A line maps back to its bytes.
             for number in [1, times as u64 / 2, times as u64] {
                 let (start, end) = artifact.raw_range(number).unwrap().unwrap();
                 let bytes = artifact.raw().bytes(start, end).unwrap();
@@ -226,7 +226,7 @@ fn what_is_no_text_stays_binary_and_damaged_utf8_is_utf8() {
     let (kind_of, form, shown) = kind(&text);
     assert_eq!((kind_of, form), (ContentKind::Text, RawForm::Plain));
     assert_eq!(shown.lines().count(), 11_550);
-    // The only byte of its beginning that is not ASCII is none of UTF-8.
+    // The only non-ASCII byte at its start is not valid UTF-8.
     let begins_otherwise = [
         &b"caf\xe9 of a log\n"[..],
         &b"a line of ASCII\n".repeat(9000),
@@ -235,7 +235,7 @@ fn what_is_no_text_stays_binary_and_damaged_utf8_is_utf8() {
     let (_, form, shown) = kind(&begins_otherwise.concat());
     assert_eq!(form, RawForm::Plain);
     assert!(shown.starts_with("caf\u{fffd} of") && shown.ends_with("Größe in der Übung\n"));
-    // Mostly UTF-8, with some bytes that are none.
+    // Mostly UTF-8, with some invalid bytes.
     let broken = [
         &"Größe in der Übung\n".repeat(900).into_bytes()[..],
         b"\xff \xe9 cut\n",

@@ -1,5 +1,5 @@
-//! What a stranger hides in a text is marked wherever our own texts show it, within the
-//! budget, and no line of it passes for one of ours.
+//! Hidden characters in untrusted text are marked wherever our texts show it, within the budget,
+//! and no line of it passes for one of ours.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -32,7 +32,7 @@ fn offloader(profile: Profile) -> Offloader {
     )
 }
 
-/// The message in the place of `text`, and its handle.
+/// Returns the message that replaces `text`, and its handle.
 fn stored(offloader: &Offloader, text: &str) -> (String, Handle) {
     let outcome = offloader.stream(
         Origin::tool("t\u{202e}ool"),
@@ -103,7 +103,7 @@ fn pages_and_previews_mark_what_is_hidden() {
     let page = offloader.present_search(handle, &asked).unwrap();
     let first = page.text().lines().next().unwrap().to_owned();
     assert!(first.starts_with("1:pay ⟨U+202E⟩gpj"), "{first}");
-    // The page of the caller who wants the bytes is what the view has.
+    // `read` returns the unmarked view, for a caller who wants the bytes.
     let query = ReadQuery { span, budget };
     assert!(hostile().starts_with(&offloader.read(handle, query).unwrap().text));
 }

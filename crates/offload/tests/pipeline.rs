@@ -1,4 +1,4 @@
-//! The whole way of a result, in memory: what is promised of every message.
+//! The whole pipeline in memory: the guarantees of every message.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -38,7 +38,7 @@ fn offer(offloader: &Offloader, bytes: &[u8]) -> Outcome {
         .unwrap()
 }
 
-/// A store that fails at one point, and works up to there.
+/// A store that works up to one point and then fails.
 #[derive(Debug)]
 struct Failing {
     inner: MemoryStore,
@@ -48,7 +48,7 @@ struct Failing {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum At {
     Draft,
-    /// A write, once so many bytes have been written.
+    /// A write, once this many bytes have been written.
     Write(usize),
     Commit,
     Open,
@@ -166,7 +166,7 @@ fn wherever_the_store_fails_no_handle_is_shown() {
         let offloader = offloader(store, Rule::default(), Arc::new(NoLedger));
         let lost = match offer(&offloader, input) {
             Outcome::NotStored(lost) => lost,
-            // Too small for the failure to be reached.
+            // The result is too small to reach the failure.
             Outcome::Offloaded(_) if matches!(at, At::Write(n) if *n >= input.len()) => continue,
             other => panic!("{at:?}: {other:?}"),
         };
@@ -186,7 +186,7 @@ fn wherever_the_store_fails_no_handle_is_shown() {
     }
 }
 
-/// What was entered, as text.
+/// Records ledger entries as text.
 #[derive(Debug, Default)]
 struct Entries(Mutex<Vec<String>>);
 
@@ -239,7 +239,7 @@ fn every_exit_leaves_an_entry() {
     working.extracted(handle, "an answer", Spent::default());
     working.listed(Some("server".to_owned()), "definitions");
     let entries = ledger.0.lock().unwrap().join("\n");
-    // A handle's tokens differ from run to run.
+    // The token count of a handle varies from run to run.
     let shown = format!("\"count\":{}", stored.shown.tokens());
     let entries = entries.replace(&handle.to_string(), "HANDLE");
     let entries = entries.replace(&shown, "\"count\":\"as shown\"");
@@ -260,7 +260,7 @@ fn json_and_what_is_kept_beside_its_text_leave_an_entry() {
     let working = offloader(store, Rule::default(), Arc::new(NoLedger));
     let working = working.with_ledger(Arc::clone(&ledger) as _);
     let large = log(3000);
-    // Its text fits, but something else of it does not.
+    // The text fits, but another part of the result does not.
     let Outcome::Inline(fits) = offer(&working, b"text") else {
         panic!("it fits");
     };
@@ -285,7 +285,7 @@ fn json_and_what_is_kept_beside_its_text_leave_an_entry() {
     let entries = entries
         .replace(&kept.to_string(), "KEPT")
         .replace(&json.receipt.handle().to_string(), "JSON");
-    // The message of the first costs as many tokens as its handle does.
+    // The tokens of the first message vary with its handle.
     let shown = format!("\"count\":{}", json.shown.tokens());
     let entries = entries.replace(&shown, "\"count\":\"as shown\"");
     insta::assert_snapshot!(entries, @r#"

@@ -1,7 +1,7 @@
-//! The configuration file, and the source and the place of each setting.
+//! The configuration file, with the source and position of each setting.
 //!
-//! Names that other systems have for a setting become ours here, so that every
-//! later layer knows one name for each.
+//! Alternative names of settings from other systems are renamed here, so that later layers know one
+//! name for each.
 
 use std::path::Path;
 
@@ -16,11 +16,11 @@ const TOOL_OUTPUT: &str = "tool_output";
 /// A key within tables.
 type Key = Vec<String>;
 
-/// All settings as they were set, each with its source and place.
+/// All settings with their sources and positions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Places {
     layers: Layers,
-    /// Our keys with the file's spelling, tables included, where it differs.
+    /// Renamed keys with the file's spelling, tables included.
     spelled: Vec<(Key, String)>,
 }
 
@@ -54,24 +54,23 @@ impl Places {
         self.spelled = file.spelled;
     }
 
-    /// The settings in force.
+    /// Returns the merged settings.
     pub(crate) fn root(&self) -> &Node {
         self.layers.root()
     }
 
-    /// ai-agent's names become ours (docs/configuration.md).
+    /// Renames ai-agent's settings to Spillgate's (docs/configuration.md).
     fn use_our_names(&mut self) -> Result<(), Failure> {
         self.rename(&["toolOutput"], &[TOOL_OUTPUT])?;
         self.rename(&["toolResponseMaxBytes"], &["max_bytes"])?;
         for (alias, name) in tool_output::aliases() {
             self.rename(&[TOOL_OUTPUT, &alias], &[TOOL_OUTPUT, &name])?;
         }
-        // The shipped system took the directory and did not use it.
+        // The shipped system accepted this directory but did not use it.
         self.rename(&[TOOL_OUTPUT, "store_dir"], &["store"])
     }
 
-    /// Moves a value. A value that stands under both names is an error, for nobody can say
-    /// which one is meant.
+    /// Moves a value. Fails if both names are set, because it is unclear which one is meant.
     fn rename(&mut self, from: &[&str], to: &[&str]) -> Result<(), Failure> {
         if self.way(from).len() < from.len() {
             return Ok(());
@@ -86,8 +85,8 @@ impl Places {
         Ok(())
     }
 
-    /// Checks each setting of extraction by itself: what reads them together
-    /// cannot say which one is wrong.
+    /// Checks each setting of extraction separately, because an error from reading them together
+    /// does not name the setting.
     fn check_extraction(&self) -> Result<(), Failure> {
         let Some(table) = self.root().member(TOOL_OUTPUT) else {
             return Ok(());
@@ -103,7 +102,7 @@ impl Places {
         Ok(())
     }
 
-    /// The members along a path, as far as they exist.
+    /// Returns the members along a path, as far as they exist.
     fn way<S: AsRef<str>>(&self, key: &[S]) -> Vec<&Member> {
         let mut node = self.root();
         let members = key.iter().map_while(|name| {
@@ -114,7 +113,7 @@ impl Places {
         members.collect()
     }
 
-    /// The source of a key.
+    /// Returns the source of a key.
     pub(crate) fn source<S: AsRef<str>>(&self, key: &[S]) -> &LayerSource {
         let way = self.way(key);
         match way.last() {
@@ -127,19 +126,19 @@ impl Places {
         matches!(self.layers.source(&member.node), LayerSource::File(_))
     }
 
-    /// Whether the file has this key.
+    /// Returns whether the file sets this key.
     pub(crate) fn has(&self, key: &[String]) -> bool {
         matches!(self.source(key), LayerSource::File(_))
     }
 
-    /// The first key of the file that has this name and this text for a value.
+    /// Returns the first key of the file with this name and this text as its value.
     pub(crate) fn of_text(&self, name: &str, text: &str) -> Option<Key> {
         self.first(&|member| {
             matches!(&member.node.kind, NodeKind::Text(is) if is.text == text) && member.key == name
         })
     }
 
-    /// The first key of the file that ends so.
+    /// Returns the first key of the file with this last name.
     pub(crate) fn ending(&self, name: &str) -> Option<Key> {
         self.first(&|member| member.key == name)
     }
@@ -149,7 +148,7 @@ impl Places {
         first(self.root(), &[], &is).map(|(_, key)| key)
     }
 
-    /// A key as the file has it.
+    /// Returns a key in the file's spelling.
     fn spelled<S: AsRef<str>>(&self, key: &[S]) -> String {
         let names = || key.iter().map(AsRef::as_ref);
         let renamed = self.spelled.iter().filter(|(ours, _)| {
@@ -163,7 +162,7 @@ impl Places {
         names.join(".")
     }
 
-    /// `what` with its place in front: file, line and key, or a variable or a flag.
+    /// Returns `what` prefixed with the source: file, line and key, a variable, or a flag.
     pub(crate) fn told<S: AsRef<str>>(&self, key: &[S], what: &str) -> String {
         let set = self.way(key).into_iter().rev().find_map(|member| {
             match self.layers.source(&member.node) {
@@ -182,13 +181,13 @@ impl Places {
         }
     }
 
-    /// The same as a failure.
+    /// Like [`told`](Self::told), as a failure.
     pub(crate) fn wrong<S: AsRef<str>>(&self, key: &[S], what: &str, hint: &str) -> Failure {
         Failure::new("config", Fault::Caller, self.told(key, what)).hint(hint)
     }
 }
 
-/// Of the members that `is` accepts the first one in the file, with its key.
+/// Returns the first member in the file that `is` accepts, with its key.
 fn first(node: &Node, above: &[String], is: &dyn Fn(&Member) -> bool) -> Option<(Position, Key)> {
     let each = node.members().iter().flat_map(|member| {
         let key = [above, std::slice::from_ref(&member.key)].concat();

@@ -1,4 +1,4 @@
-//! The settings of the guarded tools (`[guarded]`) and their rules.
+//! The settings of the guarded tools (`[guarded]`) and the rules that they make.
 
 use std::path::{Component, PathBuf};
 use std::time::Duration;
@@ -14,27 +14,27 @@ use crate::config_file::Places as Written;
 use crate::failure::Failure;
 use crate::tool_output::nearest;
 
-/// A page of which the least says something.
+/// Minimum of `max_tokens`: a smaller answer says nothing useful.
 const LEAST_TOKENS: u64 = 100;
-/// Seconds that a command may take at most, as the tool has it.
+/// Maximum seconds of a command, as in the tool itself.
 const COMMAND_SECONDS: u64 = 600;
-/// Seconds that a page may take at most.
+/// Maximum seconds to fetch a page.
 const PAGE_SECONDS: u64 = 120;
 
-/// Makes a failure of a key, what is wrong with it and what to do.
+/// Makes a failure from a key, a message and advice.
 pub(crate) type Blame<'b> = &'b dyn Fn(&[&'static str], &str, &str) -> Failure;
 
 /// The section `[guarded]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct GuardedSettings {
-    /// The tools that there are; none is all that can work.
+    /// The enabled tools; `None` enables all that can work.
     pub(crate) tools: Option<Vec<String>>,
-    /// Tokens over which an answer is refused.
+    /// Tokens above which an answer is refused.
     pub(crate) max_tokens: u64,
-    /// What becomes of a command's output or a page that is too much.
+    /// How a command's output or a page above the limit is handled.
     pub(crate) on_overflow: OnOverflow,
-    /// Whether refusals end with what is there and with calls that go on.
+    /// Whether refusals end with a recovery block.
     pub(crate) detailed_recovery: bool,
     /// Where `web_fetch` may save: anywhere, nowhere, or below some directories.
     pub(crate) writable: Places,
@@ -42,7 +42,7 @@ pub(crate) struct GuardedSettings {
     pub(crate) shell: ShellSettings,
     /// How pages are fetched.
     pub(crate) web: WebSettings,
-    /// Who is asked for searches.
+    /// The search provider.
     pub(crate) search: Option<SearchSettings>,
 }
 
@@ -65,9 +65,9 @@ impl Default for GuardedSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "true, false or a list of directories")]
 pub(crate) enum Places {
-    /// All of them, or none.
+    /// All directories, or none.
     All(bool),
-    /// These.
+    /// These directories.
     Some(Vec<PathBuf>),
 }
 
@@ -75,19 +75,18 @@ pub(crate) enum Places {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ShellSettings {
-    /// Seconds that a command may take unless it says otherwise.
+    /// Default timeout of a command, in seconds.
     pub(crate) timeout_seconds: u64,
-    /// Variables of the environment that commands get beside the usual ones; `*` at the
-    /// end stands for any that begin so.
+    /// Environment variables that commands receive beside the usual ones; a final `*` matches any
+    /// suffix.
     pub(crate) env: Vec<String>,
-    /// Whether commands write below the root only and read little else than it and
-    /// the system.
+    /// Whether commands write only below the root and read little beside it and the system.
     pub(crate) sandbox: bool,
-    /// Whether commands reach the network; without it there is a sandbox, too.
+    /// Whether commands reach the network; `false` implies the sandbox.
     pub(crate) network: bool,
-    /// What commands in a sandbox read besides.
+    /// Additional paths that commands in a sandbox may read.
     pub(crate) readable: Vec<PathBuf>,
-    /// Where commands in a sandbox write besides.
+    /// Additional paths that commands in a sandbox may write.
     pub(crate) writable: Vec<PathBuf>,
 }
 
@@ -105,7 +104,7 @@ impl Default for ShellSettings {
 }
 
 impl ShellSettings {
-    /// What holds for commands; without a network there is a sandbox, which takes it.
+    /// Returns the rules for commands. Without network there is a sandbox, which removes it.
     fn rules(&self) -> Result<ShellRules, Failure> {
         let network = if self.network {
             Network::On
@@ -136,9 +135,9 @@ impl ShellSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct WebSettings {
-    /// Seconds that a page may take.
+    /// Timeout of a page, in seconds.
     pub(crate) timeout_seconds: u64,
-    /// Private addresses that may be fetched from, as `HOST:PORT`.
+    /// Private addresses that may be fetched, as `HOST:PORT`.
     pub(crate) allow: Vec<String>,
     /// Whether `robots.txt` is obeyed.
     pub(crate) robots: bool,
@@ -171,15 +170,15 @@ impl WebSettings {
 pub(crate) struct SearchSettings {
     /// `searxng`, `brave` or `tavily`.
     pub(crate) provider: String,
-    /// Its address, where it is not the provider's usual one.
+    /// The address, if it differs from the provider's usual one.
     #[serde(default)]
     pub(crate) url: Option<String>,
-    /// The variable of the environment with its key.
+    /// The environment variable that holds the key.
     #[serde(default)]
     pub(crate) api_key_env: Option<String>,
 }
 
-/// Whether an address is written as the tools compare it.
+/// Returns whether an address has the form that the tools compare.
 fn is_host_and_port(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else {
         return false;
@@ -190,13 +189,13 @@ fn is_host_and_port(text: &str) -> bool {
 }
 
 impl GuardedSettings {
-    /// What holds for the tools; `written` says where the file says what is wrong.
+    /// Returns the rules of the tools. `written` locates errors in the file.
     pub(crate) fn rules(&self, written: &Written) -> Result<Rules, Failure> {
         self.rules_or(&|key, what, hint| written.wrong(key, what, hint))
     }
 
-    /// The same for settings of another file: `wrong` makes a failure of a key, what is
-    /// wrong with it and what to do.
+    /// Like [`rules`](Self::rules), for settings of another file. `wrong` makes a failure from a
+    /// key, a message and advice.
     pub(crate) fn rules_or(&self, wrong: Blame<'_>) -> Result<Rules, Failure> {
         if let Some((key, what, hint)) = self.fault() {
             return Err(wrong(key, &what, &hint));
@@ -218,7 +217,7 @@ impl GuardedSettings {
         })
     }
 
-    /// Checks all but the key in the environment, which is needed only where searches are.
+    /// Checks everything except the key in the environment, which only searches need.
     pub(crate) fn check(&self, written: &Written) -> Result<(), Failure> {
         let wrong = |(key, what, hint): (&[&str], String, String)| written.wrong(key, &what, &hint);
         if let Some(fault) = self.fault() {
@@ -233,7 +232,7 @@ impl GuardedSettings {
             let hint = nearest(&search.provider, known.map(|(name, _)| name));
             return Err(wrong((&["guarded", "search", "provider"], what, hint)));
         };
-        // Any key will do: whether there is one is not asked.
+        // Any key serves for the check, which does not ask whether the variable is set.
         let made = Provider::new(service, search.url.as_deref(), Some(Key::new("any")));
         made.map(drop).map_err(|error| {
             let what = error.to_string();
@@ -276,7 +275,7 @@ impl GuardedSettings {
         }
     }
 
-    /// What would be compared with names and never be one of them.
+    /// Returns a value that could never match the names it is compared with.
     fn useless(&self) -> Option<(&'static [&'static str], String, String)> {
         let mut hosts = self.web.allow.iter();
         if let Some(host) = hosts.find(|host| !is_host_and_port(host)) {
@@ -300,7 +299,7 @@ impl GuardedSettings {
         })
     }
 
-    /// What cannot be: its key, what is wrong and what to do.
+    /// Returns the first invalid setting: its key, the message and advice.
     fn fault(&self) -> Option<(&'static [&'static str], String, String)> {
         let tools = self.tools.iter().flatten();
         let unknown = tools.clone().find(|name| !TOOLS.contains(&name.as_str()));

@@ -1,7 +1,7 @@
 //! The layers of the settings.
 //!
-//! Defaults, then the configuration file, then the environment, then flags: the
-//! later one wins.
+//! Defaults, then the configuration file, then the environment, then flags: later layers take
+//! precedence.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -22,7 +22,7 @@ use crate::settings::{Settings, defaults, directories};
 use crate::tool_output::{nearest, parse_targets};
 use crate::wiring::{COMMAND_LINE_PAGE, GATEWAY_PAGE};
 
-/// One setting as it is in force.
+/// One effective setting.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct InForce {
     pub(crate) key: String,
@@ -30,8 +30,8 @@ pub(crate) struct InForce {
     pub(crate) from: String,
 }
 
-/// Settings that the environment may set to a text, to yes or no, and to a number, beside the
-/// limits.
+/// Settings that the environment may set beside the limits: to a text, to true or false, and to a
+/// number.
 const TEXTS: [&str; 10] = [
     "store",
     "sync",
@@ -47,7 +47,7 @@ const TEXTS: [&str; 10] = [
 const SWITCHES: [&str; 1] = ["shared_store"];
 const NUMBERS: [&str; 2] = ["page_tokens", "tombstones"];
 
-/// All of them, with how each is read.
+/// Returns all settings of the environment, with the kind of their values.
 fn variables() -> impl Iterator<Item = (&'static str, ValueKind)> {
     let of = |kind| move |key: &&'static str| (*key, kind);
     let texts = TEXTS.iter().map(of(ValueKind::Text));
@@ -61,7 +61,7 @@ fn variable(key: &str) -> String {
     format!("SPILLGATE_{}", key.to_ascii_uppercase())
 }
 
-/// What the variables of the environment set, each by itself; one that is empty sets nothing.
+/// Returns the values that environment variables set. An empty variable sets nothing.
 fn environment() -> Result<Vec<(String, Value)>, Failure> {
     let set = |key: &str| {
         let value = std::env::var_os(variable(key)).filter(|value| !value.is_empty())?;
@@ -134,8 +134,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Every setting with where it comes from; those of extraction each by
-    /// itself.
+    /// Returns every setting with its source; the settings of extraction are separate rows.
     pub(crate) fn in_force(&self) -> Vec<InForce> {
         let values = serde_json::to_value(self).unwrap_or_default();
         let members = values.as_object().cloned().unwrap_or_default();
@@ -158,7 +157,7 @@ impl Settings {
         .collect()
     }
 
-    /// What holds where nothing is set.
+    /// Returns the built-in value of an unset setting.
     fn built_in(&self, key: &str) -> Value {
         match key {
             "page_tokens" => {
@@ -187,7 +186,7 @@ impl Settings {
     }
 }
 
-/// A path as it is seen from a directory, where that is shorter.
+/// Returns a path relative to a directory if that is shorter.
 fn seen_from(here: &Path, path: &Path) -> PathBuf {
     let (here, there) = (here.components(), path.components());
     let same = here.clone().zip(there.clone());
@@ -201,10 +200,10 @@ fn seen_from(here: &Path, path: &Path) -> PathBuf {
     }
 }
 
-/// The file that was named, which must exist, or the user's, which need not. A
-/// file in the working directory is never read unasked: it may be a stranger's.
+/// Returns the configuration file: the named one, which must exist, or the user's, if it exists. A
+/// file in the working directory is never read implicitly, because it may be untrusted.
 pub(crate) fn config_file(common: &Common) -> Result<Option<PathBuf>, Failure> {
-    // A client's list of servers is no file of ours; `mcp` reads it besides.
+    // A client's list of servers is not a configuration file; `mcp` reads it separately.
     if let Some(file) = named_file(common).filter(|file| !is_client_file(file)) {
         return match file.is_file() {
             true => Ok(Some(file)),
@@ -215,19 +214,19 @@ pub(crate) fn config_file(common: &Common) -> Result<Option<PathBuf>, Failure> {
     Ok(users.is_file().then_some(users))
 }
 
-/// The file that was named, of whatever kind.
+/// Returns the named file of any kind.
 fn named_file(common: &Common) -> Option<PathBuf> {
     let named = common.config.clone();
     let named = named.or_else(|| std::env::var_os("SPILLGATE_CONFIG").map(PathBuf::from));
     named.filter(|file| !file.as_os_str().is_empty())
 }
 
-/// A client's list of servers that was named as the configuration.
+/// Returns the client's list of servers that was named as the configuration.
 pub(crate) fn client_file(common: &Common) -> Option<PathBuf> {
     named_file(common).filter(|file| is_client_file(file))
 }
 
-/// Whether a file is a client's list of servers, such as `.mcp.json`.
+/// Returns whether a file is a client's list of servers, such as `.mcp.json`.
 fn is_client_file(file: &Path) -> bool {
     file.extension()
         .is_some_and(|extension| extension == "json")
@@ -238,7 +237,7 @@ fn missing(file: &Path) -> Failure {
     Failure::new("config", Fault::Caller, message).hint("check --config and SPILLGATE_CONFIG")
 }
 
-/// Settings as a tree.
+/// Converts settings into a tree.
 fn tree(settings: &impl Serialize) -> Result<Node, Failure> {
     let text = serde_json::to_string(settings).map_err(|error| {
         Failure::new("config", Fault::Caller, error.to_string()).hint(REFERENCE)
@@ -248,7 +247,7 @@ fn tree(settings: &impl Serialize) -> Result<Node, Failure> {
 
 const REFERENCE: &str = "docs/configuration.md lists what each setting can be";
 
-/// The problem that is reported.
+/// Returns the problem to report.
 pub(crate) fn first(problems: Vec<Problem>) -> Problem {
     let first = problems.into_iter().next();
     first.expect("invariant: what is not read has a problem")
@@ -281,7 +280,7 @@ fn wrong(problem: &Problem, places: &Places) -> Failure {
     Failure::new("config", Fault::Caller, what).hint(hint)
 }
 
-/// The words for a problem.
+/// Formats a problem.
 pub(crate) fn said(problem: &ProblemKind) -> String {
     match problem {
         ProblemKind::Type { actual, expected } => {
@@ -313,7 +312,7 @@ fn found(actual: &NodeKind) -> String {
     }
 }
 
-/// How the value of a key is written, where an example says more than the reference.
+/// Returns an example of a key's value, if that says more than the reference.
 fn form(key: &str) -> Option<&'static str> {
     Some(match key {
         "listen" => "write an address and a port, such as \"127.0.0.1:8700\"",
@@ -325,7 +324,7 @@ fn form(key: &str) -> Option<&'static str> {
     })
 }
 
-/// What the flags say; what they leave open stays out of the layer.
+/// The values of the flags; unset flags stay out of the layer.
 #[derive(Debug, Clone, Serialize)]
 struct Flags {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! The servers behind the gateway and their rules.
+//! The configured servers behind the gateway, and their rules.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use crate::settings::Settings;
 
 with_limits! {
 each #[serde(skip_serializing_if = "Option::is_none")]
-/// One server: how it is reached, and what holds for its results. Each member
-/// by itself, so that a misspelt one is found.
+/// One server: its transport, and the rules for its results. Every field is listed here, so that a
+/// misspelt one is detected.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ServerSettings {
@@ -28,7 +28,7 @@ pub(crate) struct ServerSettings {
     pub(crate) by_reference_bytes: Option<u64>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) tools: BTreeMap<String, Rule>,
-    /// The program that is the server.
+    /// The program that runs the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -40,7 +40,7 @@ pub(crate) struct ServerSettings {
     env: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<PathBuf>,
-    /// Where the server is reached by HTTP.
+    /// The URL of a remote server.
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,31 +50,31 @@ pub(crate) struct ServerSettings {
         skip_serializing_if = "BTreeMap::is_empty"
     )]
     headers: BTreeMap<String, String>,
-    /// `false` leaves it out.
+    /// `false` disables the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     enabled: Option<bool>,
-    /// Only these of its tools, by patterns of their names.
+    /// Patterns of the allowed tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     allow: Vec<String>,
-    /// But not these.
+    /// Patterns of excluded tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     deny: Vec<String>,
-    /// How long it may be silent about a request, such as "10m"; "0s" is for ever.
+    /// Maximum silence about a request, such as "10m"; "0s" is unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout: Option<Span>,
-    /// When its generation of the protocol is translated.
+    /// When the bridge translates the server's protocol generation.
     #[serde(skip_serializing_if = "Option::is_none")]
     bridge: Option<Bridge>,
 }
 }
 
-/// When a bridge stands before a server of another generation of MCP.
+/// When a bridge is used for a server of another MCP generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Bridge {
     /// When a client insists.
     Auto,
-    /// `server/discover` is answered, too.
+    /// Also answers `server/discover`.
     Always,
     /// Never.
     Never,
@@ -90,7 +90,7 @@ impl From<Bridge> for Bridging {
     }
 }
 
-/// How a server with a `url` is spoken to.
+/// The transport of a server with a `url`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Transport {
@@ -100,14 +100,14 @@ enum Transport {
     Sse,
 }
 
-/// Values are secrets more often than not.
+/// Hides the values, which are usually secrets.
 fn names_only<S: Serializer>(map: &BTreeMap<String, String>, to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(map.keys().map(|name| (name, "…")))
 }
 
 impl ServerSettings {
-    /// The way to it; `None` where only rules are given. An error names the
-    /// member that is wrong, and says what is.
+    /// Returns the transport; `None` if the settings only have rules. The error names the wrong
+    /// field and says why.
     fn reached_by(&self) -> Result<Option<spillgate_transport::Transport>, (&'static str, String)> {
         let expand = |member, text: &String| expand(text).map_err(|what| (member, what));
         let all = |member, map: &BTreeMap<String, String>| {
@@ -143,14 +143,14 @@ impl ServerSettings {
         }))
     }
 
-    /// Which of its tools there are.
+    /// Returns the filter of the server's tools.
     fn filter(&self) -> Result<ToolFilter, (&'static str, String)> {
         let wrong = |error| format!("a tool pattern is wrong: {error}");
         ToolFilter::new(&self.allow, &[]).map_err(|error| ("allow", wrong(error)))?;
         ToolFilter::new(&self.allow, &self.deny).map_err(|error| ("deny", wrong(error)))
     }
 
-    /// Checks all but the variables in it, which are needed only where it is reached.
+    /// Checks everything except variables, which must be set only if the server is used.
     fn check(&self) -> Result<(), (&'static str, String)> {
         self.filter()?;
         if self
@@ -173,12 +173,12 @@ impl ServerSettings {
         };
         match url.contains("${") || is_http() {
             true => Ok(()),
-            // It may hold a secret, so it is not repeated.
+            // The URL may hold a secret, so the message does not repeat it.
             false => Err(("url", "is no http or https URL".to_owned())),
         }
     }
 
-    /// What else holds for it.
+    /// Returns the server with its other settings.
     fn server(&self, spec: ServerSpec) -> Result<Server, (&'static str, String)> {
         let timeout = match &self.timeout {
             None => Some(DEFAULT_TIMEOUT),
@@ -194,7 +194,7 @@ impl ServerSettings {
     }
 }
 
-/// Checks what the settings say of each server.
+/// Checks the settings of each server.
 pub(crate) fn check(settings: &Settings) -> Result<(), Failure> {
     settings.servers.iter().try_for_each(|(name, of)| {
         of.check()
@@ -202,8 +202,8 @@ pub(crate) fn check(settings: &Settings) -> Result<(), Failure> {
     })
 }
 
-/// Settings of a server that came by the command line: its rules, if the file
-/// has some under its name.
+/// Returns the settings of a server from the command line: its rules, if the file has some under
+/// its name.
 pub(crate) fn named(settings: &Settings, spec: ServerSpec) -> Result<Server, Failure> {
     let name = spec.name.clone();
     match settings.servers.get(&name) {
@@ -214,7 +214,7 @@ pub(crate) fn named(settings: &Settings, spec: ServerSpec) -> Result<Server, Fai
     }
 }
 
-/// All servers of the configuration, or those of these names.
+/// Returns the configured servers, or those of the given names.
 pub(crate) fn configured(settings: &Settings, only: &[String]) -> Result<Vec<Server>, Failure> {
     let mut servers = Vec::new();
     for (name, of) in &settings.servers {
@@ -251,18 +251,18 @@ pub(crate) fn configured(settings: &Settings, only: &[String]) -> Result<Vec<Ser
     }
 }
 
-/// What is known of a server's address.
+/// The address of a server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Address {
-    /// It is reached by HTTP, there.
+    /// A remote server with this URL.
     Url(String),
-    /// It is a program.
+    /// A local program.
     Program,
-    /// No server is called so.
+    /// No server has that name.
     Unknown,
 }
 
-/// Where the configuration has the server of this name.
+/// Returns the address of a configured server.
 pub(crate) fn address(settings: &Settings, name: &str) -> Result<Address, Failure> {
     let Some(of) = settings.servers.get(name) else {
         return Ok(Address::Unknown);
@@ -276,7 +276,7 @@ pub(crate) fn address(settings: &Settings, name: &str) -> Result<Address, Failur
     }
 }
 
-/// The servers of the configuration that are reached by HTTP.
+/// Returns the names of the configured remote servers.
 pub(crate) fn remote_names(settings: &Settings) -> impl Iterator<Item = &str> + Clone {
     let all = settings.servers.iter();
     all.filter(|(_, of)| of.url.is_some())
@@ -290,8 +290,8 @@ fn wrong(settings: &Settings, server: &str, member: &str, what: &str) -> Failure
         .wrong(&["servers", server, member], what, hint)
 }
 
-/// A client's list of servers, `.mcp.json` for example: `mcpServers`, or
-/// `servers` as VS Code has it.
+/// A client's list of servers, for example `.mcp.json`, with the key `mcpServers` or, in VS Code,
+/// `servers`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct McpJson {
     #[serde(default, rename = "mcpServers")]
@@ -300,7 +300,7 @@ pub(crate) struct McpJson {
     servers: BTreeMap<String, McpServer>,
 }
 
-/// As clients have it; what is only theirs is not looked at.
+/// A server in a client's format; other fields are ignored.
 #[derive(Debug, Deserialize)]
 struct McpServer {
     #[serde(default)]
@@ -336,7 +336,7 @@ pub(crate) fn read_client_file(file: &Path) -> Result<McpJson, Failure> {
     match serde_json::from_str(text) {
         Ok(list) => Ok(list),
         Err(error) if error.is_data() => Err(failed(error.to_string(), in_form)),
-        // Some clients have comments in it, and commas at the end.
+        // Some clients write comments and trailing commas.
         Err(_) => {
             let values = spillgate_clients::json_values(text).map_err(|(line, what)| {
                 failed(
@@ -349,8 +349,8 @@ pub(crate) fn read_client_file(file: &Path) -> Result<McpJson, Failure> {
     }
 }
 
-/// Adds the servers of a client's file to the settings. Rules that the settings
-/// have for a server of that name hold for it.
+/// Adds the servers of a client's file to the settings. Existing rules for a server of that name
+/// apply to it.
 pub(crate) fn add_client_file(settings: &mut Settings, file: &Path) -> Result<(), Failure> {
     let list = read_client_file(file)?;
     let mut all = list.mcp_servers;
@@ -378,8 +378,8 @@ pub(crate) fn add_client_file(settings: &mut Settings, file: &Path) -> Result<()
     Ok(())
 }
 
-/// `text` with each `${NAME}` as the environment has it, and each
-/// `${NAME:-default}` with the default where it has none: as clients do.
+/// Expands each `${NAME}` from the environment, and each `${NAME:-default}` to its default if the
+/// variable is unset, as clients do.
 pub(crate) fn expand(text: &str) -> Result<String, String> {
     static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")

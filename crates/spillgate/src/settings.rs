@@ -1,4 +1,4 @@
-//! The settings and what follows from them.
+//! All settings, and the objects that they configure.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,53 +26,50 @@ use crate::tool_output::ToolOutput;
 
 with_limits! {
 each #[serde(default)]
-/// All settings, by the names that they have in the file.
+/// All settings, by their names in the file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Settings {
-    /// Where artifacts are stored.
+    /// The store directory.
     pub(crate) store: PathBuf,
-    /// Whether it may be one that others can write to.
+    /// Whether other users may have write access to the store.
     pub(crate) shared_store: bool,
-    /// When the gateway brings a result to the disk.
+    /// When the gateway syncs a result to disk.
     pub(crate) sync: SyncWhen,
-    /// What counts tokens.
+    /// The tokenizer.
     pub(crate) tokenizer: Tokenizer,
-    /// Tools that may be called with arguments by reference, by patterns.
+    /// Patterns of tools that accept arguments by reference.
     #[serde(default)]
     pub(crate) by_reference: Option<Vec<String>>,
-    /// Bytes that such an argument may have.
+    /// Maximum bytes of such an argument.
     #[serde(default)]
     pub(crate) by_reference_bytes: Option<u64>,
-    /// Tokens that a page of a stored output may cost; by default 2,500 in the
-    /// gateway and 10,000 on the command line.
+    /// Maximum tokens of a page of a stored output; by default 2,500 in the gateway and 10,000 on
+    /// the command line.
     pub(crate) page_tokens: Option<u64>,
-    /// Bytes that the store may hold, such as "10 GiB"; "0" is no limit.
+    /// Maximum bytes of the store, such as "10 GiB"; "0" is no limit.
     pub(crate) quota: Size,
-    /// Bytes of the disk that are left free, such as "1 GiB", but at most a twentieth of
-    /// the disk; "0" is none.
+    /// Bytes of the disk to keep free, such as "1 GiB", but at most a twentieth of the disk; "0" is
+    /// none.
     pub(crate) reserve: Size,
-    /// Bytes that a message of a server may have, such as "8 GiB"; "0" is no limit.
+    /// Maximum bytes of a server's message, such as "8 GiB"; "0" is no limit.
     pub(crate) max_message: Size,
-    /// How long it is remembered what became of an output, such as "90d"; "0s" is for
-    /// ever.
+    /// How long the tombstone of a removed output is kept, such as "90d"; "0s" is unlimited.
     pub(crate) tombstone_age: Span,
-    /// Of how many outputs it is remembered; 0 is no limit.
+    /// Maximum number of tombstones; 0 is no limit.
     pub(crate) tombstones: usize,
-    /// How long an output is kept after its last use, such as "30d"; "0s" is
-    /// for ever.
+    /// How long an output is kept after its last use, such as "30d"; "0s" is unlimited.
     pub(crate) max_age: Span,
-    /// How long a look-up into what is stored may take, such as "20s"; 0 is no limit. The
-    /// command line has none.
+    /// Timeout of a lookup in the store, such as "20s"; 0 is no limit. The command line has no
+    /// timeout.
     pub(crate) lookup_timeout: Span,
-    /// Rules for tools, by a pattern of their name.
+    /// Rules for tools, by glob pattern of their names.
     #[serde(default)]
     pub(crate) tools: BTreeMap<String, Rule>,
-    /// Servers, by their name.
+    /// Servers, by name.
     #[serde(default)]
     pub(crate) servers: BTreeMap<String, ServerSettings>,
-    /// The user's own words for an oversized result, by the name by which
-    /// `profile` asks for them.
+    /// The user's templates for oversized results, by the name that `profile` refers to.
     #[serde(default)]
     pub(crate) templates: BTreeMap<String, String>,
     /// The `continuation` profile.
@@ -80,28 +77,27 @@ pub(crate) struct Settings {
     pub(crate) continuation: Continuation,
     /// When the gateway lists its own tools.
     pub(crate) list_tools: ListTools,
-    /// Which tools and prompts of several servers have their server's name in front.
+    /// Which tools and prompts get their server's name as a prefix if there are several servers.
     #[serde(default)]
     pub(crate) prefix: Prefix,
-    /// How long a client waits for one of several servers of which nothing is known
-    /// yet, such as "3s".
+    /// How long a client waits for one of several servers that is still unknown, such as "3s".
     pub(crate) start_wait: Span,
     /// Extraction.
     #[serde(default)]
     pub(crate) tool_output: ToolOutput,
-    /// Providers of models, by the name that targets call them by.
+    /// Model providers, by the name that targets refer to.
     #[serde(default)]
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
     /// Models, by `provider/model`.
     #[serde(default)]
     pub(crate) models: BTreeMap<String, ModelConfig>,
-    /// The HTTP front of `mcp --http`.
+    /// The HTTP front end of `mcp --http`.
     #[serde(default)]
     pub(crate) http: HttpServerSettings,
     /// The guarded tools.
     #[serde(default)]
     pub(crate) guarded: GuardedSettings,
-    /// Where the file says what it says.
+    /// The position of each value in the file.
     #[serde(skip)]
     pub(crate) places: Places,
 }
@@ -111,13 +107,13 @@ pub(crate) struct Settings {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Continuation {
-    /// Names results "1", "2", … instead of by their handle.
+    /// Whether results are named "1", "2", … instead of by their handle.
     pub(crate) short_ids: bool,
 }
 
 impl Settings {
-    /// The rules that results are decided by.
-    /// `flags` are over everything that a file says of tools and servers.
+    /// Returns the rules for results. `flags` take precedence over all settings of tools and
+    /// servers.
     pub(crate) fn policy(&self, flags: &LimitArgs) -> Result<Policy, Failure> {
         let pattern = |error| self.wrong_pattern(&error);
         let mut servers = Vec::new();
@@ -169,7 +165,7 @@ impl Settings {
         self.places.wrong(&key, &error.to_string(), hint)
     }
 
-    /// Bytes that the store may hold, and those of the disk that are left free.
+    /// Returns the space that the store may use, and the space to keep free.
     pub(crate) fn space(&self) -> Space {
         Space {
             quota: self.quota.bytes,
@@ -178,7 +174,7 @@ impl Settings {
         }
     }
 
-    /// How the store is kept.
+    /// Returns how the store is maintained.
     pub(crate) fn upkeep(&self) -> Upkeep {
         Upkeep {
             max_age: self.max_age.time,
@@ -192,7 +188,7 @@ impl Settings {
         }
     }
 
-    /// How several servers look like one.
+    /// Returns how several servers are presented as one.
     pub(crate) fn several(&self) -> Result<Several, Failure> {
         Ok(Several {
             start_wait: self.start_wait.time.unwrap_or_default(),
@@ -201,19 +197,19 @@ impl Settings {
         })
     }
 
-    /// Takes in messages of servers, the large ones by way of `store`.
+    /// Returns a reader of server messages that spools large ones to `store`.
     pub(crate) fn frame_reader(&self, store: &Arc<dyn ArtifactStore>) -> FrameReader {
         let most = self.max_message.bytes.unwrap_or(u64::MAX);
         FrameReader::new(Arc::clone(store)).at_most(most)
     }
 
-    /// How long a look-up may take for a client.
+    /// Returns the timeout of a client's lookup.
     pub(crate) fn lookup_timeout(&self) -> Duration {
         self.lookup_timeout.time.unwrap_or(Duration::MAX)
     }
 
-    /// Checks all that reading does not check by itself. Done whenever settings are loaded,
-    /// before anything else: what is wrong is an error for every command.
+    /// Checks everything that reading does not check. Runs whenever settings are loaded, before
+    /// anything else, so that every command reports an error.
     pub(crate) fn check(&self, flags: &LimitArgs) -> Result<(), Failure> {
         if self.store.as_os_str().is_empty() {
             let hint = "name a directory, or leave it out";
@@ -231,14 +227,14 @@ impl Settings {
     }
 }
 
-/// A draft untouched for this long has no writer any more.
+/// Age of an untouched draft after which it has no writer any more.
 const LEFTOVER: Duration = Duration::from_secs(60);
 
-/// The store is swept at most once in so long.
+/// Minimum time between two sweeps of the store.
 pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(300);
 
-/// Outputs that one command removes at most, so that nobody waits for long: some thousand
-/// are removed a second.
+/// Maximum outputs that one command removes, so that it never takes long: some thousand are removed
+/// per second.
 const MOST_AT_ONCE: usize = 5000;
 
 pub(crate) fn defaults() -> Result<Settings, Failure> {
@@ -267,8 +263,7 @@ pub(crate) fn directories() -> Result<impl BaseStrategy, Failure> {
     })
 }
 
-/// Where logins at servers are kept: with the user's state, whatever store is in
-/// use.
+/// Returns the directory of server logins: part of the user's state, independent of the store.
 pub(crate) fn login_directory() -> Result<PathBuf, Failure> {
     Ok(state_directory()?.join("auth"))
 }
@@ -277,7 +272,7 @@ fn state_directory() -> Result<PathBuf, Failure> {
     Ok(state_home()?.join("spillgate"))
 }
 
-/// Where programs keep what is to last.
+/// Returns the directory for persistent state of programs.
 pub(crate) fn state_home() -> Result<PathBuf, Failure> {
     let directories = directories()?;
     Ok(directories

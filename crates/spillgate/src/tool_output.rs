@@ -7,13 +7,13 @@ use spillgate_llm::{Target, TargetError};
 
 use crate::layers::{first, said};
 
-/// `[tool_output]`: those of the crate that extracts, and who may do it.
+/// `[tool_output]`: the settings of the extraction crate, and the models.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ToolOutput {
     /// Whether the gateway has the tool `tool_output`.
     pub(crate) enabled: bool,
-    /// The models that extract, the first one first; none is search.
+    /// The models for extraction in order of preference; without any, extraction is a search.
     #[serde(deserialize_with = "targets")]
     pub(crate) models: Vec<Target>,
     #[serde(flatten)]
@@ -30,18 +30,18 @@ impl Default for ToolOutput {
     }
 }
 
-/// Settings that may be 0, and the most that they may be.
+/// Settings that may be 0, with their maximum.
 const FROM_ZERO: [(&str, u64); 2] = [("chunk_tokens", u64::MAX), ("overlap_percent", 50)];
 
-/// The names of all.
+/// Returns the names of all settings.
 pub(crate) fn names() -> Vec<String> {
     let all = serde_json::to_value(ToolOutput::default()).unwrap_or_default();
     let members = all.as_object().cloned().unwrap_or_default();
     members.into_iter().map(|(name, _)| name).collect()
 }
 
-/// ai-agent's spelling of each name of more than one word, and of the store's
-/// directory, with ours.
+/// Returns ai-agent's spelling of each name of several words, and of the store directory, with
+/// Spillgate's name.
 pub(crate) fn aliases() -> Vec<(String, String)> {
     let names = names().into_iter().chain(["store_dir".to_owned()]);
     let aliases = names.map(|name| (camel(&name), name));
@@ -57,7 +57,7 @@ fn camel(name: &str) -> String {
     })
 }
 
-/// Checks one setting; says what is wrong and what to do.
+/// Checks one setting. The error is a message and advice.
 pub(crate) fn check(member: &Member) -> Result<(), (String, String)> {
     let (key, names) = (&member.key, names());
     if !names.contains(key) {
@@ -83,7 +83,7 @@ pub(crate) fn check(member: &Member) -> Result<(), (String, String)> {
     Err((format!("must be {allowed}, not {number}"), hint()))
 }
 
-/// A hint that names the setting that may be meant.
+/// Returns advice that names the most similar setting.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     const ALIKE: f64 = 0.7;
     let scored = known
@@ -96,7 +96,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clo
     }
 }
 
-/// `provider/model` pairs with commas between them (ai-agent).
+/// Parses `provider/model` pairs separated by commas (ai-agent).
 pub(crate) fn parse_targets(text: &str) -> Result<Vec<Target>, TargetError> {
     let pairs = text.split(',').map(str::trim);
     match text.trim() {

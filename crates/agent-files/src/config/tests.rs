@@ -1,4 +1,4 @@
-//! Configurations as they are read, and the errors of wrong ones.
+//! Tests of reading configurations, valid and invalid.
 
 use super::*;
 

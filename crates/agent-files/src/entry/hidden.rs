@@ -1,7 +1,7 @@
-//! Hides secrets in an entry that is shown.
+//! Hides secrets in an entry that is shown to the user.
 //!
-//! An entry is shown as it is written, so that no variable is in it. What is written
-//! there and looks like a secret is hidden: rather too much than too little.
+//! An entry is shown as written, so it contains no values of variables. Literal values that look
+//! like secrets are hidden, in doubt too many.
 
 use std::sync::LazyLock;
 
@@ -12,22 +12,22 @@ use super::variable;
 
 const HIDDEN: &str = "[hidden]";
 
-/// Tables whose texts are secrets more often than not.
+/// Tables whose values are usually secrets.
 const SECRETIVE: [&str; 3] = ["env", "headers", "header"];
 
-/// What names of secrets have in them.
+/// Substrings of names of secrets.
 const WORDS: &str = "key|token|secret|passw|auth|cookie|credential|signature";
 
-/// Words that are names of secrets where they stand alone: `pat` is in `path`, too.
+/// Words that mark a secret only if they stand alone: `pat` is also part of `path`.
 const WHOLE: [&str; 4] = ["pat", "pass", "pw", "pwd"];
 
-/// A number of ours that looks like the name of a secret.
+/// A numeric setting of Spillgate that looks like the name of a secret.
 const HARMLESS: &str = "maxTokens";
 
-/// What may stand before a secret.
+/// Schemes that may precede a secret.
 const SCHEMES: &str = "bearer|basic|token|apikey";
 
-/// Hides what may be a secret.
+/// Hides possible secrets.
 pub(super) fn hide(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -55,7 +55,8 @@ pub(super) fn hide(value: &mut Value) {
     }
 }
 
-/// Names of variables, without values: which of ours a program gets.
+/// Returns whether the value is a list of variable names without values, such as the variables that
+/// a program inherits.
 fn are_names(value: &Value) -> bool {
     static NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[A-Z_][A-Z0-9_]*\*?$"));
     let is_name = |one: &Value| one.as_str().is_some_and(|text| NAME.is_match(text));
@@ -64,7 +65,7 @@ fn are_names(value: &Value) -> bool {
 
 fn hide_all(value: &mut Value) {
     match value {
-        // The name of a variable is no secret.
+        // The name of a variable is not secret.
         Value::String(text) if variable(text).is_some() => {}
         Value::String(text) => HIDDEN.clone_into(text),
         Value::Object(members) => members.values_mut().for_each(hide_all),
@@ -85,13 +86,13 @@ fn is_secret_name(name: &str) -> bool {
         || words.any(|word| WHOLE.contains(&&*word.as_str().to_lowercase()))
 }
 
-/// Whether the next argument is a secret.
+/// Returns whether the next argument is a secret.
 fn is_secret_flag(text: &str) -> bool {
     text.starts_with('-') && !text.contains('=') && is_secret_name(text)
 }
 
-/// A text without the secrets that stand in it: user and password of a URL, and what
-/// follows a name such as `api_key=`, or, to the end, `Authorization:`.
+/// Masks the secrets in a text: user and password of a URL, the value after a name such as
+/// `api_key=`, and everything after `Authorization:`.
 fn masked(text: &str) -> String {
     static USER: LazyLock<Regex> = LazyLock::new(|| pattern(r"://[^/@\s]+@"));
     static NAMED: LazyLock<[Regex; 2]> = LazyLock::new(|| {

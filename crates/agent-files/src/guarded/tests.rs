@@ -1,4 +1,4 @@
-//! Entries of guarded tools, and the errors of wrong ones.
+//! Tests of the `guardedTools` section, valid and invalid.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Prompt files as they are read, and the errors of wrong ones.
+//! Tests of reading prompt files, valid and invalid.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn parse(text: &str) -> Result<PromptFile, Problems> {
     PromptFile::parse(text, Path::new("agent.ai"))
 }
 
-/// What is said of each text.
+/// Returns the errors of each text.
 fn told<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     let told = texts.into_iter().map(|text| match parse(text) {
         Ok(_) => panic!("this is taken: {text:.200}"),
@@ -15,7 +15,7 @@ fn told<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     told.collect::<Vec<_>>().join("\n")
 }
 
-/// `front` as the frontmatter of a prompt.
+/// Returns a prompt file with the frontmatter `front`.
 fn with(front: &str) -> String {
     format!("---\n{front}\n---\nDo it.\n")
 }

@@ -1,8 +1,7 @@
-//! Resolves the rules of the tool cache.
+//! Resolves the cache settings.
 //!
-//! `cache` of the command line or of the frontmatter is over the file's `ttl`; `off`
-//! there is over its patterns, too. Of files, the nearest that has the section
-//! counts whole.
+//! `cache` on the command line or in the frontmatter overrides the file's `ttl`; `off` there also
+//! overrides its patterns. Of several files, only the nearest with the section counts.
 
 use super::layers::of_file;
 use super::{Run, path_or_dash};

@@ -1,4 +1,4 @@
-//! Resolves the formats of the report and the task.
+//! Resolves the formats and schemas of report and task.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ impl Run<'_> {
         (format, schema)
     }
 
-    /// The schema; `format` tells whether the format is JSON, and who said so.
+    /// Resolves a schema. `format` says whether the format is JSON, with its source.
     fn schema(
         &mut self,
         of: &'static str,
@@ -58,7 +58,7 @@ impl Run<'_> {
         named: impl Fn(&Settings) -> Option<PathBuf>,
     ) -> Set<Option<Value>> {
         let layers = self.layers;
-        // Who chose another format nearer by has done without a schema that is farther.
+        // A layer that chooses another format overrides the schema of a farther layer.
         let counts = |source: &Source| is_json || layers.rank(source) <= layers.rank(format);
         let given = layers.pick_in(&[of, "schema"], given);
         let given = given.filter(|set| counts(&set.source));
@@ -130,7 +130,7 @@ impl Run<'_> {
     }
 }
 
-/// The values of a file in JSON, or in YAML by its name.
+/// Reads the values of a JSON file, or of a YAML file by its extension.
 fn read_values(path: &Path) -> Result<Value, Problems> {
     let text = read_text(path)?;
     let text = text.trim_start_matches('\u{feff}');
@@ -146,7 +146,7 @@ fn read_values(path: &Path) -> Result<Value, Problems> {
     Ok(root.value())
 }
 
-/// Whether it is a JSON Schema; nothing is fetched for it.
+/// Checks that the value is a JSON Schema. Fetches no references.
 fn check_schema(schema: &Value, is_hidden: bool) -> Result<(), String> {
     let wrong = match jsonschema::validator_for(schema) {
         Ok(_) => return Ok(()),

@@ -1,4 +1,4 @@
-//! The layers of settings: the nearest one that sets a key wins.
+//! The layers of settings and their precedence.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::problem::FileError;
 use crate::prompt::PromptFile;
 use crate::source::{Set, Source};
 
-/// All that was said, the nearest first.
+/// All layers, the nearest first.
 #[derive(Clone, Copy)]
 pub(super) struct Layers<'l> {
     pub(super) over: &'l Settings,
@@ -20,7 +20,7 @@ pub(super) struct Layers<'l> {
 }
 
 impl<'l> Layers<'l> {
-    /// The nearest value of a key.
+    /// Returns the nearest value of a key.
     pub(super) fn pick<T>(
         &self,
         key: &str,
@@ -29,7 +29,7 @@ impl<'l> Layers<'l> {
         self.pick_in(&[key], get)
     }
 
-    /// The nearest value of a key that stands in other tables.
+    /// Returns the nearest value of a nested key.
     pub(super) fn pick_in<T>(
         &self,
         path: &[&str],
@@ -54,7 +54,7 @@ impl<'l> Layers<'l> {
         Some(of_file(file, &path, value))
     }
 
-    /// How far away a source is: of two, the one with the smaller rank is heard.
+    /// Returns the rank of a source: the smaller rank takes precedence.
     pub(super) fn rank(&self, source: &Source) -> usize {
         match source {
             Source::CommandLine => 0,
@@ -74,7 +74,7 @@ impl<'l> Layers<'l> {
         set(file, root, path, value)
     }
 
-    /// What is wrong with an element of the list that a source has.
+    /// Returns the error for an element of a source's list.
     pub(super) fn wrong_element(
         &self,
         source: &Source,
@@ -99,7 +99,8 @@ impl<'l> Layers<'l> {
         }
     }
 
-    /// What the files have by name: of entries of the same name the nearest, whole.
+    /// Merges the entries of all files; an entry of a nearer file replaces one of the same name as
+    /// a whole.
     pub(super) fn by_name<T: Clone + 'l>(
         &self,
         of: impl Fn(&'l ConfigFile) -> &'l BTreeMap<String, T>,
@@ -110,7 +111,7 @@ impl<'l> Layers<'l> {
     }
 }
 
-/// A value of a file, at the end of a path of keys.
+/// Wraps a value of a file with the position of its key.
 pub(super) fn of_file<T>(file: &ConfigFile, path: &[&str], value: T) -> Set<T> {
     set(&file.path, &file.root, path, value)
 }
@@ -128,7 +129,7 @@ fn set<T>(file: &std::path::Path, root: &Node, path: &[&str], value: T) -> Set<T
     }
 }
 
-/// How a value is written, if variables were put into it.
+/// Returns the value as written, if it contains variables.
 fn written(member: &Member) -> Option<String> {
     if !member.node.is_from_variable() {
         return None;

@@ -1,7 +1,7 @@
-//! Resolves all layers into what holds for a run.
+//! Resolves all layers of settings to an agent.
 //!
-//! Command line, then frontmatter, then `defaults` of the nearest file that has the
-//! key, then what is built in. Everything that is wrong is told at once.
+//! The command line takes precedence over the frontmatter, then `defaults` of the nearest file that
+//! has the key, then the built-in default. All errors are reported at once.
 
 mod cache;
 mod form;
@@ -24,33 +24,33 @@ use crate::source::{Set, Source};
 use crate::values::{Models, Names, Time, Whole};
 use layers::Layers;
 
-/// Model turns (ai-agent's default).
+/// Default maximum of model turns (ai-agent's default).
 pub const DEFAULT_MAX_TURNS: u32 = 10;
-/// Calls of one reply (ai-agent's default).
+/// Default maximum of calls in one reply (ai-agent's default).
 pub const DEFAULT_CALLS_PER_TURN: u32 = 10;
-/// Tokens of the context that are kept free (ai-agent's default).
+/// Default tokens of the context to keep free (ai-agent's default).
 pub const DEFAULT_BUFFER: u64 = 8192;
-/// How long a call of a tool may take (ai-agent's default).
+/// Default timeout of a tool call (ai-agent's default).
 pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_secs(300);
-/// How long a run may take. Ours: ai-agent has no limit for a run, nor have its
-/// sub-agents together.
+/// Default timeout of a run. Spillgate's own: ai-agent limits neither a run nor its sub-agents
+/// together.
 pub const DEFAULT_RUN_TIME: Duration = Duration::from_secs(30 * 60);
-/// Requests to models of a whole run. Ours: two levels of agents with 10 turns each and
-/// some extractions.
+/// Default maximum of model requests of a whole run. Spillgate's own: two levels of agents with 10
+/// turns each and some extractions.
 pub const DEFAULT_MAX_REQUESTS: u64 = 200;
-/// Agents below one another, the first not counted: a task is handed down this often at
-/// most. Ours.
+/// Default maximum depth of nested agents, the first not counted: how often a task can be delegated
+/// further. Spillgate's own.
 pub const DEFAULT_MAX_DEPTH: u32 = 3;
 
-/// Names that agents cannot have: a tool of the session has them.
+/// Names that agents cannot have, because a tool of the session has them.
 const RESERVED: [&str; 2] = ["tool_output", "get_continuation"];
 
-/// The agent of a prompt file, under options of the command line and over
-/// configuration files, the nearest first.
+/// Resolves the agent of a prompt file. `over` (the command line) takes precedence over the file,
+/// and the file over `files`, the nearest first.
 ///
 /// # Errors
-/// Everything that is wrong: names that nobody has, values that do not go
-/// together, files that are missing, variables that are needed and not set.
+/// All problems: unknown names, incompatible values, missing files, and unset variables that are
+/// needed.
 pub fn resolve(
     over: &Settings,
     prompt: &PromptFile,
@@ -73,7 +73,7 @@ pub fn resolve(
     })
 }
 
-/// Deciding, with what was found on the way.
+/// The resolution in progress, with the errors and rows collected so far.
 struct Run<'l> {
     layers: Layers<'l>,
     problems: Problems,
@@ -81,7 +81,7 @@ struct Run<'l> {
 }
 
 impl Run<'_> {
-    /// Decides in about the order of the documentation, which is that of the rows.
+    /// Resolves in about the order of the documentation, which is also that of the rows.
     fn agent(&mut self) -> Agent {
         let name = self.name();
         let description = self.optional("description", |of| of.description.clone());
@@ -152,7 +152,7 @@ impl Run<'_> {
         set.map(|bytes| Some(bytes).filter(|&bytes| bytes > 0))
     }
 
-    /// Notes a setting for eyes.
+    /// Records a setting for display.
     fn row<T>(&mut self, key: &str, set: &Set<T>, shown: impl FnOnce(&T) -> String) {
         let value = set.written.clone();
         self.rows.push(Row {
@@ -226,7 +226,7 @@ impl Run<'_> {
         } else if RESERVED.contains(&&*set.value) || set.value.starts_with("agent__") {
             let what = "is the name of a tool that every session has";
             let error = match &set.source {
-                // By its file's name: the key stands nowhere.
+                // The name comes from the file, so there is no key to blame.
                 Source::BuiltIn => {
                     let what = format!("its name `{}` {what}", set.value);
                     FileError::whole(&self.layers.prompt.path, what)
@@ -290,7 +290,7 @@ impl Run<'_> {
         set
     }
 
-    /// Largest reply, context and what is kept free of it.
+    /// Resolves the maximum reply, the context window and the tokens to keep free.
     fn window(&mut self) -> (Set<Option<u64>>, Set<Option<u64>>, Set<u64>) {
         let output = self.optional("maxOutputTokens", |of| of.max_output_tokens.map(Whole::get));
         let window = self.optional("contextWindow", |of| of.context_window.map(Whole::get));
@@ -316,7 +316,7 @@ impl Run<'_> {
     }
 }
 
-/// A number that its type keeps small.
+/// Converts a number that its type keeps below `u32::MAX`.
 fn small<const MIN: u64, const MAX: u64>(number: Whole<MIN, MAX>) -> u32 {
     u32::try_from(number.get()).unwrap_or(u32::MAX)
 }
@@ -337,7 +337,7 @@ fn path_or_dash(path: Option<&Path>) -> String {
     path.map_or_else(|| "-".to_owned(), |path| path.display().to_string())
 }
 
-/// A name for an agent that gives itself none: that of its file.
+/// Derives an agent's name from its file.
 fn name_of(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';

@@ -1,4 +1,4 @@
-//! Resolves the sources of the tools.
+//! Resolves the sources of tools.
 
 use globset::Glob;
 use spillgate_config::{Position, camel};
@@ -21,7 +21,7 @@ const KINDS: [SourceKind; 4] = [
     SourceKind::Guarded,
 ];
 
-/// Sections whose variables count only where an entry is used.
+/// Sections whose variables must be set only if the entry is used.
 const LAZY: [&str; 5] = [
     "providers",
     "mcpServers",
@@ -30,8 +30,8 @@ const LAZY: [&str; 5] = [
     guarded::SECTION,
 ];
 
-/// The name of guarded tools that need no entry: below the working directory, with
-/// what is built in.
+/// The name of guarded tools without an entry: they work below the working directory, with the
+/// built-in settings.
 const GUARDED: &str = "guarded";
 
 impl Run<'_> {
@@ -58,8 +58,8 @@ impl Run<'_> {
         chosen
     }
 
-    /// Guarded tools that `tools` names and no file has. An entry of that name, of
-    /// whatever section, is before them.
+    /// Returns the guarded tools that `tools` names but no file configures. An entry of that name
+    /// in any section takes precedence.
     fn unwritten(&self, named: &Source) -> ToolSource {
         let (file, place) = match named {
             Source::File { path, place, .. } => (path, *place),
@@ -74,7 +74,7 @@ impl Run<'_> {
         }
     }
 
-    /// All entries that are a source of tools; of one name the nearest.
+    /// Returns all entries that are a source of tools; of equal names the nearest.
     fn known(&mut self) -> Vec<ToolSource> {
         let mut known: Vec<ToolSource> = Vec::new();
         for file in self.layers.files {
@@ -107,7 +107,7 @@ impl Run<'_> {
         known
     }
 
-    /// Variables that are needed and not set.
+    /// Reports variables that are needed but unset.
     pub(super) fn unset(&mut self, models: &[Target], extract: &[Target], tools: &[ToolSource]) {
         let mut missing: Vec<FileError> = Vec::new();
         for file in self.layers.files {
@@ -139,7 +139,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether `guarded` is named and is nobody's.
+/// Returns whether `guarded` is named and no file configures it.
 fn is_unwritten(names: &Names, known: &[ToolSource]) -> bool {
     let mut known = known.iter();
     let is_named = |name: &String| {
@@ -158,7 +158,7 @@ fn same_name(entry: &Entry, kind: SourceKind) -> String {
     )
 }
 
-/// Adds what `name` names; or says what is wrong, and what to do.
+/// Adds the sources and tools that `name` selects; otherwise returns the error and advice.
 fn choose(
     name: &str,
     known: &[ToolSource],
@@ -204,8 +204,8 @@ fn choose(
     Ok(())
 }
 
-/// The name of a source, and the pattern of tools behind it. Names have slashes where
-/// they are those of a registry: `io.github.owner/name`.
+/// Splits a name into the source and the pattern of its tools. Names of a registry contain slashes:
+/// `io.github.owner/name`.
 fn parts<'n>(name: &'n str, known: &[ToolSource]) -> (&'n str, Option<&'n str>) {
     let mut slashes = name.rmatch_indices('/').map(|(at, _)| at);
     let is_known = |name: &str| known.iter().any(|one| one.entry.name() == name);
@@ -226,7 +226,7 @@ fn add(source: &ToolSource, tools: Option<&str>, chosen: &mut Vec<ToolSource>) {
             only: tools.map(str::to_owned).into_iter().collect(),
             ..source.clone()
         }),
-        // All are named already.
+        // All tools of the source are already chosen.
         (Some(one), Some(_)) if one.only.is_empty() => {}
         (Some(one), Some(tools)) => one.only.push(tools.to_owned()),
         (Some(one), None) => one.only.clear(),

@@ -1,4 +1,4 @@
-//! Which layer wins, which tools are found, and the errors of contradictions.
+//! Tests of the precedence of layers, of paths and names, and of incompatible settings.
 
 use std::path::Path;
 

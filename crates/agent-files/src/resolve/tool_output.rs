@@ -1,7 +1,7 @@
-//! Resolves what becomes of oversized results.
+//! Resolves the handling of oversized results.
 //!
-//! Each key by itself: command line, frontmatter, `defaults.toolOutput`, then the
-//! section `toolOutput` of the nearest file that has one, which counts whole (ai-agent's
+//! Each key is resolved separately: command line, frontmatter, `defaults.toolOutput`, then the
+//! section `toolOutput`. Of this section only the nearest file that has one counts (ai-agent's
 //! rule).
 
 use spillgate_extract::ExtractionSettings as Extraction;
@@ -14,14 +14,14 @@ use crate::keys::{Retrieval, ToolOutput};
 use crate::source::Set;
 use crate::values::{Models, Whole};
 
-/// A number of extraction: its key, where it is read from and what it becomes.
+/// A numeric setting of extraction: its key, its getter, and the field that it sets.
 type Number = (
     &'static str,
     fn(&ToolOutput) -> Option<u64>,
     fn(&mut Extraction) -> &mut u64,
 );
 
-/// All that are as they are written.
+/// All settings whose number is used as written.
 const NUMBERS: [Number; 10] = [
     (
         "maxChunks",
@@ -97,11 +97,11 @@ impl Run<'_> {
         });
         let models = self.nearest("models", |of| of.models.clone());
         let models = models.map(|set| set.map(|Models(targets)| targets));
-        // An empty list says none, too.
+        // An empty list counts as unset.
         let models = models.filter(|set| !set.value.is_empty());
         let models = models.unwrap_or_else(|| Set::built_in(session.value.clone()));
         let models = match models.source {
-            // What is written of the session's is written of these.
+            // The value comes from the session's models, and so does the written form.
             crate::source::Source::BuiltIn => Set {
                 written: session.written.clone(),
                 ..models

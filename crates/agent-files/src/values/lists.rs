@@ -1,4 +1,4 @@
-//! Lists of names.
+//! Lists of names and models.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,12 +10,11 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use spillgate_llm::Target;
 
-/// Names: a list, or a text with commas between them (ai-agent).
+/// Names: a list, or a text with commas (ai-agent).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Names(pub Vec<String>);
 
-/// Models in the order in which they are asked: `provider/model` pairs in a list,
-/// or in a text with commas between them (ai-agent).
+/// Models in order of preference: a list of `provider/model`, or a text with commas (ai-agent).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Models(pub Vec<Target>);
 
@@ -43,7 +42,7 @@ impl FromStr for Models {
     }
 }
 
-/// What both are read by.
+/// The visitor for both types.
 struct List<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de> + FromStr<Err: fmt::Display>> Visitor<'de> for List<T> {

@@ -1,7 +1,6 @@
-//! Values other than texts, booleans and tables.
+//! Types of setting values beside texts, booleans and tables.
 //!
-//! Each type says once what it takes: its errors and its JSON Schema come from the
-//! same figures.
+//! Each type defines its range once; its errors and its JSON Schema use the same figures.
 
 mod lists;
 mod numbers;

@@ -1,4 +1,4 @@
-//! Numbers with bounds, and sizes in bytes.
+//! Numbers with bounds, sizes in bytes, and costs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,24 +12,24 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Whole<const MIN: u64, const MAX: u64>(u64);
 
-/// A whole number of things, at least one.
+/// A positive whole number.
 pub type Count = Whole<1, { u64::MAX }>;
 
-/// A whole number of things, or 0.
+/// A whole number, 0 included.
 pub type CountOrNone = Whole<0, { u64::MAX }>;
 
-/// A number is out of range, or is none.
+/// A value that is out of range or not a number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("must be {range}, is {given}")]
 pub struct NumberError {
-    /// What it must be.
+    /// The expected range.
     range: String,
-    /// What it is.
+    /// The given value.
     given: String,
 }
 
 impl<const MIN: u64, const MAX: u64> Whole<MIN, MAX> {
-    /// The number, if it is in range.
+    /// Creates the number; fails if it is out of range.
     pub fn new(number: u64) -> Result<Self, NumberError> {
         match (MIN..=MAX).contains(&number) {
             true => Ok(Self(number)),
@@ -42,7 +42,7 @@ impl<const MIN: u64, const MAX: u64> Whole<MIN, MAX> {
         NumberError { range, given }
     }
 
-    /// The number.
+    /// Returns the number.
     pub fn get(self) -> u64 {
         self.0
     }
@@ -149,7 +149,7 @@ pub struct Cost(f64);
 const COST: &str = "a number of US dollars, more than 0";
 
 impl Cost {
-    /// The dollars.
+    /// Returns the amount in US dollars.
     pub fn get(self) -> f64 {
         self.0
     }

@@ -1,4 +1,4 @@
-//! Durations.
+//! Durations and cache times.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,12 +9,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A time: a text such as `30s` or `5m`, or a number of milliseconds (ai-agent).
+/// A duration above 0: a text such as `30s` or `5m`, or a number of milliseconds (ai-agent).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(Duration);
 
 impl Time {
-    /// The time, which is never 0.
+    /// Returns the duration, which is never 0.
     pub fn get(self) -> Duration {
         self.0
     }
@@ -85,17 +85,17 @@ impl JsonSchema for Time {
     }
 }
 
-/// How long results are kept for another call: a time, or `off`.
+/// How long results are kept for repeated calls: a duration, or `off`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheFor {
-    /// Not at all.
+    /// Results are not kept.
     Off,
-    /// So long.
+    /// Results are kept for this duration.
     For(Time),
 }
 
 impl CacheFor {
-    /// The time; none if nothing is kept.
+    /// Returns the duration; `None` if results are not kept.
     pub fn time(self) -> Option<Duration> {
         match self {
             Self::Off => None,
@@ -147,7 +147,7 @@ impl<'de> Deserialize<'de> for CacheFor {
 
             fn visit_bool<E: Error>(self, is_on: bool) -> Result<CacheFor, E> {
                 match is_on {
-                    // How long, it does not say.
+                    // `true` gives no duration.
                     true => Err(E::invalid_value(Unexpected::Bool(true), &self)),
                     false => Ok(CacheFor::Off),
                 }

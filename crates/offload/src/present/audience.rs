@@ -1,47 +1,47 @@
-//! The calls by which the reader of a message looks into what is stored.
+//! The calls with which the reader of a message looks into a stored artifact.
 
 use spillgate_artifact::{ContentKind, Handle};
 
-/// What a look-up is for.
+/// The purpose of a lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To filter by structure.
+    /// Filter by structure.
     Query,
-    /// To find what answers a question.
+    /// Find passages that answer a question.
     Search,
-    /// To have a model read it.
+    /// Have a model read it.
     Extract,
-    /// To find lines by a pattern.
+    /// Find lines by a pattern.
     Grep,
-    /// To read lines.
+    /// Read lines.
     Read,
 }
 
-/// A call that a reader can write.
+/// A call that a reader can make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Way {
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// The call, with `{handle}` where the handle belongs.
     pub call: String,
-    /// The same as it is named behind another call that has the handle.
+    /// The short form, shown after another call that has the handle.
     pub short: String,
 }
 
-/// Where a message is read: it names no calls but those that its reader can make from
-/// there. The default can make none, as in a program that shows its own.
+/// The reader of a message: a message names only calls that its reader can make. The default has no
+/// calls, for programs that show their own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Audience {
     /// The calls, in any order.
     pub ways: Vec<Way>,
-    /// What stands before the calls without the handle.
+    /// Text before the calls without the handle.
     pub others: &'static str,
 }
 
 impl Audience {
-    /// The ways on, the aptest first and with the handle filled in. The others
-    /// stand on one line without it: a handle costs some 50 tokens, and four of
-    /// them would take half of a preview (ADR 6).
+    /// Returns the next calls, the most useful first and with the handle filled in. The others
+    /// share one line without it: a handle costs some 50 tokens, and four of them would take half
+    /// of a preview (ADR 6).
     #[must_use]
     pub fn next(&self, handle: Handle, kind: ContentKind) -> Vec<String> {
         use ContentKind::{Binary, Csv, Json, Ndjson, Tsv};

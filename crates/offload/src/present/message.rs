@@ -1,25 +1,25 @@
-//! A message in parts, and the one place where it becomes a text within its bounds.
+//! A message in parts, and its rendering to a text within bounds.
 
 use serde_json::json;
 use spillgate_artifact::TokenBudget;
 use spillgate_text::TokenCounter;
 
-/// What a message may cost where it is read.
+/// The maximum size of a message where it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Tokens of its text.
+    /// Tokens of the text.
     pub tokens: TokenBudget,
-    /// Bytes of its text as a JSON string, with its quotes.
+    /// Bytes of the text as a JSON string, quotes included.
     pub json_bytes: u64,
 }
 
 impl Bounds {
-    /// For a text that its format bounds in another unit, such as characters.
+    /// Returns no bounds, for a text that its format bounds in another unit, such as characters.
     pub(crate) fn of_format() -> Self {
         Self::tokens(TokenBudget::new(u64::MAX))
     }
 
-    /// So many tokens, and any number of bytes.
+    /// Bounds the tokens only.
     pub(crate) fn tokens(tokens: TokenBudget) -> Self {
         Self {
             tokens,
@@ -28,14 +28,14 @@ impl Bounds {
     }
 }
 
-/// Whether a text has at most so many bytes as a JSON string, with its quotes.
+/// Returns whether a text has at most `most` bytes as a JSON string, quotes included.
 pub(crate) fn holds_as_json(text: &str, most: u64) -> bool {
-    // Not even counted where nobody asks.
+    // Skips the count if there is no limit.
     most == u64::MAX || json!(text).to_string().len() as u64 <= most
 }
 
-/// Text for a model, counted after rendering and within its bounds. The only
-/// form in which edges accept model-bound text.
+/// Text for a model, counted after rendering and within its bounds. Edges accept model-bound text
+/// only in this form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Presentation {
     text: String,
@@ -43,15 +43,15 @@ pub struct Presentation {
 }
 
 impl Presentation {
-    /// Counts `text`; `None` if it is over a bound.
+    /// Counts `text`; `None` if it exceeds a bound.
     pub fn new(text: String, bounds: &Bounds, counter: &dyn TokenCounter) -> Option<Self> {
         let tokens = counter.count(&text);
         let fits = tokens <= bounds.tokens.get() && holds_as_json(&text, bounds.json_bytes);
         fits.then_some(Self { text, tokens })
     }
 
-    /// A text whose format bounds it in another unit than tokens: characters, bytes or
-    /// lines of the result, as its profile has it.
+    /// Creates a text that its profile bounds in another unit than tokens: characters, bytes or
+    /// lines of the result.
     pub(crate) fn of_format(text: String, counter: &dyn TokenCounter) -> Self {
         Self::new(text, &Bounds::of_format(), counter).expect("invariant: it has no bound")
     }
@@ -62,44 +62,44 @@ impl Presentation {
         &self.text
     }
 
-    /// What it costs.
+    /// Returns the tokens of the text.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.tokens
     }
 }
 
-/// What a message says, before it is a text.
+/// The content of a message before rendering.
 #[derive(Debug, Clone)]
 pub(crate) enum Message {
-    /// Parts of which some can give way, and what they may cost.
+    /// Parts, some of which can be dropped, and the bounds.
     Parts(Parts, Bounds),
-    /// A text in one piece, and what it may cost.
+    /// One text and its bounds.
     Text(String, Bounds),
 }
 
 /// The parts of a message, each within its share of the budget.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Parts {
-    /// What it is and where it is stored, in a line.
+    /// One line: what the result is and where it is stored.
     pub(crate) headline: String,
-    /// The outline's lines.
+    /// The lines of the outline.
     pub(crate) shape: Vec<String>,
     /// The first lines, numbered.
     pub(crate) head: Vec<String>,
     /// The last lines, numbered.
     pub(crate) tail: Vec<String>,
-    /// The ways on: what its reader can call.
+    /// The calls that the reader can make next.
     pub(crate) hints: Vec<String>,
 }
 
 impl Message {
-    /// A text whose format bounds it in another unit than tokens.
+    /// Creates a text that its format bounds in another unit than tokens.
     pub(crate) fn fixed(text: String) -> Self {
         Self::Text(text, Bounds::of_format())
     }
 
-    /// The text, within the bounds.
+    /// Renders the text within the bounds.
     pub(crate) fn render(self, counter: &dyn TokenCounter) -> Presentation {
         match self {
             Self::Text(mut text, bounds) => loop {
@@ -117,8 +117,8 @@ impl Message {
 }
 
 impl Parts {
-    /// What costs too much gives way: head and tail where the tokens are too many, then
-    /// line by line from the end. The first line always stands.
+    /// Drops what exceeds the bounds: first head and tail if there are too many tokens, then line
+    /// by line from the end. The first line always stays.
     fn render(mut self, bounds: &Bounds, counter: &dyn TokenCounter) -> Presentation {
         let presented = |parts: &Self, lines: &[String]| {
             let text = parts.text(lines);
@@ -126,7 +126,7 @@ impl Parts {
         };
         let mut lines = self.lines();
         if counter.exceeds(&self.text(&lines), bounds.tokens.get()) {
-            // Where parts meet they may cost a token or two more than each alone.
+            // Joined parts may cost a token or two more than the sum of the parts.
             (self.head, self.tail) = (Vec::new(), Vec::new());
             lines = self.lines();
         }
@@ -140,7 +140,7 @@ impl Parts {
         }
     }
 
-    /// The lines of the sections under their titles.
+    /// Returns the lines of the sections under their titles.
     fn lines(&self) -> Vec<String> {
         let sections = [
             ("shape:", &self.shape),
@@ -167,13 +167,13 @@ impl Parts {
     }
 }
 
-/// The ways on as they stand at the end of a message.
+/// Formats the next calls as they stand at the end of a message.
 pub(crate) fn next_lines(hints: &[String]) -> String {
     let lines: Vec<String> = hints.iter().map(|way| format!("next: {way}")).collect();
     lines.join("\n")
 }
 
-/// A title over its lines; nothing without lines.
+/// Formats lines under a title; empty without lines.
 pub(crate) fn section(title: &str, lines: &[String]) -> String {
     match lines.is_empty() {
         true => String::new(),
@@ -188,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    /// So many tokens, fewer than [`TokenBudget::LEAST`] too.
+    /// A budget that may be below [`TokenBudget::LEAST`].
     fn budget(tokens: u64) -> TokenBudget {
         TokenBudget::new(1000).less(1000 - tokens)
     }

@@ -1,7 +1,7 @@
-//! Present: what a model sees instead of an oversized result.
+//! Renders what a model sees instead of an oversized result.
 //!
-//! A profile is a variant of [`Profile`] and a [`Strategy`] in a file of its own. The
-//! strategy makes a [`Message`], which is data until [`Message::render`].
+//! A profile is a variant of [`Profile`] and a [`Strategy`] in its own file. The strategy makes a
+//! [`Message`], which stays structured until [`Message::render`].
 
 mod audience;
 mod compat;
@@ -39,7 +39,7 @@ pub use template::{TemplateError, TemplateName, Templates};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Profile {
-    /// Handle, figures, shape, head and tail, and what to call next.
+    /// Handle, figures, shape, head and tail, and the next calls.
     #[default]
     Preview,
     /// Three lines that name the handle and `tool_output`.
@@ -48,16 +48,16 @@ pub enum Profile {
     Continuation,
     /// A receipt, a trailer and guidance.
     Funnel,
-    /// An error with figures and the way out; no data.
+    /// An error with figures and advice; no data.
     Reject,
-    /// The middle cut out, down to a byte cap.
+    /// The text with its middle cut out, within a byte limit.
     Truncate,
-    /// The user's own words: a template of that name.
+    /// A user's template of that name.
     Template(TemplateName),
 }
 
 impl Profile {
-    /// Those that are built in, for help texts.
+    /// The built-in profiles, for help texts.
     pub const BUILT_IN: [Self; 6] = [
         Self::Preview,
         Self::Handle,
@@ -67,7 +67,7 @@ impl Profile {
         Self::Truncate,
     ];
 
-    /// What it does, in its own file.
+    /// Returns the strategy that implements the profile.
     pub(crate) fn strategy(&self) -> &dyn Strategy {
         match self {
             Self::Preview => &preview::Preview,
@@ -80,20 +80,20 @@ impl Profile {
         }
     }
 
-    /// Its name in the configuration.
+    /// Returns the name in the configuration.
     #[must_use]
     pub fn name(&self) -> &str {
         self.strategy().name()
     }
 
-    /// Whether what is shown follows the result's size, so that a small one may
-    /// cost less than what would stand in its place.
+    /// Returns whether the message scales with the result's size, so that a small result may cost
+    /// less than the message that would replace it.
     #[must_use]
     pub fn is_budgeted(&self) -> bool {
         self.strategy().is_budgeted()
     }
 
-    /// Whether its message is an error: the result is refused.
+    /// Returns whether the message is an error that refuses the result.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         self.strategy().is_refusal()
@@ -107,7 +107,7 @@ impl fmt::Display for Profile {
 }
 
 impl From<&str> for Profile {
-    /// The built-in profile of that name, otherwise the template.
+    /// Returns the built-in profile of that name, otherwise the template.
     fn from(name: &str) -> Self {
         let mut built_in = Self::BUILT_IN.into_iter();
         built_in
@@ -136,43 +136,45 @@ impl FromStr for Profile {
     }
 }
 
-/// What one profile does.
+/// The behaviour of one profile.
 pub(crate) trait Strategy {
-    /// Its name in the configuration.
+    /// Returns the name in the configuration.
     fn name(&self) -> &str;
 
-    /// The limits that hold where nobody set any.
+    /// Returns the limits that apply if the user sets none.
     fn sizes(&self) -> Sizes;
 
-    /// Whether what is shown follows the result's size, within a budget of tokens.
+    /// Returns whether the message scales with the result's size, within a token budget.
     fn is_budgeted(&self) -> bool {
         false
     }
 
-    /// Whether its message is an error: the result is refused.
+    /// Returns whether the message is an error that refuses the result.
     fn is_refusal(&self) -> bool {
         false
     }
 
-    /// Whether a result is over so many tokens, where that is no count.
+    /// Returns whether a result exceeds `limit` tokens, for profiles that estimate; `None` if the
+    /// tokens must be counted.
     fn exceeds_tokens(&self, _scan: &ScanFacts, _limit: u64) -> Option<bool> {
         None
     }
 
-    /// Whether its message has an outline; it is then made while the result is stored.
+    /// Returns whether the message has an outline. The outline is then made while the result is
+    /// stored.
     fn shows_outline(&self, _limits: &Limits) -> bool {
         false
     }
 
-    /// Adds what the artifact must know for later, such as the name of its file.
+    /// Adds facts that the artifact needs later, such as its file name.
     fn note(&self, _facts: &mut Facts, _limits: &Limits) {}
 
-    /// The limits for a result that is stored though it is within them.
+    /// Returns the limits for a result that is stored although it is within them.
     fn tightened(&self, limits: Limits, _stats: &Stats) -> Limits {
         limits
     }
 
-    /// Tokens, about, of the message for a result of which nothing is counted yet.
+    /// Estimates the tokens of the message for a result whose tokens are not counted yet.
     fn cost(
         &self,
         scan: &ScanFacts,
@@ -184,16 +186,16 @@ pub(crate) trait Strategy {
         limits.preview.min(half).get()
     }
 
-    /// The message for a stored result.
+    /// Makes the message for a stored result.
     fn message(&self, subject: &Subject<'_>) -> Result<Message, RetrieveError>;
 }
 
-/// Tokens of a text that is not counted, at four bytes each.
+/// Estimates tokens at four bytes each.
 fn estimated(scan: &ScanFacts) -> u64 {
     scan.bytes.div_ceil(4)
 }
 
-/// The sizes over which a result is offloaded; `None` is no limit.
+/// The sizes above which a result is offloaded; `None` is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sizes {
     pub(crate) tokens: Option<u64>,
@@ -202,15 +204,15 @@ pub(crate) struct Sizes {
     pub(crate) chars: Option<u64>,
 }
 
-/// A name from outside, fit to stand in a line of ours: one line, bounded.
+/// Makes an untrusted name fit for one of our lines: a single line of bounded length.
 pub(crate) fn name_in_line(name: &str) -> String {
     const LONGEST: usize = 80;
     let spaced: String = name.chars().take(2 * LONGEST).collect();
     clip(&marked(&spaced.replace(['\t', '\n'], " ")), LONGEST)
 }
 
-/// A text without anything that ends a line or changes how it is seen. What is left keeps
-/// its place: an entry may be indented.
+/// Replaces tabs, line breaks and hidden characters by spaces. Leading spaces stay, because an
+/// entry may be indented.
 pub(crate) fn spaced(text: &str) -> String {
     let is_gone = |c: char| matches!(c, '\t' | '\n') || is_hidden(c);
     text.replace(is_gone, " ")

@@ -1,7 +1,7 @@
-//! The `preview` profile: handle, figures, shape, head, tail, ways on.
+//! The `preview` profile: handle, figures, shape, head, tail and next calls.
 //!
-//! Every line that comes from the result is indented or numbered, so nothing in
-//! it can pass for a line of ours.
+//! Every line that comes from the result is indented or numbered, so that it cannot pass for one of
+//! ours.
 
 use std::io;
 
@@ -16,22 +16,21 @@ use super::{Bounds, Message, Sizes, Strategy, Subject, name_in_line};
 use crate::RetrieveError;
 use crate::limits::{LEAST_PREVIEW_TOKENS, Limits};
 
-/// Tokens over which a result is offloaded unless configured otherwise. Codex
-/// cuts the middle of results over about 10 KB, which is some 2,500 tokens:
-/// what passes whole through Spillgate shall arrive whole.
+/// Tokens above which a result is offloaded by default. Codex cuts the middle of results over about
+/// 10 KB, which is some 2,500 tokens: a result that passes whole through Spillgate must arrive
+/// whole.
 pub const DEFAULT_MAX_TOKENS: u64 = 2500;
 
-/// Characters of a line of the result; 500 would be allowed with what stands
-/// before it, but a head of five such lines says less than one of ten shorter.
+/// Maximum characters of a result line. The format allows 500 with the line number, but a head of
+/// five such lines says less than one of ten shorter lines.
 const LINE_CHARS: usize = 200;
 
-/// Lines of the head and of the tail at most.
+/// Maximum lines of the head and of the tail.
 const HEAD_LINES: u64 = 12;
 const TAIL_LINES: u64 = 6;
 
-/// What a handle is taken to cost, whatever its digits: so that the same result
-/// always gets the same preview (prompt caches stay warm). Of a million random
-/// handles twenty cost more.
+/// Tokens assumed for any handle, whatever its digits, so that the same result always gets the same
+/// preview (prompt caches stay warm). Of a million random handles twenty cost more.
 const HANDLE_TOKENS: u64 = 60;
 
 /// The `preview` profile.
@@ -65,16 +64,15 @@ impl Strategy for Preview {
     }
 }
 
-/// The bounds of a preview. They always leave room for the first line and the `next:` lines: a
-/// small result that is stored needs them, too.
+/// Returns the bounds of a preview. They always leave room for the first line and the `next:`
+/// lines, which a small stored result needs, too.
 pub(crate) fn bounds(subject: &Subject<'_>) -> Bounds {
     let least = TokenBudget::new(LEAST_PREVIEW_TOKENS);
     subject.bounds(subject.budget().max(least))
 }
 
-/// The first line and the ways on always stand; the shape may take half of the
-/// rest, the head two thirds of what that leaves, and the tail what is left
-/// then.
+/// Divides the budget. The first line and the next calls always stay. The shape may take half of
+/// the rest, the head two thirds of the remainder, and the tail what is left.
 pub(crate) fn parts(subject: &Subject<'_>, budget: TokenBudget) -> Result<Parts, RetrieveError> {
     let artifact = subject.artifact()?;
     let (headline, hints) = (headline(subject.manifest), subject.ways());
@@ -91,7 +89,7 @@ pub(crate) fn parts(subject: &Subject<'_>, budget: TokenBudget) -> Result<Parts,
     let numbered = |first, count| numbered(artifact, first, count);
     let head = filled(numbered(1, HEAD_LINES)?.into_iter(), rest * 2 / 3, &count);
     let rest = rest.saturating_sub(count(&section("head:", &head)));
-    // The last lines, but for those that stand in the head.
+    // The last lines, except those that the head shows.
     let total = artifact.view().lines();
     let first = (total + 1)
         .saturating_sub(TAIL_LINES)
@@ -134,10 +132,10 @@ fn headline(manifest: &Manifest) -> String {
     )
 }
 
-/// What a title costs with its newline.
+/// Tokens of a title with its newline.
 const TITLE_TOKENS: u64 = 3;
 
-/// The first lines, as many as the share allows.
+/// Takes the first lines, as many as the share allows.
 fn filled(
     lines: impl Iterator<Item = String>,
     share: u64,
@@ -163,7 +161,7 @@ fn numbered(artifact: &Artifact, first: u64, count: u64) -> io::Result<Vec<Strin
             break;
         };
         let text = String::from_utf8_lossy(bytes);
-        // Marks are longer than what they stand for: the bound is of what is shown.
+        // Marks are longer than the characters they replace: the bound applies to the marked text.
         let text = clip(&marked(text.trim_end_matches('\n')), LINE_CHARS);
         numbered.push(format!("{:>4} {text}", line.number));
     }

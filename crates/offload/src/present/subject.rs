@@ -1,4 +1,4 @@
-//! What a message is about: a stored result, opened only where the message looks into it.
+//! The stored result that a message describes, opened only if the message reads it.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use crate::RetrieveError;
 use crate::aside::TwoEnds;
 use crate::limits::Limits;
 
-/// What renders messages needs to know beside the result.
+/// What rendering needs besides the result.
 #[derive(Debug, Clone)]
 pub(crate) struct Presenter {
     pub(crate) counter: Arc<dyn TokenCounter>,
     pub(crate) audience: Audience,
 }
 
-/// A stored result, and what its message is made by.
+/// A stored result and everything needed to make its message.
 pub(crate) struct Subject<'a> {
     pub(crate) manifest: &'a Manifest,
     pub(crate) limits: &'a Limits,
-    /// Most bytes of the message where it is read, as a JSON string.
+    /// Maximum bytes of the message as a JSON string where it is read.
     pub(crate) json_bytes: u64,
     pub(crate) ends: &'a TwoEnds,
-    /// Its outline, where that is made already.
+    /// The outline, if it was made while storing.
     pub(crate) outlined: Option<Vec<OutlineEntry>>,
     pub(crate) presenter: &'a Presenter,
     pub(crate) templates: &'a Templates,
     pub(crate) store: &'a dyn ArtifactStore,
-    /// The artifact, once somebody looked into it.
+    /// The artifact, once it was opened.
     pub(crate) opened: OnceCell<Artifact>,
 }
 
@@ -46,7 +46,7 @@ impl Subject<'_> {
         &*self.presenter.counter
     }
 
-    /// The artifact, opened from the store.
+    /// Opens the artifact, once.
     pub(crate) fn artifact(&self) -> Result<&Artifact, RetrieveError> {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);
@@ -55,7 +55,7 @@ impl Subject<'_> {
         Ok(self.opened.get_or_init(|| opened))
     }
 
-    /// The outline of its text.
+    /// Returns the outline of the text.
     pub(crate) fn outline(&self) -> Result<Vec<OutlineEntry>, RetrieveError> {
         if let Some(made) = &self.outlined {
             return Ok(made.clone());
@@ -70,23 +70,23 @@ impl Subject<'_> {
         )?)
     }
 
-    /// The retrieval tools that its reader can call, the aptest first.
+    /// Returns the retrieval calls that the reader can make, the most useful first.
     pub(crate) fn ways(&self) -> Vec<String> {
         let kind = self.facts().stats.kind;
         self.presenter.audience.next(self.manifest.handle, kind)
     }
 
-    /// Half of what the result itself costs: a message that costs more saves little.
+    /// Half of the result's own tokens: a message that costs more saves little.
     pub(crate) fn half(&self) -> TokenBudget {
         TokenBudget::new(self.facts().stats.tokens.count / 2)
     }
 
-    /// What a message that follows the result's size may cost.
+    /// The budget of a message that scales with the result's size.
     pub(crate) fn budget(&self) -> TokenBudget {
         self.limits.preview.min(self.half())
     }
 
-    /// The bounds of a message of `tokens`.
+    /// Returns bounds of `tokens` and the reader's byte limit.
     pub(crate) fn bounds(&self, tokens: TokenBudget) -> Bounds {
         Bounds {
             tokens,

@@ -1,8 +1,8 @@
-//! The user's own words: templates in minijinja (Jinja2's language).
+//! User templates in minijinja (Jinja2's language).
 //!
-//! A template gets the result's figures and the same parts that a preview is
-//! made of. What it renders keeps to the preview's token budget: first the
-//! tail, the head and the shape give way, then the text is cut.
+//! A template receives the result's figures and the same parts as a preview. Its output keeps to
+//! the preview's token budget: first the tail, the head and the shape are dropped, then the text is
+//! cut.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,48 +17,47 @@ use super::{Message, Profile, Sizes, Strategy, Subject, holds_as_json};
 use crate::RetrieveError;
 use crate::limits::Limits;
 
-/// Steps that rendering may take: a loop over everything a template is given
-/// takes some hundreds.
+/// Maximum rendering steps: a loop over everything a template receives takes some hundreds.
 const FUEL: u64 = 50_000;
 
-/// Tokens of the line that says a text was cut.
+/// Tokens of the line that says that a text was cut.
 const CUT_TOKENS: u64 = 20;
 
-/// The user's templates, by the name by which a rule's profile asks for them.
+/// The user's templates, by the name that a rule's profile refers to.
 #[derive(Debug, Clone, Default)]
 pub struct Templates {
     environment: Arc<Environment<'static>>,
     sources: Arc<BTreeMap<String, String>>,
 }
 
-/// A template cannot be used.
+/// An unusable template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TemplateError {
-    /// It has the name of a built-in profile.
+    /// The template has the name of a built-in profile.
     #[error("the template `{0}` has the name of a built-in profile; call it something else")]
     Taken(String),
-    /// It is no template, or names a value that there is not.
+    /// The template does not parse, or names an undefined value.
     #[error("the template `{name}` is wrong: {message}")]
     Wrong {
-        /// Its name.
+        /// The template's name.
         name: String,
-        /// What is wrong and in which line.
+        /// The problem and its line.
         message: String,
     },
-    /// A rule asks for a profile that is neither built in nor a template.
+    /// A rule names a profile that is neither built in nor a template.
     #[error("unknown profile `{name}`; known are {known}")]
     Unknown {
-        /// What was asked for.
+        /// The name in the rule.
         name: String,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
 }
 
 impl Templates {
-    /// Checks `sources`: each is rendered once with made-up values, so that a
-    /// misspelt one is found now and not when a result is lost for it.
+    /// Checks `sources`: renders each once with example values, so that a mistake is reported now
+    /// and not when it costs a result.
     pub fn new(sources: BTreeMap<String, String>) -> Result<Self, TemplateError> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -90,7 +89,7 @@ impl Templates {
         Ok(templates)
     }
 
-    /// Whether `profile` can be shown: it is built in, or one of these.
+    /// Checks that `profile` is built in or one of these templates.
     pub(crate) fn check(&self, profile: &Profile) -> Result<(), TemplateError> {
         match profile {
             Profile::Template(name) if !self.sources.contains_key(&*name.0) => {
@@ -106,7 +105,7 @@ impl Templates {
         }
     }
 
-    /// What the template `name` says of a result; `None` if it fails.
+    /// Renders the template `name` for a result; `None` if it fails.
     fn render(&self, name: &str, subject: &Subject<'_>, mut parts: Parts) -> Option<Message> {
         let source = self.sources.get(name)?;
         let give_way: [fn(&mut Parts); 4] = [
@@ -135,7 +134,7 @@ impl Templates {
     }
 }
 
-/// The name of a template of the user's: the profile that shows results by it.
+/// The name of a user template, used as a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateName(Arc<str>);
 
@@ -169,7 +168,7 @@ impl Strategy for TemplateName {
     }
 }
 
-/// What a template can name; docs/profiles.md lists it.
+/// Returns the values that a template can name; docs/profiles.md lists them.
 fn values(origin: &Origin, stats: &Stats, is_error: bool, handle: &str, parts: &Parts) -> Value {
     context! {
         tool => origin.tool.clone(),
@@ -190,7 +189,7 @@ fn values(origin: &Origin, stats: &Stats, is_error: bool, handle: &str, parts: &
     }
 }
 
-/// The handle in the made-up values.
+/// The handle of the example values.
 const EXAMPLE: &str = "session-x/y";
 
 fn example() -> Value {
@@ -218,7 +217,7 @@ fn example() -> Value {
     values(&origin, &stats, false, EXAMPLE, &parts)
 }
 
-/// What is wrong and where.
+/// Describes the error and its line.
 fn told(error: &minijinja::Error) -> String {
     let what = error
         .detail()

@@ -1,4 +1,4 @@
-//! What is in a text that was refused: its definitions, or the start of its outline.
+//! The structure of a refused text: its definitions, or the start of its outline.
 
 use std::fmt;
 use std::io;
@@ -8,30 +8,30 @@ use spillgate_artifact::{ContentKind, Layout, TokenBudget, ViewFacts};
 use spillgate_outline::{EntryKind, OutlineEntry, outline, within};
 use spillgate_text::{Indexer, SAMPLE_BYTES, Sample, Tokenizer, View, classify};
 
-/// Definitions that are named, and lines of other outlines (docs/spec/texts.md,
-/// "Recovery block").
+/// Maximum number of definitions, or of lines of other outlines (docs/spec/texts.md, "Recovery
+/// block").
 const ENTRIES: usize = 10;
 
-/// Tokens of an outline that is not a list of definitions.
+/// Maximum tokens of an outline that is not a list of definitions.
 const OUTLINE_TOKENS: u64 = 220;
 
-/// What is in a text: its definitions or headings, or the first lines of its outline.
+/// The structure of a text: its definitions or headings, or the first lines of its outline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Structure {
-    /// What it is.
+    /// The kind of the text.
     pub kind: ContentKind,
-    /// What is named, in the order of the text.
+    /// The entries, in the order of the text.
     pub entries: Vec<Entry>,
-    /// How many more there are.
+    /// Number of entries left out.
     pub more: usize,
 }
 
-/// A line about something in a text.
+/// A line about a part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is, from the text: anything may stand in it.
+    /// The content, from the text and therefore untrusted.
     pub text: String,
-    /// Where it begins, from 1, where that is known.
+    /// The line where the part begins, from 1, if known.
     pub line: Option<u64>,
 }
 
@@ -55,8 +55,8 @@ impl fmt::Display for Entry {
 }
 
 impl Structure {
-    /// That of a text in memory, whole or its beginning: then what stands behind its
-    /// last newline is not looked at.
+    /// Returns the structure of a text in memory, or of its start. If it is only the start, the
+    /// rest after its last newline is ignored.
     pub fn of_text(mut text: Vec<u8>, is_whole: bool) -> io::Result<Self> {
         if !is_whole && let Some(end) = memchr::memrchr(b'\n', &text) {
             text.truncate(end + 1);
@@ -81,7 +81,7 @@ impl Structure {
         Ok(Self::of(&outline(&view, &facts, kind, view.lines())?, kind))
     }
 
-    /// That of a text whose outline is made.
+    /// Returns the structure of a text from its outline.
     #[must_use]
     pub fn of(outlined: &[OutlineEntry], kind: ContentKind) -> Self {
         match kind {
@@ -103,13 +103,13 @@ impl Structure {
         }
     }
 
-    /// The outermost definitions or headings.
+    /// Returns the outermost definitions or headings.
     fn of_places(outlined: &[OutlineEntry], kind: ContentKind) -> Self {
         let all: Vec<&OutlineEntry> = outlined
             .iter()
             .filter(|entry| entry.line.is_some())
             .collect();
-        // Where the outline does not name each, it says how many there are.
+        // If the outline does not name each definition, it says how many there are.
         let counts = outlined.iter().filter_map(|entry| match entry.kind {
             EntryKind::Definitions(count) => usize::try_from(count).ok(),
             _ => None,

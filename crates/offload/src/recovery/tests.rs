@@ -1,4 +1,4 @@
-//! What the block says of texts of each kind, and that it stays small.
+//! Tests of the recovery block: its content for each kind of text, and its size.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! `get_continuation`: what comes after the slice that a message showed.
+//! `get_continuation`: the text after the slice that a message showed.
 
 use serde_json::{Value, json};
 use spillgate_lookup::{LookupError, slice};
@@ -7,12 +7,11 @@ use super::RetrieveError;
 use crate::Offloader;
 use crate::present::{ContinuationError, DEFAULT_SLICE_CHARS, Presentation, later};
 
-/// What a model is told that `get_continuation` is for (docs/spec/texts.md,
-/// "Continuation tool").
+/// The description of `get_continuation` for models (docs/spec/texts.md, "Continuation tool").
 pub const CONTINUATION_TOOL: &str = "Retrieve the next chunk of a truncated tool result. \
      Use when a previous tool result shows [truncated].";
 
-/// JSON Schema of its arguments.
+/// Returns the JSON Schema of its arguments.
 #[must_use]
 pub fn continuation_schema() -> Value {
     json!({
@@ -32,9 +31,9 @@ pub fn continuation_schema() -> Value {
 }
 
 impl Offloader {
-    /// `get_continuation`: the slice of a result from character `offset` on, as it
-    /// was typed; from the end of what its message showed where none is given.
-    /// Entered into the ledger.
+    /// Runs `get_continuation`: returns the slice of a result from character `offset`, given as the
+    /// model typed it. Without an offset the slice starts at the end of what the message showed.
+    /// Recorded in the ledger.
     pub fn continuation(
         &self,
         id: &str,
@@ -61,8 +60,8 @@ impl Offloader {
     }
 }
 
-/// A whole number from 0 on as models write it: `4000`, ` 4000 `, `4000.0`;
-/// `None` for anything else (docs/spec/behaviour.md, "Arguments of models").
+/// Parses a non-negative whole number as models write it: `4000`, ` 4000 `, `4000.0`. `None` for
+/// anything else (docs/spec/behaviour.md, "Arguments of models").
 #[must_use]
 pub fn whole_number(text: &str) -> Option<u64> {
     let text = text.trim();

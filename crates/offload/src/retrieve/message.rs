@@ -1,4 +1,4 @@
-//! Writes a page for a model.
+//! Renders retrieval pages as messages for a model.
 
 use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_lookup::{GrepQuery, ReadQuery, Span, fitting};
@@ -12,20 +12,20 @@ use super::RetrieveError;
 use crate::Offloader;
 use crate::present::{Bounds, Presentation};
 
-/// Tokens that the first and the last line of a page may cost beside its text.
+/// Maximum tokens of a page's first and last line, beside its text.
 const FRAME_TOKENS: u64 = 120;
 
-/// Tokens of a frame that the notes on a page may cost; they can quote anything.
+/// Maximum tokens of the notes on a page, which can quote anything. Part of the frame.
 const NOTE_TOKENS: u64 = 100;
 
-/// Tokens that texts may cost more when they are joined.
+/// Extra tokens that texts may cost when they are joined.
 const JOINT_TOKENS: u64 = 4;
 
-/// The next page of a read, where the call for it is too long.
+/// Names the next page of a read if the call for it is too long.
 const PAGE_AFTER: &str = "the page after this one";
 
 impl Offloader {
-    /// [`Offloader::read`] as one message: where the page lies, its text, and
+    /// Runs [`Offloader::read`] and renders one message: the position of the page, its text, and
     /// the call for the next page, written by `next`.
     pub fn present_read(
         &self,
@@ -49,7 +49,7 @@ impl Offloader {
         Ok(self.framed(&text, "", next, budget))
     }
 
-    /// [`Offloader::grep`] as one message: how many lines match, the first of
+    /// Runs [`Offloader::grep`] and renders one message: the number of matching lines, the first of
     /// them, and the call for the next page, written by `next`.
     pub fn present_grep(
         &self,
@@ -71,9 +71,8 @@ impl Offloader {
         Ok(self.framed(&text, "", next, query.budget))
     }
 
-    /// [`Offloader::query`] as one message: which results these are, their
-    /// lines, what is to be said of them, and the call for the next page,
-    /// written by `next`.
+    /// Runs [`Offloader::query`] and renders one message: the numbers of the results, their lines,
+    /// the notes, and the call for the next page, written by `next`.
     pub fn present_query(
         &self,
         handle: Handle,
@@ -110,8 +109,8 @@ impl Offloader {
         Ok(self.framed(&text, &note, next, asked.budget))
     }
 
-    /// The answer to a path that leads nowhere: where it ends, what is there,
-    /// and the shape of the whole. Its results are only `null`s, or none.
+    /// Renders the answer to a path that does not exist: where it ends, what is there instead, and
+    /// the shape of the whole. Its results are all `null`, or there are none.
     fn nowhere(
         &self,
         handle: Handle,
@@ -130,18 +129,18 @@ impl Offloader {
         text.push_str(&self.cut(&note, left.get().min(NOTE_TOKENS)));
         let left = frame(budget).less(self.counter().count(&text));
         let shape = self.shape(handle, budget)?;
-        // Whole or not at all; lines of a shape say little alone.
+        // All or nothing: a part of a shape says little.
         if self.counter().count(&shape) + JOINT_TOKENS <= left.get() {
             text.push_str(&shape);
         }
         Ok(self.framed(&text, "", None, budget))
     }
 
-    /// What is wrong with a filter, with the shape of what it was put to where
-    /// that helps: its path leads nowhere, or it failed on what it met.
+    /// Formats the error of a filter. Adds the shape of the data if it helps: if the path does not
+    /// exist, or the filter failed on a value.
     pub fn query_error(&self, handle: Handle, error: &QueryError, budget: TokenBudget) -> String {
         use QueryError::{Failed, NoSuchPath};
-        // It may quote what is stored.
+        // The message may quote stored text.
         let message = error.to_string();
         let message = lines(&message).into_owned();
         match error {
@@ -153,7 +152,7 @@ impl Offloader {
         }
     }
 
-    /// The outline of an artifact under its title; nothing where it has none.
+    /// Returns the outline of an artifact under its title; empty if it has none.
     fn shape(&self, handle: Handle, budget: TokenBudget) -> Result<String, RetrieveError> {
         let budget = budget.get().saturating_sub(FRAME_TOKENS);
         let budget = TokenBudget::new(budget.clamp(1, OUTLINE_TOKENS));
@@ -169,7 +168,7 @@ impl Offloader {
         text[..fitting(text, &[], budget, &**self.counter())].to_owned()
     }
 
-    /// [`Offloader::search`] as one message.
+    /// Runs [`Offloader::search`] and renders one message.
     pub fn present_search(
         &self,
         handle: Handle,
@@ -179,8 +178,8 @@ impl Offloader {
         Ok(self.framed(&page.render(), "", None, asked.budget))
     }
 
-    /// A page with what is said of it and the call for the next one, or what is short for
-    /// that call where it is too long. The note gives way first.
+    /// Joins a page, its note and the call for the next page, or the short form of the call if the
+    /// call is too long. The note is cut first.
     fn framed(
         &self,
         page: &str,
@@ -217,13 +216,13 @@ impl Offloader {
     }
 }
 
-/// What a page may cost together with its frame.
+/// Returns the maximum tokens of a page with its frame.
 fn frame(budget: TokenBudget) -> TokenBudget {
     TokenBudget::new(budget.get().saturating_add(FRAME_TOKENS))
 }
 
-/// What is left for the page itself: the frame takes its share, but of a small
-/// budget no more than half.
+/// Returns the budget of the page itself: the frame takes its share, but at most half of a small
+/// budget.
 fn within_frame(budget: TokenBudget) -> TokenBudget {
     budget.less(FRAME_TOKENS.min(budget.get() / 2))
 }

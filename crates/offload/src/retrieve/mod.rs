@@ -1,8 +1,8 @@
-//! Retrieves parts of a stored artifact.
+//! Retrieval from stored artifacts: read, grep, query, search and outline.
 //!
-//! Each way into a text is a crate of its own; here they are given the artifact
-//! that a handle means, and what they give is entered into the ledger.
-//! [`message`] has the same as one text for a model.
+//! Each kind of lookup is its own crate. This module opens the artifact of a handle, runs the
+//! lookup and records the result in the ledger. [`message`] renders the same as one text for a
+//! model.
 
 mod continuation;
 mod message;
@@ -24,10 +24,10 @@ use spillgate_untrusted::{in_json, lines, marked};
 use crate::Offloader;
 use crate::ledger::{Exit, LedgerEntry, Spent};
 
-/// How what is hidden in a text is shown.
+/// Marks the hidden characters of a text for display.
 type Marks<'a> = &'a (dyn Fn(&str) -> Cow<'_, str> + Sync);
 
-/// Counts texts as they are shown: marks have their price.
+/// Counts texts as they are shown, because marks cost tokens.
 struct AsShown<'a>(&'a dyn TokenCounter, Marks<'a>);
 
 impl fmt::Debug for AsShown<'_> {
@@ -54,22 +54,22 @@ impl TokenCounter for AsShown<'_> {
     }
 }
 
-/// A retrieval could not be done.
+/// A failed retrieval.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RetrieveError {
-    /// The store could not give the artifact.
+    /// The store could not open the artifact.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The artifact could not be looked into.
+    /// The lookup failed.
     #[error(transparent)]
     Lookup(#[from] LookupError),
-    /// The filter could not be answered.
+    /// The filter failed.
     #[error(transparent)]
     Query(QueryError),
 }
 
-/// A filter that could not read is a look-up that could not.
+/// A filter that cannot read is a failed lookup.
 impl From<QueryError> for RetrieveError {
     fn from(error: QueryError) -> Self {
         match error {
@@ -79,7 +79,7 @@ impl From<QueryError> for RetrieveError {
     }
 }
 
-/// An io error while looking is one of the artifact.
+/// An I/O error during a lookup concerns the artifact.
 impl From<std::io::Error> for RetrieveError {
     fn from(error: std::io::Error) -> Self {
         LookupError::from(error).into()
@@ -87,7 +87,7 @@ impl From<std::io::Error> for RetrieveError {
 }
 
 impl Offloader {
-    /// A page of a stored artifact's text, entered into the ledger.
+    /// Reads a page of a stored artifact's text. Recorded in the ledger.
     pub fn read(&self, handle: Handle, query: ReadQuery) -> Result<Page, RetrieveError> {
         let artifact = self.artifact(handle)?;
         let counter = AsShown(&**self.counter(), &lines);
@@ -96,7 +96,7 @@ impl Offloader {
         Ok(page)
     }
 
-    /// A page of a stored artifact's matching lines, entered into the ledger.
+    /// Finds the matching lines of a stored artifact, one page. Recorded in the ledger.
     pub fn grep(&self, handle: Handle, query: &GrepQuery<'_>) -> Result<GrepPage, RetrieveError> {
         let artifact = self.artifact(handle)?;
         let counter = AsShown(&**self.counter(), &marked);
@@ -105,8 +105,7 @@ impl Offloader {
         Ok(page)
     }
 
-    /// A page of a jq filter's results for a stored artifact, entered into the
-    /// ledger.
+    /// Runs a jq filter on a stored artifact and returns a page of results. Recorded in the ledger.
     pub fn query(
         &self,
         handle: Handle,
@@ -120,8 +119,8 @@ impl Offloader {
         Ok(page)
     }
 
-    /// The passages of a stored artifact that answer a question best, entered
-    /// into the ledger.
+    /// Returns the passages of a stored artifact that answer a question best. Recorded in the
+    /// ledger.
     pub fn search(
         &self,
         handle: Handle,
@@ -134,8 +133,8 @@ impl Offloader {
         Ok(page)
     }
 
-    /// The shape of a stored artifact in lines that cost no more than `budget`
-    /// together, entered into the ledger; none of what has no shape.
+    /// Returns the shape of a stored artifact in lines that cost at most `budget` together; empty
+    /// if it has no shape. Recorded in the ledger.
     pub fn outline(
         &self,
         handle: Handle,
@@ -150,10 +149,9 @@ impl Offloader {
         Ok(lines)
     }
 
-    /// Enters what an extraction has `shown` of a stored artifact, and what it
-    /// spent on that.
+    /// Records what an extraction showed of a stored artifact, and what it spent.
     pub fn extracted(&self, handle: Handle, shown: &str, spent: Spent) {
-        // An artifact that has gone since is still an account.
+        // An artifact that was removed since still gets an entry.
         let manifest = self.store().manifest(handle);
         let origin = manifest.map_or_else(|_| Origin::tool("unknown"), |one| one.facts.origin);
         self.ledger().record(LedgerEntry {
@@ -166,8 +164,7 @@ impl Offloader {
         });
     }
 
-    /// Enters what a model is told of our own tools: `definitions` stand in each
-    /// of its requests.
+    /// Records the definitions of Spillgate's own tools, which each of a model's requests contains.
     pub fn listed(&self, server: Option<String>, definitions: &str) {
         self.ledger().record(LedgerEntry {
             server,
@@ -176,8 +173,8 @@ impl Offloader {
         });
     }
 
-    /// What a text costs; estimated where counting would first load a
-    /// vocabulary (80 ms).
+    /// Counts the tokens of a text; estimates them if counting would first load a vocabulary (80
+    /// ms).
     fn cost(&self, text: &str) -> Tokens {
         match self.counter().is_ready() {
             true => Tokens::exact(self.counter().count(text)),

@@ -1,8 +1,8 @@
-//! The five documents of earlier designs that the project comes from, requirement by
-//! requirement (docs/spec/sources.md).
+//! The requirements of the five earlier design documents, section by section
+//! (docs/spec/sources.md).
 //!
-//! One file a document. Each test quotes the section that it proves. What a
-//! later document or the specification corrects is said at the test.
+//! One file per document. Each test quotes the section that it proves, and notes what a later
+//! document or the specification corrects.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -21,7 +21,7 @@ use spillgate_store::{ArtifactStore, FileStore, Lifetime, MemoryStore};
 use spillgate_testkit::StoppedClock;
 use spillgate_text::Tokenizer;
 
-/// An offloader that shows by `profile`.
+/// An offloader with the given profile.
 fn offloader(profile: Profile) -> Offloader {
     with_rule(Rule {
         profile: Some(profile),
@@ -44,7 +44,7 @@ fn in_store(store: Arc<dyn ArtifactStore>, rule: Rule) -> Offloader {
     )
 }
 
-/// A store of files that are gone with the directory.
+/// A file store in a temporary directory.
 fn file_store(lifetime: Lifetime) -> (tempfile::TempDir, Arc<FileStore>) {
     let base = tempfile::tempdir().unwrap();
     let store = FileStore::new(base.path(), lifetime, Arc::new(SystemClock));
@@ -60,7 +60,7 @@ fn offer_as(offloader: &Offloader, origin: Origin, text: &str) -> Outcome {
     offloader.stream(origin, &mut reader, &mut |_| {}).unwrap()
 }
 
-/// What is shown in the place of an oversized text; `None` if it fits.
+/// Returns the message that replaces an oversized text; `None` if the text fits.
 fn shown(offloader: &Offloader, tool: &str, text: &str) -> Option<String> {
     match offer(offloader, tool, text) {
         Outcome::Offloaded(offloaded) => Some(offloaded.shown.text().to_owned()),
@@ -68,7 +68,7 @@ fn shown(offloader: &Offloader, tool: &str, text: &str) -> Option<String> {
     }
 }
 
-/// A text with its handles masked.
+/// Masks the handles of a text.
 fn without_handles(text: &str) -> String {
     let handle = regex::Regex::new("session-[0-9a-f-]{36}/[0-9a-f-]{36}").unwrap();
     handle.replace_all(text, "HANDLE").into_owned()

@@ -1,5 +1,5 @@
-//! The sketch of the extraction design. Where the report says the same more
-//! exactly, the test is in `seed_001.rs`.
+//! The sketch of the extraction design. Requirements that the report states more exactly are in
+//! `seed_001.rs`.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -15,8 +15,8 @@ fn handle_rule() -> Rule {
     }
 }
 
-/// "Proposed Design 1: Store each large tool output as a file with a random
-/// UUID filename." The modes are ours.
+/// "Proposed Design 1: Store each large tool output as a file with a random UUID filename." The
+/// file modes are Spillgate's own.
 #[test]
 fn each_large_output_is_a_file_of_its_own() {
     let (_base, store) = file_store(Lifetime::Durable);

@@ -1,5 +1,5 @@
-//! The report of the extraction design. The extraction itself (sections 3
-//! and 3a) is another crate's; here is what a model sees until it asks.
+//! The report of the extraction design, up to the point where the model asks. Another crate covers
+//! the extraction itself (sections 3 and 3a).
 
 use insta::assert_snapshot;
 use spillgate_artifact::{Handle, TextPart};
@@ -21,8 +21,8 @@ fn the_message_is_exact() {
     "#);
 }
 
-/// "Handles are `session-<uuid>/<file-uuid>`", and what the shipped tests look
-/// for: the prefix and `tool_output(handle = "…"`.
+/// "Handles are `session-<uuid>/<file-uuid>`", and the text that the shipped tests search for: the
+/// prefix and `tool_output(handle = "…"`.
 #[test]
 fn the_handle_can_be_read_from_the_message() {
     let offloader = offloader(Profile::Handle);
@@ -33,7 +33,7 @@ fn the_handle_can_be_read_from_the_message() {
     assert!(offloader.artifact(handle).is_ok());
 }
 
-/// `toolResponseMaxBytes` (12,288): oversized is what strictly exceeds it.
+/// `toolResponseMaxBytes` (12,288): a result is oversized if it strictly exceeds this limit.
 #[test]
 fn the_size_cap_is_in_bytes() {
     let offloader = offloader(Profile::Handle);
@@ -45,7 +45,7 @@ fn the_size_cap_is_in_bytes() {
     }
 }
 
-/// "Feasibility: run-test-8 (cap 256)": a small cap is obeyed.
+/// "Feasibility: run-test-8 (cap 256)": a small limit holds.
 #[test]
 fn a_cap_of_256_bytes_holds() {
     let rule = Rule {
@@ -58,8 +58,8 @@ fn a_cap_of_256_bytes_holds() {
     assert!(shown(&offloader, "tool", &"z".repeat(256)).is_none());
 }
 
-/// A failed result keeps to the limits as any other, in every profile (the design had it
-/// pass at any size: docs/spec/sources.md, "Corrections"), and is stored with its flag.
+/// A failed result keeps to the limits like any other, in every profile, and is stored with its
+/// flag. The design let it pass at any size (docs/spec/sources.md, "Corrections").
 #[test]
 fn a_failed_result_is_bounded() {
     let text = "boom ".repeat(4000);
@@ -91,8 +91,8 @@ fn a_failed_result_is_bounded() {
     }
 }
 
-/// "Decision 4: truncate": the two numbers of a truncation agree, and one budget holds
-/// for all of it (the shipped system cut twice; docs/spec/texts.md, "Truncated text").
+/// "Decision 4: truncate": the two numbers of a truncation agree, and one budget covers the whole
+/// message. The shipped system cut twice (docs/spec/texts.md, "Truncated text").
 #[test]
 fn a_truncation_keeps_to_its_cap() {
     let offloader = offloader(Profile::Truncate);

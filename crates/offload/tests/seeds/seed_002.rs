@@ -17,7 +17,7 @@ fn origin(call_id: &str) -> Origin {
     }
 }
 
-/// The first message for a result of the call `call_id`.
+/// Returns the first message for the result of the call `call_id`.
 fn first(offloader: &Offloader, call_id: &str, text: &str) -> Option<String> {
     match offer_as(offloader, origin(call_id), text) {
         Outcome::Offloaded(offloaded) => Some(offloaded.shown.text().to_owned()),
@@ -25,7 +25,7 @@ fn first(offloader: &Offloader, call_id: &str, text: &str) -> Option<String> {
     }
 }
 
-/// What the tool gives: a slice, or its error's JSON.
+/// Returns what the tool returns: a slice, or its error as JSON.
 fn continued(offloader: &Offloader, id: &str, offset: Option<&str>) -> String {
     match offloader.continuation(id, offset) {
         Ok(shown) => shown.text().to_owned(),
@@ -84,9 +84,9 @@ fn later_slices_and_the_last_one_without_a_marker() {
     assert_eq!(last, "C".repeat(1000));
 }
 
-/// Task 2: `offset = arguments.get("offset", MAX_TOOL_RESULT_CHARS)`. The first
-/// marker names no offset, so the default must be what it showed, whatever the
-/// configuration is by then.
+/// Task 2: `offset = arguments.get("offset", MAX_TOOL_RESULT_CHARS)`. The first marker names no
+/// offset, so the default must be the end of the shown slice, even if the configuration changed
+/// since.
 #[test]
 fn the_default_offset_is_the_end_of_the_first_slice() {
     let offloader = with_rule(Rule {
@@ -99,8 +99,8 @@ fn the_default_offset_is_the_end_of_the_first_slice() {
     assert!(second.starts_with("abcdefghij\n\n[truncated — showing 10-20/23 chars."));
 }
 
-/// Task 2, `test_agent_turn_get_continuation_invalid_id`, and our errors (docs/spec/texts.md,
-/// "Continuation tool").
+/// Task 2, `test_agent_turn_get_continuation_invalid_id`, and Spillgate's own errors
+/// (docs/spec/texts.md, "Continuation tool").
 #[test]
 fn errors_are_json() {
     let offloader = offloader(Profile::Continuation);
@@ -128,7 +128,7 @@ fn errors_are_json() {
     "#);
 }
 
-/// As models write numbers.
+/// Numbers as models write them.
 #[test]
 fn numbers_as_models_write_them() {
     let offloader = offloader(Profile::Continuation);
@@ -138,8 +138,7 @@ fn numbers_as_models_write_them() {
     }
 }
 
-/// `continuation.short_ids`, because models corrupt long ids. A handle always leads
-/// there, too.
+/// `continuation.short_ids`, because models corrupt long ids. A handle always works, too.
 #[test]
 fn ids_of_calls_short_ids_and_handles() {
     let offloader = offloader(Profile::Continuation).with_short_ids(true);
@@ -154,7 +153,7 @@ fn ids_of_calls_short_ids_and_handles() {
             assert_eq!(continued(&offloader, id, None), "x");
         }
     }
-    // What has a name keeps it.
+    // A result whose call has an id keeps it.
     assert!(
         first(&offloader, "call_9", &long)
             .unwrap()
@@ -162,7 +161,7 @@ fn ids_of_calls_short_ids_and_handles() {
     );
 }
 
-/// Without short ids and without an id of the call, the handle is the id.
+/// Without short ids and without a call id, the handle is the id.
 #[test]
 fn a_handle_is_the_id_where_there_is_no_other() {
     let offloader = offloader(Profile::Continuation);
@@ -182,7 +181,7 @@ fn a_handle_is_the_id_where_there_is_no_other() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The first slice and all later slices, markers removed, are the text
+    /// The first slice and all later slices, without their markers, make up the text
     /// (docs/spec/texts.md, "Continuation profile").
     #[test]
     fn slices_put_together_are_the_text(text in "(\\PC|\n){30,300}", size in 1u64..25) {

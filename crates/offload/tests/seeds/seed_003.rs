@@ -11,7 +11,7 @@ fn funnel(text: &str) -> Option<String> {
     shown(&offloader(Profile::Funnel), "content_search", text)
 }
 
-/// The lines before the guidance.
+/// Returns the lines before the guidance.
 fn receipt(text: &str) -> String {
     let shown = without_handles(&funnel(text).unwrap());
     shown.split_once("🎬").unwrap().0.to_owned()
@@ -21,8 +21,8 @@ fn numbered(lines: usize) -> String {
     (1..=lines).map(|i| format!("line {i}\n")).collect()
 }
 
-/// Layer 2: "`_is_large_output` … Thresholds: 50 lines OR 2000 chars", both
-/// strictly. Lines are newlines + 1.
+/// Layer 2: "`_is_large_output` … Thresholds: 50 lines OR 2000 chars". Both are strict. Lines are
+/// newlines + 1.
 #[test]
 fn the_thresholds() {
     for (text, is_large) in [
@@ -42,9 +42,8 @@ fn the_thresholds() {
     }
 }
 
-/// Layers 1 to 3: receipt, "first 10 lines (head)", "truncation indicator in the
-/// middle", "last 5 lines (tail)", and the guidance, whose emoji the design has in
-/// a broken encoding.
+/// Layers 1 to 3: receipt, "first 10 lines (head)", "truncation indicator in the middle", "last 5
+/// lines (tail)", and the guidance, whose emoji are mis-encoded in the design.
 #[test]
 fn the_whole_message() {
     let text = funnel(&numbered(100)).unwrap();
@@ -117,7 +116,7 @@ fn search_results_are_counted() {
     ");
 }
 
-/// Counts stand where they are not 0, and only for lists of results with `file`
+/// Counts appear only if they are not 0, and only for lists of results with `file`
 /// (docs/spec/texts.md, "Funnel profile").
 #[test]
 fn other_outputs_have_no_matches() {
@@ -140,8 +139,7 @@ fn other_outputs_have_no_matches() {
 /// characters, and the count of truncated lines is never zero or less.
 #[test]
 fn one_long_line_is_cut() {
-    // JSON on one line is one line of the saved file, whatever a view makes of
-    // it.
+    // JSON on one line is one line of the saved file, however many lines its view has.
     let json = format!("[{}]", vec![r#"{"a":1}"#; 600].join(","));
     assert!(receipt(&json).contains("Total: 1 lines"));
     assert!(receipt(&json).lines().count() <= 6, "{}", receipt(&json));
@@ -158,9 +156,8 @@ fn one_long_line_is_cut() {
     }
 }
 
-/// Layer 2, `_save_large_output_to_file`:
-/// `<dir>/<tool>_<timestamp>_<hash>.txt` with all of the output, readable by
-/// other programs.
+/// Layer 2, `_save_large_output_to_file`: `<dir>/<tool>_<timestamp>_<hash>.txt` with the whole
+/// output, readable by other programs.
 #[test]
 fn the_saved_file_has_all_of_it() {
     let (_base, store) = file_store(Lifetime::Durable);
@@ -183,7 +180,7 @@ fn saved_to(offloader: &Offloader, tool: &str, text: &str) -> String {
     saved.lines().next().unwrap().to_owned()
 }
 
-/// Layer 1, `ObservationSummary`: the design's fields.
+/// Layer 1, `ObservationSummary`: the fields of the design.
 #[test]
 fn the_summary_has_the_seeds_fields() {
     let offloader = offloader(Profile::Funnel);
@@ -211,7 +208,7 @@ fn the_summary_has_the_seeds_fields() {
     "#);
 }
 
-/// Layer 3: the system prompt's section.
+/// Layer 3: the section of the system prompt.
 #[test]
 fn the_prompt_teaches_the_principle() {
     assert_snapshot!(FUNNEL_PROMPT, @r#"

@@ -1,5 +1,5 @@
-//! The reject design: errors that teach, never partial data. The tools themselves are
-//! another crate's; here are the limit and the messages.
+//! The reject design: errors that say what to do instead, never partial data. These tests cover the
+//! limit and the messages; another crate covers the tools themselves.
 
 use insta::assert_snapshot;
 use spillgate_offload::{Profile, Rule};
@@ -20,7 +20,7 @@ fn the_limit() {
     assert!(shown(&offloader, "read_file", &"漢".repeat(33_335)).is_some());
 }
 
-/// 4.1, 4.2, 5.1 and 5.2: "What happened", tokens, limit, what to do instead.
+/// 4.1, 4.2, 5.1 and 5.2: "What happened", tokens, limit, and what to do instead.
 #[test]
 fn the_messages() {
     let offloader = offloader(Profile::Reject);
@@ -64,7 +64,7 @@ fn no_partial_data() {
     }
 }
 
-/// 3.3: the limit can be another one; the message says it.
+/// 3.3: the limit is configurable, and the message states it.
 #[test]
 fn another_limit() {
     let offloader = with_rule(Rule {
@@ -80,7 +80,7 @@ fn another_limit() {
     );
 }
 
-/// Nothing is lost here either (docs/spec/behaviour.md, "Invariants", 3): the model sees
+/// Rejected results are not lost either (docs/spec/behaviour.md, "Invariants", 3): the model sees
 /// no data, and all of it is stored.
 #[test]
 fn what_is_rejected_is_stored() {
@@ -89,7 +89,7 @@ fn what_is_rejected_is_stored() {
     assert_eq!(offloader.store().list().unwrap().len(), 1);
 }
 
-/// Errors with the hints of the older system.
+/// Returns errors with the hints of the older system.
 fn detailed(results: &[(&str, String)]) -> String {
     let offloader = with_rule(Rule {
         profile: Some(Profile::Reject),
@@ -103,8 +103,8 @@ fn detailed(results: &[(&str, String)]) -> String {
     all.join("\n\n")
 }
 
-/// 5.3 and 6.3: the hints of the older system, where they are asked for. They are of
-/// what is there and not of the data, and name the tools that can be reached.
+/// 5.3 and 6.3: the hints of the older system, if enabled. They describe the structure and not the
+/// data, and name the tools that the reader can call.
 #[test]
 fn detailed_recovery() {
     let body = "    def process(self, item):\n        return self.needle(item)\n\n";
@@ -136,7 +136,7 @@ fn detailed_recovery() {
     "#);
 }
 
-/// The same for other tools and other kinds.
+/// Detailed recovery for other tools and other kinds of text.
 #[test]
 fn detailed_recovery_of_other_tools() {
     let rows: Vec<String> = (0..9000)
@@ -181,7 +181,7 @@ fn detailed_recovery_of_other_tools() {
     "#);
 }
 
-/// They never cost more than half of what they stand for.
+/// The hints never cost more than half of the result.
 #[test]
 fn detailed_recovery_of_little_is_none() {
     let offloader = with_rule(Rule {

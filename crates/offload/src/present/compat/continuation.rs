@@ -1,5 +1,4 @@
-//! The `continuation` profile: slices and markers, byte for byte those of the format they
-//! come from.
+//! The `continuation` profile: slices and markers, byte for byte as in its original format.
 
 use serde_json::json;
 use spillgate_artifact::{ContentKind, Facts, Stats};
@@ -10,10 +9,10 @@ use crate::RetrieveError;
 use crate::limits::Limits;
 use crate::present::{Message, Sizes, Strategy, Subject};
 
-/// Characters of a slice unless configured otherwise.
+/// Default characters of a slice.
 pub const DEFAULT_SLICE_CHARS: u64 = 4000;
 
-/// Tokens of the words after a slice: how much it is and how to get more.
+/// Tokens of the marker after a slice, which says how much it shows and how to get more.
 const SLICE_WORDS: u64 = 60;
 
 /// The `continuation` profile.
@@ -36,7 +35,7 @@ impl Strategy for Continuation {
     }
 
     fn tightened(&self, limits: Limits, stats: &Stats) -> Limits {
-        // It is within the size of a page: a page would be all of it again.
+        // The text is within one page: a first slice of page size would repeat all of it.
         let part = stats.chars.div_ceil(4).max(1);
         Limits {
             chars: Some(slice_chars(&limits).min(part)),
@@ -56,12 +55,12 @@ impl Strategy for Continuation {
     }
 }
 
-/// Characters of a slice: the limit itself.
+/// Returns the characters of a slice: the limit itself.
 fn slice_chars(limits: &Limits) -> u64 {
     limits.chars.unwrap_or(DEFAULT_SLICE_CHARS)
 }
 
-/// The first slice, with the way to more.
+/// Formats the first slice and the call for more.
 fn first(slice: &Slice, id: &str) -> String {
     let Slice {
         text, end, total, ..
@@ -72,7 +71,7 @@ fn first(slice: &Slice, id: &str) -> String {
     )
 }
 
-/// A later slice, with the way to more where there is more.
+/// Formats a later slice, and the call for more if there is more.
 pub(crate) fn later(slice: &Slice, id: &str) -> String {
     let Slice {
         text,
@@ -90,20 +89,20 @@ pub(crate) fn later(slice: &Slice, id: &str) -> String {
     }
 }
 
-/// Why there is no further slice.
+/// The reason why there is no further slice.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContinuationError {
-    /// No stored result has that name.
+    /// No stored result has that id.
     #[error("No cached result for tool_call_id '{id}'")]
     UnknownId {
-        /// What was asked for, cut at 200 characters.
+        /// The requested id, cut at 200 characters.
         id: String,
     },
-    /// The text ends before that character.
+    /// The text ends before that offset.
     #[error("Offset beyond end of result")]
     PastEnd,
-    /// The offset is no number of a character.
+    /// The offset is not a non-negative integer.
     #[error("offset must be a non-negative integer")]
     BadOffset,
     /// The stored text could not be read.
@@ -112,10 +111,10 @@ pub enum ContinuationError {
 }
 
 impl ContinuationError {
-    /// The error as its format has it: a JSON object in a text.
+    /// Returns the error in its original format: a JSON object as text.
     #[must_use]
     pub fn to_json(&self) -> String {
-        // With a space after the colon (docs/spec/texts.md, "Continuation tool").
+        // The format has a space after the colon (docs/spec/texts.md, "Continuation tool").
         format!("{{\"error\": {}}}", json!(self.to_string()))
     }
 }

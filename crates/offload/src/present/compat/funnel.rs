@@ -19,11 +19,11 @@ use crate::present::{Message, Sizes, Strategy, Subject};
 const HEAD: usize = 10;
 const TAIL: usize = 5;
 
-/// Characters of a preview line: without a bound a line of 1 MB would be shown whole.
+/// Maximum characters of a preview line: without a bound a line of 1 MB would be shown whole.
 const LINE_CHARS: usize = 500;
 
-/// Share of the lines, in hundredths, that must look like `file:line:` for a
-/// text to be taken for search results.
+/// Minimum share of lines, in percent, that must look like `file:line:` for a text to count as
+/// search results.
 const GREP_SHARE: u64 = 80;
 
 /// The block that follows every receipt.
@@ -43,7 +43,7 @@ INSTEAD, use streaming tools to process the saved file:
 Your role is to DIRECT these tools, not parse the data yourself.
 ============================================================";
 
-/// The section for a system prompt that teaches the same.
+/// The section of a system prompt that teaches the same.
 pub const FUNNEL_PROMPT: &str = "\
 ## The Principle of Large Output Handling
 
@@ -66,9 +66,9 @@ Example of a good response, for search results in JSON:
     jq -r '.[] | \"\\(.file):\\(.line) - \\(.match)\"' SAVED_FILE > formatted.txt
 ";
 
-/// Lines and characters from which on it works.
+/// Lines above which a result is offloaded by default.
 pub const FUNNEL_LINES: u64 = 50;
-/// See [`FUNNEL_LINES`].
+/// Characters above which a result is offloaded by default.
 pub const FUNNEL_CHARS: u64 = 2000;
 
 /// The `funnel` profile.
@@ -99,27 +99,27 @@ impl Strategy for Funnel {
     }
 }
 
-/// The receipt, with the fields that its design has (docs/spec/texts.md, "Funnel profile").
+/// The receipt, with the fields of the funnel design (docs/spec/texts.md, "Funnel profile").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ObservationSummary {
     /// Newlines + 1.
     pub total_lines: Option<u64>,
     /// Characters.
     pub total_chars: Option<u64>,
-    /// Search results, where the output is some.
+    /// Number of search results, if the output is a list of them.
     pub total_matches: Option<u64>,
-    /// Different files among them.
+    /// Number of different files among them.
     pub files_with_matches: Option<u64>,
-    /// `success`, or `failure` of a tool that said so.
+    /// `success`, or `failure` if the tool reported an error.
     pub status_flag: &'static str,
-    /// The file that holds all of it.
+    /// The file that holds the whole output.
     pub full_output_saved_to: Option<String>,
-    /// What else is known: handle, tokens, kind.
+    /// Further facts: handle, tokens, kind.
     pub metadata: serde_json::Map<String, serde_json::Value>,
 }
 
 impl ObservationSummary {
-    /// The receipt of a stored artifact, with the path where its text can be opened.
+    /// Builds the receipt of a stored artifact, with the path of its text.
     pub fn of(artifact: &Artifact) -> io::Result<Self> {
         let manifest = artifact.manifest();
         let saved_to = artifact.file().map_or_else(
@@ -148,7 +148,7 @@ impl ObservationSummary {
     }
 }
 
-/// Receipt, trailer and guidance.
+/// Formats receipt, trailer and guidance.
 fn funnel(artifact: &Artifact, summary: &ObservationSummary) -> io::Result<String> {
     let stats = &artifact.manifest().facts.stats;
     let mut text = format!(
@@ -174,8 +174,8 @@ fn funnel(artifact: &Artifact, summary: &ObservationSummary) -> io::Result<Strin
     Ok(text)
 }
 
-/// The first ten and the last five lines of the text as it is saved; all of
-/// them where there are no more.
+/// Returns the first ten and the last five lines of the saved text, or all of them if there are no
+/// more.
 fn trailer(artifact: &Artifact, stats: &Stats) -> io::Result<String> {
     if stats.kind == ContentKind::Binary {
         return Ok("(binary)\n".to_owned());
@@ -190,13 +190,13 @@ fn trailer(artifact: &Artifact, stats: &Stats) -> io::Result<String> {
     Ok(shown.finish(stats.lines))
 }
 
-/// Bytes of the text that are looked at at a time.
+/// Bytes of the text read at a time.
 const WINDOW: u64 = 256 << 10;
 
-/// Bytes of a line that are kept: enough for the characters that are shown.
+/// Bytes kept of a line: enough for the characters shown.
 const LINE_BYTES: usize = 4 * LINE_CHARS;
 
-/// A line's beginning, and its bytes in all.
+/// The start of a line and its length in bytes.
 #[derive(Debug, Default)]
 struct Cut {
     start: Vec<u8>,
@@ -210,7 +210,7 @@ impl Cut {
         self.bytes += bytes.len();
     }
 
-    /// The line without controls, cut at [`LINE_CHARS`].
+    /// Returns the line without control characters, cut at [`LINE_CHARS`].
     fn render(&self) -> String {
         let (mut plain, mut shown, mut at) = (String::new(), 0, 0);
         for (c, bytes) in self.characters() {
@@ -229,8 +229,8 @@ impl Cut {
         }
     }
 
-    /// The characters of the beginning, each with the bytes that it is made of: U+FFFD is of
-    /// one to three.
+    /// Returns the characters of the start, each with the number of bytes it came from: one to
+    /// three for U+FFFD.
     fn characters(&self) -> impl Iterator<Item = (char, usize)> {
         self.start.utf8_chunks().flat_map(|chunk| {
             let valid = chunk.valid().chars().map(|c| (c, c.len_utf8()));
@@ -240,13 +240,13 @@ impl Cut {
     }
 }
 
-/// The lines that are shown of a text that comes in windows.
+/// Collects the shown lines of a text that arrives in windows.
 #[derive(Debug, Default)]
 struct Shown {
     head: Vec<Cut>,
     tail: VecDeque<Cut>,
     current: Cut,
-    /// Lines that were met; an end without anything behind it is none.
+    /// Number of lines; an empty rest after the last newline does not count.
     lines: usize,
 }
 
@@ -273,7 +273,7 @@ impl Shown {
         self.tail.push_back(line);
     }
 
-    /// The trailer; `lines` are those that the receipt counts (newlines + 1).
+    /// Formats the trailer. `lines` is the receipt's count (newlines + 1).
     fn finish(mut self, lines: u64) -> String {
         if self.current.bytes > 0 {
             self.end_line();
@@ -291,7 +291,7 @@ impl Shown {
     }
 }
 
-/// What a list of search results holds.
+/// The counts of a list of search results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Found {
     matches: u64,
@@ -308,7 +308,7 @@ impl Found {
     }
 }
 
-/// Names seen, by their hash: eight bytes each, however long they are.
+/// A set of names, kept as hashes of eight bytes each, however long the names are.
 #[derive(Debug, Default)]
 struct Names(HashSet<u64>);
 
@@ -319,7 +319,7 @@ impl Names {
     }
 }
 
-/// A JSON list whose elements have a `file`.
+/// Counts a JSON list whose elements have a `file`.
 fn in_json(artifact: &Artifact) -> Option<Found> {
     let view = artifact.view();
     let start = artifact.manifest().facts.view.prelude;
@@ -361,7 +361,7 @@ impl<'de> Visitor<'de> for SearchResults {
     }
 }
 
-/// An element of a list; the hash of its `file`, if it has one.
+/// An element of a list, with the hash of its `file` if it has one.
 struct SearchResult {
     file: Option<u64>,
 }
@@ -396,7 +396,7 @@ impl<'de> Visitor<'de> for ResultVisitor {
     }
 }
 
-/// Lines such as `src/main.rs:12:fn main() {`.
+/// Counts lines such as `src/main.rs:12:fn main() {`.
 fn in_lines(artifact: &Artifact) -> io::Result<Option<Found>> {
     let (mut names, mut matches, mut others) = (Names::default(), 0u64, 0u64);
     let mut lines = artifact.view().lines_from(1)?;
@@ -410,7 +410,7 @@ fn in_lines(artifact: &Artifact) -> io::Result<Option<Found>> {
             None if line.trim().is_empty() => {}
             None => others += 1,
         }
-        // Whatever comes, it is no list of results any more.
+        // Whatever follows, the text is not a list of results.
         if others > 1000 && matches == 0 {
             return Ok(None);
         }
@@ -422,8 +422,8 @@ fn in_lines(artifact: &Artifact) -> io::Result<Option<Found>> {
     }))
 }
 
-/// The file that a line of search results names. A time such as
-/// `2026-11-21T10:04:12` is none: a file's name has a dot or a slash in it.
+/// Returns the file that a line of search results names. A time such as `2026-11-21T10:04:12` is
+/// not a result: a file name contains a dot or a slash.
 fn file_of(line: &str) -> Option<&str> {
     let (file, rest) = line.split_once(':')?;
     let (number, _) = rest.split_once(':')?;

@@ -1,4 +1,4 @@
-//! The `handle` profile: three lines, byte for byte those of the format it comes from.
+//! The `handle` profile: three lines, byte for byte as in its original format.
 
 use spillgate_artifact::{ContentKind, Handle as Name, Stats, Tokens};
 use spillgate_text::{ScanFacts, TokenCounter};
@@ -46,7 +46,7 @@ impl Strategy for Handle {
     }
 }
 
-/// A handle for measure: its digits are as mixed as those of any other, so that it
+/// Returns a sample handle for estimates: its digits are as mixed as those of any other, so that it
 /// costs as much.
 fn any_handle() -> Name {
     "session-7c9e6679-7425-40de-944b-e07fc1f90ae7/f47ac10b-58cc-4372-a567-0e02b2c3d479"
@@ -54,7 +54,7 @@ fn any_handle() -> Name {
         .expect("invariant: it is a handle")
 }
 
-/// The message; the only profile in which a model must call `tool_output`.
+/// Formats the message. This is the only profile in which a model must call `tool_output`.
 fn told(stats: &Stats, handle: Name) -> String {
     let Stats {
         bytes,
@@ -62,8 +62,8 @@ fn told(stats: &Stats, handle: Name) -> String {
         tokens,
         ..
     } = stats;
-    // ai-agent's rule: the tokenizer's count, but no less than a quarter of
-    // the text's length (docs/spec/texts.md, "Handle profile").
+    // ai-agent's rule: the tokenizer's count, but at least a quarter of the text's characters
+    // (docs/spec/texts.md, "Handle profile").
     let tokens = tokens.count.max(stats.chars.div_ceil(4));
     format!(
         "Tool output is too large ({bytes} bytes, {lines} lines, {tokens} tokens).\n\

@@ -1,4 +1,4 @@
-//! The profiles whose words are fixed by the formats that they come from.
+//! The compatibility profiles, whose texts are fixed by their original formats.
 
 pub(super) mod continuation;
 pub(super) mod funnel;

@@ -1,4 +1,4 @@
-//! The `reject` profile: an error that teaches, and no partial data.
+//! The `reject` profile: an error that says what to do instead, without partial data.
 
 use spillgate_artifact::Stats;
 use spillgate_outline::grouped;
@@ -10,7 +10,7 @@ use crate::present::{Message, Sizes, Strategy, Subject};
 use crate::recovery::{Recovery, Structure};
 use crate::rejection::{Rejection, estimated_tokens};
 
-/// Tokens that it allows unless configured otherwise, at four bytes each.
+/// Default maximum of tokens, estimated at four bytes each.
 pub const REJECT_TOKENS: u64 = 25_000;
 
 /// The `reject` profile.
@@ -33,7 +33,7 @@ impl Strategy for Reject {
     }
 
     fn exceeds_tokens(&self, scan: &ScanFacts, limit: u64) -> Option<bool> {
-        // Its format estimates; its limit is 100,003 bytes and not a count.
+        // The format estimates: its limit is 100,003 bytes and not a token count.
         Some(estimated_tokens(scan.bytes) > limit)
     }
 
@@ -51,8 +51,8 @@ impl Strategy for Reject {
     }
 }
 
-/// The error for a result of `tool`. `ways` are the retrieval tools that the
-/// reader can reach, where the tool itself has no way to ask for less.
+/// Formats the error for a result of `tool`. `ways` are the retrieval calls that the reader can
+/// make; they appear for tools without a known way to ask for less.
 fn reject(tool: &str, stats: &Stats, limits: &Limits, ways: &[String]) -> String {
     let tokens = estimated_tokens(stats.bytes);
     let most = limits
@@ -81,8 +81,8 @@ fn reject(tool: &str, stats: &Stats, limits: &Limits, ways: &[String]) -> String
     format!("Error: {rejection}")
 }
 
-/// The error for a stored result, and what is in it; its calls are the retrieval tools
-/// that its reader has: of the parameters of the tool that made it nothing is known.
+/// Formats the error with a recovery block for a stored result. The block's calls are the reader's
+/// retrieval tools, because the parameters of the tool that made the result are unknown.
 fn with_recovery(subject: &Subject<'_>) -> Result<String, RetrieveError> {
     let facts = subject.facts();
     let (tool, stats, ways) = (&facts.origin.tool, &facts.stats, &*subject.ways());
@@ -94,7 +94,7 @@ fn with_recovery(subject: &Subject<'_>) -> Result<String, RetrieveError> {
         .structure(&Structure::of(&subject.outline()?, stats.kind), None);
     let recovery = ways.iter().cloned().fold(recovery, Recovery::command);
     let block = recovery.render(subject.half(), subject.counter());
-    // The ways stand once: in the block, where it has room for them.
+    // The calls stand once: in the block if it has room for them.
     let ways = match ways.iter().all(|way| block.contains(way)) {
         true => &[],
         false => ways,
@@ -106,7 +106,7 @@ fn with_recovery(subject: &Subject<'_>) -> Result<String, RetrieveError> {
     })
 }
 
-/// Which limit it is over.
+/// Names the limit that the result exceeds.
 fn exceeded(stats: &Stats, limits: &Limits, most_tokens: u64) -> String {
     let over = |limit: Option<u64>, size: u64, unit: &str| {
         let limit = limit.filter(|&limit| size > limit)?;

@@ -1,4 +1,4 @@
-//! The `truncate` profile, and what is shown when nothing could be stored.
+//! The `truncate` profile, and the message for a result that could not be stored.
 
 use spillgate_artifact::{ContentKind, Stats};
 use spillgate_store::StoreError;
@@ -8,18 +8,18 @@ use crate::RetrieveError;
 use crate::limits::Limits;
 use crate::present::{Message, Sizes, Strategy, Subject, estimated, holds_as_json, name_in_line};
 
-/// The limit of this profile and of `handle` where none is set.
+/// Default limit of this profile and of `handle`, in bytes.
 pub const DEFAULT_MAX_BYTES: u64 = 12_288;
 
-/// Less room than this, in bytes or characters, holds nothing but the notices themselves.
+/// Minimum room in bytes or characters: less holds nothing but the notices.
 pub(crate) const LEAST_BYTES: u64 = 256;
 
-/// What can be shown of a text, made readable.
+/// The readable part of a text.
 #[derive(Debug)]
 pub(crate) enum Ends {
-    /// All of it.
+    /// The whole text.
     Whole(String),
-    /// Its first and its last bytes, which have none in common.
+    /// The first and the last bytes, which do not overlap.
     Apart {
         /// The first bytes.
         head: String,
@@ -38,8 +38,8 @@ impl Ends {
         }
     }
 
-    /// At most `bytes` bytes, half of them from each end. The two do not overlap where
-    /// the text has as many.
+    /// Returns at most `bytes` bytes, half of them from each end. The two do not overlap if the
+    /// text is that long.
     fn stretches(&self, bytes: usize) -> (&str, &str) {
         let (head, tail) = match self {
             Self::Whole(text) => (text, text),
@@ -77,16 +77,15 @@ impl Strategy for Truncate {
     }
 }
 
-/// The text with its middle cut out so that all of it, notices included, keeps
-/// to every limit. A text that fits is given whole.
+/// Cuts the middle out of a text so that the whole message, notices included, keeps to every limit.
+/// A text that fits is returned whole.
 pub(crate) fn truncate(ends: &Ends, limits: &Limits, counter: &dyn TokenCounter) -> String {
     Room::of(limits).apply(ends, Notices::default(), counter)
 }
 
-/// The same, for a result that could not be stored: it says so, and why. Nothing
-/// else shows the text, so limits in lines and characters do not shorten it; only the
-/// messages of budgeted profiles keep to them and to `json_bytes`, as their readers cut
-/// what is larger.
+/// Formats a result that could not be stored, with the reason. Nothing else shows the text, so
+/// limits in lines and characters do not shorten it. Only messages of budgeted profiles keep to
+/// those limits and to `json_bytes`, because their readers cut what is larger.
 pub(crate) fn not_stored(
     tool: &str,
     stats: &Stats,
@@ -122,8 +121,7 @@ pub(crate) fn not_stored(
     room.apply(ends, notices, counter)
 }
 
-/// Why it could not be stored, as far as a model has to know: paths of the
-/// machine are for the person at the log.
+/// Returns the reason as far as a model needs it. Paths of the machine belong in the log.
 fn reason(error: &StoreError) -> &'static str {
     match error {
         StoreError::Full { .. } => "the disk is full",
@@ -135,18 +133,18 @@ fn reason(error: &StoreError) -> &'static str {
     }
 }
 
-/// What stands before a text that is shown whole, or cut.
+/// The notices before a text that is shown whole or cut.
 #[derive(Debug, Clone, Copy, Default)]
 struct Notices<'a> {
     whole: &'a str,
     cut: &'a str,
 }
 
-/// How large a text may be, with all notices.
+/// The maximum size of a text with all notices.
 #[derive(Debug, Clone, Copy)]
 struct Room {
     bytes: u64,
-    /// Of the text as a JSON string.
+    /// Bytes of the text as a JSON string.
     json_bytes: u64,
     tokens: Option<u64>,
     lines: Option<u64>,
@@ -175,7 +173,7 @@ impl Room {
             && holds_as_json(text, self.json_bytes)
     }
 
-    /// The text whole if it fits, else with so much of its middle cut out that it does.
+    /// Returns the text whole if it fits, otherwise with enough of its middle cut out.
     fn apply(&self, ends: &Ends, notices: Notices<'_>, counter: &dyn TokenCounter) -> String {
         if let Ends::Whole(text) = ends {
             let text = format!("{}{text}", notices.whole);
@@ -195,14 +193,14 @@ impl Room {
 
     fn cut(&self, ends: &Ends, notice: &str, room: u64) -> String {
         let bytes = ends.bytes();
-        // No number is longer than that of all the bytes.
+        // No number of cut bytes is longer than the number of all bytes.
         let around = notice.len() + middle_cut("", "", bytes).len() + 1;
         let room = usize::try_from(room).unwrap_or(usize::MAX);
-        // What is cut has a byte at least.
+        // At least one byte is cut.
         let most = usize::try_from(bytes.saturating_sub(1)).unwrap_or(usize::MAX);
         let (mut head, mut tail) = ends.stretches(room.saturating_sub(around).min(most));
         if let Some(lines) = self.lines {
-            // Both notices end a line, and the last line need not end.
+            // Both notices end with a newline, and the last line need not end with one.
             let lines = lines.saturating_sub(newlines(notice) + 3);
             head = first_lines(head, lines.div_ceil(2));
             tail = last_lines(tail, lines / 2);
@@ -216,7 +214,7 @@ fn newlines(text: &str) -> u64 {
     text.matches('\n').count() as u64
 }
 
-/// The start of the text, up to the newline of that number.
+/// Returns the start of the text, up to and including newline number `lines`.
 fn first_lines(text: &str, lines: u64) -> &str {
     let lines = usize::try_from(lines).unwrap_or(usize::MAX);
     let Some(last) = lines.checked_sub(1) else {
@@ -226,15 +224,15 @@ fn first_lines(text: &str, lines: u64) -> &str {
     end.map_or(text, |(at, _)| &text[..=at])
 }
 
-/// The end of the text that has so many newlines.
+/// Returns the end of the text that contains `newlines` newlines.
 fn last_lines(text: &str, newlines: u64) -> &str {
     let newlines = usize::try_from(newlines).unwrap_or(usize::MAX);
     let before = text.rmatch_indices('\n').nth(newlines);
     before.map_or(text, |(at, _)| &text[at + 1..])
 }
 
-/// A text of which `cut_bytes` bytes between `head` and `tail` are left out, as it is
-/// told: at the top and, with the same number, in their place.
+/// Formats a text that lacks `cut_bytes` bytes between `head` and `tail`. The number stands at the
+/// top and, again, at the gap.
 #[must_use]
 pub fn middle_cut(head: &str, tail: &str, cut_bytes: u64) -> String {
     let gap = match head.is_empty() || head.ends_with('\n') {
@@ -311,8 +309,8 @@ mod tests {
         )
     }
 
-    /// What is shown of a cut text: the two stretches, and the number at the top.
-    /// Panics if the two numbers differ.
+    /// Returns the two stretches of a cut text and the number at the top. Panics if the two numbers
+    /// differ.
     fn stretches(shown: &str) -> (&str, &str, usize) {
         let (_, rest) = shown
             .split_once("[TRUNCATED IN THE MIDDLE BY ~")
@@ -383,7 +381,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_stored_is_shown_once() {
-        // Smaller than the cap of 12,288 bytes, and over the limit of each profile.
+        // Smaller than the limit of 12,288 bytes, and above the limit of each profile.
         let text: String = (0..750).map(|i| format!("line {i}\n")).collect();
         for profile in [Profile::Funnel, Profile::Continuation, Profile::Truncate] {
             let shown = lost(&text, profile.clone());
@@ -401,7 +399,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_stored_is_cut_to_what_its_reader_takes() {
-        // Smaller than the cap of 12,288 bytes; as a JSON string twice as large.
+        // Smaller than the limit of 12,288 bytes; twice as large as a JSON string.
         let text = "\"\n".repeat(2000);
         let told = |json_bytes| {
             let limits = Rule::default().resolve();
@@ -431,7 +429,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each line has its number, so a stretch that is shown twice is noticed.
+        /// Each line has its number, so the test notices a stretch that is shown twice.
         #[test]
         fn within_every_bound_and_nothing_twice(
             lines in 0_usize..400,
@@ -454,8 +452,8 @@ mod tests {
                 return Ok(());
             }
             let (head, tail, n) = stretches(&shown);
-            // A newline is put in where the first stretch does not end with one; the
-            // text may have one in the same place.
+            // The message inserts a newline if the first stretch does not end with one; the text
+            // may have a newline in the same place.
             let whole = [head, head.strip_suffix('\n').unwrap_or(head)];
             let is_it = |head: &str| text.starts_with(head) && head.len() + tail.len() + n == text.len();
             prop_assert!(text.ends_with(tail) && whole.into_iter().any(is_it), "{shown}");
