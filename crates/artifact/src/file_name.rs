@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// Bytes of a tool's name that are kept.
+/// Most bytes of a tool's name in a file name.
 const LONGEST_TOOL: usize = 80;
 
 /// Digits of the hash (docs/spec/texts.md, "File names").
@@ -20,8 +20,8 @@ const HASH_DIGITS: usize = 8;
 pub struct FileName(String);
 
 impl FileName {
-    /// The name for a result of `tool` at a moment, with the `sha256` of its
-    /// bytes in hex.
+    /// Returns the name for a result of `tool` at a moment; `sha256` is that of its bytes, in
+    /// hexadecimal.
     #[must_use]
     pub fn of(tool: &str, at: Timestamp, sha256: &str) -> Self {
         let tool: String = tool.chars().filter(|c| is_plain(*c)).collect();
@@ -34,7 +34,7 @@ impl FileName {
         Self(format!("{tool}_{day}_{time}_{hash}.txt"))
     }
 
-    /// It as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -45,7 +45,7 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// The text is no name that [`FileName::of`] gives.
+/// The text is not a name that [`FileName::of`] returns.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not the name of a stored text's file")]
 pub struct FileNameError;

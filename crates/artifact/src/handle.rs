@@ -19,7 +19,7 @@ pub struct SessionId(Uuid);
 pub struct FileId(Uuid);
 
 impl SessionId {
-    /// A fresh random id: 122 random bits, so a handle cannot be guessed.
+    /// Returns a new random id of 122 random bits, so that a handle cannot be guessed.
     #[must_use]
     pub fn random() -> Self {
         Self(Uuid::new_v4())
@@ -27,7 +27,7 @@ impl SessionId {
 }
 
 impl FileId {
-    /// A fresh random id: 122 random bits, so a handle cannot be guessed.
+    /// Returns a new random id of 122 random bits, so that a handle cannot be guessed.
     #[must_use]
     pub fn random() -> Self {
         Self(Uuid::new_v4())
@@ -77,8 +77,8 @@ impl FromStr for FileId {
     }
 }
 
-/// Only the hyphenated form counts: other spellings of a UUID would give one
-/// artifact several names.
+/// Accepts the hyphenated form only: other spellings of a UUID would give one artifact several
+/// names.
 fn parse_uuid(text: &str) -> Option<Uuid> {
     const HYPHENATED: usize = 36;
     (text.len() == HYPHENATED).then(|| Uuid::try_parse(text).ok())?
@@ -87,9 +87,9 @@ fn parse_uuid(text: &str) -> Option<Uuid> {
 /// The name of a stored artifact, `session-<uuid>/<file-uuid>`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Handle {
-    /// The producer's run.
+    /// The run of the producer.
     pub session: SessionId,
-    /// The artifact in it.
+    /// The artifact in that run.
     pub file: FileId,
 }
 
@@ -108,7 +108,7 @@ impl fmt::Debug for Handle {
 impl FromStr for Handle {
     type Err = HandleError;
 
-    /// Surrounding blanks and quotes are dropped: models copy them along.
+    /// Surrounding blanks and quotes are dropped, because models copy them along.
     fn from_str(text: &str) -> Result<Self, HandleError> {
         let trimmed = text.trim_matches(|c: char| c.is_whitespace() || "\"'`<>".contains(c));
         let error = || HandleError::new(text);
@@ -133,11 +133,11 @@ impl<'de> Deserialize<'de> for Handle {
     }
 }
 
-/// The text is not a handle; it was never looked up.
+/// The text is not a handle. Nothing was looked up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not a handle; handles look like session-<uuid>/<uuid>")]
 pub struct HandleError {
-    /// What was given, cut at 80 characters: it may be anything at all.
+    /// The given text, cut at 80 characters: it may be anything.
     given: String,
 }
 

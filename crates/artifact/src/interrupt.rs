@@ -1,25 +1,25 @@
 //! A flag and a deadline that end work on stored bytes.
 //!
-//! Whoever waits for the work holds the flag: it is set when the wait ends without the
-//! answer. Readers look at it before each block ([`Interruptible`](crate::Interruptible)).
+//! Whoever waits for the work holds the flag and sets it when the wait ends without an answer.
+//! Readers check it before each block ([`Interruptible`](crate::Interruptible)).
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a look-up may take unless a setting says otherwise: some ten times as long as
-/// the slowest on a gigabyte, and shorter than clients wait (60 s).
+/// How long a look-up may take, unless configured otherwise. About ten times as long as the slowest
+/// on a gigabyte, and shorter than clients wait (60 s).
 pub const LOOKUP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Ends work before its time: set from outside, or due by a deadline. Clones share the flag.
+/// Ends work early: when it is cancelled, or when its deadline passes. Clones share the flag.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt {
     cancelled: Arc<AtomicBool>,
     deadline: Option<(Instant, Duration)>,
 }
 
-/// Why work was ended before its time. Read errors carry it inside an [`io::Error`].
+/// Why work ended early. Read errors carry it inside an [`io::Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Interrupted {
     /// Nobody waits for the answer any more.
@@ -28,20 +28,20 @@ pub enum Interrupted {
     /// It took too long.
     #[error("it took longer than the {} s it may take", .limit.as_secs_f64())]
     TimedOut {
-        /// How long it might take.
+        /// The time limit.
         limit: Duration,
     },
 }
 
 impl Interrupt {
-    /// One that is due when `limit` has passed from now on.
+    /// Returns an interrupt with a deadline `limit` from now.
     #[must_use]
     pub fn after(limit: Duration) -> Self {
         Self::default().until_after(limit)
     }
 
-    /// The same flag with a deadline `limit` from now on; the earlier deadline holds. A limit
-    /// beyond what the clock can tell is none.
+    /// Returns the same flag with a deadline `limit` from now; the earlier deadline wins. A limit
+    /// beyond the range of the clock sets none.
     #[must_use]
     pub fn until_after(&self, limit: Duration) -> Self {
         let new = Instant::now().checked_add(limit).map(|at| (at, limit));
@@ -57,7 +57,8 @@ impl Interrupt {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Ends the work when what is returned is dropped: with the future that waits for it.
+    /// Returns a guard that ends the work when it is dropped, together with the future that waits
+    /// for the work.
     pub fn on_drop(&self) -> impl Drop + Send + use<> {
         struct OnDrop(Interrupt);
         impl Drop for OnDrop {
@@ -68,13 +69,13 @@ impl Interrupt {
         OnDrop(self.clone())
     }
 
-    /// Whether nobody waits any more.
+    /// Returns whether the work was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// An error once the work is to end.
+    /// Fails once the work must end.
     pub fn check(&self) -> Result<(), Interrupted> {
         if self.is_cancelled() {
             return Err(Interrupted::Cancelled);
@@ -87,7 +88,7 @@ impl Interrupt {
 }
 
 impl Interrupted {
-    /// The reason inside a read error, if that is why it failed.
+    /// Returns the reason inside a read error, if an interrupt caused it.
     #[must_use]
     pub fn of(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref().copied()
@@ -96,7 +97,7 @@ impl Interrupted {
 
 impl From<Interrupted> for io::Error {
     fn from(why: Interrupted) -> Self {
-        // Not `ErrorKind::Interrupted`: readers take that one as a reason to try again.
+        // Not `ErrorKind::Interrupted`: readers retry on that one.
         let kind = match why {
             Interrupted::Cancelled => io::ErrorKind::Other,
             Interrupted::TimedOut { .. } => io::ErrorKind::TimedOut,

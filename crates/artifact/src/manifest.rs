@@ -17,7 +17,7 @@ pub struct Stats {
     pub chars: u64,
     /// Tokens, exact or extrapolated.
     pub tokens: Tokens,
-    /// What sort of content it is.
+    /// The kind of content.
     pub kind: ContentKind,
 }
 
@@ -29,12 +29,12 @@ pub enum Reason {
     SizeCap,
     /// The conversation would have overflowed.
     TokenBudget,
-    /// The budget was taken by another result meanwhile.
+    /// Another result took the budget meanwhile.
     ReserveFailed,
 }
 
 impl fmt::Display for Reason {
-    /// Its name on the wire.
+    /// Returns its name in JSON.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::SizeCap => "size_cap",
@@ -78,19 +78,19 @@ pub enum Layout {
     Markup,
 }
 
-/// What a store keeps beside the bytes of an artifact, written last: an
-/// artifact exists when its manifest does.
+/// What a store keeps besides the bytes of an artifact. It is written last: an artifact exists when
+/// its manifest exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// How it is written; [`Manifest::FORMAT`] when it is new.
+    /// The format; [`Manifest::FORMAT`] in new manifests.
     #[serde(default = "first_format")]
     pub format: u32,
     /// The artifact's name.
     pub handle: Handle,
-    /// Whether quota and age spare it.
+    /// Whether it is exempt from quota and age.
     #[serde(default)]
     pub pinned: bool,
-    /// Sums of what the SHA-256 does not cover; none in old manifests and in memory.
+    /// Checksums of what the SHA-256 does not cover; `None` in old manifests and in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<Checks>,
     /// What is known of the result.
@@ -98,17 +98,17 @@ pub struct Manifest {
     pub facts: Facts,
 }
 
-/// Manifests were written without a format before there was another.
+/// The first format. Manifests were written without a format before there was a second one.
 const fn first_format() -> u32 {
     1
 }
 
 impl Manifest {
-    /// The newest format that this version knows. It changes when a manifest, a view or
-    /// an index means something else than before, not when members are added.
+    /// The newest format that this version knows. It changes when a manifest, a view or an index
+    /// changes its meaning, not when members are added.
     pub const FORMAT: u32 = 1;
 
-    /// The manifest of an artifact that is stored now.
+    /// Returns the manifest of an artifact that is stored now.
     #[must_use]
     pub fn new(handle: Handle, facts: Facts) -> Self {
         Self {
@@ -121,10 +121,10 @@ impl Manifest {
     }
 }
 
-/// CRC-32 sums, by which damage is noticed.
+/// CRC-32 checksums that detect damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checks {
-    /// Of the view; none where the raw bytes are it.
+    /// Of the view; `None` if the raw bytes are the view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<u32>,
     /// Of the line index.
@@ -138,13 +138,13 @@ pub struct Checks {
 pub struct Facts {
     /// When it was stored.
     pub created: Timestamp,
-    /// Who made it.
+    /// Its origin.
     #[serde(flatten)]
     pub origin: Origin,
-    /// MIME type of the raw bytes, where the maker told it.
+    /// MIME type of the raw bytes, if the producer named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime: Option<String>,
-    /// Whether the tool said that it failed (`isError`).
+    /// Whether the tool reports a failure (`isError`).
     #[serde(default)]
     pub is_error: bool,
     /// Bytes of the raw payload.
@@ -160,12 +160,12 @@ pub struct Facts {
     pub view: ViewFacts,
     /// Why it was offloaded.
     pub reason: Reason,
-    /// Characters of the text that its message showed, where that is what
-    /// further slices start after (the `continuation` profile).
+    /// Characters of the text that its message showed, if further slices begin after them (the
+    /// `continuation` profile).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_slice: Option<u64>,
-    /// The name under which a store of files also keeps the text, for other
-    /// programs (the `funnel` profile).
+    /// The name under which a store of files also keeps the text, for other programs (the `funnel`
+    /// profile).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_name: Option<FileName>,
 }

@@ -1,4 +1,4 @@
-//! Stored bytes, read at any offset wherever they are.
+//! Bytes that can be read at any offset.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,14 +14,14 @@ use crate::{Interrupt, Interrupted};
 /// [`len`](Self::len) stays what it was when the source was opened. Bytes that are
 /// missing before that end are an error ([`SourceTruncated`]), never an earlier end.
 pub trait ByteSource: Send + Sync + std::fmt::Debug {
-    /// Bytes in all.
+    /// Returns the number of bytes.
     fn len(&self) -> u64;
 
     /// Reads some bytes from `offset` on; 0 only at the end.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// The bytes `start..end` (cut at the end of the source). They lie in `buffer`, which
-    /// is used again for the next window, or in the source itself where that is in memory.
+    /// Returns the bytes `start..end`, cut at the end of the source. They lie in `buffer`, which is
+    /// reused for the next window, or in the source itself if that is in memory.
     fn window<'a>(&'a self, start: u64, end: u64, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
         let end = end.min(self.len());
         let length = usize::try_from(end.saturating_sub(start)).map_err(io::Error::other)?;
@@ -32,25 +32,25 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
         Ok(&buffer[..length])
     }
 
-    /// The file that holds these bytes and no others, where there is one: another
-    /// process can read it without a copy.
+    /// Returns the file that holds exactly these bytes, if there is one: another process can read
+    /// it without a copy.
     fn file(&self) -> Option<&File> {
         None
     }
 
-    /// An error once work on these bytes is to end. For work that computes for long
-    /// between two reads; reads look themselves.
+    /// Fails once work on these bytes must end. For work that computes for long between two reads;
+    /// reads check themselves.
     fn check(&self) -> Result<(), Interrupted> {
         Ok(())
     }
 
-    /// Whether there is nothing to read.
+    /// Returns whether there is nothing to read.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Fills the buffer with the bytes from `offset` on as far as there are any; gives how
-    /// many there were.
+    /// Fills the buffer with the bytes from `offset` on, as far as there are any, and returns their
+    /// number.
     fn fill_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -77,7 +77,7 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
         }
     }
 
-    /// The bytes `start..end` (cut at the end of the source) as a vector.
+    /// Returns the bytes `start..end`, cut at the end of the source, as a vector.
     fn bytes(&self, start: u64, end: u64) -> io::Result<Vec<u8>> {
         let end = end.min(self.len());
         let wanted = usize::try_from(end.saturating_sub(start)).map_err(io::Error::other)?;
@@ -87,18 +87,18 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
     }
 }
 
-/// Bytes that were there when a source was opened are not there any more.
+/// A source has fewer bytes than when it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it was shortened while it was read: it had {len} bytes and now ends at byte {at}")]
 pub struct SourceTruncated {
-    /// The first byte that is missing.
+    /// The first missing byte.
     pub at: u64,
-    /// Bytes that there were.
+    /// The bytes that there were.
     pub len: u64,
 }
 
 impl SourceTruncated {
-    /// What is missing according to a read error, if that is why it failed.
+    /// Returns what is missing, if that caused the read error.
     #[must_use]
     pub fn of(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref().copied()
@@ -111,7 +111,7 @@ impl From<SourceTruncated> for io::Error {
     }
 }
 
-/// A source whose reads end with an error once an [`Interrupt`] says so.
+/// A source whose reads fail once an [`Interrupt`] says so.
 #[derive(Debug, Clone)]
 pub struct Interruptible {
     source: Arc<dyn ByteSource>,
@@ -119,7 +119,7 @@ pub struct Interruptible {
 }
 
 impl Interruptible {
-    /// The same bytes, read until `interrupt` ends it.
+    /// Returns the same bytes, readable until `interrupt` ends the work.
     #[must_use]
     pub fn new(source: Arc<dyn ByteSource>, interrupt: Interrupt) -> Self {
         Self { source, interrupt }
@@ -197,7 +197,7 @@ pub struct ReadRange<'a> {
 }
 
 impl<'a> ReadRange<'a> {
-    /// A reader of the bytes `start..end`, cut at the end of the source.
+    /// Returns a reader of the bytes `start..end`, cut at the end of the source.
     #[must_use]
     pub fn new(source: &'a dyn ByteSource, start: u64, end: u64) -> Self {
         Self {
@@ -207,7 +207,7 @@ impl<'a> ReadRange<'a> {
         }
     }
 
-    /// A reader of all bytes.
+    /// Returns a reader of all bytes.
     #[must_use]
     pub fn whole(source: &'a dyn ByteSource) -> Self {
         Self::new(source, 0, source.len())

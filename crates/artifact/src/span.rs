@@ -15,13 +15,13 @@ pub struct ByteRange {
 }
 
 impl ByteRange {
-    /// Bytes in it; `None` when it is open.
+    /// Returns the number of bytes; `None` if the end is open.
     #[must_use]
     pub fn len(&self) -> Option<u64> {
         self.end.map(|end| end.saturating_sub(self.start))
     }
 
-    /// Whether it is known to hold nothing.
+    /// Returns whether it is known to be empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == Some(0)
@@ -79,17 +79,16 @@ impl<'de> Deserialize<'de> for ByteRange {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not a byte range; write START..END, for example 4096..8192 or 4096..")]
 pub struct SpanError {
-    /// What was given, cut at 40 characters.
+    /// The given text, cut at 40 characters.
     given: String,
 }
 
-/// View lines `first..=last`, 1-based. `last` is `first - 1` when no line is
-/// in it.
+/// View lines `first..=last`, 1-based. `last` is `first - 1` if there is no line in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LineRange {
     /// First line.
     pub first: u64,
-    /// Last line, itself included.
+    /// Last line, included.
     pub last: u64,
 }
 

@@ -5,24 +5,24 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A moment in UTC. Printed and stored as RFC 3339 with whole seconds.
+/// A moment in UTC, printed and stored as RFC 3339 with whole seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp(SystemTime);
 
 impl Timestamp {
-    /// The moment of a system time.
+    /// Returns the moment of a system time.
     #[must_use]
     pub fn new(time: SystemTime) -> Self {
         Self(time)
     }
 
-    /// The system time of it.
+    /// Returns its system time.
     #[must_use]
     pub fn system_time(self) -> SystemTime {
         self.0
     }
 
-    /// How long ago it was at `now`; zero when it is still to come.
+    /// Returns how long ago it was at `now`; zero if it is in the future.
     #[must_use]
     pub fn age_at(self, now: Timestamp) -> Duration {
         now.0.duration_since(self.0).unwrap_or_default()
@@ -50,14 +50,14 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// Where library crates get the time from: they read no clock of their own, so
-/// that expiry can be tested and messages stay deterministic.
+/// The source of time for library crates. They read no clock of their own, so that expiry can be
+/// tested and messages stay deterministic.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// The present moment.
+    /// Returns the present moment.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock, for the binary to hand down.
+/// The machine's clock, which the binary hands down.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

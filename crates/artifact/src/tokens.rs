@@ -4,24 +4,24 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens that a text costs.
+/// A number of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tokens {
     /// The count.
     pub count: u64,
-    /// Whether it was counted by the tokenizer over the whole text; otherwise
-    /// it was extrapolated from exactly counted samples and is shown with `≈`.
+    /// Whether the tokenizer counted the whole text. Otherwise the number is extrapolated from
+    /// exactly counted samples and shown with `≈`.
     pub exact: bool,
 }
 
 impl Tokens {
-    /// A count over the whole text.
+    /// Returns a count over the whole text.
     #[must_use]
     pub fn exact(count: u64) -> Self {
         Self { count, exact: true }
     }
 
-    /// An extrapolation.
+    /// Returns an extrapolated count.
     #[must_use]
     pub fn estimated(count: u64) -> Self {
         Self {
@@ -38,28 +38,28 @@ impl fmt::Display for Tokens {
     }
 }
 
-/// The most tokens that one text to a model may cost.
+/// The most tokens that one text for a model may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TokenBudget(u64);
 
 impl TokenBudget {
-    /// Below this not even one page of anything fits: a character may cost
-    /// four tokens, its line number and the marks of a cut a dozen.
+    /// The smallest budget. Below it not even one page fits: a character may take four tokens, its
+    /// line number and the marks of a cut a dozen.
     pub const LEAST: u64 = 32;
 
-    /// A budget of `tokens`, at least [`TokenBudget::LEAST`].
+    /// Returns a budget of `tokens`, at least [`TokenBudget::LEAST`].
     #[must_use]
     pub fn new(tokens: u64) -> Self {
         Self(tokens.max(Self::LEAST))
     }
 
-    /// The tokens it allows.
+    /// Returns the tokens that it allows.
     #[must_use]
     pub fn get(self) -> u64 {
         self.0
     }
 
-    /// What is left of it after `spent` tokens, at least one.
+    /// Returns what is left after `spent` tokens, at least one.
     #[must_use]
     pub fn less(self, spent: u64) -> Self {
         Self(self.0.saturating_sub(spent).max(1))

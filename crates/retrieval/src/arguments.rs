@@ -5,15 +5,13 @@ use serde_json::{Map, Value};
 use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_offload::whole_number;
 
-/// Tokens of a page at most, whatever a call asks for (docs/spec/behaviour.md,
-/// "Invariants", 2).
+/// Most tokens of a page, whatever a call asks for (docs/spec/behaviour.md, "Invariants", 2).
 const MOST_PAGE_TOKENS: u64 = 10_000;
 
-/// Characters of a caller's argument that an error quotes.
+/// Most characters of a caller's argument that an error quotes.
 const LONGEST_QUOTED: usize = 60;
 
-/// A call's arguments, taken as they are meant (docs/spec/behaviour.md,
-/// "Arguments of models").
+/// The arguments of a call, read as they are meant (docs/spec/behaviour.md, "Arguments of models").
 pub(crate) struct Arguments(Map<String, Value>);
 
 impl Arguments {
@@ -54,7 +52,7 @@ impl Arguments {
         }
     }
 
-    /// Those of the named flags and numbers that are set, for another call.
+    /// Returns those of the named flags and numbers that are set, written for another call.
     pub(crate) fn repeated<const N: usize>(&self, names: [&str; N]) -> String {
         let set = names.into_iter().filter_map(|name| {
             let number = self
@@ -68,8 +66,8 @@ impl Arguments {
         set.collect()
     }
 
-    /// A value as it was written, without the quotes of a string; `None` where
-    /// nothing is meant by it.
+    /// Returns a value as it was written, without the quotes of a string; `None` if it means
+    /// nothing.
     pub(crate) fn spelled(&self, name: &str) -> Option<String> {
         let given = match self.0.get(name)? {
             Value::Null => return None,
@@ -98,7 +96,7 @@ impl Arguments {
     }
 }
 
-/// What a caller sent, as far as an error repeats it.
+/// Returns a caller's text, shortened for an error.
 pub(crate) fn quoted(given: &str) -> String {
     given.chars().take(LONGEST_QUOTED).collect()
 }

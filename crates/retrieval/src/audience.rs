@@ -4,12 +4,12 @@ use spillgate_offload::{Audience, Purpose, Way};
 
 use crate::definitions::{GREP, QUERY, READ, SEARCH, TOOL_OUTPUT, listed};
 
-/// A look-up as a tool and as a command.
+/// A look-up, as a tool and as a command.
 struct Lookup {
     purpose: Purpose,
     tool: &'static str,
     arguments: &'static str,
-    /// `None` where nobody knows whether there is a model.
+    /// `None` if it is not known whether there is a model.
     command: Option<&'static str>,
 }
 
@@ -46,7 +46,7 @@ const LOOKUPS: [Lookup; 5] = [
     },
 ];
 
-/// Readers that can call these of our tools.
+/// Returns the audience that can call these of our tools.
 #[must_use]
 pub fn tools(names: &[&str]) -> Audience {
     let known = LOOKUPS.iter().filter(|one| names.contains(&one.tool));
@@ -61,14 +61,14 @@ pub fn tools(names: &[&str]) -> Audience {
     }
 }
 
-/// Readers that can call the tools that need no model and that no profile asks for.
+/// Returns the audience that can call the tools that need no model and that no profile asks for.
 #[must_use]
 pub fn usual_tools() -> Audience {
     tools(&listed(false, false))
 }
 
-/// Readers that have the command line. `store_option` leads to the store if that is not the
-/// default one: ` --store DIR`, or nothing.
+/// Returns the audience that has the command line. `store_option` names the store if that is not
+/// the default one: ` --store DIR`, or nothing.
 #[must_use]
 pub fn command_line(store_option: &str) -> Audience {
     let way = |one: &Lookup| {

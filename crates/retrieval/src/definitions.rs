@@ -1,40 +1,40 @@
 //! The definitions of our tools in `tools/list`.
 //!
-//! Every word is paid for in every request of every session, so there are few:
-//! at most 500 tokens for all of them together (docs/spec/limits.md, "What clients take").
+//! Every request of every session pays for each word, so there are few: at most 500 tokens for all
+//! definitions together (docs/spec/limits.md, "What clients take").
 
 use serde_json::{Value, json};
 
-/// Lines or bytes of a stored output.
+/// Reads lines or bytes of a stored output.
 pub const READ: &str = "spillgate_read";
-/// Lines of a stored output by a regular expression.
+/// Finds lines of a stored output by a regular expression.
 pub const GREP: &str = "spillgate_grep";
-/// A jq filter over it.
+/// Runs a jq filter over a stored output.
 pub const QUERY: &str = "spillgate_query";
-/// Its passages for words.
+/// Finds passages of a stored output for words.
 pub const SEARCH: &str = "spillgate_search";
 /// The tool of the `continuation` profile, listed where that is in use.
 pub const CONTINUE: &str = "get_continuation";
 
-/// Extracts from a stored output; the only tool that the `handle` profile names.
+/// Extracts from a stored output: the only tool that the `handle` profile names.
 pub const TOOL_OUTPUT: &str = "tool_output";
 
-/// All of them.
+/// All our tools.
 pub const NAMES: [&str; 6] = [READ, GREP, QUERY, SEARCH, CONTINUE, TOOL_OUTPUT];
 
 /// How `tool_output` is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extraction {
-    /// Every message names it and nothing else (the `handle` profile): its
-    /// schema is as its design has it.
+    /// Every message names it and nothing else (the `handle` profile). Its schema is fixed by its
+    /// design.
     Seed,
-    /// Its modes have `search` among them.
+    /// With `search` among its modes.
     Ours,
 }
 
-/// The tools that are listed, in their order: the most that 500 tokens hold.
-/// `tool_output` stands in the place of `spillgate_search`, whose work one of
-/// its modes does, and with `get_continuation` in that of `spillgate_grep`, too.
+/// Returns the listed tools in their order: as many as 500 tokens hold. `tool_output` takes the
+/// place of `spillgate_search`, whose work one of its modes does; together with `get_continuation`
+/// it also takes that of `spillgate_grep`.
 pub fn listed(continuation: bool, extraction: bool) -> Vec<&'static str> {
     match (continuation, extraction) {
         (false, false) => vec![READ, GREP, QUERY, SEARCH],
@@ -44,7 +44,7 @@ pub fn listed(continuation: bool, extraction: bool) -> Vec<&'static str> {
     }
 }
 
-/// Their definitions.
+/// Returns their definitions.
 pub fn definitions(names: &[&str], extraction: Extraction) -> Vec<Value> {
     let mut all = ours();
     all.push(get_continuation());
@@ -109,7 +109,8 @@ fn tool(name: &str, description: &str, properties: &Value, required: &[&str]) ->
     })
 }
 
-/// Without it Codex asks a person before each call, and refuses it where there is nobody to ask.
+/// Without this hint Codex asks a person before each call, and refuses the call if there is nobody
+/// to ask.
 fn read_only() -> Value {
     json!({"readOnlyHint": true})
 }
@@ -124,8 +125,8 @@ fn get_continuation() -> Value {
     })
 }
 
-/// Its schema is its design's to the byte (docs/spec/texts.md, "Extraction tool"), but for
-/// the mode that is ours.
+/// Its schema is its design's to the byte (docs/spec/texts.md, "Extraction tool"), but for the mode
+/// that is ours.
 fn tool_output(extraction: Extraction) -> Value {
     let has_search = extraction == Extraction::Ours;
     json!({

@@ -8,7 +8,7 @@ use spillgate_store::MemoryStore;
 use spillgate_testkit::StoppedClock;
 use spillgate_text::Tokenizer;
 
-/// An offloader with the default limits that keeps in memory.
+/// Returns an offloader with the default limits and a store in memory.
 pub(crate) fn offloader() -> Offloader {
     Offloader::new(
         Arc::new(MemoryStore::default()),
@@ -20,7 +20,7 @@ pub(crate) fn offloader() -> Offloader {
     )
 }
 
-/// The handle of `text`, stored as a tool's output.
+/// Stores `text` as a tool's output and returns its handle.
 pub(crate) fn stored(offloader: &Offloader, text: &str) -> Handle {
     let outcome = offloader.stream(Origin::tool("cat"), &mut text.as_bytes(), &mut |_| {});
     match outcome.unwrap() {

@@ -12,41 +12,41 @@ use spillgate_search::SearchQuery;
 use crate::arguments::{Arguments, quoted};
 use crate::definitions::{CONTINUE, GREP, QUERY, READ, SEARCH, TOOL_OUTPUT};
 
-/// Marks results of ours, so that a Spillgate in front of this one does not
-/// offload a retrieval (docs/spec/behaviour.md, "Invariants", 5).
+/// Marks our results, so that a Spillgate in front of this one does not store a retrieval
+/// (docs/spec/behaviour.md, "Invariants", 5).
 pub const RETRIEVAL_MARK: &str = "spillgate/retrieval";
 
-/// How the names of our tools begin; `get_continuation` and `tool_output` have the names
-/// of their designs.
+/// Prefix of the names of our tools; `get_continuation` and `tool_output` have the names of their
+/// designs.
 pub const PREFIX: &str = "spillgate_";
 
-/// Lines that `tail` gives unless told.
+/// Lines that `tail` returns, unless the call says otherwise.
 const TAIL: u64 = 40;
 
-/// Matches on a page unless asked otherwise.
+/// Matches on a page, unless the call says otherwise.
 const MATCHES: usize = 50;
 
-/// The handle that a call names, if it is one.
+/// Returns the handle that a call names, if it is valid.
 pub fn handle_of(arguments: Option<&RawValue>) -> Option<Handle> {
     Arguments::parse(arguments).handle().ok()
 }
 
-/// What the tools work with.
+/// The tools, with what they need.
 #[derive(Debug, Clone)]
 pub struct RetrievalTools {
-    /// What stores, and finds again.
+    /// Stores results and finds them again.
     pub offloader: Offloader,
-    /// What a page may cost unless a call says otherwise.
+    /// Most tokens of a page, unless a call says otherwise.
     pub page: TokenBudget,
-    /// What runs jq filters.
+    /// Runs jq filters.
     pub engine: Engine,
-    /// What answers `tool_output`.
+    /// Answers `tool_output`.
     pub extractor: Option<Extractor>,
 }
 
 impl RetrievalTools {
-    /// The result of a call of one of our tools, as JSON. The call ends when `wait` is
-    /// cancelled, or when it takes longer than a look-up may.
+    /// Returns the result of a call of one of our tools, as JSON. The call ends when `wait` is
+    /// cancelled, or when its time limit is over.
     pub fn call(&self, tool: &str, arguments: Option<&RawValue>, wait: &Interrupt) -> String {
         let arguments = Arguments::parse(arguments);
         let tools = Self {
@@ -66,8 +66,8 @@ impl RetrievalTools {
         result_of(&shown, is_error)
     }
 
-    /// The result of a call of `tool_output`, as JSON: what is wrong is said in
-    /// its envelopes.
+    /// Returns the result of a call of `tool_output`, as JSON. Errors have the tool's own
+    /// envelopes.
     pub async fn tool_output(&self, arguments: Option<&RawValue>, watch: &dyn Watch) -> String {
         let Some(extractor) = &self.extractor else {
             return result_of(&self.offloader.presented(unknown(TOOL_OUTPUT)), true);

@@ -1,6 +1,6 @@
-//! Which hidden characters belong where they stand: in emoji and in scripts that need them.
+//! Hidden characters that belong where they stand: in emoji and in scripts that need them.
 
-/// Bytes from `at` on that stay as they are; 0 where the hidden character there does not
+/// Returns how many bytes from `at` on stay unchanged; 0 if the hidden character there does not
 /// belong.
 pub(crate) fn kept(text: &str, at: usize) -> usize {
     let before = text[..at].chars().next_back();
@@ -24,7 +24,7 @@ pub(crate) fn kept(text: &str, at: usize) -> usize {
             before.is_some_and(|before| has_two_styles(before) || is_keycap && is_key(before))
         }
         '\u{fe00}'..='\u{fe02}' => before.is_some_and(varies),
-        // Of the variants that are registered nearly all are among the first.
+        // Nearly all registered variants are among the first.
         '\u{e0100}'..='\u{e011f}' => before.is_some_and(is_han),
         '\u{e0020}'..='\u{e007e}' if before == Some('🏴') => return flag(&text[at..]),
         _ => false,

@@ -17,15 +17,15 @@ mod keep;
 
 use std::borrow::Cow;
 
-/// Stands before a line of a stranger's text that looks like one of ours.
+/// Prefix of a line of a stranger's text that looks like one of ours.
 pub const STORED: &str = "⟨stored⟩ ";
 
-/// Of more hidden characters in a row than this only the first is named: a mark costs
-/// some eight tokens.
+/// Most hidden characters in a row that are named one by one; of a longer run only the first is
+/// named. A mark costs about eight tokens.
 const NAMED: usize = 4;
 
-/// Whether a character is not seen, or changes how others are seen, whatever stands
-/// beside it. A tab and a newline are seen.
+/// Returns whether a character is invisible, or changes how others look, whatever stands beside it.
+/// A tab and a newline are visible.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     match c {
@@ -51,7 +51,7 @@ pub fn is_hidden(c: char) -> bool {
     }
 }
 
-/// The text with a mark for each hidden character that does not belong where it stands.
+/// Returns the text with a mark for each hidden character that does not belong where it stands.
 #[must_use]
 pub fn marked(text: &str) -> Cow<'_, str> {
     shown(text, &|out, run| {
@@ -65,7 +65,8 @@ pub fn marked(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// The same for JSON: a hidden character becomes its escape, so the value stays the same.
+/// Returns the same for JSON: a hidden character becomes its escape, so that the value stays the
+/// same.
 #[must_use]
 pub fn in_json(json: &str) -> Cow<'_, str> {
     shown(json, &|out, run| {
@@ -75,8 +76,8 @@ pub fn in_json(json: &str) -> Cow<'_, str> {
     })
 }
 
-/// A stranger's words within a line of ours: marked, white space run together, at most
-/// `most` characters, of which the last is `…` where something is cut.
+/// Returns a stranger's words for a line of ours: marked, with runs of white space joined, at most
+/// `most` characters. The last one is `…` if something is cut.
 #[must_use]
 pub fn line(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -98,7 +99,7 @@ pub fn line(text: &str, most: usize) -> String {
     format!("{}…", marked[..cut].trim_end())
 }
 
-/// The text marked, and [`STORED`] before each line that looks like one of ours.
+/// Returns the marked text, with [`STORED`] before each line that looks like one of ours.
 #[must_use]
 pub fn lines(text: &str) -> Cow<'_, str> {
     let text = marked(text);
@@ -112,7 +113,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(told_apart.collect())
 }
 
-/// Whether a line begins like one that Spillgate writes around a page: `next:`,
+/// Returns whether a line begins like one that Spillgate writes around a page: `next:`,
 /// `[spillgate]` or the first line of a page.
 fn looks_like_ours(line: &str) -> bool {
     const OURS: [&str; 7] = [
@@ -138,10 +139,10 @@ fn looks_like_ours(line: &str) -> bool {
     OURS.into_iter().any(begins) || is_count()
 }
 
-/// The text with each run of hidden characters written by `write`.
+/// Returns the text with each run of hidden characters replaced by `write`.
 fn shown<'t>(text: &'t str, write: &dyn Fn(&mut String, &str)) -> Cow<'t, str> {
     let mut out = String::new();
-    // What is before `copied` stands in `out`.
+    // Everything before `copied` is in `out`.
     let (mut copied, mut at) = (0, 0);
     while let Some(found) = text[at..].find(is_hidden) {
         let start = at + found;
