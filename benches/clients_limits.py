@@ -6,7 +6,7 @@ A scripted model on 127.0.0.1 (that of the peer tests) tells the real client to 
 known sizes. What the client then sends is what a model sees; it is printed shortened: bytes, beginning, end. Where the size
 decides, it searches for the largest one that comes whole, some sizes a run.
 
-    cargo xtask agents                              # installs the clients, once
+    cargo xtask peers                              # installs the clients, once
     python3 benches/clients_limits.py --peers .peers [--client claude|codex] [--only read,bash]
 
 The client runs in a home of its own, without the caller's environment and with proxies that lead nowhere.
@@ -311,7 +311,7 @@ PARTS = {"claude": {"read": read, "bash": bash, "search": search, "web": web}, "
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--peers", type=Path, default=HERE.parent / ".peers", help="where `cargo xtask agents` installed")
+    parser.add_argument("--peers", type=Path, default=HERE.parent / ".peers", help="where `cargo xtask peers` installed")
     parser.add_argument("--client", choices=CLIENTS, help="only this one")
     parser.add_argument("--only", default="", help="a comma list of " + ", ".join(part for parts in PARTS.values() for part in parts))
     given = parser.parse_args()
