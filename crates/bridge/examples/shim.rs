@@ -1,6 +1,7 @@
-//! Does a bridge work between real peers? `shim to-legacy CMD…` and
-//! `shim to-modern CMD…` stand between a client on standard input and output and
-//! a server that they start.
+//! Tries a bridge between real peers.
+//!
+//! `shim to-legacy CMD…` and `shim to-modern CMD…` start the server `CMD…` and bridge it to the
+//! client on standard input and output.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -128,7 +129,7 @@ fn read(
 }
 
 fn line(stream: &mut impl Write, frame: &[u8]) -> io::Result<()> {
-    // A frame of several lines would be several messages.
+    // A frame with line breaks would be read as several messages.
     let one: Vec<u8> = frame
         .iter()
         .copied()

@@ -1,11 +1,10 @@
-//! A connector whose connections pass frames on, or to a bridge where client and server speak
+//! A connector whose connections pass frames on, or use a bridge if client and server speak
 //! different generations of MCP.
 //!
-//! It stands between a session and the connection to a server, so that neither
-//! knows of it: it opens the connection and watches the first messages. As long
-//! as both ends speak the same generation, frames pass as they are; once that is
-//! certain, nothing is looked at any more. A bridge begins when a client insists
-//! (ADR 11).
+//! It stands between a session and the connection to a server, and neither notices it. It opens the
+//! connection and watches the first messages. As long as both ends speak the same generation,
+//! frames pass unchanged; once that is certain, they are no longer examined. A bridge begins when a
+//! client insists (ADR 11).
 //!
 //! ```text
 //! Session ──▶ NegotiatedConnection ─┬─ passes ──────▶ Connection ──▶ server
@@ -26,23 +25,22 @@ use tokio::time::timeout;
 use crate::negotiation::{Decision, Negotiation, probe};
 use crate::{BridgeObserver, Bridging, KnownGenerations, SharedServers};
 
-/// How long a server may take to say which generation it speaks; then it is
-/// taken for a legacy one. Some never answer what they do not know, others are
-/// still being downloaded.
+/// How long a server may take to show which generation it speaks; after that it counts as legacy.
+/// Some servers never answer requests that they do not know, others are still being downloaded.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Opens connections that a bridge may come to stand in.
+/// Opens connections that may turn into bridged ones.
 #[derive(Debug)]
 pub struct BridgedConnector {
     connector: Arc<dyn Connector>,
     generations: Arc<KnownGenerations>,
     observer: Arc<dyn BridgeObserver>,
-    /// Where the bridges of stateless exchanges are; a session has its own.
+    /// Provides the bridges of stateless exchanges; a session has its own.
     shared: Option<Arc<SharedServers>>,
 }
 
 impl BridgedConnector {
-    /// For one client's session: the server's process is its own.
+    /// Creates a connector for one client's session, which has the server's process for itself.
     #[must_use]
     pub fn session(
         connector: Arc<dyn Connector>,
@@ -57,7 +55,7 @@ impl BridgedConnector {
         })
     }
 
-    /// For a stateless exchange: the server's process is shared.
+    /// Creates a connector for stateless exchanges, which share the server's process.
     #[must_use]
     pub fn exchange(
         shared: &Arc<SharedServers>,
@@ -103,12 +101,13 @@ impl Connector for BridgedConnector {
     }
 }
 
-/// A connection that a bridge may come to stand in, as the session sees it.
+/// A connection that may turn into a bridged one, as the session sees it.
 #[derive(Debug)]
 struct NegotiatedConnection {
     negotiation: Arc<Negotiation>,
     connection: Arc<dyn Connection>,
-    /// What it waits for has to be taken back when it ends: the server goes on.
+    /// Whether this is a stateless exchange: its open requests are withdrawn at its end, because
+    /// the server goes on.
     is_exchange: bool,
 }
 
@@ -143,7 +142,7 @@ impl Connection for NegotiatedConnection {
 
     fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>> {
         match self.negotiation.bridge() {
-            // The bridge listens by itself.
+            // The bridge opens the stream itself.
             Some(_) => std::future::ready(Ok(())).boxed(),
             None => self.connection.listen(after),
         }
@@ -165,7 +164,7 @@ impl Connection for NegotiatedConnection {
     fn close(&self, hurried: bool) -> BoxFuture<'_, ()> {
         async move {
             if !hurried {
-                // What still waits to be sent is to be sent.
+                // Messages that are still held must be sent first.
                 drop(timeout(PATIENCE, self.negotiation.settled()).await);
             }
             if self.is_exchange {
@@ -183,7 +182,8 @@ impl Drop for NegotiatedConnection {
     }
 }
 
-/// The same event for another request, of what can be told to several.
+/// Returns the same event for another request; `None` if the event cannot be sent to several
+/// requests.
 pub(crate) fn for_request(event: &ServerEvent, key: &RequestId) -> Option<ServerEvent> {
     use spillgate_transport::Item;
     let item = match &event.item {

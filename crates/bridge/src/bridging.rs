@@ -1,27 +1,26 @@
-//! When a bridge stands before a server, and who is told of it.
+//! The rule when a server is bridged, and the observer of bridged connections.
 
 use std::fmt;
 
-/// When a bridge stands before a server whose generation of MCP is not the
-/// client's.
+/// When a server is bridged whose generation of MCP is not the client's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Bridging {
-    /// When a client insists: `server/discover` and its refusal pass.
+    /// When a client insists: `server/discover` and its refusal pass unchanged.
     #[default]
     Auto,
-    /// `server/discover` is answered for a server that does not know it, too.
+    /// Always: `server/discover` is answered even for a server that does not know it.
     Always,
-    /// Never: everything passes.
+    /// Never: everything passes unchanged.
     Never,
 }
 
-/// Is told when a client and a server of different generations are brought together.
+/// Observes when a client and a server of different generations are connected.
 pub trait BridgeObserver: fmt::Debug + Send + Sync {
-    /// A client is now bridged to the server of this name.
+    /// Called when a client is bridged to the server with this name.
     fn bridged(&self, server: &str);
 }
 
-/// Nobody wants to know.
+/// Ignores the event.
 impl BridgeObserver for () {
     fn bridged(&self, _: &str) {}
 }

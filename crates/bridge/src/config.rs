@@ -1,46 +1,45 @@
-//! What a bridge is told about its surroundings: capabilities, limits, the caller.
+//! The surroundings of a bridge: capabilities, limits, the caller.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-/// What a bridge needs to know.
+/// The configuration of a bridge.
 #[derive(Debug)]
 pub struct Config {
-    /// The server's name, for messages.
+    /// Name of the server, for messages.
     pub server: String,
-    /// Who the gateway says it is where the client does not say who it is: a
-    /// name and a version.
+    /// Name and version of the gateway, used if the client does not identify itself.
     pub ourselves: (String, String),
-    /// What a legacy server is told that the client can do.
+    /// The client capabilities that a legacy server is told.
     pub declare: DeclaredCapabilities,
-    /// Whether each request has a response stream of its own (HTTP). A modern
-    /// request is then cancelled by closing it, else by a notification.
+    /// Whether each request has its own response stream (HTTP). A modern request is then cancelled
+    /// by closing the stream, otherwise by a notification.
     pub streams: bool,
-    /// Where `requestState`s come from.
+    /// The source of `requestState`s.
     pub tokens: TokenGenerator,
-    /// How much it keeps.
+    /// Limits of what the bridge keeps.
     pub limits: Limits,
 }
 
-/// Capabilities towards a legacy server, which are declared once for a session
-/// though modern clients declare theirs with each request.
+/// The capabilities declared to a legacy server. They are declared once per session, though modern
+/// clients declare theirs with each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeclaredCapabilities {
     /// Those of the request that opened the session: for one client.
     FirstRequest,
-    /// All that can be bridged: for a session that many clients share. What a
-    /// client cannot do is then refused question by question.
+    /// Everything that can be bridged: for a session that many clients share. Questions that a
+    /// client cannot answer are refused one by one.
     Everything,
 }
 
-/// Makes unguessable texts, at least 128 random bits each: whoever has one may
-/// answer the question that it stands for.
+/// Generates unguessable texts with at least 128 random bits each. Whoever has one may answer the
+/// question that it stands for.
 pub struct TokenGenerator(Box<dyn FnMut() -> String + Send>);
 
 impl TokenGenerator {
-    /// From this source.
+    /// Creates a generator with this source.
     pub fn new(source: impl FnMut() -> String + Send + 'static) -> Self {
         Self(Box::new(source))
     }
@@ -56,26 +55,26 @@ impl fmt::Debug for TokenGenerator {
     }
 }
 
-/// Bounds. What goes over one is refused with an error that names it.
+/// Limits of a bridge. What exceeds one is refused with an error that names the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests of clients that wait for an answer, those that wait for the
-    /// handshake and for a client's input included.
+    /// Most requests of clients that wait for an answer, including those that wait for the
+    /// handshake or a client's input.
     pub calls: usize,
-    /// Rounds of questions of which a client has not come back yet.
+    /// Most rounds of questions that a client has not answered yet.
     pub states: usize,
-    /// Questions that wait for the round after, for one call; and questions that
+    /// Most questions of one call in a round or waiting for the next; and most questions that
     /// belong to no call.
     pub questions: usize,
-    /// `subscriptions/listen` streams.
+    /// Most `subscriptions/listen` streams.
     pub listens: usize,
-    /// Resources that are subscribed to, over all streams.
+    /// Most subscribed resources, over all streams.
     pub resources: usize,
-    /// Bytes of results that came while their client was being asked.
+    /// Most bytes of results that arrived while their client was being asked.
     pub held_bytes: usize,
-    /// How often one call may ask for input. The SDKs stop at 10 too.
+    /// Most rounds of questions for one call. The SDKs stop at 10, too.
     pub rounds: usize,
-    /// How long a client may take to come back with its answers.
+    /// Longest time in which a client may come back with its answers.
     pub patience: Duration,
 }
 
@@ -94,21 +93,20 @@ impl Default for Limits {
     }
 }
 
-/// A connection or an exchange of a client: what it sends comes under this
-/// number, and what it gets goes to it. A bridge of one client's session always
-/// uses the same.
+/// Number of a client's connection or exchange: its messages come under this number, and its events
+/// go to it. A bridge for one client's session always uses the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Caller(pub u64);
 
 /// A frame from a client.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientFrame<'a> {
-    /// From whom.
+    /// The sender.
     pub from: Caller,
     /// One message, or a batch.
     pub frame: &'a Bytes,
-    /// Headers of its HTTP request, names in lower case; none on stdio.
+    /// Headers of the HTTP request, with names in lower case; empty on stdio.
     pub headers: &'a [(String, String)],
-    /// When.
+    /// When the frame arrived.
     pub now: Instant,
 }

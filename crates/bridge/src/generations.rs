@@ -1,4 +1,4 @@
-//! Which generation each server speaks, as far as is known.
+//! The generation of MCP that each server speaks, as far as known.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use spillgate_transport::ServerSpec;
 
 use crate::Bridging;
 
-/// What all clients of a gateway found out about its servers.
+/// Facts about a gateway's servers that its clients found out.
 #[derive(Debug, Default)]
 pub struct KnownGenerations(Mutex<HashMap<String, ServerGenerations>>);
 
@@ -18,18 +18,18 @@ struct ServerGenerations {
     speaks: SpokenGenerations,
 }
 
-/// The generations that a server speaks; `None` is not known yet.
+/// The generations that a server speaks; `None` if not known yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SpokenGenerations {
-    /// `initialize`, as of 2025-11-25 and older.
+    /// Whether it speaks `initialize`, as in 2025-11-25 and older.
     pub(crate) legacy: Option<bool>,
-    /// 2026-07-28.
+    /// Whether it speaks 2026-07-28.
     pub(crate) modern: Option<bool>,
 }
 
 impl KnownGenerations {
-    /// Takes over the servers of a configuration. What is known of a server that
-    /// is reached as before stays known.
+    /// Adopts the servers of a configuration. Facts about a server that is reached as before are
+    /// kept.
     pub fn adopt<'a>(&self, servers: impl Iterator<Item = (&'a ServerSpec, Bridging)>) {
         let mut all = self.0.lock();
         let adopted = servers.map(|(spec, rule)| {
@@ -45,19 +45,19 @@ impl KnownGenerations {
         *all = adopted.collect();
     }
 
-    /// When a bridge stands before this server.
+    /// Returns when this server is bridged.
     pub(crate) fn rule(&self, server: &str) -> Bridging {
         let all = self.0.lock();
         all.get(server).map(|known| known.rule).unwrap_or_default()
     }
 
-    /// Whether it is known that this server does not speak 2026-07-28.
+    /// Returns whether this server is known not to speak 2026-07-28.
     #[must_use]
     pub fn is_legacy_only(&self, server: &str) -> bool {
         self.of(server).modern == Some(false)
     }
 
-    /// What this server speaks.
+    /// Returns what this server speaks.
     pub(crate) fn of(&self, server: &str) -> SpokenGenerations {
         let all = self.0.lock();
         all.get(server)
@@ -65,7 +65,7 @@ impl KnownGenerations {
             .unwrap_or_default()
     }
 
-    /// Notes what was found out.
+    /// Records what was found out.
     pub(crate) fn note(&self, server: &str, found: SpokenGenerations) {
         if let Some(known) = self.0.lock().get_mut(server) {
             known.speaks.legacy = found.legacy.or(known.speaks.legacy);
@@ -73,8 +73,8 @@ impl KnownGenerations {
         }
     }
 
-    /// Whether the gateway as a whole is modern for a reason other than this
-    /// server: another of its servers is.
+    /// Returns whether another server of the gateway is modern, so that the gateway as a whole
+    /// counts as modern whatever this server speaks.
     pub(crate) fn another_is_modern(&self, server: &str) -> bool {
         let all = self.0.lock();
         let mut others = all.iter().filter(|(name, _)| *name != server);

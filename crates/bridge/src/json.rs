@@ -1,15 +1,15 @@
-//! Members of messages put in and taken out while all other bytes stay.
+//! Edits members of messages and leaves all other bytes unchanged.
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use spillgate_mcp::{ByteEdits, Envelope, ObjectView, RequestId, span_in};
 
-/// A text as JSON.
+/// Returns a text as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Puts members (`"a":1,"b":2`) before the first of an object.
+/// Inserts members (`"a":1,"b":2`) before the first member of an object.
 pub(crate) fn put_first(splice: &mut ByteEdits, whole: &[u8], object: &RawValue, members: &str) {
     let start = span_in(whole, object.get()).start + 1;
     let is_empty = ObjectView::of(object).is_none_or(|all| all.is_empty());
@@ -17,13 +17,13 @@ pub(crate) fn put_first(splice: &mut ByteEdits, whole: &[u8], object: &RawValue,
     splice.replace(start..start, format!("{members}{comma}"));
 }
 
-/// Puts a value in the place of another.
+/// Replaces a value.
 pub(crate) fn put_for(splice: &mut ByteEdits, whole: &[u8], old: &RawValue, new: &str) {
     splice.replace(span_in(whole, old.get()), new);
 }
 
-/// The messages of a frame, each with its bytes: a batch is taken apart, which
-/// neither generation has in common.
+/// Splits a frame into its messages, each with its bytes. Batches are split because the generations
+/// do not share them.
 pub(crate) fn parts(frame: &Bytes) -> Vec<Bytes> {
     if !frame.trim_ascii_start().starts_with(b"[") {
         return vec![frame.clone()];
@@ -35,15 +35,16 @@ pub(crate) fn parts(frame: &Bytes) -> Vec<Bytes> {
         .collect()
 }
 
-/// Changes the id of a message.
+/// Replaces the id of a message.
 pub(crate) fn put_id(splice: &mut ByteEdits, whole: &[u8], envelope: &Envelope<'_>, id: &str) {
     if let Some(old) = envelope.id {
         put_for(splice, whole, old, id);
     }
 }
 
-/// Makes `_meta` of a message's parameters begin with these members, whether or
-/// not it has any, or parameters at all. `None` if the parameters are a list.
+/// Inserts members at the start of `_meta` in the parameters of a message, and creates `_meta` or
+/// the parameters if they are missing. Members of `_meta` named in `replaced` are removed. `None`
+/// if the parameters are a list.
 pub(crate) fn add_meta(
     frame: &[u8],
     envelope: &Envelope<'_>,
@@ -54,7 +55,7 @@ pub(crate) fn add_meta(
     let Some(params) = envelope.params else {
         let whole: &RawValue = serde_json::from_slice(frame).ok()?;
         let added = format!(r#""params":{{"_meta":{{{members}}}}}"#);
-        // `"params":null` reads like no parameters, and would stand there twice.
+        // `"params":null` means no parameters; a second `params` would duplicate the key.
         let all = ObjectView::of(whole)?;
         match all.get("params") {
             Some(null) => put_for(&mut splice, frame, null, &added["\"params\":".len()..]),
@@ -93,13 +94,13 @@ pub(crate) fn add_meta(
     Some(splice)
 }
 
-/// Puts members after the last of an object that is not empty.
+/// Inserts members after the last member of an object that is not empty.
 fn put_last(splice: &mut ByteEdits, whole: &[u8], object: &RawValue, members: &str) {
     let end = span_in(whole, object.get()).end - 1;
     splice.replace(end..end, format!(",{members}"));
 }
 
-/// The message of the error that a frame is.
+/// Returns the message of an error frame.
 pub(crate) fn complaint(frame: &[u8]) -> String {
     let whole = ObjectView::of_bytes(frame).unwrap_or_default();
     let error = whole.object("error").unwrap_or_default();
@@ -107,14 +108,13 @@ pub(crate) fn complaint(frame: &[u8]) -> String {
     said.unwrap_or_else(|| "no reason given".to_owned())
 }
 
-/// The request that a `notifications/cancelled` names: as it is spelled, and its
-/// key.
+/// Returns the request that a `notifications/cancelled` names: as spelled, and as a key.
 pub(crate) fn cancelled<'a>(envelope: &Envelope<'a>) -> Option<(&'a RawValue, RequestId)> {
     let id = ObjectView::of(envelope.params?)?.get("requestId")?;
     Some((id, RequestId::of(id)?))
 }
 
-/// Changes the code of an error, if it is `from`.
+/// Replaces the code of an error if it is `from`.
 pub(crate) fn put_code(splice: &mut ByteEdits, frame: &[u8], from: i64, to: i64) {
     let whole = ObjectView::of_bytes(frame).unwrap_or_default();
     let error = whole.object("error").unwrap_or_default();

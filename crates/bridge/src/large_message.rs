@@ -1,9 +1,9 @@
 //! Translates messages that are too large for memory.
 //!
-//! Its stand-in is looked at in its place: the message in small, whose large
-//! parts are placeholders. What changes of an answer is outside of its large
-//! value or before the value's first member; a notification is made of the
-//! stand-in, and its placeholders are filled again.
+//! A large message is examined through its stand-in: a small copy of the message in which
+//! placeholders replace the large parts. Changes to an answer lie outside its large value or before
+//! the value's first member. A notification is built from the stand-in, and its placeholders are
+//! then filled again.
 
 use bytes::Bytes;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, span_in};
@@ -13,29 +13,30 @@ use crate::Step;
 use crate::json::put_id;
 use crate::steps::Steps;
 
-/// What a large message is.
+/// A large message by its kind.
 #[derive(Debug)]
 pub(crate) enum LargeMessage {
-    /// It answers this request.
+    /// The answer to this request.
     Answer(RequestId, Spooled),
-    /// It is a notification.
+    /// A notification.
     Notice(Spooled),
-    /// It cannot be brought over: a request, a batch, or nothing that is known.
+    /// A message that cannot be bridged: a request, a batch, or one that cannot be parsed.
     Other(UnbridgedMessage),
 }
 
-/// Who has to hear of a message that is not brought over.
+/// The parties to inform about a message that is not bridged.
 #[derive(Debug)]
 pub(crate) struct UnbridgedMessage {
     pub(crate) bytes: u64,
-    /// The requests that it answers.
+    /// The requests that the message answers.
     pub(crate) answered: Vec<RequestId>,
-    /// The ids (JSON) of the requests that it makes.
+    /// The ids (JSON) of the requests in the message.
     pub(crate) asks: Vec<String>,
 }
 
 impl LargeMessage {
-    /// What nothing is known of answers the request `of`, on whose stream it came.
+    /// Classifies a message. One that cannot be parsed counts as the answer to the request `of`, on
+    /// whose stream it came.
     pub(crate) fn of(spooled: Spooled, of: Option<&RequestId>) -> Self {
         let is_batch = spooled.stand_in().trim_ascii_start().starts_with(b"[");
         let all = spooled.messages();
@@ -72,8 +73,12 @@ impl UnbridgedMessage {
     }
 }
 
-/// An answer with the client's id (JSON), and members that `added` puts before
-/// the first of its result. An error is its length: it cannot be changed so.
+/// Returns an answer with the client's id (JSON) and with the members that `added` puts before the
+/// first member of its result.
+///
+/// # Errors
+///
+/// Returns the length of the message in bytes if it cannot be changed in this way.
 pub(crate) fn answer(
     spooled: Spooled,
     id: &str,
@@ -102,8 +107,7 @@ pub(crate) fn answer(
     Ok(Frame::Spooled(Box::new(edited)))
 }
 
-/// A notification, brought over by `told`, which makes messages for clients of
-/// the stand-in.
+/// Bridges a notification. `told` builds the messages for clients from the stand-in.
 pub(crate) fn notice(
     spooled: Spooled,
     steps: &mut Steps,
@@ -111,7 +115,7 @@ pub(crate) fn notice(
 ) {
     let before = steps.0.len();
     let Ok((stand_in, filling)) = spooled.into_filling() else {
-        return; // whoever gave it knows that the store lost it
+        return; // the sender knows that the store lost it
     };
     if let [one] = &*spillgate_mcp::messages(&stand_in) {
         told(one, &stand_in, steps);

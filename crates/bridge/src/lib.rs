@@ -1,19 +1,18 @@
-//! Brings a client of one generation of MCP together with a server of the other.
+//! Connects clients of one generation of MCP with servers of the other.
 //!
-//! A [`Bridge`] is a state machine without any I/O: it is told what came from
-//! either side and when, and says what to do, so that every conversation can be
-//! tested as a text. Frames stay as they are but for what the other generation
-//! needs, which is spliced. [`BridgedConnector`] does the I/O: it finds out which
-//! generation a server speaks and puts a bridge before it where that is needed.
-//! [`SharedServers`] lets the requests of many clients share one process.
+//! A [`Bridge`] is a state machine without I/O. It is told what arrives from either side and when,
+//! and returns the steps to take, so that every conversation can be tested as text. Frames stay
+//! unchanged except for what the other generation needs, which is spliced in. [`BridgedConnector`]
+//! does the I/O: it finds out which generation a server speaks and puts a bridge in front of it if
+//! needed. [`SharedServers`] lets the requests of many clients share one process.
 //!
 //! ```text
 //! client 2026-07-28 ──▶ Bridge::modern_client_legacy_server ──▶ server ≤ 2025-11-25
 //! client ≤ 2025-11-25 ─▶ Bridge::legacy_client_modern_server ──▶ server 2026-07-28
 //! ```
 //!
-//! Ids: a bridge numbers its requests to the server itself and gives each answer
-//! the id that the client had, as it was spelled.
+//! A bridge numbers its requests to the server itself and gives each answer the id that the client
+//! used, as the client spelled it.
 
 mod bridged_connector;
 mod bridging;
@@ -46,39 +45,39 @@ pub use config::{Caller, ClientFrame, Config, DeclaredCapabilities, Limits, Toke
 pub use generations::KnownGenerations;
 pub use shared::SharedServers;
 
-/// What is to be done.
+/// A step that the caller of a bridge must take.
 #[derive(Debug)]
 pub enum Step {
-    /// Send this to the server.
+    /// Send this message to the server.
     ToServer(Message),
-    /// Give this to a client.
+    /// Give this event to a client.
     ToClient {
-        /// To which.
+        /// The client.
         to: Caller,
-        /// What, with the client's request on whose stream it belongs.
+        /// The event, with the client's request on whose stream it belongs.
         event: ServerEvent,
     },
-    /// Nobody waits for this request to the server any more: close its response
-    /// stream (`Connection::abandon`).
+    /// Nobody waits for this request to the server any more: close its response stream
+    /// (`Connection::abandon`).
     Abandon(RequestId),
-    /// Open the stream for what belongs to no request (`Connection::listen`).
+    /// Open the stream for messages that belong to no request (`Connection::listen`).
     Listen,
 }
 
-/// The state of a connection whose two ends speak different generations.
+/// The state of a connection whose ends speak different generations.
 #[derive(Debug)]
 pub struct Bridge(Box<dyn Translation + Send>);
 
 impl Bridge {
-    /// Between clients that speak 2026-07-28 and a server that speaks 2025-11-25
+    /// Creates a bridge between clients that speak 2026-07-28 and a server that speaks 2025-11-25
     /// or older.
     #[must_use]
     pub fn modern_client_legacy_server(config: Config) -> Self {
         Self(Box::new(to_legacy::ToLegacy::new(config)))
     }
 
-    /// Between one client that speaks 2025-11-25 or older and a server that
-    /// speaks 2026-07-28.
+    /// Creates a bridge between one client that speaks 2025-11-25 or older and a server that speaks
+    /// 2026-07-28.
     #[must_use]
     pub fn legacy_client_modern_server(config: Config) -> Self {
         Self(Box::new(to_modern::ToModern::new(config)))
@@ -92,7 +91,7 @@ impl Bridge {
         steps.0
     }
 
-    /// Takes what came from the server.
+    /// Takes an event from the server.
     #[must_use]
     pub fn from_server(&mut self, event: ServerEvent, now: Instant) -> Vec<Step> {
         let mut steps = Steps::default();
@@ -100,8 +99,8 @@ impl Bridge {
         steps.0
     }
 
-    /// The client closed the response stream of one of its requests: in 2026-07-28
-    /// a cancellation.
+    /// Handles that a client closed the response stream of one of its requests, which in 2026-07-28
+    /// is a cancellation.
     #[must_use]
     pub fn abandoned(&mut self, by: Caller, request: &RequestId) -> Vec<Step> {
         let mut steps = Steps::default();
@@ -109,8 +108,8 @@ impl Bridge {
         steps.0
     }
 
-    /// A client is gone: cancels what it waits for. What it was asked stays open
-    /// until its time is over, for it may come back on another connection.
+    /// Handles that a client is gone: cancels the requests that it waits for. Questions to it stay
+    /// open until they time out, because it may come back on another connection.
     #[must_use]
     pub fn client_disconnected(&mut self, caller: Caller) -> Vec<Step> {
         let mut steps = Steps::default();
@@ -118,13 +117,13 @@ impl Bridge {
         steps.0
     }
 
-    /// When [`Bridge::tick`] has something to do next, if ever.
+    /// Returns when [`Bridge::tick`] has something to do next; `None` if never.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.0.deadline()
     }
 
-    /// Does what is due by now.
+    /// Does what is due at `now`.
     #[must_use]
     pub fn tick(&mut self, now: Instant) -> Vec<Step> {
         let mut steps = Steps::default();

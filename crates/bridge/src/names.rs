@@ -2,9 +2,9 @@
 
 use spillgate_mcp::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION};
 
-/// The `_meta` keys of a request that only the modern generation knows. Servers
-/// that speak both take them for a modern request even in a legacy session
-/// (the Python SDK refuses it, rmcp checks the version), so they must go.
+/// The `_meta` keys of a request that only the modern generation knows. They must be removed:
+/// servers that speak both generations take a request with them for a modern one even in a legacy
+/// session (the Python SDK refuses it, rmcp checks the version).
 pub(crate) const MODERN_KEYS: [&str; 4] = [
     PROTOCOL_VERSION,
     CLIENT_INFO,
@@ -15,7 +15,7 @@ pub(crate) const MODERN_KEYS: [&str; 4] = [
 /// The requests that may be answered with `input_required` (schema 2026-07-28).
 pub(crate) const MAY_ASK: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
-/// The requests whose results say how long they may be kept (schema 2026-07-28).
+/// The requests whose results say how long they may be cached (schema 2026-07-28).
 pub(crate) const CACHEABLE: [&str; 6] = [
     "tools/list",
     "prompts/list",
@@ -25,12 +25,12 @@ pub(crate) const CACHEABLE: [&str; 6] = [
     "server/discover",
 ];
 
-/// What a server may ask of a client: in 2025-11-25 as a request, in 2026-07-28
-/// within a result.
+/// The questions that a server may ask a client: as requests in 2025-11-25, within results in
+/// 2026-07-28.
 pub(crate) const QUESTIONS: [&str; 3] =
     ["elicitation/create", "sampling/createMessage", "roots/list"];
 
-/// The log levels, the most talkative first (RFC 5424).
+/// The log levels, most verbose first (RFC 5424).
 pub(crate) const LEVELS: [&str; 8] = [
     "debug",
     "info",
@@ -42,12 +42,12 @@ pub(crate) const LEVELS: [&str; 8] = [
     "emergency",
 ];
 
-/// Where a log level stands in [`LEVELS`].
+/// Returns the position of a log level in [`LEVELS`].
 pub(crate) fn level(name: &str) -> Option<usize> {
     LEVELS.iter().position(|known| *known == name)
 }
 
-/// The parameter of a request that HTTP requests repeat in `Mcp-Name`.
+/// Returns the parameter that HTTP requests of this method repeat in `Mcp-Name`.
 pub(crate) fn named_by(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),

@@ -1,10 +1,10 @@
-//! Replies that say that something cannot be done, whose fault it is and what to do.
+//! Error replies that say what cannot be done, whose fault it is and what to do.
 
 use serde_json::{Value, json};
 use spillgate_mcp::{error_code, frame};
 use spillgate_transport::Item;
 
-/// A refusal: a JSON-RPC error with its fault and what to do.
+/// A JSON-RPC error with its fault and a hint.
 #[derive(Debug, Clone)]
 pub(crate) struct RefusalReply {
     code: i64,
@@ -13,7 +13,7 @@ pub(crate) struct RefusalReply {
 }
 
 impl RefusalReply {
-    /// `fault` is one of `client`, `upstream` and `gateway`.
+    /// Creates a refusal. `fault` is `client`, `upstream` or `gateway`.
     pub(crate) fn new(code: i64, fault: &str, message: impl Into<String>, hint: &str) -> Self {
         let data = json!({"fault": fault, "hint": hint});
         Self {
@@ -23,13 +23,13 @@ impl RefusalReply {
         }
     }
 
-    /// Adds a member to the error's data.
+    /// Adds a member to the error's `data`.
     pub(crate) fn with(mut self, name: &str, value: Value) -> Self {
         self.data[name] = value;
         self
     }
 
-    /// As a message that answers the request `id` (JSON).
+    /// Returns the refusal as a message that answers the request `id` (JSON).
     pub(crate) fn frame(&self, id: &str) -> Vec<u8> {
         let error = json!({"code": self.code, "message": self.message, "data": self.data});
         frame::error(id, error)
@@ -136,7 +136,7 @@ pub(crate) fn no_connection(server: &str, why: &str) -> RefusalReply {
     .with("server", Value::from(server))
 }
 
-/// How a request failed, in a few words.
+/// Returns in a few words how a request failed.
 pub(crate) fn reason(item: &Item) -> String {
     match item {
         Item::Refused(refusal) => format!("it answered with HTTP status {}", refusal.status),

@@ -1,9 +1,9 @@
-//! A bridge in use: does what its state machine says.
+//! Runs a bridge: carries out the steps of its state machine.
 //!
-//! The bridge itself is behind a lock that is held for no I/O. What it wants
-//! done is queued under that lock, so that the order holds, and done by whoever
-//! comes; what the server must be told because of what it said is done aside,
-//! so that reading from it never waits for writing to it.
+//! The bridge is behind a lock that is never held during I/O. Its steps are queued under that lock,
+//! which keeps their order, and carried out by any caller. Steps for the server that follow from
+//! its own messages are carried out in a separate task, so that reading from the server never waits
+//! for writing to it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock, Weak};
@@ -23,20 +23,20 @@ use crate::{
     Bridge, Caller, ClientFrame, Config, DeclaredCapabilities, Limits, Step, TokenGenerator,
 };
 
-/// A bridge, its server and its clients.
+/// A bridge with its server and its clients.
 #[derive(Debug)]
 pub(crate) struct RunningBridge {
-    /// The server's name.
+    /// Name of the server.
     server: String,
     state: Mutex<State>,
     connection: OnceLock<Weak<dyn Connection>>,
-    /// Held by whoever tells the server what is queued.
+    /// Held while the queue for the server is emptied.
     to_server: AsyncMutex<()>,
-    /// Held by whoever gives clients what is queued.
+    /// Held while the queue for clients is emptied.
     to_clients: AsyncMutex<()>,
-    /// Told when the bridge's deadline may be another.
+    /// Notified when the bridge's deadline may have changed.
     due: Arc<Notify>,
-    /// Told when the server has greeted.
+    /// Notified when the server has answered the greeting.
     greeted: Notify,
     me: Weak<RunningBridge>,
 }
@@ -48,7 +48,7 @@ struct State {
     callers: u64,
     for_server: VecDeque<ServerAction>,
     for_clients: VecDeque<(Arc<dyn Sink>, ServerEvent)>,
-    /// The bridge's own `initialize` or `server/discover`, unanswered.
+    /// The bridge's own `initialize` or `server/discover` while it is unanswered.
     greeting: Option<RequestId>,
     ended: Option<String>,
 }
@@ -60,7 +60,7 @@ enum ServerAction {
     Listen,
 }
 
-/// What a bridge for this server is told of its surroundings.
+/// Returns the configuration of a bridge for this server.
 pub(crate) fn config(server: &ServerSpec, declare: DeclaredCapabilities) -> Config {
     Config {
         server: server.name.clone(),
@@ -77,8 +77,8 @@ pub(crate) fn config(server: &ServerSpec, declare: DeclaredCapabilities) -> Conf
 }
 
 impl RunningBridge {
-    /// Puts a bridge in force. Its server's events have to be given to
-    /// [`Sink::take`], and [`RunningBridge::connect`] has to say where the server is.
+    /// Starts a bridge. The caller passes the server's events to [`Sink::take`] and the connection
+    /// to [`RunningBridge::connect`].
     pub(crate) fn new(server: &ServerSpec, bridge: Bridge) -> Arc<Self> {
         let running = Arc::new_cyclic(|me| Self {
             server: server.name.clone(),
@@ -105,7 +105,7 @@ impl RunningBridge {
         running
     }
 
-    /// The bridge of a legacy server that many clients share.
+    /// Creates the bridge of a legacy server that many clients share.
     pub(crate) fn for_many(server: &ServerSpec) -> Arc<Self> {
         let config = config(server, DeclaredCapabilities::Everything);
         Self::new(server, Bridge::modern_client_legacy_server(config))
@@ -117,12 +117,12 @@ impl RunningBridge {
         let _ = self.connection.set(Arc::downgrade(connection));
     }
 
-    /// How the server ended, if it did.
+    /// Returns how the server ended; `None` while it runs.
     pub(crate) fn ended(&self) -> Option<String> {
         self.state.lock().ended.clone()
     }
 
-    /// A client that is served from now on.
+    /// Adds a client.
     pub(crate) fn join(&self, to: Arc<dyn Sink>) -> Caller {
         let mut state = self.state.lock();
         let caller = Caller(state.callers);
@@ -131,7 +131,7 @@ impl RunningBridge {
         caller
     }
 
-    /// A client is gone: what it waits for is cancelled.
+    /// Removes a client and cancels the requests that it waits for.
     pub(crate) fn leave(&self, caller: Caller) {
         let is_told = {
             let mut state = self.state.lock();
@@ -140,7 +140,7 @@ impl RunningBridge {
             state.queue(steps);
             !state.for_server.is_empty()
         };
-        // Without a runtime there is no server either.
+        // Without a runtime no server is left either.
         if let (true, Some(me)) = (is_told, self.me.upgrade())
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
@@ -148,7 +148,11 @@ impl RunningBridge {
         }
     }
 
-    /// Takes a message of a client; an error where the server has ended.
+    /// Takes a message of a client.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server has ended.
     pub(crate) async fn on_client(
         &self,
         from: Caller,
@@ -171,7 +175,7 @@ impl RunningBridge {
         Ok(())
     }
 
-    /// A client closed the response to its request.
+    /// Handles that a client closed the response to its request.
     pub(crate) async fn abandon(&self, by: Caller, of: &RequestId) {
         {
             let mut state = self.state.lock();
@@ -181,8 +185,8 @@ impl RunningBridge {
         self.flush().await;
     }
 
-    /// Waits until the server has greeted, if it is asked to: until then requests
-    /// wait here.
+    /// Waits until the server has answered a pending greeting; until then requests wait in the
+    /// bridge.
     pub(crate) async fn settled(&self) {
         loop {
             let greeted = self.greeted.notified();
@@ -198,7 +202,7 @@ impl RunningBridge {
         self.flush().await;
     }
 
-    /// Does what is queued.
+    /// Carries out the queued steps.
     async fn flush(&self) {
         self.due.notify_one();
         self.tell_server().await;
@@ -258,7 +262,7 @@ impl RunningBridge {
         }
     }
 
-    /// Tells the bridge what came. Whether there is something for the server.
+    /// Passes an event to the bridge. Returns whether steps for the server are queued.
     fn absorb(&self, event: ServerEvent) -> bool {
         let mut state = self.state.lock();
         if state.ended.is_some() {
@@ -267,7 +271,7 @@ impl RunningBridge {
         let is_lost = matches!(&event.item, Item::Refused(refusal) if refusal.session_lost);
         let gone = match &event.item {
             Item::Gone(how) => Some(how.clone()),
-            // Only another `initialize` leads on.
+            // Only a new `initialize` can help.
             _ if is_lost => Some("does not know our session any more".to_owned()),
             _ => None,
         };
@@ -330,7 +334,7 @@ impl Sink for RunningBridge {
 
 impl Drop for RunningBridge {
     fn drop(&mut self) {
-        // Whoever keeps its time can stop.
+        // The timer task can stop.
         self.due.notify_one();
     }
 }
@@ -360,7 +364,7 @@ impl State {
         }
     }
 
-    /// The server is gone: each client hears of it once, after its answers.
+    /// Handles the server's end: each client is told once, after its answers.
     fn end(&mut self, how: String) {
         self.for_server.clear();
         for (_, client) in self.clients.drain() {
@@ -378,7 +382,7 @@ fn gone_event(how: &str) -> ServerEvent {
     }
 }
 
-/// Whether an event answers the request `key`, or says that nothing will.
+/// Returns whether an event answers the request `key` or says that nothing will.
 fn answers(event: &ServerEvent, key: &RequestId) -> bool {
     let is_it = |one: &Envelope<'_>| one.is_response() && one.key().as_ref() == Some(key);
     match &event.item {
@@ -389,7 +393,7 @@ fn answers(event: &ServerEvent, key: &RequestId) -> bool {
     }
 }
 
-/// Wakes a bridge when something is due.
+/// Runs the bridge's timer until the bridge is dropped.
 async fn keep_time(running: Weak<RunningBridge>, due: Arc<Notify>) {
     loop {
         let Some(here) = running.upgrade() else {

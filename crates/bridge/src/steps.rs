@@ -1,4 +1,4 @@
-//! Collects the steps that a translator asks for.
+//! Collects the steps of a translation.
 
 use bytes::Bytes;
 use spillgate_mcp::RequestId;
@@ -7,18 +7,18 @@ use spillgate_transport::{Message, ServerEvent};
 use crate::refusal::RefusalReply;
 use crate::{Caller, Step};
 
-/// The steps of one turn, in their order.
+/// The steps of one call, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Steps(pub(crate) Vec<Step>);
 
 impl Steps {
-    /// A message for a client, on the stream of its request `of`.
+    /// Adds a message for a client, on the stream of its request `of`.
     pub(crate) fn client(&mut self, to: Caller, of: Option<RequestId>, frame: impl Into<Bytes>) {
         let event = ServerEvent::message(frame).of(of);
         self.0.push(Step::ToClient { to, event });
     }
 
-    /// An error for a client's request with this id (JSON).
+    /// Adds an error for a client's request with this id (JSON).
     pub(crate) fn refuse(
         &mut self,
         to: Caller,
@@ -29,12 +29,12 @@ impl Steps {
         self.client(to, of, why.frame(id));
     }
 
-    /// A message for the server.
+    /// Adds a message for the server.
     pub(crate) fn server(&mut self, message: Message) {
         self.0.push(Step::ToServer(message));
     }
 
-    /// An answer or a notification for the server.
+    /// Adds an answer or a notification for the server.
     pub(crate) fn tell_server(
         &mut self,
         frame: Vec<u8>,

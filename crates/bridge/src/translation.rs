@@ -1,7 +1,7 @@
-//! What the two directions of translation have in common.
+//! The common part of both directions of translation.
 //!
-//! Frames are taken apart, what came from the server is told from what failed,
-//! and requests to the server get numbers.
+//! Splits frames, separates the server's messages from failures, and numbers requests to the
+//! server.
 
 use std::fmt;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::json::parts;
 use crate::steps::Steps;
 use crate::{Caller, ClientFrame, refusal};
 
-/// One direction of a bridge. All that it says goes into `steps`.
+/// One direction of a bridge. All its steps go into `steps`.
 pub(crate) trait Translation: fmt::Debug {
     /// Takes one message of a client.
     fn on_client(&mut self, frame: &Bytes, received: ClientFrame<'_>, steps: &mut Steps);
@@ -22,25 +22,25 @@ pub(crate) trait Translation: fmt::Debug {
     /// Takes one message of the server, from the stream of the request `of`.
     fn on_server(&mut self, frame: &Bytes, of: Option<&RequestId>, now: Instant, steps: &mut Steps);
 
-    /// Takes one message of the server that is too large for the memory.
+    /// Takes one message of the server that is too large for memory.
     fn large(&mut self, spooled: Spooled, of: Option<&RequestId>, steps: &mut Steps);
 
-    /// A request failed on its way, or the server refused it on HTTP's level.
+    /// Handles a request that failed on its way or that the server refused at the HTTP level.
     fn failed(&mut self, of: RequestId, item: Item, steps: &mut Steps);
 
-    /// The server is gone.
+    /// Handles the server's end.
     fn gone(&mut self, how: &str, steps: &mut Steps);
 
-    /// A client closed the response to its request.
+    /// Handles that a client closed the response to its request.
     fn abandoned(&mut self, by: Caller, request: &RequestId, steps: &mut Steps);
 
-    /// A client is gone.
+    /// Handles that a client is gone.
     fn client_disconnected(&mut self, caller: Caller, steps: &mut Steps);
 
-    /// When something is due.
+    /// Returns when something is due.
     fn deadline(&self) -> Option<Instant>;
 
-    /// Does what is due.
+    /// Does what is due at `now`.
     fn tick(&mut self, now: Instant, steps: &mut Steps);
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn from_client(
     }
 }
 
-/// Takes what came from the server.
+/// Takes an event of the server.
 pub(crate) fn from_server(
     to: &mut (dyn Translation + Send),
     event: ServerEvent,
@@ -77,7 +77,7 @@ pub(crate) fn from_server(
                 to.on_server(&part, of.as_ref(), now, steps);
             }
         }
-        // Streams are not taken up again, so their places are nothing.
+        // Streams are not resumed, so marks of their positions are not needed.
         (Item::Mark { .. }, _) => {}
         (Item::Gone(how), _) => to.gone(&how, steps),
         (Item::Refused(refusal), Some(of)) => match answer_in(&refusal, &of) {
@@ -89,9 +89,8 @@ pub(crate) fn from_server(
     }
 }
 
-/// A refusal by HTTP may carry the answer to its request: in 2026-07-28 each code
-/// has its status. Its id may be missing where the server did not read the
-/// request.
+/// Returns the error in an HTTP refusal as the answer to its request: in 2026-07-28 each error code
+/// has an HTTP status. Its id may be missing if the server did not read the request.
 fn answer_in(refusal: &Refusal, of: &RequestId) -> Option<Bytes> {
     if refusal.session_lost || refusal.challenge.is_some() {
         return None;
@@ -102,7 +101,7 @@ fn answer_in(refusal: &Refusal, of: &RequestId) -> Option<Bytes> {
     Some(frame::error(of.as_json(), error).into())
 }
 
-/// Numbers for requests to the server.
+/// Generates the numbers of requests to the server.
 #[derive(Debug, Default)]
 pub(crate) struct RequestNumbers(u64);
 
@@ -113,7 +112,7 @@ impl RequestNumbers {
     }
 }
 
-/// A request of a bridge's own.
+/// Builds a request of the bridge's own.
 pub(crate) fn request(
     number: &RequestId,
     method: &str,

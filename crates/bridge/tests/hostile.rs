@@ -1,4 +1,4 @@
-//! Hostile input: a bridge neither panics nor grows, and keeps ids and results.
+//! Hostile input: a bridge neither panics nor grows, and it keeps ids and results.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,7 +28,7 @@ fn text(step: &Step) -> Option<String> {
     Some(String::from_utf8_lossy(frame).into_owned())
 }
 
-/// Ids as clients spell them.
+/// Generates ids as clients spell them.
 fn id() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<i64>().prop_map(|id| id.to_string()),
@@ -38,7 +38,7 @@ fn id() -> impl Strategy<Value = String> {
     ]
 }
 
-/// JSON values with spellings that a reprint would lose.
+/// Generates JSON values whose spelling a reprint would lose.
 fn value() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("1.0".to_owned()),
@@ -65,8 +65,8 @@ fn value() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// An answer has the client's id as it was spelled; all other bytes of the
-    /// server's frame are there, in their order.
+    /// An answer has the client's id as spelled. All other bytes of the server's frame are kept in
+    /// order.
     #[test]
     fn ids_come_back_and_results_stay(id in id(), value in value(), legacy in any::<bool>()) {
         let now = Instant::now();
@@ -93,7 +93,7 @@ proptest! {
         prop_assert_eq!(text(&steps[0]).unwrap(), format!("{start}{id}{end}"));
     }
 
-    /// Whatever comes, from either side and in any order, nothing panics.
+    /// Nothing panics, whatever arrives from either side in any order.
     #[test]
     fn nothing_panics(said in prop::collection::vec((any::<bool>(), message(), 0_u64..6), 1..40), legacy in any::<bool>()) {
         let mut bridge = if legacy {
@@ -111,7 +111,7 @@ proptest! {
             } else {
                 bridge.from_server(ServerEvent::message(frame).of(Some(RequestId::number(number))), now)
             };
-            // An answer to a frame is a frame.
+            // Everything that the bridge sends is valid JSON.
             for said in steps.iter().filter_map(text) {
                 prop_assert!(serde_json::from_str::<&serde_json::value::RawValue>(&said).is_ok(), "{}", said);
             }
@@ -187,7 +187,7 @@ const IDS: &[&str] = &[
     "1e999",
 ];
 
-/// Messages that mean something to a bridge, more or less.
+/// Generates messages that a bridge more or less understands.
 fn message() -> impl Strategy<Value = String> {
     let method = prop::sample::select(METHODS);
     let params = prop::sample::select(PARAMS);

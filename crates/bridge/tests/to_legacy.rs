@@ -1,5 +1,4 @@
-//! Does a modern client get along with a legacy server? Each row of
-//! docs/generations.md as a conversation.
+//! Conversations of a modern client with a legacy server, one for each row of docs/generations.md.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,4 @@
-//! Does a legacy client get along with a modern server? Each row of
-//! docs/generations.md as a conversation.
+//! Conversations of a legacy client with a modern server, one for each row of docs/generations.md.
 
 #![allow(
     clippy::unwrap_used,
@@ -208,7 +207,7 @@ fn a_server_that_only_wants_the_call_again() {
     "#);
 }
 
-/// A result that asks for these.
+/// Returns a result that asks these questions.
 fn ask(id: u8, questions: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","inputRequests":{{{questions}}}}}}}"#
@@ -462,7 +461,7 @@ fn a_server_that_is_gone() {
     "#);
 }
 
-/// Over HTTP a modern server has a status for each code.
+/// Over HTTP a modern server has a status for each error code.
 #[test]
 fn an_answer_with_a_status_is_an_answer() {
     let mut talk = Talk::to_modern(config());
@@ -477,7 +476,7 @@ fn an_answer_with_a_status_is_an_answer() {
     ] {
         assert!(talk.said.contains(answer), "{}", talk.said);
     }
-    // What is none stays what it is.
+    // A refusal without an answer stays a refusal.
     talk.client(CALL).refused(4, 502, "no gateway");
     let last = talk.said.lines().last().unwrap();
     assert!(last.contains(r#"-> client 0 on "a" Refused("#), "{last}");

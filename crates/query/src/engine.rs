@@ -15,50 +15,50 @@ use crate::QueryError;
 use crate::protocol::{Message, REQUEST, Request};
 use crate::source::Source;
 
-/// How often it is asked whether anybody waits for the answer still.
+/// How often the parent checks whether the caller still waits for the answer.
 const CHECK_EVERY: Duration = Duration::from_millis(100);
 
-/// Bytes of what the child says last that are looked at.
+/// Most bytes of the child's standard error that are read.
 const LAST_WORDS: u64 = 4096;
 
-/// How glibc allocates in the child; other systems do not look at it. Values are
-/// freed one by one in their thousands: without fast bins these are not gathered
-/// and merged again and again, and memory that was had is not given back. That
-/// is a tenth of the time of a filter on half a million values.
+/// Settings of glibc's allocator in the child; other systems ignore them. jq values are freed one
+/// by one, in their thousands. Without fast bins they are not collected and merged again and again,
+/// and allocated memory is not returned to the system. That saves a tenth of the time of a filter
+/// on half a million values.
 const ALLOCATOR: &str = "glibc.malloc.mxfast=0:glibc.malloc.top_pad=67108864\
     :glibc.malloc.trim_threshold=4294967296";
 
-/// The program that runs filters: one that calls [`child_main`](crate::child_main)
-/// with what stands in the environment variable [`REQUEST`](crate::REQUEST).
+/// The program that runs filters. It calls [`child_main`](crate::child_main) with the value of the
+/// environment variable [`REQUEST`](crate::REQUEST).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Child {
-    /// The program, most often the one that runs.
+    /// The program, usually the running one.
     pub program: PathBuf,
-    /// The arguments that make it a child.
+    /// The arguments that make it run as the child.
     pub arguments: Vec<OsString>,
 }
 
-/// What a filter may cost.
+/// Limits of one filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryLimits {
-    /// Bytes of memory beside the data. jaq's values take some nine times the
-    /// bytes of their JSON.
+    /// Bytes of memory besides the data. jaq's values take about nine times the bytes of their
+    /// JSON.
     pub memory: u64,
-    /// Time of the processor, in whole seconds.
+    /// Processor time, in whole seconds.
     pub cpu: Duration,
-    /// Time on the clock.
+    /// Wall-clock time.
     pub wall: Duration,
-    /// How long results behind the page are counted.
+    /// Time for counting the results after the page.
     pub counting: Duration,
-    /// Results behind the page that are counted.
+    /// Most results after the page that are counted.
     pub counted: u64,
-    /// Levels that a document may nest.
+    /// Most levels that a document may nest.
     pub depth: usize,
 }
 
 impl Default for QueryLimits {
-    /// 2 GiB, which is enough for a document of 200 MB; 10 s; a second and a
-    /// million results for the count; 512 levels.
+    /// Returns 2 GiB of memory, which is enough for a document of 200 MB; 10 s of processor and
+    /// wall-clock time; one second and a million results for the count; 512 levels.
     fn default() -> Self {
         Self {
             memory: 2 << 30,
@@ -71,17 +71,17 @@ impl Default for QueryLimits {
     }
 }
 
-/// What runs filters.
+/// Runs filters in child processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Engine {
     /// The program.
     pub child: Child,
-    /// What a filter may cost it.
+    /// The limits of each filter.
     pub limits: QueryLimits,
 }
 
 impl Engine {
-    /// An engine of this child with the ordinary limits.
+    /// Creates an engine for this child with the default limits.
     #[must_use]
     pub fn new(child: Child) -> Self {
         Self {
@@ -90,8 +90,8 @@ impl Engine {
         }
     }
 
-    /// Gives `take` what the child says, up to its end or that of the time for
-    /// counting. The child is gone when this returns.
+    /// Runs a request and passes the child's messages to `take`, until the last one or until the
+    /// time for counting is over. The child has ended when this returns.
     pub(crate) fn run(
         &self,
         request: &Request,
@@ -101,7 +101,7 @@ impl Engine {
         let mut guard = self.start(request, source)?;
         let mut lines = MessageReader {
             bytes: Vec::new(),
-            // A byte of text is at most six of JSON.
+            // Each byte of text takes at most six bytes in JSON.
             limit: request.window * 6 + (64 << 10),
         };
         let mut deadline = Instant::now() + self.limits.wall;
@@ -154,14 +154,14 @@ impl Engine {
             .spawn()
             .map_err(QueryError::Spawn)?;
         if let (Some(mut stdin), Some(data)) = (child.stdin.take(), data) {
-            // It ends with the child, which reads all or goes away.
+            // The thread ends with the child, which reads everything or exits.
             std::thread::spawn(move || drop(stdin.write_all(&data)));
         }
         let out = child.stdout.take().expect("invariant: it is piped");
         Ok(ChildGuard { child, out })
     }
 
-    /// Why the child ended without its last message.
+    /// Returns why the child ended without its last message.
     fn diagnosis(&self, mut guard: ChildGuard, source: &dyn ByteSource) -> io::Result<QueryError> {
         let status = guard.child.wait()?;
         let mut words = Vec::new();
@@ -181,7 +181,7 @@ impl Engine {
                 limit: self.limits.cpu,
             }
         } else {
-            // A file that was shortened gives the child too little.
+            // If the file became shorter, the child read too little.
             if let Some(last) = source.len().checked_sub(1) {
                 source.read_exact_at(&mut [0], last)?;
             }
@@ -205,7 +205,7 @@ fn exit_text(status: ExitStatus, words: &str) -> String {
     how
 }
 
-/// A child that is killed, and waited for, when it is let go.
+/// Kills the child, and waits for its end, on drop.
 #[derive(Debug)]
 struct ChildGuard {
     child: std::process::Child,
@@ -213,8 +213,11 @@ struct ChildGuard {
 }
 
 impl ChildGuard {
-    /// Some of what it says; nothing at its end, `None` when time is up. An error once
-    /// work on `source` is to end.
+    /// Reads some of the child's output: empty at its end, `None` after the deadline.
+    ///
+    /// # Errors
+    ///
+    /// Fails if work on `source` is cancelled.
     fn read(&mut self, deadline: Instant, source: &dyn ByteSource) -> io::Result<Option<Vec<u8>>> {
         loop {
             source.check()?;
@@ -239,13 +242,13 @@ impl ChildGuard {
 
 impl Drop for ChildGuard {
     fn drop(&mut self) {
-        // Both fail only when it is gone already.
+        // Both fail only if the child has already ended.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// Messages, put together from what comes in.
+/// Assembles messages from the bytes that arrive.
 struct MessageReader {
     bytes: Vec<u8>,
     limit: usize,

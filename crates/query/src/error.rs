@@ -5,93 +5,93 @@ use std::time::Duration;
 
 use crate::page::MissingPath;
 
-/// A filter could not be answered.
+/// The reason why a filter has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// The filter is no jq; the place is marked.
+    /// The filter is not valid jq; the message marks the place.
     #[error("the filter is not valid jq: {message}\n  {line}\n  {mark}")]
     BadFilter {
         /// What is wrong with it.
         message: String,
-        /// The line of the filter in which it is.
+        /// The line of the filter that is wrong.
         line: String,
-        /// As many blanks as stand before the place in that line, and a `^`.
+        /// As many blanks as there are characters before the place in that line, and a `^`.
         mark: String,
     },
     /// The filter is longer than any that a person or a model would write.
     #[error("the filter has {bytes} bytes; {limit} are the most")]
     FilterTooLong {
-        /// Its bytes.
+        /// Its length in bytes.
         bytes: usize,
-        /// How many it may have.
+        /// Most bytes that it may have.
         limit: usize,
     },
-    /// The filter's path leads nowhere, and so it failed.
+    /// The filter failed because its path leads nowhere.
     #[error("{message}: {missing}")]
     NoSuchPath {
-        /// What jq says.
+        /// jq's message.
         message: String,
         /// Where the path ends, and what is there.
         missing: Box<MissingPath>,
     },
-    /// The filter failed before it gave a result.
+    /// The filter failed before its first result.
     #[error("the filter failed on document {document}: {message}")]
     Failed {
-        /// What jq says.
+        /// jq's message.
         message: String,
-        /// On which document, from 1.
+        /// Number of the document, from 1.
         document: u64,
     },
-    /// The stored text is not what jq filters.
+    /// jq cannot read the stored text.
     #[error("the stored output is not JSON: {message}")]
     NotJson {
-        /// What is wrong, and where.
+        /// What is wrong and where.
         message: String,
     },
-    /// There are not so many results.
+    /// There are fewer results.
     #[error("result {asked} is past the end: there are {total} results, counted from 0")]
     PastEnd {
-        /// What was asked for.
+        /// The requested result.
         asked: u64,
-        /// How many there are.
+        /// The number of results.
         total: u64,
     },
-    /// The result that the page begins with is shorter.
+    /// The first result of the page is shorter.
     #[error("byte {asked} is past the end of result {result}, which has fewer bytes")]
     PastResult {
-        /// The byte that was asked for.
+        /// The requested byte.
         asked: u64,
-        /// In which result, from 0.
+        /// Number of the result, from 0.
         result: u64,
     },
-    /// The document nests deeper than filters may look.
+    /// The document nests deeper than filters may follow.
     #[error("the stored document nests deeper than {limit} levels (at byte {at})")]
     TooDeep {
-        /// How many levels there may be.
+        /// Most levels that there may be.
         limit: usize,
-        /// Where the limit is passed, from the start of the document.
+        /// Byte of the document at which it exceeds the limit.
         at: u64,
     },
-    /// The filter, or what it made, recursed until the stack was full.
+    /// The filter, or a value that it built, recursed until the stack was full.
     #[error("the filter, or the document, nests too deeply")]
     Recursed,
     /// The filter took too long.
     #[error("the filter was stopped after {limit:?}")]
     Timeout {
-        /// How long it might take.
+        /// Longest time that it may take.
         limit: Duration,
     },
-    /// The filter wanted too much memory.
+    /// The filter needed too much memory.
     #[error("the filter wanted more than {} MiB of memory", limit >> 20)]
     Memory {
-        /// How many bytes it might have.
+        /// Most bytes that it may use.
         limit: u64,
     },
     /// The process that ran the filter ended without an answer.
     #[error("the process that ran the filter ended without an answer: {how}")]
     Died {
-        /// By which signal or with which code, and what it said last.
+        /// The signal or exit code, and the last text on its standard error.
         how: String,
     },
     /// The process that runs filters could not be started.
@@ -103,7 +103,7 @@ pub enum QueryError {
 }
 
 impl QueryError {
-    /// The kind, as a short word for `--json` and logs.
+    /// Returns the kind as a short word for `--json` and logs.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -120,13 +120,13 @@ impl QueryError {
         }
     }
 
-    /// Whether the caller can mend it.
+    /// Returns whether the caller can correct it.
     #[must_use]
     pub fn is_callers(&self) -> bool {
         !matches!(self, Self::Died { .. } | Self::Spawn(_) | Self::Io(_))
     }
 
-    /// What to do about it.
+    /// Returns what to do about it.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
@@ -155,9 +155,9 @@ impl QueryError {
     }
 }
 
-/// The error for a filter that is wrong at byte `at`.
+/// Returns the error for a filter that is wrong at byte `at`.
 pub(crate) fn bad_filter(filter: &str, message: String, at: usize) -> QueryError {
-    /// Characters that are shown before and behind the place.
+    /// Characters shown before and after the place.
     const AROUND: usize = 40;
     let at = filter.floor_char_boundary(at);
     let message = match odd_key(filter, at) {
@@ -179,15 +179,15 @@ pub(crate) fn bad_filter(filter: &str, message: String, at: usize) -> QueryError
     }
 }
 
-/// The key around byte `at` that jq does not read as one, as in `.pkg-3` or
-/// `.xml:lang`: it must stand in quotes.
+/// Returns the key around byte `at` that jq does not read as one, as in `.pkg-3` or `.xml:lang`:
+/// such a key needs quotes.
 fn odd_key(filter: &str, at: usize) -> Option<&str> {
     let is_plain = |c: char| c.is_alphanumeric() || c == '_';
     let is_key = |c: char| is_plain(c) || matches!(c, '-' | ':' | '@' | '/' | '$' | '+');
     filter.match_indices('.').find_map(|(dot, _)| {
         let key = &filter[dot + 1..];
         let key = &key[..key.find(|c| !is_key(c)).unwrap_or(key.len())];
-        // What fails may be what stands behind the key.
+        // jq may report the token after the key.
         let is_near = dot <= at && at <= dot + key.len() + 2;
         let is_odd =
             key.starts_with(is_plain) && key.ends_with(is_plain) && key.contains(|c| !is_plain(c));

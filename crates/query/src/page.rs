@@ -1,4 +1,4 @@
-//! Makes a page of results and the call for the next one.
+//! Builds a page of results and the position of the next one.
 
 use std::fmt;
 
@@ -13,39 +13,39 @@ use crate::error::{QueryError, bad_filter};
 use crate::protocol::{Format, Message, Refusal, Request, Summary};
 use crate::source::source;
 
-/// Bytes of a filter. jaq's parser recurses a few times a byte at most, for
-/// which the child's stack is large enough many times over.
+/// Longest filter in bytes. jaq's parser recurses at most a few times per byte; the child's stack
+/// is many times larger than that needs.
 const LONGEST_FILTER: usize = 10_000;
 
-/// Bytes of a page for each token of its budget: more than any text has, or
-/// the page is a little smaller than it might be.
+/// Bytes of results that are requested per token of the budget. No usual text has more; if one has,
+/// the page is a little smaller than it could be.
 const BYTES_PER_TOKEN: u64 = 8;
 
-/// Bytes of a page, whatever its budget.
+/// Most bytes of a page, whatever its budget.
 const LARGEST_WINDOW: u64 = 4 << 20;
 
-/// Bytes that are asked for at least.
+/// Fewest bytes that are requested.
 const LEAST_WINDOW: u64 = 1 << 10;
 
-/// A filter, and which part of its results is wanted.
+/// A filter, and the part of its results that is wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
     /// The jq filter.
     pub filter: &'a str,
-    /// Results to skip: the first of the page, from 0.
+    /// The first result of the page, counted from 0; earlier ones are skipped.
     pub start: u64,
     /// Bytes of that result to skip.
     pub byte: u64,
-    /// What the page may cost.
+    /// Most tokens that the page may cost.
     pub budget: TokenBudget,
-    /// Strings without quotes, as `jq -r` writes them.
+    /// Whether strings are written without quotes, as by `jq -r`.
     pub raw: bool,
-    /// All documents as one array, as `jq -s` reads them.
+    /// Whether all documents are read as one array, as by `jq -s`.
     pub slurp: bool,
 }
 
 impl<'a> Query<'a> {
-    /// The first page of a filter's results.
+    /// Creates a query for the first page of a filter's results.
     #[must_use]
     pub fn new(filter: &'a str, budget: TokenBudget) -> Self {
         Self {
@@ -62,28 +62,25 @@ impl<'a> Query<'a> {
 /// A page of results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryPage {
-    /// A result a line: JSON without white space, as `jq -c` writes it. Pages
-    /// put together are all results.
+    /// One result per line: JSON without white space, as `jq -c` writes it. The pages joined are
+    /// all results.
     pub text: String,
     /// Results of which at least a part is on the page.
     pub results: u64,
-    /// Results in all; `None` when there are too many to count or counting took
-    /// too long.
+    /// Number of all results; `None` if there are too many to count or counting took too long.
     pub total: Option<u64>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<QueryNext>,
-    /// What else is to be said: lines that were left out, documents on which the
-    /// filter failed.
+    /// Notes for the reader: lines that were left out, documents on which the filter failed.
     pub notes: Vec<String>,
-    /// Where the filter's path leads nowhere, if that is why there are only
-    /// `null`s or nothing.
+    /// The place where the filter's path leaves the document, if that is why all results are `null`
+    /// or there are none.
     pub missing: Option<MissingPath>,
 }
 
 impl QueryPage {
-    /// The page as a person or a model sees it. In JSON what is hidden becomes an escape,
-    /// which means the same; in `raw` strings it is marked, and no line passes for one of
-    /// ours.
+    /// Returns the page as a person or a model sees it. Hidden characters become equivalent escapes
+    /// in JSON. In `raw` strings they are marked, and no line can pass for one of ours.
     #[must_use]
     pub fn render(&self, raw: bool) -> String {
         match raw {
@@ -93,27 +90,27 @@ impl QueryPage {
     }
 }
 
-/// Where a page begins.
+/// The start of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct QueryNext {
-    /// Its first result, from 0.
+    /// The first result, counted from 0.
     pub start: u64,
-    /// Bytes of that result which were on an earlier page; 0 for none.
+    /// Bytes of that result that were on an earlier page; 0 if none.
     pub byte: u64,
 }
 
-/// The place at which a path leaves a document.
+/// The place where a path leaves a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissingPath {
     /// The longest part of the path that exists; `.` is the document itself.
     pub found: String,
-    /// What is there: `object`, `array`, `string`, …
+    /// The kind of value there: `object`, `array`, `string`, …
     pub kind: String,
-    /// The step that leads nowhere, as it was written.
+    /// The step that is missing, as written.
     pub key: String,
-    /// The keys of the object there that are most like it; at most eight.
+    /// The keys of the object there that are most similar to the step; at most eight.
     pub near: Vec<String>,
-    /// Elements of the array there.
+    /// Number of elements, if an array is there.
     pub length: Option<u64>,
 }
 
@@ -141,8 +138,8 @@ impl fmt::Display for MissingPath {
     }
 }
 
-/// Runs a filter over an artifact: JSON documents, a document a line, rows of a
-/// table as objects, or lines as strings.
+/// Runs a filter over an artifact. The documents are the artifact's JSON documents, one document
+/// per line, rows of a table as objects, or lines as strings.
 pub fn query(
     artifact: &Artifact,
     query: &Query<'_>,
@@ -186,7 +183,7 @@ pub fn query(
     Ok(page(&output, query, source.format, counter))
 }
 
-/// What the child said.
+/// The child's messages.
 #[derive(Debug, Default)]
 struct ChildOutput {
     results: Vec<ResultPart>,
@@ -195,7 +192,7 @@ struct ChildOutput {
     refused: Option<Refusal>,
 }
 
-/// A result, or what the window shows of it.
+/// A result, or the part of it within the window.
 #[derive(Debug)]
 struct ResultPart {
     text: String,
@@ -215,7 +212,7 @@ impl ChildOutput {
         }
     }
 
-    /// The error of a page that begins behind the end of its first result.
+    /// Returns an error if the page begins beyond the end of its first result.
     fn reaches(&self, query: &Query<'_>) -> Result<(), QueryError> {
         if let Some(part) = self.results.first()
             && part.whole
@@ -247,7 +244,7 @@ fn refused(refusal: Refusal, query: &Query<'_>, depth: usize) -> QueryError {
     }
 }
 
-/// The error of a run that gave nothing, if it was one.
+/// Returns the error of a run without results, if it has one.
 fn failed(summary: &Summary, query: &Query<'_>) -> Result<(), QueryError> {
     if !summary.complete {
         return Ok(());

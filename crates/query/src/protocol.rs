@@ -1,65 +1,65 @@
 //! The messages between parent and child.
 //!
-//! The request is a variable of an otherwise empty environment, for
-//! standard input is the data, and arguments can be read by every user of the
-//! machine; answers come back as a JSON document a line, no longer than the window allows.
+//! The request is an environment variable, the only one besides the allocator's settings: standard
+//! input carries the data, and every user of the machine can read arguments. The answers are one
+//! JSON document per line, no longer than the window allows.
 
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::Layout;
 
 use crate::MissingPath;
 
-/// The environment variable in which a child finds its request. Unlike
-/// arguments, only the owner of a process can read its environment.
+/// The environment variable with the child's request. Unlike the arguments of a process, only its
+/// owner can read its environment.
 pub const REQUEST: &str = "SPILLGATE_QUERY";
 
-/// What the child is to do, and within which limits.
+/// The task of the child, and its limits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Request {
     pub(crate) filter: String,
     pub(crate) raw: bool,
     pub(crate) slurp: bool,
-    /// Results that are not shown.
+    /// Results to skip.
     pub(crate) start: u64,
-    /// Bytes of the first shown result that are not shown.
+    /// Bytes of the first shown result to skip.
     pub(crate) byte: u64,
-    /// Bytes of results that are sent; later ones are counted.
+    /// Bytes of results to send; later results are only counted.
     pub(crate) window: usize,
-    /// Results that are counted after the window is full.
+    /// Most results that are counted after the window is full.
     pub(crate) counted: u64,
     pub(crate) format: Format,
     /// First byte of the data in standard input.
     pub(crate) from: u64,
     /// Bytes of the data.
     pub(crate) length: u64,
-    /// Bytes that may be allocated.
+    /// Bytes that may be allocated besides the data.
     pub(crate) memory: u64,
-    /// Seconds of the processor.
+    /// Seconds of processor time.
     pub(crate) cpu: u64,
-    /// Levels that a document may nest.
+    /// Most levels that a document may nest.
     pub(crate) depth: usize,
 }
 
-/// How the data is cut into documents.
+/// How the data is split into documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Format {
-    /// JSON documents one after the other; most often there is one.
+    /// JSON documents one after another; usually there is one.
     Json,
-    /// A JSON document a line.
+    /// One JSON document per line.
     Ndjson,
     /// Rows with a header.
     Table {
-        /// What stands between two cells.
+        /// The byte between two cells.
         delimiter: u8,
     },
     /// Lines of text, each a string.
     Lines {
-        /// By which rule view lines are cut.
+        /// The rule by which view lines are cut.
         layout: Layout,
     },
 }
 
-/// What the child says.
+/// A message of the child.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Message {
     /// A result within the window.
@@ -71,54 +71,54 @@ pub(crate) enum Message {
         /// Whether the text reaches to its end.
         whole: bool,
     },
-    /// The window is full; what follows is counted.
+    /// The window is full; later results are counted.
     Full,
-    /// There is nothing to come.
+    /// The last message of a run.
     End(Summary),
-    /// The filter could not be run at all.
+    /// The filter could not run at all.
     Refused(Refusal),
 }
 
-/// How a run went.
+/// The outcome of a run.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Summary {
-    /// Results that the filter gave.
+    /// Results of the filter.
     pub(crate) results: u64,
-    /// Whether it was run to its end.
+    /// Whether the filter ran to its end.
     pub(crate) complete: bool,
-    /// Documents that it was run on.
+    /// Documents on which it ran.
     pub(crate) documents: u64,
     /// Lines or rows that could not be read.
     pub(crate) bad: u64,
-    /// The first of them, from 1, and what is wrong with it.
+    /// The first of them, counted from 1, and what is wrong with it.
     pub(crate) first_bad: Option<(u64, String)>,
     /// Documents on which it failed.
     pub(crate) failed: u64,
     /// The first failure.
     pub(crate) failure: Option<Failure>,
-    /// Where the filter's path leaves the document.
+    /// The place where the filter's path leaves the document.
     pub(crate) missing: Option<MissingPath>,
 }
 
-/// The filter failed on a document.
+/// A failure of the filter on a document.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Failure {
-    /// Which document, from 1.
+    /// Number of the document, from 1.
     pub(crate) document: u64,
-    /// Results before it.
+    /// Number of results before it.
     pub(crate) after: u64,
-    /// What jq says.
+    /// jq's message.
     pub(crate) message: String,
 }
 
-/// Why there was nothing to run.
+/// The reason why nothing could run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Refusal {
-    /// The filter is no jq.
+    /// The filter is not valid jq.
     Filter {
         /// What is wrong.
         message: String,
-        /// Byte of the filter.
+        /// Byte of the filter at which it is wrong.
         at: usize,
     },
     /// The data is not JSON.
@@ -128,12 +128,12 @@ pub(crate) enum Refusal {
     },
     /// The document nests too deeply.
     TooDeep {
-        /// Byte of the document at which the limit was passed.
+        /// Byte of the document at which it exceeds the limit.
         at: u64,
     },
-    /// Something that the machine would not do.
+    /// The operating system refused something.
     Failed {
-        /// What it said.
+        /// Its message.
         message: String,
     },
 }

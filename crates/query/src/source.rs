@@ -5,15 +5,15 @@ use spillgate_lookup::Artifact;
 
 use crate::protocol::Format;
 
-/// The bytes `from..` of a source, which hold documents of one format.
+/// The bytes of a source from `from` on, which contain documents of one format.
 pub(crate) struct Source<'a> {
     pub(crate) bytes: &'a dyn ByteSource,
     pub(crate) from: u64,
     pub(crate) format: Format,
 }
 
-/// What filters are run on: the view, but for a JSON document that was laid
-/// out for reading; its raw bytes are the same document and fewer.
+/// Returns the bytes that filters run on: the view. A JSON document that was laid out for reading
+/// is filtered in its raw bytes, which are the same document and fewer bytes.
 pub(crate) fn source(artifact: &Artifact) -> Source<'_> {
     let facts = &artifact.manifest().facts;
     let layout = facts.view.layout;

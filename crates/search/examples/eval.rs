@@ -1,16 +1,16 @@
 //! Measures how often a search returns the answer to a question.
 //!
-//! `eval DATA [--details]` asks each question of `DATA/questions.jsonl` of its
-//! document in `DATA/docs`, at four budgets, and prints the share of questions
-//! whose gold strings were all returned. `cargo xtask eval` calls it.
+//! `eval DATA [--details]` runs each question of `DATA/questions.jsonl` on its document in
+//! `DATA/docs` at four budgets. It prints the share of questions whose gold strings were all
+//! returned. `cargo xtask eval` calls it.
 //!
-//! A document goes the way of any tool result, so its *view* is searched: JSON
-//! is pretty-printed. Compared are the texts of the passages with their paths,
-//! without line numbers, which could hold a gold figure by chance. White space
-//! is collapsed on both sides; in JSON, where the view adds it between tokens, a
-//! gold string also counts if it is there with no white space at all, or once
-//! `\u` escapes, which the view keeps as the tool wrote them, are read. `one
-//! passage` is the stricter share in which one passage holds all gold strings.
+//! Documents are stored like any tool result, so their *view* is searched: JSON is pretty-printed.
+//! The gold strings are compared with the texts of the passages and their paths, without line
+//! numbers, which could contain a gold number by chance. White space is collapsed on both sides. In
+//! JSON the view adds white space between tokens and keeps `\u` escapes as the tool wrote them, so
+//! a gold string also counts if it matches without any white space, or after the escapes are
+//! decoded. `one passage` is the stricter share of questions for which one passage holds all gold
+//! strings.
 
 #![allow(
     clippy::print_stdout,
@@ -35,8 +35,8 @@ use spillgate_text::{TokenCounter, Tokenizer};
 
 const BUDGETS: [u64; 4] = [250, 500, 1000, 2000];
 
-/// Figures of the prototype (docs/spec/behaviour.md, "Search without a model"), in percent
-/// at each budget; what was not measured is `None`.
+/// Results of the prototype (docs/spec/behaviour.md, "Search without a model"), in percent at each
+/// budget; `None` if it was not measured.
 const PROTOTYPE: [(&str, Measure, [Option<f64>; 4]); 3] = [
     (
         "tau",
@@ -51,16 +51,16 @@ const PROTOTYPE: [(&str, Measure, [Option<f64>; 4]); 3] = [
     ("cidiff", Measure::Any, [None, None, Some(96.9), None]),
 ];
 
-/// What is counted of a question.
+/// What is measured for a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Measure {
-    /// All gold strings were returned.
+    /// Whether all gold strings were returned.
     All,
-    /// One passage holds them all.
+    /// Whether one passage holds them all.
     OnePassage,
-    /// At least one was returned: for gold that is a stretch of lines.
+    /// Whether at least one was returned: for gold that is a range of lines.
     Any,
-    /// The share of them that was returned.
+    /// The share of gold strings that was returned.
     Share,
 }
 
@@ -82,7 +82,7 @@ struct Asked {
     document: String,
     question: String,
     gold: Vec<String>,
-    /// Whether gold is the lines of a stretch, not parts of one answer.
+    /// Whether the gold strings are the lines of a range, not parts of one answer.
     is_stretch: bool,
 }
 
@@ -142,10 +142,10 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(table(&scores))
 }
 
-/// Shares by data set and measure, at each budget.
+/// Values of each question by data set and measure, at each budget.
 type Scores = BTreeMap<(String, Measure), [Vec<f64>; 4]>;
 
-/// Prints what came out; fails where the prototype was better.
+/// Prints the results. Returns failure if the prototype was better.
 fn table(scores: &Scores) -> ExitCode {
     println!(
         "| data set | questions | measure | 250 | 500 | 1000 | 2000 |\n|---|---|---|---|---|---|---|"
@@ -160,7 +160,7 @@ fn table(scores: &Scores) -> ExitCode {
             let Some(Some(goal)) = prototype.map(|(_, _, figures)| figures[at]) else {
                 return format!("{percent:.1}");
             };
-            // The prototype's figures were rounded to a tenth.
+            // The figures of the prototype are rounded to a tenth.
             let is_lower = percent < goal - 0.05;
             is_below |= is_lower;
             format!(
@@ -202,10 +202,10 @@ fn judge(asked: &Asked, page: &SearchPage, is_json: bool) -> Vec<(Measure, f64)>
     ]
 }
 
-/// A text that was returned, ready to be compared.
+/// A returned text, prepared for comparison.
 struct Returned {
     collapsed: String,
-    /// In JSON: without white space, and with escapes read.
+    /// In JSON: the text without white space, and with escapes decoded.
     others: Vec<String>,
 }
 
@@ -227,7 +227,7 @@ impl Returned {
     }
 }
 
-/// A text with its `\uXXXX` read, but for surrogates.
+/// Decodes the `\uXXXX` escapes of a text, except surrogates.
 fn unescaped(text: &str) -> String {
     let mut parts = text.split("\\u");
     let mut read = parts.next().unwrap_or_default().to_owned();
@@ -250,9 +250,9 @@ fn collapse(text: &str, with: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(with)
 }
 
-/// Stores a document as any tool result is.
+/// Stores a document like any tool result.
 fn stored(path: &Path, counter: &Arc<dyn TokenCounter>) -> Result<Artifact, Box<dyn Error>> {
-    // However small, it is stored.
+    // Documents are stored however small they are.
     let everything = Rule {
         max_bytes: Some(1),
         profile: Some(Profile::Handle),

@@ -1,10 +1,10 @@
-//! Measures the time of a ranked search in a running process.
+//! Measures the time of a ranked search inside a running process.
 //!
-//! `ranked --store DIR HANDLE WORDS [RUNS]` opens a stored artifact anew for each
-//! run, searches it with a budget of 1,000 tokens and prints the first time, the
-//! median of the others and how many passages there were as
-//! `{"first_us":N,"median_us":N,"passages":N}`. The vocabulary is loaded before:
-//! a page is counted either way. `benches/search.py` calls it.
+//! `ranked --store DIR HANDLE WORDS [RUNS]` opens a stored artifact again for each run and searches
+//! it with a budget of 1,000 tokens. It prints the time of the first run, the median of the others
+//! and the number of passages as `{"first_us":N,"median_us":N,"passages":N}`. The vocabulary is
+//! loaded before the first run, because any search has to count its page. `benches/search.py` calls
+//! it.
 
 #![allow(
     clippy::print_stdout,
@@ -21,7 +21,7 @@ use spillgate_search::{SearchQuery, search};
 use spillgate_store::{ArtifactStore, FileStore, Lifetime};
 use spillgate_text::Tokenizer;
 
-/// Odd, so that the median is one of them.
+/// Odd, so that the median is one of the runs.
 const RUNS: usize = 7;
 const BUDGET: u64 = 1000;
 const USAGE: &str = "usage: ranked --store DIR HANDLE WORDS [RUNS]";

@@ -1,60 +1,60 @@
 //! Keeps the best candidates while the text streams by.
 //!
-//! How much a term counts is known only at the end. So places are kept by the
-//! set of terms that they hold: among places with the same terms, the better
-//! one is the better one whatever the terms turn out to be worth.
+//! The worth of a term is known only at the end of the scan. So candidates are grouped by the set
+//! of terms that they hold. Among candidates with the same terms the better one stays better,
+//! whatever the terms turn out to be worth.
 
 use rustc_hash::FxHashMap;
 
 use crate::question::{MOST_TERMS, Terms};
 
-/// Places kept for one set of terms: more than a page has room for.
+/// Most candidates kept for one set of terms: more than a page has room for.
 const KEPT: usize = 96;
-/// Sets of terms kept. Beyond, those with the fewest terms go.
+/// Most sets of terms kept. Beyond that, the sets with the fewest terms are dropped.
 const SETS: usize = 512;
-/// Places of one template kept for one set of terms.
+/// Most candidates of one template kept for one set of terms.
 const KEPT_ALIKE: usize = 48;
 
 /// A place that may answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Candidate {
-    /// Bytes of the view.
+    /// First byte in the view.
     pub start: u64,
-    /// The byte after its last one.
+    /// The byte after the last one.
     pub end: u64,
-    /// The terms in it, and in the keys that it lies under.
+    /// Terms in the place and in the keys above it.
     pub terms: Terms,
-    /// How good it is among places of the same terms.
+    /// How good it is among places with the same terms; higher is better.
     pub rank: f64,
-    /// What it looks like when digits do not count.
+    /// Hash of its text without digits ([`template`]), or of its depth and key in JSON.
     pub template: u64,
-    /// What is known of a place in JSON.
+    /// Facts about a place in JSON.
     pub json: Option<Box<crate::json::Node>>,
 }
 
-/// What a scan found.
+/// The candidates and counts of a scan.
 #[derive(Debug)]
 pub(crate) struct Candidates {
     sets: FxHashMap<Terms, CandidateSet>,
-    /// Sets of fewer terms are not taken any more.
+    /// Sets with fewer terms are no longer accepted.
     fewest: u32,
-    /// Units in which each term stands.
+    /// How many units hold each term.
     pub units_with: [u64; MOST_TERMS],
-    /// Units that were counted.
+    /// How many units were counted.
     pub units: u64,
 }
 
-/// Places with the same terms.
+/// Candidates with the same terms.
 #[derive(Debug, Default)]
 struct CandidateSet {
-    /// The best first; of equal ones the first in the text.
+    /// Best first; ties in the order of the text.
     candidates: Vec<Candidate>,
-    /// How many of them are of each template.
+    /// How many of them each template has.
     alike: FxHashMap<u64, usize>,
 }
 
 impl CandidateSet {
-    /// Whether it has room for a place.
+    /// Returns whether there is room for a candidate.
     fn wants(&self, rank: f64, template: impl FnOnce() -> u64) -> bool {
         let beats = |candidate: Option<&Candidate>| {
             candidate.is_some_and(|candidate| rank > candidate.rank)
@@ -104,12 +104,12 @@ impl Default for Candidates {
 }
 
 impl Candidates {
-    /// Whether no place was found.
+    /// Returns whether no candidate was found.
     pub(crate) fn is_empty(&self) -> bool {
         self.sets.is_empty()
     }
 
-    /// Counts a unit that holds `terms`.
+    /// Counts `units` units that hold `terms`.
     pub(crate) fn count(&mut self, terms: Terms, units: u64) {
         let mut left = terms;
         while left != 0 {
@@ -118,7 +118,7 @@ impl Candidates {
         }
     }
 
-    /// Whether a place would be kept; asked before its costlier parts are made.
+    /// Returns whether a candidate would be kept. Callers ask before they build its costlier parts.
     pub(crate) fn wants(&self, terms: Terms, rank: f64, template: impl FnOnce() -> u64) -> bool {
         match self.sets.get(&terms) {
             Some(set) => set.wants(rank, template),
@@ -126,7 +126,7 @@ impl Candidates {
         }
     }
 
-    /// Keeps a place if it is good enough. Of equal ones the first stays.
+    /// Keeps a candidate if it is good enough. Of equal candidates the first stays.
     pub(crate) fn keep(&mut self, candidate: Candidate) {
         if !self.wants(candidate.terms, candidate.rank, || candidate.template) {
             return;
@@ -140,7 +140,7 @@ impl Candidates {
         }
     }
 
-    /// Takes in what was found in a later part.
+    /// Adds what the scan of a later part found.
     pub(crate) fn merge(&mut self, later: Self) {
         self.units += later.units;
         for (mine, others) in self.units_with.iter_mut().zip(later.units_with) {
@@ -153,7 +153,7 @@ impl Candidates {
         }
     }
 
-    /// All kept places, in the order of the text.
+    /// Returns all kept candidates in the order of the text.
     pub(crate) fn into_candidates(self) -> Vec<Candidate> {
         let mut candidates: Vec<Candidate> = self.into_all().collect();
         candidates.sort_by_key(|candidate| (candidate.start, candidate.end));
@@ -164,7 +164,7 @@ impl Candidates {
         self.sets.into_values().flat_map(|set| set.candidates)
     }
 
-    /// Drops the half of the sets with the fewest terms.
+    /// Drops the half of the sets that has the fewest terms.
     fn shed(&mut self) {
         let mut sets: Vec<(u32, Terms)> = self
             .sets
@@ -179,14 +179,14 @@ impl Candidates {
     }
 }
 
-/// A hash of a text without its digits: equal for lines of one template.
+/// Hashes a text without its digits: lines of one template have the same hash.
 pub(crate) fn template(text: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut mix = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let mut words = text.split(|byte| !byte.is_ascii_alphanumeric()).peekable();
     let mut at = 0;
     while let Some(word) = words.next() {
-        // A word with a digit in it is a number, a time, an id.
+        // A word with a digit is a number, a time or an id.
         match word.iter().any(u8::is_ascii_digit) {
             true => mix(b'0'),
             false => word.iter().for_each(|&byte| mix(byte)),

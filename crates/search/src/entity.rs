@@ -1,49 +1,49 @@
 //! Finds the object that a question names, and the members that it asks for.
 //!
-//! "What is the version of `serde_json`?" is answered by the object in which a
-//! member's *value* is the name (`"name": "serde_json"`), with the members
-//! whose *key* is asked for (`version`). A name deep in a list inside an object
-//! is not that object's: what depends on a thing is not the thing.
+//! "What is the version of `serde_json`?" is answered by the object in which a member's *value* is
+//! the name (`"name": "serde_json"`), with the members whose *key* is asked for (`version`). A name
+//! deep in a list inside an object does not name that object: a package is not the packages that it
+//! depends on.
 
 use crate::leaf::Leaf;
 use crate::path::step_key;
 use crate::question::Terms;
 
-/// Members of each sort that are remembered of an object.
+/// Most members of each sort that are kept per object.
 const MEMBERS: usize = 8;
 
-/// What an object has for a question.
+/// The members of an object that matter to a question.
 #[derive(Debug, Default)]
 pub(crate) struct Entity {
-    /// Members whose value the question names.
+    /// Members whose value occurs in the question.
     naming: Vec<Member>,
-    /// Members whose key the question has.
+    /// Members whose key shares terms with the question.
     asked: Vec<Member>,
 }
 
 /// A member of an object.
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// First byte of its line.
+    /// First byte of its line in the view.
     pub start: u64,
-    /// The byte after its last one.
+    /// The byte after the last one.
     pub end: u64,
-    /// The terms in the value that names, or in the key that is asked for.
+    /// The terms in the naming value, or in the requested key.
     pub terms: Terms,
-    /// As written, quotes included.
+    /// The key as written, quotes included.
     pub key: String,
 }
 
 impl Entity {
-    /// Takes a member whose value the question names.
+    /// Records a member whose value occurs in the question.
     pub(crate) fn name(&mut self, member: Member) {
         if self.naming.len() < MEMBERS {
             self.naming.push(member);
         }
     }
 
-    /// Takes a member whose key the question has. Of keys with the same terms
-    /// the shortest says nothing else: `version`, not `rust_version`.
+    /// Records a member whose key shares terms with the question. Of keys with the same terms the
+    /// shortest is kept, because it says nothing else: `version`, not `rust_version`.
     pub(crate) fn ask(&mut self, member: Member) {
         let known = self.asked.iter().position(|one| one.terms == member.terms);
         match known {
@@ -53,8 +53,8 @@ impl Entity {
         }
     }
 
-    /// The members that answer with the terms on them, if the object is named
-    /// and has what is asked for. `path` leads to the object.
+    /// Returns the members that answer, with their terms, if the question names the object and the
+    /// object has what is asked for. `path` returns the path of the object.
     pub(crate) fn leaves(&self, path: impl FnOnce() -> Option<String>) -> Option<Vec<Leaf>> {
         let named = self.naming.iter().fold(0, |terms, one| terms | one.terms);
         let is_other = |one: &&Member| {
@@ -79,7 +79,7 @@ impl Entity {
     }
 }
 
-/// Whether a member with this key says which thing its object is.
+/// Returns whether a member with this key identifies its object.
 pub(crate) fn names_its_object(key: &[u8]) -> bool {
     let key = key
         .strip_prefix(b"\"")

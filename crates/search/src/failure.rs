@@ -1,9 +1,8 @@
 //! Answers questions about what went wrong.
 //!
-//! The question has no word in common with the answer. What a line says of a
-//! failure is judged by its words, by how rare lines like it are, and by its
-//! place: what ended a run stands near its end. Lines before and after belong to
-//! it (docs/spec/behaviour.md, "Search without a model").
+//! Such a question shares no word with its answer. A line is scored by its failure words, by how
+//! rare lines like it are, and by its position: what ended a run stands near its end. The lines
+//! before and after it are shown with it (docs/spec/behaviour.md, "Search without a model").
 
 use std::collections::HashMap;
 use std::io;
@@ -20,7 +19,7 @@ use crate::rank::Ranked;
 use crate::scan::{Collect, Unit, UnitHit, scan};
 use crate::text::{block, with_context};
 
-/// Words of failures, and what each is worth.
+/// Failure words and the worth of each.
 const WORDS: [(f64, &str); 3] = [
     (
         3.0,
@@ -38,7 +37,7 @@ const WORDS: [(f64, &str); 3] = [
     ),
 ];
 
-/// What systems say without such a word; among them the usual texts of `errno`.
+/// Failure phrases that contain none of these words, among them the usual texts of `errno`.
 const PHRASES: [&str; 10] = [
     "no such",
     "not found",
@@ -51,24 +50,24 @@ const PHRASES: [&str; 10] = [
     "too many",
     "already in use",
 ];
-/// What each of them is worth.
+/// Worth of each phrase.
 const PHRASE: f64 = 2.0;
 
-/// Lines before and after one that tells of a failure that are shown with it;
-/// where there is no room, fewer.
+/// Numbers of lines shown before and after a failure line; the smaller ones are used if there is no
+/// room.
 const CONTEXT: [(u64, u64); 3] = [(3, 10), (1, 4), (0, 0)];
-/// Different lines that are kept in mind.
+/// Most templates of lines that are kept.
 const TEMPLATES: usize = 16 << 10;
-/// Lines that are ranked.
+/// Most lines that are ranked.
 const RANKED: usize = 256;
 
-/// Counts of nothing: a summary that says that all is well.
+/// Matches counts of zero: a summary that reports success.
 static ALL_WELL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\b(0|no|without) (errors?|failures?|failed|failing)\b|\b(errors?|failures?|failed|fail)[:=] ?0\b")
         .expect("invariant: the pattern is valid")
 });
 
-/// The lines in a view that tell why it failed.
+/// Returns the lines of a view that report why something failed.
 pub(crate) fn answer(view: &View) -> io::Result<SearchOutcome<'_>> {
     let words = Words::new();
     let parts = scan(view, &words.matcher, Unit::Line, || Collector {
@@ -124,7 +123,7 @@ pub(crate) fn answer(view: &View) -> io::Result<SearchOutcome<'_>> {
     })
 }
 
-/// The words of failures, ready to be looked for.
+/// The failure words, ready for the scan.
 struct Words {
     matcher: Matcher,
     worth: Vec<f64>,
@@ -136,7 +135,7 @@ impl Words {
             .iter()
             .flat_map(|(_, words)| words.split_ascii_whitespace());
         let question = Question::of_words(&all.collect::<Vec<_>>(), &PHRASES);
-        // What is no word is a phrase.
+        // Terms that are not words are phrases.
         let mut worth = vec![PHRASE; question.terms.len()];
         let stems = crate::words::Stems::new();
         for (value, words) in WORDS.iter().rev() {
@@ -157,7 +156,7 @@ impl Words {
 #[derive(Debug, Clone, Copy, Default)]
 struct TemplateGroup {
     times: u64,
-    /// The most telling of them.
+    /// The highest salience among them.
     salience: f64,
     start: u64,
     end: u64,
@@ -187,11 +186,11 @@ impl Collect for Collector<'_> {
     }
 }
 
-/// How much a line tells of a failure, its rarity aside.
+/// Returns how strongly a line reports a failure, apart from its rarity.
 fn salience(worth: &[f64], unit: UnitHit<'_>, bytes: f64) -> f64 {
-    /// What the start of a text is worth against its end.
+    /// Worth of the start of a text relative to its end.
     const START: f64 = 0.3;
-    /// Many such words on one line are a list of them.
+    /// Most worth that words add up to: a line with many failure words is a list of them.
     const MOST: f64 = 6.0;
     let terms = (0..worth.len()).filter(|at| unit.terms >> at & 1 == 1);
     let words: f64 = terms.map(|at| worth[at]).sum();
@@ -203,7 +202,7 @@ fn salience(worth: &[f64], unit: UnitHit<'_>, bytes: f64) -> f64 {
     words.min(MOST) * level * place
 }
 
-/// What the level of a log line says.
+/// Returns the factor for the level of a log line.
 fn level(line: &[u8]) -> f64 {
     let head = &line[..line.len().min(80)];
     let has = |word: &[u8]| memchr::memmem::find(head, word).is_some();

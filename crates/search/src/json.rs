@@ -1,10 +1,10 @@
 //! Scores the members of a JSON document.
 //!
-//! The view has a member or element a line, so its indentation is its structure:
-//! one pass over the lines follows it without a parser. What a key says, it says
-//! of everything below it. Two kinds of places come of it: a *leaf* with the
-//! path that leads to it (identity in the path), and a *record*, the object or
-//! array in which leaves with different terms meet (identity in a sibling).
+//! In the view each member or element has its own line, so the indentation is the structure. One
+//! pass over the lines follows it without a parser. The terms of a key count for everything below
+//! it. Two kinds of candidates result: a *leaf* with the path to it (its path identifies it), and a
+//! *record*, the object or array in which leaves with different terms meet (a sibling identifies
+//! it).
 
 use std::hash::{Hash, Hasher};
 use std::io;
@@ -22,36 +22,35 @@ use crate::path::{LONGEST_KEY, UNTOLD, step_key};
 use crate::question::{Question, Terms};
 use crate::scan::{WINDOW, whole_lines};
 
-/// Deeper containers are not told apart from the one at this depth.
+/// Containers deeper than this count as the one at this depth.
 const DEEPEST: usize = 256;
-/// In a larger container the meeting of terms says nothing.
+/// In a container of more bytes, terms that occur together mean nothing.
 const LARGEST_RECORD: u64 = 256 << 10;
-/// Objects around a leaf that are remembered.
+/// Most objects around a leaf that are kept.
 const AROUND: usize = 4;
-/// A list or object that is asked for is shown as one up to so many bytes.
+/// A requested list or object is shown whole up to this many bytes.
 const LARGEST_MEMBER: u64 = 2000;
-/// A usual leaf with its path, in bytes.
+/// Bytes of a usual leaf with its path.
 pub(crate) const USUAL_LEAF: f64 = 120.0;
 
-/// What is known of a place in JSON.
+/// Facts about a place in JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
     /// The path as jq writes it; empty before the document.
     pub path: String,
-    /// Leaves with hits inside, if it is a record.
+    /// For a record: the leaves in it with hits.
     pub leaves: Vec<Leaf>,
-    /// Objects that it lies in, the nearest first: first byte, and how much of
-    /// the path is theirs.
+    /// The objects around it, nearest first: first byte, and how many bytes of `path` lead to it.
     pub around: Vec<(u64, usize)>,
-    /// A leaf beside it that says what the object is.
+    /// A leaf beside it that identifies the object.
     pub identity: Option<Leaf>,
-    /// Whether it is the object that the question names, and the leaves are what
-    /// is asked for of it.
+    /// Whether this is the object that the question names. Its leaves are then the members that the
+    /// question asks for.
     pub is_entity: bool,
 }
 
-/// Collects the places in a view in JSON layout. `prelude` bytes of notes stand
-/// before the document.
+/// Collects the candidates in a view with the JSON layout. `prelude` bytes of notes precede the
+/// document.
 pub(crate) fn scan(view: &View, prelude: u64, question: &Question) -> io::Result<Candidates> {
     let matcher = &Matcher::new(question, &[]);
     let mut walker = JsonWalker {
@@ -79,43 +78,43 @@ pub(crate) fn scan(view: &View, prelude: u64, question: &Question) -> io::Result
     Ok(walker.found)
 }
 
-/// How much longer texts dilute a hit: gently, for a record may be much longer
-/// than a leaf and still be one thing.
+/// Returns the factor by which the length of a text dilutes a hit. It grows slowly, because a
+/// record may be much longer than a leaf and still be one thing.
 pub(crate) fn dilution(bytes: usize) -> f64 {
     1.0 + 0.3 * (1.0 + bytes as f64 / USUAL_LEAF).log2()
 }
 
-/// The way through a document.
+/// The state of the pass through a document.
 struct JsonWalker<'q> {
     question: &'q Question,
     prelude: u64,
-    /// The open containers.
+    /// The open containers, outermost first.
     frames: Vec<Frame>,
     found: Candidates,
-    /// The window before ended inside a line.
+    /// Whether the window before ended inside a line.
     within_line: bool,
 }
 
 /// An open object or array.
 #[derive(Debug, Default)]
 struct Frame {
-    /// First byte of its line.
+    /// First byte of its line in the view.
     start: u64,
     is_array: bool,
     /// Members or elements so far.
     children: u64,
-    /// Its key as written, quotes included; empty in an array.
+    /// The key as written, quotes included; empty in an array.
     key: String,
-    /// Its place in an array.
+    /// Its index in an array.
     index: u64,
     /// Terms of its key.
     own: Terms,
-    /// Terms of its key and of those above.
+    /// Terms of its key and of the keys above.
     inherited: Terms,
     /// Terms below it.
     below: Terms,
     hits: u32,
-    /// Leaves in it.
+    /// Leaves in it, at any depth.
     leaf_count: u64,
     /// The most terms in one child.
     widest: u32,
@@ -172,13 +171,13 @@ impl JsonWalker<'_> {
             Some(b'{' | b'[') if depth < DEEPEST => {
                 let own = terms_of(hits.iter().filter(|hit| hit.at < key_end));
                 self.open(line.start, own, &body[..key], body.ends_with(b"["));
-                // Nothing but a key stands on such a line.
+                // Such a line holds nothing but a key.
             }
             _ => self.leaf(line, hits, window, Some(&body[..key])),
         }
     }
 
-    /// Counts a child of the innermost container; gives the length of its key.
+    /// Counts a child of the innermost container. Returns the length of the child's key in bytes.
     fn enter(&mut self, body: &[u8]) -> usize {
         let Some(parent) = self.frames.last_mut() else {
             return 0;
@@ -204,7 +203,7 @@ impl JsonWalker<'_> {
         self.frames.push(frame);
     }
 
-    /// A line that is a value, or a part of one.
+    /// Handles a line that is a value or a part of one.
     fn leaf(&mut self, line: Line<'_>, hits: &[Hit], window: &[u8], key: Option<&[u8]>) {
         self.found.units += 1;
         if let Some(parent) = self.frames.last_mut() {
@@ -238,7 +237,7 @@ impl JsonWalker<'_> {
         }
     }
 
-    /// Remembers a line whose value the question names, or whose key it has.
+    /// Records a line whose value occurs in the question, or whose key shares terms with it.
     fn member(&mut self, line: Line<'_>, hits: &[Hit], key: Option<&[u8]>) {
         let key = key.filter(|key| !key.is_empty() && key.len() <= LONGEST_KEY);
         let Some((parent, key)) = self.frames.last_mut().zip(key) else {
@@ -306,7 +305,7 @@ impl JsonWalker<'_> {
         }
     }
 
-    /// The innermost container ends before byte `end`.
+    /// Closes the innermost container, which ends before byte `end`.
     fn close(&mut self, end: u64) {
         self.keep_entity(end);
         let Some(mut frame) = self.frames.pop() else {
@@ -323,7 +322,7 @@ impl JsonWalker<'_> {
             if self.found.wants(terms, rank, || template) {
                 let (start, leaves, identity) =
                     (frame.start, frame.leaves.clone(), frame.identity.clone());
-                // Its own name is the last step of the path.
+                // The last step of the path is the container's own key.
                 self.frames.push(frame);
                 let node = self.node(start, self.path(None));
                 let Some(closed) = self.frames.pop() else {
@@ -347,7 +346,7 @@ impl JsonWalker<'_> {
         self.hand_up(frame, terms, end);
     }
 
-    /// Keeps the innermost container, if it is an object that the question names.
+    /// Keeps the innermost container if the question names it.
     fn keep_entity(&mut self, end: u64) {
         let path = |frames| Some(path_of(frames)).filter(|path| !path.contains(UNTOLD));
         let Some((frame, leaves)) = self.frames.last().and_then(|frame| {
@@ -363,7 +362,7 @@ impl JsonWalker<'_> {
             start: frame.start,
             end,
             terms: of_leaves | frame.inherited,
-            // Better than all others; the nearer to the root the better.
+            // Above every rank of other candidates; objects nearer to the root rank higher.
             rank: (2 * DEEPEST - self.frames.len()) as f64,
             template: template(&self.frames, None),
             json: Some(Box::new(node)),
@@ -371,7 +370,7 @@ impl JsonWalker<'_> {
         self.found.keep(place);
     }
 
-    /// What a container found belongs to the one around it, too.
+    /// Adds the findings of a closed container to its parent.
     fn hand_up(&mut self, frame: Frame, terms: Terms, end: u64) {
         let Some(parent) = self.frames.last_mut() else {
             return;
@@ -396,8 +395,7 @@ impl JsonWalker<'_> {
         }
     }
 
-    /// What is known of a place that begins at byte `start` of the innermost
-    /// container.
+    /// Returns the facts about a place that begins at byte `start` of the innermost container.
     fn node(&self, start: u64, path: String) -> Node {
         let mut around = Vec::new();
         for (depth, frame) in self.frames.iter().enumerate().rev() {
@@ -415,8 +413,8 @@ impl JsonWalker<'_> {
         }
     }
 
-    /// The path of a line with `key` in the innermost container; of that
-    /// container itself, without a line.
+    /// Returns the path of the line with `key` in the innermost container; without a key, the path
+    /// of that container.
     fn path(&self, key: Option<&[u8]>) -> String {
         let mut path = path_of(&self.frames);
         if let (Some(key), Some(parent)) = (key, self.frames.last()) {
@@ -438,7 +436,7 @@ impl JsonWalker<'_> {
     }
 }
 
-/// How good a place is among those with the same terms.
+/// Returns how good a place is among those with the same terms.
 fn rank(hits: u32, terms: Terms, bytes: u64) -> f64 {
     let most = terms.count_ones() + 2;
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -460,7 +458,7 @@ fn path_of(frames: &[Frame]) -> String {
     path
 }
 
-/// The same for members of one name in elements of one array, and the like.
+/// Hashes depth and key: members with one name in the elements of one array share the hash.
 fn template(frames: &[Frame], key: Option<&[u8]>) -> u64 {
     let mut hasher = FxHasher::default();
     (frames.len(), key).hash(&mut hasher);

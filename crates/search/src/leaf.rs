@@ -1,4 +1,4 @@
-//! Leaves of a JSON document.
+//! The leaves of a JSON document.
 
 use spillgate_artifact::Layout;
 use spillgate_text::SOFT_CHARS;
@@ -7,19 +7,19 @@ use crate::matcher::Hit;
 use crate::question::Terms;
 use crate::scan::line_around;
 
-/// Leaves with hits that a record remembers.
+/// Most leaves with hits that a record keeps.
 const LEAVES: usize = 12;
 
-/// A line, or a view line of a long one, with hits.
+/// A line with hits, or a view line of a long one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Leaf {
-    /// Its first byte in the view.
+    /// First byte in the view.
     pub start: u64,
-    /// The byte after its last one.
+    /// The byte after the last one.
     pub end: u64,
-    /// The terms on it and above it.
+    /// The terms on the line and in the keys above it.
     pub terms: Terms,
-    /// Its path.
+    /// The path as jq writes it.
     pub path: String,
 }
 
@@ -28,18 +28,18 @@ pub(crate) struct Leaf {
 pub(crate) struct Line<'t> {
     /// First byte in the view.
     pub start: u64,
-    /// Its bytes.
+    /// The bytes.
     pub text: &'t [u8],
-    /// Where in the window it begins.
+    /// Byte of the window at which it begins.
     pub at: usize,
 }
 
-/// Whether a leaf with `terms` says more than each of the others.
+/// Returns whether `terms` has a term that each of the leaves lacks.
 pub(crate) fn is_telling(leaves: &[Leaf], terms: Terms) -> bool {
     leaves.iter().all(|leaf| terms & !leaf.terms != 0)
 }
 
-/// Keeps the leaves that have something to say that no other has.
+/// Adds a leaf if it has a term that each of the others lacks, and drops the leaves that it covers.
 pub(crate) fn remember(leaves: &mut Vec<Leaf>, leaf: Leaf) {
     if is_telling(leaves, leaf.terms) {
         leaves.retain(|other| other.terms & !leaf.terms != 0);
@@ -48,7 +48,8 @@ pub(crate) fn remember(leaves: &mut Vec<Leaf>, leaf: Leaf) {
     }
 }
 
-/// A line's view lines with hits.
+/// Returns the view lines of a line that have hits: first byte, the byte after the last one, the
+/// hits.
 pub(crate) fn pieces<'h>(
     line: Line<'_>,
     hits: &'h [Hit],
@@ -82,7 +83,8 @@ pub(crate) fn pieces<'h>(
     pieces
 }
 
-/// The length of the JSON string that `text` begins with, quotes included.
+/// Returns the length of the JSON string at the start of `text`, quotes included; `None` if there
+/// is none.
 pub(crate) fn string_end(text: &[u8]) -> Option<usize> {
     if text.first() != Some(&b'"') {
         return None;

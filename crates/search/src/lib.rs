@@ -1,12 +1,11 @@
 //! Finds the passages of a stored text that answer a question.
 //!
-//! Ranked search without an index: one pass over the view counts how many units
-//! (lines, paragraphs, rows, JSON leaves) hold each term of the question and keeps
-//! the most promising ones ([`candidates`]); BM25 orders them ([`rank`]); the best are
-//! shown, verbatim and numbered, within a token budget ([`page`]). What a unit is
-//! depends on the kind of content. A question that only asks why something failed
-//! has no word in common with the answer; lines that tell of failures are ranked
-//! then ([`failure`]).
+//! [`search`] needs no index. One pass over the view counts how many units (lines, paragraphs,
+//! rows, JSON leaves) hold each term of the question and keeps the most promising ones
+//! ([`candidates`]). BM25 orders them ([`rank`]). The best are shown, verbatim and numbered, within
+//! a token budget ([`page`]). The kind of content decides what a unit is. A question that only asks
+//! why something failed shares no word with its answer, so it ranks the lines that report failures
+//! ([`failure`]).
 
 mod candidates;
 mod entity;
@@ -39,26 +38,28 @@ use crate::rank::Ranked;
 pub use page::{Passage, SearchPage};
 pub use paths::paths_at;
 
-/// What to look for and what the answer may cost.
+/// A question and the budget of its answer.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchQuery<'a> {
-    /// A question, or some words.
+    /// A question, or a few words.
     pub words: &'a str,
-    /// Tokens that the page may cost.
+    /// Most tokens that the page may cost.
     pub budget: TokenBudget,
 }
 
 impl<'a> SearchQuery<'a> {
-    /// The passages for `words` within `budget`.
+    /// Creates a query for `words` whose page costs at most `budget`.
     #[must_use]
     pub fn new(words: &'a str, budget: TokenBudget) -> Self {
         Self { words, budget }
     }
 }
 
-/// The passages of an artifact that answer a question best.
+/// Returns the passages of an artifact that answer a question best.
 ///
-/// Fails where the question has no word in it, or the artifact cannot be read.
+/// # Errors
+///
+/// Fails if the question contains no word or the artifact cannot be read.
 pub fn search(
     artifact: &Artifact,
     query: &SearchQuery<'_>,
@@ -78,17 +79,17 @@ pub fn search(
     Ok(builder.finish())
 }
 
-/// What one way of searching found.
+/// The result of one way of searching.
 struct SearchOutcome<'a> {
-    /// The best first.
+    /// Places, best first.
     ranked: Vec<Ranked>,
-    /// Terms that are in the text.
+    /// Terms that occur in the text.
     seen: Terms,
-    /// The first line of a table.
+    /// First line of a table.
     header: Option<String>,
     blocks: Blocks<'a>,
 }
 
-/// What to show of a place, given whether it is the first on the page: a few
-/// ways, the largest first, each so many blocks.
+/// Returns the ways to show a place, largest first, each a list of blocks. The flag says whether
+/// the place is the first on the page.
 type Blocks<'a> = Box<dyn Fn(&Ranked, bool) -> io::Result<Vec<Vec<Block>>> + 'a>;

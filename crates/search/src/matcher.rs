@@ -1,7 +1,7 @@
 //! Finds the terms of a question in a text.
 //!
-//! One automaton stops at what may be a term; the word around it is then looked
-//! at. So a text costs one scan, and only places that may count cost more.
+//! One scan stops wherever a term may stand, and only the word at that place is examined. So a text
+//! costs one scan, and only possible hits cost more.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use crate::needles::Needles;
 use crate::question::{Question, Term, Terms};
 use crate::words::{Stems, camel_parts, is_word_byte};
 
-/// A word stem is recognised by its first bytes.
+/// Bytes of a word stem that are searched for.
 const NEEDLE_BYTES: usize = 16;
 
-/// A word is looked at so far on either side of what was found in it.
+/// Bytes of a word that are examined on either side of a needle.
 const WORD_BYTES: usize = 128;
 
 /// Finds the terms of a question.
@@ -20,35 +20,35 @@ const WORD_BYTES: usize = 128;
 pub(crate) struct Matcher {
     needles: Needles,
     by_stem: HashMap<String, Terms>,
-    /// Identifiers and pairs by the needle that finds them.
+    /// Phrases and pairs, by the number of the needle that finds them.
     phrases: Vec<Phrase>,
     stems: Stems,
 }
 
-/// What a needle says beside the word that it begins.
+/// The terms that a needle stands for besides the word that it begins.
 #[derive(Debug, Clone, Copy, Default)]
 struct Phrase {
-    /// Where it stands between word boundaries.
+    /// Terms that match between word boundaries.
     loose: Terms,
-    /// Where it is no part of a longer identifier.
+    /// Terms that match only if the needle is not part of a longer identifier.
     whole: Terms,
-    /// Anywhere.
+    /// Terms that match anywhere.
     pair: Terms,
 }
 
-/// A place where terms stand.
+/// A place with terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hit {
-    /// Its first byte.
+    /// First byte in the text.
     pub at: usize,
-    /// Which terms.
+    /// The terms.
     pub terms: Terms,
     /// The needle that found it.
     pub needle: usize,
 }
 
 impl Matcher {
-    /// Looks for all needles of `question` but those that `skipped` names.
+    /// Creates a matcher for all needles of `question` except those whose numbers are in `skipped`.
     pub(crate) fn new(question: &Question, skipped: &[usize]) -> Self {
         let number = |term: Term| question.terms.iter().position(|known| *known == term);
         let bit = |term: Term| number(term).map_or(0, |at| 1 << at);
@@ -65,7 +65,7 @@ impl Matcher {
                 true => &needle[..needle.floor_char_boundary(NEEDLE_BYTES)],
                 false => needle,
             };
-            // A needle that is skipped keeps its number.
+            // A skipped needle keeps its number.
             let is_skipped = skipped.contains(&at);
             patterns.push(if is_skipped { "" } else { text });
             phrases.push(phrase);
@@ -79,7 +79,7 @@ impl Matcher {
         }
     }
 
-    /// The terms in a text, front to back.
+    /// Returns the terms in a text, front to back.
     pub(crate) fn hits<'t>(&'t self, text: &'t [u8], known: &'t mut WordCache) -> Hits<'t> {
         Hits {
             matcher: self,
@@ -89,7 +89,7 @@ impl Matcher {
         }
     }
 
-    /// What the needle that stands at `start..end` says.
+    /// Returns the phrases and pairs that the needle at `start..end` matches.
     fn phrase(&self, needle: usize, text: &[u8], start: usize, end: usize) -> Terms {
         let phrase = self.phrases[needle];
         let mut terms = phrase.pair;
@@ -116,7 +116,7 @@ impl Matcher {
         terms
     }
 
-    /// The terms that a word is.
+    /// Returns the terms that a word matches.
     fn word(&self, word: &[u8]) -> Terms {
         let Ok(word) = std::str::from_utf8(word) else {
             return 0;
@@ -136,7 +136,7 @@ impl Matcher {
     }
 }
 
-/// The terms in a text.
+/// Iterator over the terms in a text.
 #[derive(Debug)]
 pub(crate) struct Hits<'t> {
     matcher: &'t Matcher,
@@ -146,12 +146,12 @@ pub(crate) struct Hits<'t> {
 }
 
 impl Hits<'_> {
-    /// The next place where a needle stands, whether it is a term there or not.
+    /// Returns the next place where a needle stands, even if no term matches there.
     pub(crate) fn next_raw(&mut self) -> Option<Hit> {
         let (needle, start, end) = self.matcher.needles.find(self.text, self.at)?;
         let phrase = self.matcher.phrase(needle, self.text, start, end);
         if self.matcher.phrases[needle].pair != 0 {
-            // Pairs overlap by a character.
+            // Pairs overlap by one character.
             let first = self.text[start + 1..end]
                 .iter()
                 .position(|byte| byte & 0xc0 != 0x80);
@@ -197,7 +197,7 @@ impl Iterator for Hits<'_> {
     }
 }
 
-/// Words whose terms are known: few different words make up most of a text.
+/// Cache of the terms of words: a few different words make up most of a text.
 #[derive(Debug)]
 pub(crate) struct WordCache(Vec<CachedWord>);
 
@@ -208,9 +208,9 @@ struct CachedWord {
     terms: Terms,
 }
 
-/// Longer words are not remembered.
+/// Longest word that is cached, in bytes.
 const KNOWN_BYTES: usize = 23;
-/// A power of two.
+/// Entries of the cache; a power of two.
 const KNOWN: usize = 1024;
 
 impl Default for WordCache {

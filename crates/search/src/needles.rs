@@ -1,32 +1,33 @@
 //! Finds the next of a few words, whatever their case.
 //!
-//! Two ways to the same answer. Few needles are looked for by their first bytes,
-//! in all cases, with SIMD (Teddy): several gigabytes a second. More of them go
-//! into one automaton.
+//! There are two implementations with the same result. A few needles are found by their first
+//! bytes, in all cases, with SIMD (Teddy): several gigabytes per second. More needles go into one
+//! automaton.
 
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind as AutomatonKind, Span};
 
-/// First bytes that a needle is looked for by: the more, the fewer false stops.
+/// Bytes of the prefix by which a needle is searched, in order of preference: a longer prefix
+/// causes fewer false stops.
 const PREFIX: [usize; 2] = [4, 3];
-/// Patterns that SIMD takes at a time.
+/// Most patterns that the SIMD searcher takes.
 const MOST_PATTERNS: usize = 64;
 
-/// A few needles.
+/// A set of needles.
 #[derive(Debug)]
 pub(crate) enum Needles {
-    /// By their first bytes.
+    /// Searches for the first bytes of the needles.
     Packed {
         searcher: Searcher,
-        /// For each pattern the needles that begin so, the longest first.
+        /// The needles that begin with each pattern, longest first.
         needles: Vec<Vec<(usize, Vec<u8>)>>,
     },
-    /// All at once, with the number of each.
+    /// Searches for all needles at once; holds the number of each.
     Automaton(AhoCorasick, Vec<usize>),
 }
 
 impl Needles {
-    /// Of these, empty ones are not looked for.
+    /// Prepares a search for these needles; empty ones are skipped.
     pub(crate) fn new(needles: &[&str]) -> Self {
         let packed = PREFIX
             .into_iter()
@@ -43,8 +44,8 @@ impl Needles {
         })
     }
 
-    /// The longest needle at the first place from `at` on where one stands: its
-    /// number, its first byte and the byte after it.
+    /// Returns the longest needle at the first match from byte `at` on: its number, its first byte
+    /// and the byte after it.
     pub(crate) fn find(&self, text: &[u8], mut at: usize) -> Option<(usize, usize, usize)> {
         match self {
             Self::Automaton(automaton, numbers) => {
@@ -68,7 +69,7 @@ impl Needles {
     }
 }
 
-/// The needles that are looked for, with their numbers.
+/// Returns the needles that are not empty, with their numbers.
 fn used<'n>(needles: &'n [&'n str]) -> impl Iterator<Item = (usize, &'n &'n str)> {
     needles
         .iter()
@@ -76,7 +77,8 @@ fn used<'n>(needles: &'n [&'n str]) -> impl Iterator<Item = (usize, &'n &'n str)
         .filter(|(_, needle)| !needle.is_empty())
 }
 
-/// The needles by their first `length` bytes, if SIMD can take them.
+/// Prepares a SIMD search by the first `length` bytes; `None` if the needles are too many or too
+/// short for it.
 fn packed(needles: &[&str], length: usize) -> Option<Needles> {
     let mut patterns: Vec<Vec<u8>> = Vec::new();
     let mut of_pattern: Vec<Vec<(usize, Vec<u8>)>> = Vec::new();
@@ -105,7 +107,7 @@ fn packed(needles: &[&str], length: usize) -> Option<Needles> {
     })
 }
 
-/// A few bytes with each of their ASCII letters in either case.
+/// Returns the bytes with each of their ASCII letters in either case.
 fn cases(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut cases = vec![Vec::new()];
     for byte in bytes {

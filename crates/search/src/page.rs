@@ -12,52 +12,52 @@ use crate::Blocks;
 use crate::path::common_path;
 use crate::rank::Ranked;
 
-/// Candidates that did not fit before the page counts as full.
+/// Candidates that may fail to fit before the page counts as full.
 const MOST_MISSES: usize = 12;
-/// A place of a template that was shown `n` times counts for `1 / (1 + n / this)`:
-/// the same line with other numbers does not crowd out other lines.
+/// A place whose template was shown `n` times counts for `1 / (1 + n / ALIKE)`, so that one line
+/// with different numbers does not crowd out other lines.
 const ALIKE: f64 = 6.0;
-/// Tokens of the marks and line number of a line that is cut, beside its path.
+/// Tokens of the marks and the line number of a cut line, besides its path.
 const AROUND_CUT: u64 = 24;
 
-/// The passages that answer a question, as far as the budget goes.
+/// The passages that answer a question, within the budget.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SearchPage {
-    /// Best first. None overlaps another.
+    /// Best first. No passage overlaps another.
     pub passages: Vec<Passage>,
     /// Identifiers of the question that occur nowhere in the text.
     pub absent: Vec<String>,
     /// The first line of a table whose rows are shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
-    /// Tokens of [`SearchPage::render`], counted.
+    /// Tokens of the text that [`SearchPage::render`] returns, counted.
     pub tokens: u64,
 }
 
 /// Lines that may answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Passage {
-    /// Its view lines.
+    /// The view lines.
     pub lines: LineRange,
-    /// Its path as jq writes it, where the view is a JSON document.
+    /// The path as jq writes it, if the view is a JSON document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The lines, byte for byte the view's, without the last newline. A part
-    /// of one line where that line alone would go over the budget.
+    /// The lines, byte for byte as in the view, without the last newline. If a line alone exceeds
+    /// the budget, a part of it.
     pub text: String,
     /// How well it answers: higher is better. Comparable within a page only.
     pub score: f64,
-    /// Whether `text` is a part of its line.
+    /// Whether `text` is a part of a line.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_cut: bool,
-    /// Where in `text` its view lines end: a long line is several of them.
+    /// Where the view lines end in `text`: a long line consists of several.
     #[serde(skip)]
     ends: Vec<usize>,
 }
 
 impl SearchPage {
-    /// The page as a model sees it: `12:line`, a JSON path above its lines, `--`
-    /// between passages of several lines. What is hidden in them is marked.
+    /// Returns the page as a model sees it: `12:line`, a JSON path above its lines, and `--`
+    /// between passages of several lines. Hidden characters in them are marked.
     #[must_use]
     pub fn render(&self) -> String {
         let mut text = String::new();
@@ -91,7 +91,7 @@ fn absent_line(absent: &[String]) -> String {
 }
 
 impl Passage {
-    /// Its view lines with their numbers, without newlines; of a part of a line, that
+    /// Returns its view lines with their numbers, without newlines; for a part of a line, that
     /// part.
     pub fn numbered(&self) -> impl Iterator<Item = (u64, &str)> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
@@ -117,7 +117,7 @@ impl Passage {
     }
 }
 
-/// Where the view lines of a text end that begins where a view line does.
+/// Returns where the view lines of `text` end. `text` begins at the start of a view line.
 fn line_ends(text: &str, layout: Layout) -> Vec<usize> {
     let (mut ends, mut at) = (Vec::new(), 0);
     while let Some(length) = line_end(&text.as_bytes()[at..], layout, true) {
@@ -127,22 +127,22 @@ fn line_ends(text: &str, layout: Layout) -> Vec<usize> {
     ends
 }
 
-/// Lines of the view, by their bytes.
+/// A range of lines of the view, in bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
-    /// First byte.
+    /// First byte in the view.
     pub start: u64,
-    /// The byte after its last one.
+    /// The byte after the last one.
     pub end: u64,
-    /// Path, in JSON.
+    /// Path, if the view is a JSON document.
     pub path: Option<String>,
-    /// How well it answers.
+    /// How well it answers; higher is better.
     pub score: f64,
-    /// Where in the view its first hit stands.
+    /// Byte of the view at which its first hit stands.
     pub hit: u64,
 }
 
-/// Fills a page.
+/// Builds a page within the budget.
 pub(crate) struct PageBuilder<'a> {
     pub view: &'a View,
     pub budget: TokenBudget,
@@ -150,8 +150,8 @@ pub(crate) struct PageBuilder<'a> {
     pub page: SearchPage,
     /// The blocks shown, in the order of the page.
     blocks: Vec<Block>,
-    /// Tokens of the page's parts, added up: no less than the page costs but
-    /// for what merges at the seams.
+    /// Sum of the tokens of the page's parts. The page costs no more than this, apart from tokens
+    /// that merge where parts meet.
     spent: u64,
 }
 
@@ -191,7 +191,7 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Shows the places, best first, as `blocks` says what to show of one.
+    /// Adds the places, best first. `blocks` returns the ways to show one.
     pub(crate) fn fill(&mut self, ranked: Vec<Ranked>, blocks: &Blocks<'_>) -> io::Result<()> {
         let mut misses = 0;
         let is_shown = |one: &Ranked| self.page.header.is_some() && one.candidate.start == 0;
@@ -208,7 +208,7 @@ impl<'a> PageBuilder<'a> {
         Ok(())
     }
 
-    /// Shows a place the first way that has room.
+    /// Shows a place in the first way that fits. Returns whether one did.
     fn show(&mut self, ways: Vec<Vec<Block>>) -> io::Result<bool> {
         let last = ways.len().saturating_sub(1);
         for (at, way) in ways.into_iter().enumerate() {
@@ -223,8 +223,8 @@ impl<'a> PageBuilder<'a> {
         Ok(false)
     }
 
-    /// Shows a block if it fits; the first one is cut until it does, where there
-    /// `is_no_other` way. Gives whether it is shown now.
+    /// Adds a block if it fits. The first block of the page is cut until it fits, if there
+    /// `is_no_other` way. Returns whether the block is shown now.
     fn add(&mut self, block: Block, is_no_other: bool) -> io::Result<bool> {
         if self
             .blocks
@@ -262,7 +262,8 @@ impl<'a> PageBuilder<'a> {
         Ok(true)
     }
 
-    /// The page, counted. What the parts cost less than the whole goes.
+    /// Returns the page with its tokens counted. Drops the last passages if the whole costs more
+    /// than its parts.
     pub(crate) fn finish(mut self) -> SearchPage {
         while self.counter.exceeds(&self.page.render(), self.budget.get()) {
             if self.page.passages.pop().is_none() {
@@ -274,7 +275,7 @@ impl<'a> PageBuilder<'a> {
         self.page
     }
 
-    /// A block with those that it overlaps or touches, and which these are.
+    /// Returns the block joined with those that it overlaps or touches, and the indexes of these.
     fn merged(&self, block: &Block) -> (Block, Vec<usize>) {
         let mut merged = block.clone();
         let mut touched = Vec::new();
@@ -328,9 +329,9 @@ impl<'a> PageBuilder<'a> {
         })
     }
 
-    /// As much of the line with the first hit as the budget holds.
+    /// Returns as much of the line with the first hit as the budget holds.
     fn cut(&self, block: &Block) -> io::Result<Passage> {
-        /// Bytes before the hit that are shown for what it belongs to.
+        /// Bytes shown before the hit, as its context.
         const LEAD: u64 = 40;
         let Some(line) = self.view.line_at(block.hit)? else {
             return self.passage(block);
@@ -365,14 +366,13 @@ impl<'a> PageBuilder<'a> {
     }
 }
 
-/// Whether two places in JSON have but the document in common: shown as one they
-/// would bear its path.
+/// Returns whether two places in JSON share only the document. Joined, they would carry its path.
 fn share_nothing(one: &Block, other: &Block) -> bool {
     one.path.is_some()
         && common_path(one.path.clone(), other.path.as_deref()).as_deref() == Some(".")
 }
 
-/// The best first, each template less and less the more often it came.
+/// Sorts the places by their score, which shrinks each time a template recurs.
 fn in_turn(ranked: Vec<Ranked>) -> Vec<Ranked> {
     let mut times: std::collections::HashMap<u64, f64> = std::collections::HashMap::new();
     let mut turns: Vec<(f64, Ranked)> = Vec::with_capacity(ranked.len());

@@ -2,13 +2,13 @@
 
 use spillgate_text::push_key;
 
-/// A path through a longer key is not told.
+/// Longest key in bytes that a path may contain; a path through a longer key is left out.
 pub(crate) const LONGEST_KEY: usize = 1000;
-/// Stands in a path that is not told; no JSON key has this byte in it.
+/// Marks a path that is to be left out; no JSON key contains this byte.
 pub(crate) const UNTOLD: char = '\0';
 
-/// Goes into the member of an object; `key` is a JSON string with its quotes, or the start of one
-/// that is too long.
+/// Appends the step to a member of an object. `key` is a JSON string with its quotes, or the start
+/// of one that is too long.
 pub(crate) fn step_key(path: &mut String, key: &str) {
     match key.len() <= LONGEST_KEY {
         true => push_key(path, key),
@@ -16,7 +16,7 @@ pub(crate) fn step_key(path: &mut String, key: &str) {
     }
 }
 
-/// The container that two paths share.
+/// Returns the path of the container that two paths share.
 pub(crate) fn common_path(one: Option<String>, other: Option<&str>) -> Option<String> {
     let (one, other) = (one?, other?);
     let (mine, others) = (steps(&one), steps(other));
@@ -30,7 +30,7 @@ pub(crate) fn common_path(one: Option<String>, other: Option<&str>) -> Option<St
     })
 }
 
-/// The steps of a path, each with its dot or bracket.
+/// Splits a path into its steps, each with its dot or bracket; returns their byte ranges.
 fn steps(path: &str) -> Vec<(usize, usize)> {
     let (mut steps, mut start) = (Vec::new(), 0);
     let (mut is_quoted, mut is_escaped) = (false, false);

@@ -11,13 +11,18 @@ use crate::leaf::string_end;
 use crate::path::{LONGEST_KEY, UNTOLD, step_key};
 use crate::scan::WINDOW;
 
-/// Deeper containers are not told apart from the one at this depth.
+/// Containers deeper than this count as the one at this depth.
 const DEEPEST: usize = 256;
 
-/// The paths, as jq writes them, of the members or elements that the bytes at `offsets`
-/// of the view belong to; `None` for what has none, and in a view that is no JSON
-/// document. One pass over the view up to the last of the offsets; a key that spans
-/// two windows of 8 MB is not told.
+/// Returns the jq paths of the members or elements that contain the bytes at `offsets` of the view.
+/// A path is `None` before the document, if a key in it is longer than 1,000 bytes, and in a view
+/// that is not a JSON document.
+///
+/// Makes one pass over the view, up to the last of the offsets, in windows of 512 KiB.
+///
+/// # Errors
+///
+/// Fails if the view cannot be read.
 pub fn paths_at(artifact: &Artifact, offsets: &[u64]) -> io::Result<Vec<Option<String>>> {
     let mut paths = vec![None; offsets.len()];
     let view = artifact.view();
@@ -49,7 +54,7 @@ pub fn paths_at(artifact: &Artifact, offsets: &[u64]) -> io::Result<Vec<Option<S
             if !is_begun {
                 tracker.line(&text[at..end - usize::from(newline.is_some())]);
             }
-            // A line without an end goes on in the next window.
+            // A line without an end continues in the next window.
             is_begun = newline.is_none();
             while let Some((_, of)) = wanted.next_if(|(offset, _)| *offset < base + end as u64) {
                 paths[of] = tracker.path();
@@ -61,11 +66,11 @@ pub fn paths_at(artifact: &Artifact, offsets: &[u64]) -> io::Result<Vec<Option<S
     Ok(paths)
 }
 
-/// The way through a document: its open containers, and the member that was passed last.
+/// The state of the pass through a document: its open containers and the last member.
 #[derive(Debug, Default)]
 struct PathTracker {
     open: Vec<Container>,
-    /// The key or index of the last line, unless it ends a container.
+    /// The key or index of the last line; the container's, if the line ends one.
     member: Option<Step>,
 }
 
@@ -83,14 +88,14 @@ enum Step {
 }
 
 impl PathTracker {
-    /// Passes a line of the document.
+    /// Reads a line of the document.
     fn line(&mut self, text: &[u8]) {
         let indent = text.iter().take_while(|byte| **byte == b' ').count();
         let body = &text[indent..];
         let depth = (indent / 2).min(DEEPEST);
         if matches!(body.first(), Some(b'}' | b']')) {
             self.open.truncate(depth + 1);
-            // The end of a container is told as the container.
+            // The end of a container has the container's path.
             self.member = self.open.pop().and_then(|closed| closed.step);
             return;
         }
@@ -115,14 +120,14 @@ impl PathTracker {
         }
     }
 
-    /// The path of the last line.
+    /// Returns the path of the last line; `None` if a key in it is too long.
     fn path(&self) -> Option<String> {
         let mut steps: Vec<&Step> = self
             .open
             .iter()
             .filter_map(|one| one.step.as_ref())
             .collect();
-        // A line that opens a container is told as the container.
+        // A line that opens a container has the container's path.
         let is_open = self.open.last().is_some_and(|one| one.children == 0);
         steps.extend(self.member.as_ref().filter(|_| !is_open));
         let mut path = String::new();

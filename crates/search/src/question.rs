@@ -1,7 +1,7 @@
 //! Splits a question into terms.
 //!
-//! A question becomes *terms*: the stems of its words, its identifiers as wholes
-//! (`foo_bar-3`, `a.b.c`), and pairs of characters in scripts without spaces.
+//! The *terms* are the stems of the words, whole identifiers (`foo_bar-3`, `a.b.c`), and pairs of
+//! characters in scripts without spaces.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
@@ -10,79 +10,78 @@ use regex::Regex;
 
 use crate::words::{Stems, camel_parts, is_stop_word, is_unspaced};
 
-/// Terms that are looked for at most, so that a set of them is a `u64`; of
-/// longer questions the first distinct ones count.
+/// Most terms of a question, so that a set of them fits a `u64`. Of longer questions the first
+/// distinct terms count.
 pub(crate) const MOST_TERMS: usize = 64;
 
-/// Bytes of a question that are looked at: far more than anyone asks.
+/// Bytes of a question that are read: far more than a real question has.
 const LONGEST_QUESTION: usize = 64 << 10;
 
-/// Bytes of a question in which a value is looked for as it is written: every
-/// value with a term in it is.
+/// Bytes of a question in which literal values are searched. Each value with a term in it costs one
+/// such search.
 const LONGEST_NAMING: usize = 2 << 10;
 
-/// Longer identifiers are data that was pasted in: only their words count.
+/// Longest identifier in bytes; longer ones are pasted data, of which only the words count.
 const LONGEST_IDENTIFIER: usize = 128;
 
-/// Characters of a part of an identifier that says nothing alone.
+/// Most characters of an identifier part that means nothing by itself.
 const SHORT_PART: usize = 2;
 
-/// Letters and digits, held together by what identifiers are held together by.
+/// Letters and digits, joined by the characters that join the parts of identifiers.
 static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"[\p{L}\p{M}\p{N}]+(?:[-_.:/@]+[\p{L}\p{M}\p{N}]+)*")
         .expect("invariant: the pattern is valid")
 });
 
-/// Words that ask why something went wrong. Compared by stem.
+/// Words that ask why something went wrong. They are compared by stem.
 const FAILURE_WORDS: &str = "fail failed failure error errors broke broken break crash crashed wrong problem exception abort aborted panic bug issue fault";
 
-/// Words that go with them and name nothing: what failed is the whole text.
+/// Words that accompany them and name nothing: the whole text is what failed.
 const GENERIC_WORDS: &str = "build job test tests run running ci pipeline command compile compilation task workflow step process \
     program script log output cause causes caused reason root explain go went come this it execution install installation deploy main";
 
-/// A set of terms by their number.
+/// A set of terms: bit `n` stands for term `n`.
 pub(crate) type Terms = u64;
 
-/// What a term is compared with.
+/// What a term matches.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Term {
-    /// A word by its stem.
+    /// Words with this stem.
     Word(String),
-    /// An identifier of several words, lower case, wherever it stands between
-    /// word boundaries.
+    /// An identifier of several words, in lower case, anywhere between word boundaries.
     Phrase(String),
-    /// The same where it is not part of a longer identifier.
+    /// Such an identifier where it is not part of a longer one.
     Whole(String),
     /// Two characters of a script without spaces, anywhere.
     Pair(String),
 }
 
-/// A question, taken apart.
+/// A question split into terms.
 #[derive(Debug)]
 pub(crate) struct Question {
-    /// What to look for.
+    /// The terms.
     pub terms: Vec<Term>,
-    /// How much each counts.
+    /// Weight of each term.
     pub weights: Vec<f64>,
-    /// What a scan has to stop at, with the term that it stands for.
+    /// The texts at which a scan stops, because a term may stand there.
     pub needles: Vec<String>,
-    /// Term of each stem.
+    /// Number of the term of each stem.
     pub by_stem: HashMap<String, usize>,
-    /// Parts of one or two characters of an identifier, by number, with the
-    /// number of the identifier: without it they say nothing.
+    /// Identifier parts of one or two characters: the number of the part, and of the identifier
+    /// without which it means nothing.
     pub short_parts: Vec<(usize, usize)>,
-    /// Identifiers as they were written: what can be told to be absent.
+    /// Identifiers as written; the page names those that are absent.
     pub identifiers: Vec<String>,
-    /// Whether it asks why something went wrong, and for nothing else.
+    /// Whether the question asks only why something went wrong.
     pub is_about_failure: bool,
-    /// The question in lower case, a space on either side of each word.
+    /// The question in lower case, with one space before and after each word.
     pub spaced: String,
-    /// The beginning of the question in lower case.
+    /// The start of the question in lower case.
     lower: String,
 }
 
 impl Question {
-    /// Takes a question apart; `None` if there is no word in it.
+    /// Splits a question into terms; `None` if it contains no word.
     pub(crate) fn new(text: &str) -> Option<Self> {
         let text = &text[..text.floor_char_boundary(LONGEST_QUESTION)];
         let tokens: Vec<&str> = TOKEN.find_iter(text).map(|found| found.as_str()).collect();
@@ -101,7 +100,7 @@ impl Question {
             lower: text[..text.floor_char_boundary(LONGEST_NAMING)].to_lowercase(),
         };
         let stems = Stems::new();
-        // Stop words count only where there is nothing else.
+        // Stop words count only if there are no other words.
         for stops_count in [false, true] {
             for token in &tokens {
                 parsed.token(token, &stems, stops_count);
@@ -114,7 +113,7 @@ impl Question {
         Some(parsed)
     }
 
-    /// A question for the given words, by their stems, and phrases.
+    /// Creates a question about failures from words, which match by stem, and phrases.
     pub(crate) fn of_words(words: &[&str], phrases: &[&str]) -> Self {
         let mut question = Self {
             terms: Vec::new(),
@@ -138,10 +137,10 @@ impl Question {
         question
     }
 
-    /// Whether the value of a line `"key": "value",`, all of it and no part of a
-    /// longer identifier, stands in the question. `value` is what follows the key.
+    /// Returns whether the question contains the value of a line `"key": "value",`: the whole
+    /// value, and not as part of a longer identifier. `value` is what follows the key.
     pub(crate) fn names(&self, value: &[u8]) -> bool {
-        /// Longer values are no names.
+        /// Longest name in bytes.
         const LONGEST: usize = 80;
         let value = value.strip_prefix(b": ").unwrap_or(value);
         if value.len() > LONGEST {
@@ -150,7 +149,7 @@ impl Question {
         let is_text = value.starts_with(b"\"");
         let value = String::from_utf8_lossy(value).to_lowercase();
         let value = value.trim_matches(|char: char| !char.is_alphanumeric());
-        // A short number names nothing.
+        // A short number is not a name.
         let fewest = if is_text { 2 } else { 4 };
         if value.chars().count() < fewest || is_stop_word(value) {
             return false;
@@ -218,7 +217,7 @@ impl Question {
         let stem = stems.stem(word);
         let lower = word.to_lowercase();
         if let Some(number) = self.add(Term::Word(stem.clone()), weight) {
-            // Words of one stem begin alike up to a `y` that became an `i`.
+            // Words with one stem start alike, except that a `y` may become an `i`.
             let alike = lower.chars().zip(stem.chars()).take_while(|(a, b)| a == b);
             let alike: String = alike.map(|(a, _)| a).collect();
             let shorter = alike.trim_end_matches(['i', 'y', 'e']);
@@ -229,7 +228,7 @@ impl Question {
                 shorter
             };
             self.needles.push(needle.to_owned());
-            // The scan folds ASCII case only.
+            // The scan ignores case in ASCII only.
             let capital: String = word.chars().take(needle.chars().count()).collect();
             if !needle.is_ascii() && capital != needle {
                 self.needles.push(capital);
@@ -248,7 +247,7 @@ impl Question {
         }
     }
 
-    /// The number of a term if it is new and there is room for it.
+    /// Adds a term. Returns its number if it is new and there is room for it.
     fn add(&mut self, term: Term, weight: f64) -> Option<usize> {
         if let Some(at) = self.terms.iter().position(|known| *known == term) {
             self.weights[at] = self.weights[at].max(weight);
@@ -263,8 +262,8 @@ impl Question {
     }
 }
 
-/// Whether something that is written like this is a name and no word: then its
-/// absence says that the text knows nothing of it.
+/// Returns whether a token looks like a name, not a word. If a name is absent, the text has nothing
+/// about it.
 fn is_identifier(token: &str) -> bool {
     let has_digit = token.chars().any(|char| char.is_ascii_digit());
     let letters = token.chars().filter(|char| char.is_alphanumeric()).count();
@@ -294,8 +293,8 @@ fn is_about_failure(tokens: &[&str], stems: &Stems) -> bool {
     is_failure
 }
 
-/// Lower case, everything that is no letter or digit made one space, and a space
-/// at either end: so that a value is in it as whole words or not at all.
+/// Returns the text in lower case, with one space for each run of other characters than letters and
+/// digits, and a space at both ends. So a value is found as whole words or not at all.
 pub(crate) fn spaced(text: &str) -> String {
     let mut spaced = String::from(" ");
     for char in text.chars() {

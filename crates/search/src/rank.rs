@@ -1,8 +1,8 @@
-//! Ranks candidates (BM25, with bonuses for literal hits).
+//! Ranks candidates with BM25 and bonuses for literal hits.
 //!
-//! BM25 (Robertson and Zaragoza 2009) with the counts of the scan. A place is
-//! looked at once more for how often each term stands in it; what the scan did
-//! not stop at, because it is everywhere, counts here.
+//! BM25 (Robertson and Zaragoza 2009) uses the counts of the scan. Each candidate is read once more
+//! to count how often each term occurs in it. Terms that are too common for the scan to stop at are
+//! counted here.
 
 use std::io;
 
@@ -13,55 +13,55 @@ use crate::json::{Node, dilution};
 use crate::matcher::{Matcher, WordCache};
 use crate::question::{MOST_TERMS, Question, Terms, spaced};
 
-/// How soon a repeated term says nothing new; the usual value.
+/// How soon repetitions of a term stop counting; the usual value.
 const K1: f64 = 1.2;
-/// How much longer units count for less; the usual value.
+/// How strongly the length of a unit reduces its score; the usual value.
 const B: f64 = 0.75;
-/// Places that are looked at once more.
+/// Most candidates that are read once more.
 const LOOKED_AT: usize = 512;
-/// Bytes of a place that are looked at.
+/// Most bytes that are read of a candidate.
 const LONGEST_LOOK: u64 = 8 << 10;
-/// What a value that stands in the question as a whole is worth, as a factor.
+/// Factor for a candidate with a value that the question contains whole.
 const LITERAL: f64 = 1.5;
-/// The same for the object that the question names, with what it asks for.
+/// Factor for the object that the question names, with the members that it asks for.
 const ENTITY: f64 = 2.0;
 
-/// A place with its score.
+/// A candidate with its score.
 #[derive(Debug, Clone)]
 pub(crate) struct Ranked {
-    /// Where.
+    /// The place.
     pub candidate: Candidate,
     /// How well it answers; higher is better.
     pub score: f64,
-    /// Where in it the first term stands, in bytes.
+    /// Byte of the place at which the first term stands.
     pub first_hit: u64,
-    /// Whether a value in it stands in the question as a whole.
+    /// Whether the question contains a value of the place whole.
     pub is_literal: bool,
 }
 
-/// What the units of a text are like.
+/// The units of a text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Units {
     /// How many there are.
     pub count: f64,
     /// Bytes of a usual one.
     pub usual_bytes: f64,
-    /// What parts the values on one line, if it is a row of a table.
+    /// The delimiter of values, if a unit is a row of a table.
     pub delimiter: Option<u8>,
 }
 
-/// Scores places.
+/// Scores candidates.
 #[derive(Debug)]
 pub(crate) struct Ranker<'a> {
     pub view: &'a View,
     pub question: &'a Question,
     pub units: Units,
-    /// What each term is worth.
+    /// The worth of each term.
     pub worth: [f64; MOST_TERMS],
 }
 
 impl<'a> Ranker<'a> {
-    /// A ranker by how many units hold each term.
+    /// Creates a ranker from the number of units that hold each term.
     pub(crate) fn new(
         view: &'a View,
         question: &'a Question,
@@ -76,7 +76,7 @@ impl<'a> Ranker<'a> {
         let is_seen = |&(_, whole): &(usize, usize)| units_with[whole] > 0.0;
         for &(part, _) in &question.short_parts {
             let mut of_part = question.short_parts.iter().filter(|one| one.0 == part);
-            // Asked for by itself, too, it weighs more.
+            // It weighs more if the question also contains it by itself.
             if question.weights[part] < 1.0 && !of_part.any(is_seen) {
                 worth[part] = 0.0;
             }
@@ -89,7 +89,7 @@ impl<'a> Ranker<'a> {
         }
     }
 
-    /// The best places first.
+    /// Returns the candidates, best first.
     pub(crate) fn rank(&self, found: Candidates) -> io::Result<Vec<Ranked>> {
         let sum = |terms: Terms| -> f64 {
             let set = (0..MOST_TERMS).filter(|at| terms >> at & 1 == 1);
@@ -123,7 +123,7 @@ impl<'a> Ranker<'a> {
     }
 
     fn score_entity(&self, candidate: Candidate) -> Ranked {
-        // As if all stood on one usual leaf: what else the object has says nothing.
+        // Scored as if all terms stood on one usual leaf: the rest of the object does not matter.
         let score: f64 = (0..self.question.terms.len())
             .filter(|at| candidate.terms >> at & 1 == 1)
             .map(|at| self.worth[at] * (K1 + 1.0) / (1.0 + K1 * dilution(0)))
@@ -160,7 +160,7 @@ impl<'a> Ranker<'a> {
         };
         let first_hit = count(&text);
         let mut is_literal = self.has_literal(&text, self.units.delimiter);
-        // In JSON the same name in path and value says nothing new.
+        // In JSON a name that occurs in path and value counts once.
         let (norm, most) = match &candidate.json {
             None => {
                 let length = text.len() as f64 / self.units.usual_bytes;
@@ -173,7 +173,7 @@ impl<'a> Ranker<'a> {
                 (dilution(bytes.saturating_add(node.path.len())), 1)
             }
         };
-        // What lies beyond the look was seen by the scan.
+        // The scan has seen the terms beyond the bytes read here.
         let times = |at: usize| times[at].max((candidate.terms >> at & 1) as u32).min(most);
         let score: f64 = (0..self.question.terms.len())
             .map(|at| (self.worth[at], f64::from(times(at))))
@@ -188,7 +188,7 @@ impl<'a> Ranker<'a> {
         })
     }
 
-    /// Whether a value of a row stands in the question as a whole.
+    /// Returns whether the question contains a value of a row whole.
     fn has_literal(&self, text: &[u8], delimiter: Option<u8>) -> bool {
         let Some(delimiter) = delimiter else {
             return false;
@@ -203,7 +203,7 @@ impl<'a> Ranker<'a> {
             && row.iter().any(|value| self.is_literal(value))
     }
 
-    /// The same for a leaf, or a leaf of a record.
+    /// Returns whether the question contains the value of a leaf, or of a leaf of a record, whole.
     fn has_literal_leaf(&self, node: &Node, text: &[u8], start: u64) -> io::Result<bool> {
         if node.leaves.is_empty() {
             return Ok(self.is_literal_leaf(text));
@@ -221,7 +221,7 @@ impl<'a> Ranker<'a> {
         Ok(false)
     }
 
-    /// Whether the value of a line `"key": "value",` stands in the question.
+    /// Returns whether the question contains the value of a line `"key": "value",`.
     fn is_literal_leaf(&self, line: &[u8]) -> bool {
         let line = line.trim_ascii();
         let value = memchr::memmem::find(line, b"\": ").map_or(line, |at| &line[at + 3..]);
@@ -229,7 +229,7 @@ impl<'a> Ranker<'a> {
     }
 
     fn is_literal(&self, value: &[u8]) -> bool {
-        /// Longer values are no names.
+        /// Longest name in bytes.
         const LONGEST: usize = 80;
         if value.len() > LONGEST {
             return false;

@@ -1,26 +1,26 @@
-//! Finds the borders of rows in a table whose cells may hold line breaks.
+//! Finds the bounds of rows in a table whose cells may contain line breaks.
 
 use memchr::memchr2_iter;
 
 use crate::scan::RECORD_BYTES;
 
-/// A row that is longer is none: its quotes were read wrong.
+/// Longest row in bytes; beyond it the quotes were misread.
 const LONGEST_ROW: usize = 64 << 10;
 
-/// The way through a window of rows, front to back.
+/// A forward pass through a window of rows.
 #[derive(Debug, Default)]
 pub(crate) struct RowScanner {
-    /// Bytes that were looked at.
+    /// Bytes passed so far.
     at: usize,
-    /// First byte of the row that byte is in.
+    /// First byte of the current row.
     start: usize,
-    /// Whether that byte is in a quoted cell.
+    /// Whether the pass is inside a quoted cell.
     is_quoted: bool,
 }
 
 impl RowScanner {
-    /// The row that byte `at` is in, at or after the one before. `None` for one
-    /// that is too long to be shown as one.
+    /// Returns the row that contains byte `at`, which must not lie before that of the last call.
+    /// Returns `None` if the row is too long to be shown whole.
     pub(crate) fn around(&mut self, text: &[u8], at: usize) -> Option<(usize, usize)> {
         self.walk(text, at, false);
         let start = self.start;
@@ -37,12 +37,12 @@ impl RowScanner {
         }
     }
 
-    /// Goes on to byte `to`, or to the end of the row.
+    /// Advances to byte `to`, or to the end of the row if `is_one` is set.
     fn walk(&mut self, text: &[u8], to: usize, is_one: bool) {
         let from = self.at.min(to);
         for at in memchr2_iter(b'"', b'\n', &text[from..to]).map(|at| from + at) {
-            // A quote that nothing closes does not make one row of the rest: the
-            // quote, or the place where a window begins, was no cell's.
+            // A quote that is never closed must not turn the rest into one row: it was not the
+            // quote of a cell, or the window began inside one.
             let is_lost = at - self.start > LONGEST_ROW;
             match text[at] {
                 b'"' => self.is_quoted = !self.is_quoted,

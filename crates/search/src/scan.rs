@@ -1,8 +1,8 @@
-//! Scans a whole view, in two parts at once.
+//! Scans a whole view, in two threads if it is large.
 //!
-//! Only places with a hit are looked at: the *unit* around it (a line, a
-//! paragraph) is cut out of the text then. Windows of a mapped file, so memory
-//! does not grow with the view.
+//! Only places with a hit are examined: the *unit* around the hit (a line, a paragraph) is then cut
+//! out of the text. The view is read in windows of a mapped file, so memory use does not grow with
+//! it.
 
 use std::io;
 
@@ -14,56 +14,56 @@ use crate::matcher::{Matcher, WordCache};
 use crate::question::Terms;
 use crate::rows::RowScanner;
 
-/// Views at least this large are scanned by two threads: below, starting one
-/// costs more than it saves.
+/// Views of at least this many bytes are scanned by two threads; below, starting a thread costs
+/// more than it saves.
 const TWO_THREADS: u64 = 4 << 20;
 
-/// Bytes that are looked at together: they stay in the processor's second cache while
-/// they are searched, and few lines at their ends are read twice.
+/// Bytes that are searched at a time: they stay in the processor's second-level cache, and few
+/// lines at their ends are read twice.
 pub(crate) const WINDOW: u64 = 512 << 10;
 
-/// What a place is, in text.
+/// The kind of unit in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// A view line.
     Line,
-    /// Lines without a blank one between, up to [`PARAGRAPH_BYTES`].
+    /// Lines without a blank line between them, up to [`PARAGRAPH_BYTES`].
     Paragraph,
-    /// A line of the text, up to [`RECORD_BYTES`]; of a longer one, a view line.
+    /// A line of the text up to [`RECORD_BYTES`]; of a longer one, a view line.
     Record,
-    /// A row of a table with what its quoted cells hold, up to [`RECORD_BYTES`];
-    /// of a longer one, a view line.
+    /// A row of a table with its quoted cells, up to [`RECORD_BYTES`]; of a longer one, a view
+    /// line.
     Row,
 }
 
-/// A record on one line that is longer is not shown as one: 512 tokens.
+/// Longest record on one line that is shown whole, in bytes: 512 tokens.
 pub(crate) const RECORD_BYTES: usize = 2000;
 
-/// A paragraph is cut at a line's end beyond so many bytes, about 200 tokens.
+/// A paragraph is cut at the end of a line beyond this many bytes, about 200 tokens.
 const PARAGRAPH_BYTES: usize = 900;
-/// Lines as long as this are paragraphs by themselves.
+/// Lines of at least this many bytes are paragraphs of their own.
 const LONG_LINE: usize = 240;
 
 /// A unit with hits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnitHit<'t> {
-    /// Its first byte in the view.
+    /// First byte in the view.
     pub start: u64,
-    /// Its bytes.
+    /// The bytes.
     pub text: &'t [u8],
     /// The terms in it.
     pub terms: Terms,
-    /// Places in it where terms stand.
+    /// Number of hits in it.
     pub hits: u32,
 }
 
-/// Takes units with hits, front to back.
+/// Receives units with hits, front to back.
 pub(crate) trait Collect: Send {
-    /// The next unit.
+    /// Takes the next unit.
     fn unit(&mut self, unit: UnitHit<'_>);
 }
 
-/// Scans a view; gives what each part's collector took, front to back.
+/// Scans a view. Returns the collector of each part, front to back.
 pub(crate) fn scan<C: Collect>(
     view: &View,
     matcher: &Matcher,
@@ -109,7 +109,8 @@ fn scan_parts<C: Collect>(
     })
 }
 
-/// The first byte after a newline at or after `near`; the end if there is none.
+/// Returns the first byte after a newline, searched from `near`; the end of the view if there is
+/// none.
 fn hard_line_start(view: &View, near: u64) -> io::Result<u64> {
     const STEP: u64 = 64 << 10;
     let mut from = near.max(1) - 1;
@@ -123,7 +124,7 @@ fn hard_line_start(view: &View, near: u64) -> io::Result<u64> {
     Ok(view.bytes())
 }
 
-/// A part of the view, being scanned.
+/// The scan of one part of the view.
 struct PartScan<'a, C> {
     view: &'a View,
     matcher: &'a Matcher,
@@ -180,7 +181,7 @@ impl<C: Collect> PartScan<'_, C> {
         }
     }
 
-    /// The unit that byte `at` is in; `floor` is the end of a unit before it.
+    /// Returns the unit that contains byte `at`; `floor` is the end of the unit before.
     fn around(
         &self,
         text: &[u8],
@@ -191,7 +192,7 @@ impl<C: Collect> PartScan<'_, C> {
         let layout = self.view.layout();
         let (start, end) = line_around(text, at, floor, layout);
         match self.unit {
-            // A row of a table is a thing of its own.
+            // Each row of a Markdown table is a unit of its own.
             Unit::Paragraph if text[start] == b'|' => (start, end),
             Unit::Paragraph if end - start < LONG_LINE => paragraph(text, start, end, floor),
             Unit::Row => rows
@@ -204,7 +205,7 @@ impl<C: Collect> PartScan<'_, C> {
     }
 }
 
-/// The line of the text that byte `at` is in, if it is not too long.
+/// Returns the line of the text that contains byte `at`; `None` if it is too long.
 fn record(text: &[u8], at: usize, floor: usize) -> Option<(usize, usize)> {
     let low = floor.max(at.saturating_sub(RECORD_BYTES));
     let start = match memrchr(b'\n', &text[low..at]) {
@@ -220,7 +221,7 @@ fn record(text: &[u8], at: usize, floor: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// The lines before and after the line `start..end` that belong to its paragraph.
+/// Extends the line `start..end` by the lines around it that belong to its paragraph.
 fn paragraph(text: &[u8], mut start: usize, mut end: usize, floor: usize) -> (usize, usize) {
     let belongs = |line: &[u8]| {
         line.len() < LONG_LINE
@@ -248,8 +249,8 @@ fn paragraph(text: &[u8], mut start: usize, mut end: usize, floor: usize) -> (us
     (start, end)
 }
 
-/// The view line that byte `at` is in. At `floor`, at or before it, a view line
-/// begins.
+/// Returns the view line that contains byte `at`. A view line begins at `floor`, which is at or
+/// before `at`.
 pub(crate) fn line_around(text: &[u8], at: usize, floor: usize, layout: Layout) -> (usize, usize) {
     let mut start = floor + memrchr(b'\n', &text[floor..at]).map_or(0, |at| at + 1);
     let ahead = &text[at..text.len().min(at + HARD_BYTES)];
@@ -269,7 +270,7 @@ pub(crate) fn line_around(text: &[u8], at: usize, floor: usize, layout: Layout) 
     }
 }
 
-/// How much of a window is whole view lines.
+/// Returns how many bytes of a window are whole view lines.
 pub(crate) fn whole_lines(bytes: &[u8], layout: Layout) -> usize {
     if let Some(newline) = memrchr(b'\n', bytes) {
         return newline + 1;

@@ -1,4 +1,4 @@
-//! Searches JSON documents and shows the surroundings of a hit.
+//! Searches JSON documents and selects what to show around a hit.
 
 use std::io;
 
@@ -13,15 +13,15 @@ use crate::page::Block;
 use crate::question::{MOST_TERMS, Question};
 use crate::rank::{Ranked, Ranker, Units};
 
-/// A record is shown whole up to so many bytes for each token of the budget:
-/// pretty-printed JSON has four bytes a token, so the first may take half of it.
+/// Bytes per token of the budget up to which the first record is shown whole. Pretty-printed JSON
+/// has about four bytes per token, so the first record may take half of the budget.
 const FIRST_RECORD: u64 = 2;
-/// The same for those that follow.
+/// The same for the records that follow.
 const NEXT_RECORD: u64 = 1;
-/// And never more than this, about 500 tokens.
+/// Largest record in bytes that is shown whole, about 500 tokens.
 const LARGEST_RECORD: u64 = 2000;
 
-/// The places in a JSON document that answer.
+/// Returns the places in a JSON document that answer.
 pub(crate) fn answer<'a>(
     artifact: &'a Artifact,
     question: &Question,
@@ -50,8 +50,8 @@ pub(crate) fn answer<'a>(
     })
 }
 
-/// What to show of a place: the largest record around it that is small enough,
-/// or else its lines with hits and what says which record it is.
+/// Returns the ways to show a place: the largest record around it that is small enough, or else its
+/// lines with hits and the line that identifies the record.
 fn alternatives(view: &View, one: &Ranked, largest: u64) -> io::Result<Vec<Vec<Block>>> {
     let candidate = &one.candidate;
     let Some(node) = candidate.json.as_deref() else {
@@ -96,12 +96,12 @@ fn alternatives(view: &View, one: &Ranked, largest: u64) -> io::Result<Vec<Vec<B
     Ok(alternatives)
 }
 
-/// As few leaves of a record as hold all terms that its leaves hold.
+/// Returns a few leaves of a record that together hold all terms of its leaves.
 fn covering(node: &Node) -> Vec<&Leaf> {
     let (mut leaves, mut held) = (Vec::new(), 0);
     loop {
         let new = |leaf: &&Leaf| (leaf.terms & !held).count_ones();
-        // Of equal ones the first.
+        // `max_by_key` returns the last of equals, so the first leaf wins.
         let best = node.leaves.iter().rev().max_by_key(new);
         match best.filter(|leaf| new(leaf) > 0) {
             Some(leaf) => {
@@ -113,7 +113,7 @@ fn covering(node: &Node) -> Vec<&Leaf> {
     }
 }
 
-/// Where the container that begins on the line at `start` ends, if that is
+/// Returns where the container that begins on the line at `start` ends; `None` if that is not
 /// before byte `limit`.
 fn container_end(view: &View, start: u64, limit: u64) -> io::Result<Option<u64>> {
     let text = view.source().bytes(start, limit)?;

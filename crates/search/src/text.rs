@@ -15,21 +15,21 @@ use crate::question::{MOST_TERMS, Question, Term, Terms};
 use crate::rank::{Ranked, Ranker, Units};
 use crate::scan::{Collect, Unit, UnitHit, WINDOW, scan};
 
-/// Smaller views are scanned for all terms at once.
+/// Views of fewer bytes are scanned for all terms at once, without a sample.
 const SAMPLED: u64 = 4 << 20;
-/// Samples of a larger view, evenly spread, and their bytes.
+/// Samples of a larger view, evenly spread, and the bytes of each.
 const SAMPLES: u64 = 32;
 const SAMPLE: u64 = 16 << 10;
-/// A needle that stands once in so many bytes is in every few lines: to stop at
-/// each costs more than the scan, and tells lines hardly apart.
+/// A needle that occurs more often than once in this many bytes is in every few lines: stopping at
+/// each costs more than the scan and hardly tells lines apart.
 const COMMON: u64 = 500;
-/// A scan of a large view does not stop at shorter needles where there are
-/// others: SIMD cannot tell them from parts of words.
+/// In bytes: a scan of a large view does not stop at shorter needles if there are others, because
+/// SIMD cannot tell them from parts of words.
 const SHORTEST: usize = 3;
-/// A usual paragraph, in bytes.
+/// Bytes of a usual paragraph.
 const USUAL_PARAGRAPH: f64 = 500.0;
 
-/// The places in a view of lines that answer.
+/// Returns the places that answer in a view of lines, rows or paragraphs.
 pub(crate) fn answer<'a>(
     artifact: &'a Artifact,
     question: &Question,
@@ -48,7 +48,7 @@ pub(crate) fn answer<'a>(
     };
     let sample = Sample::take(view, question)?;
     let mut found = find(view, question, unit, usual_bytes, &sample.common)?;
-    // Only what is everywhere is there at all.
+    // The text holds only terms that are too common to stop at.
     if found.is_empty() && !sample.common.is_empty() {
         found = find(view, question, unit, usual_bytes, &[])?;
     }
@@ -59,8 +59,7 @@ pub(crate) fn answer<'a>(
     let seen = (0..MOST_TERMS).filter(|&at| units_with[at] > 0.0);
     let seen = seen.fold(0, |seen, at| seen | 1 << at);
     let mut ranked = Ranker::new(view, question, units, &units_with).rank(found)?;
-    // After a row that the question names, those with but its common words say
-    // nothing.
+    // After a row that the question names, rows that share only common words with it are noise.
     if units.delimiter.is_some() && ranked.first().is_some_and(|best| best.is_literal) {
         ranked.retain(|one| one.is_literal);
     }
@@ -87,7 +86,7 @@ pub(crate) fn answer<'a>(
     })
 }
 
-/// What a place is, by the kind of content.
+/// Returns the kind of unit for a kind of content.
 fn unit(view: &View, kind: ContentKind) -> io::Result<Unit> {
     Ok(match kind {
         ContentKind::Markdown => Unit::Paragraph,
@@ -98,10 +97,11 @@ fn unit(view: &View, kind: ContentKind) -> io::Result<Unit> {
     })
 }
 
-/// Whether a text consists of sentences: nearly all of it letters and spaces.
+/// Returns whether a text consists of sentences: nearly all of it is letters and spaces.
 fn is_prose(view: &View) -> io::Result<bool> {
     const LOOKED_AT: u64 = 64 << 10;
-    /// Figures and signs in prose are a twentieth, in logs a third.
+    /// In prose digits and signs are a twentieth of the text, in logs a third. Text counts as prose
+    /// below one in this many bytes.
     const MOST_SIGNS: usize = 10;
     let middle = view.bytes() / 2;
     let text = view.source().bytes(middle, middle + LOOKED_AT)?;
@@ -119,7 +119,7 @@ fn delimiter(kind: ContentKind) -> Option<u8> {
     }
 }
 
-/// Lines before and after a hit that belong to it.
+/// Returns how many lines before and after a hit belong to it.
 fn context(kind: ContentKind) -> (u64, u64) {
     match kind {
         ContentKind::Code => (2, 5),
@@ -128,7 +128,7 @@ fn context(kind: ContentKind) -> (u64, u64) {
     }
 }
 
-/// The names of a table's columns.
+/// Returns the line with the column names of a table.
 fn header(view: &View, delimiter: Option<u8>) -> io::Result<Option<String>> {
     if delimiter.is_none() {
         return Ok(None);
@@ -140,7 +140,7 @@ fn header(view: &View, delimiter: Option<u8>) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).trim_end().to_owned()))
 }
 
-/// A place as it is.
+/// Returns a place without context.
 pub(crate) fn block(one: &Ranked) -> Block {
     Block {
         start: one.candidate.start,
@@ -151,10 +151,9 @@ pub(crate) fn block(one: &Ranked) -> Block {
     }
 }
 
-/// The first line of the table that a row in Markdown is in, and the line below
-/// it.
+/// Returns the first two lines of the Markdown table that contains a row.
 fn table_header(view: &View, one: &Ranked) -> io::Result<Option<Block>> {
-    /// Bytes before a row in which its header is looked for.
+    /// Bytes before a row in which its header is searched.
     const FAR: u64 = 16 << 10;
     let from = one.candidate.start.saturating_sub(FAR);
     let text = view.source().bytes(from, one.candidate.end)?;
@@ -179,7 +178,7 @@ fn table_header(view: &View, one: &Ranked) -> io::Result<Option<Block>> {
     }))
 }
 
-/// The line with its first hit: what is shown where a whole unit has no room.
+/// Returns the line with the first hit of a place, which is shown if the whole unit does not fit.
 fn line_of_hit(view: &View, one: &Ranked) -> io::Result<Block> {
     let block = block(one);
     Ok(match view.line_at(block.hit)? {
@@ -192,7 +191,7 @@ fn line_of_hit(view: &View, one: &Ranked) -> io::Result<Block> {
     })
 }
 
-/// A place with lines before and after it.
+/// Returns a place with lines before and after it.
 pub(crate) fn with_context(
     view: &View,
     one: &Ranked,
@@ -234,7 +233,7 @@ fn find(
 /// Keeps the best units.
 struct Collector<'a> {
     usual_bytes: f64,
-    /// Finds all terms, where the scan does not stop at each.
+    /// Finds all terms, if the scan does not stop at each.
     all: Option<(&'a Matcher, WordCache)>,
     found: Candidates,
 }
@@ -267,10 +266,9 @@ impl Collect for Collector<'_> {
     }
 }
 
-/// What a few looks into a large view tell.
+/// Statistics from a few samples of a large view.
 struct Sample {
-    /// Needles that stand everywhere or are very short, by their number. Never
-    /// all of them.
+    /// Numbers of the needles that are very common or very short. Never all needles.
     common: Vec<usize>,
     /// Share of lines that hold each term.
     share: [f64; MOST_TERMS],
@@ -318,8 +316,8 @@ impl Sample {
     }
 }
 
-/// Identifiers of the question that are not in the text, not even inside a
-/// word. `seen` are terms that are.
+/// Returns the identifiers of the question that the text does not contain, not even inside a word.
+/// `seen` holds the terms that it contains.
 pub(crate) fn absent(view: &View, question: &Question, seen: Terms) -> io::Result<Vec<String>> {
     let is_seen = |identifier: &String| {
         let lower = identifier.to_lowercase();
@@ -332,7 +330,8 @@ pub(crate) fn absent(view: &View, question: &Question, seen: Terms) -> io::Resul
     let mut absent: Vec<String> = unseen.cloned().collect();
     let (mut base, mut buffer) = (0, Vec::new());
     while base < view.bytes() && !absent.is_empty() {
-        /// Bytes that are looked at again, so that no seam cuts an identifier.
+        /// Bytes that are read again with the next window, so that no window border cuts an
+        /// identifier.
         const OVERLAP: u64 = 256;
         let end = base + WINDOW + OVERLAP;
         let window = view.source().window(base, end, &mut buffer)?;
@@ -344,7 +343,7 @@ pub(crate) fn absent(view: &View, question: &Question, seen: Terms) -> io::Resul
     Ok(absent)
 }
 
-/// The number of one of `names` that stands in a text.
+/// Returns the number of one of `names` that the text contains.
 fn first_of(names: &[String], text: &[u8]) -> Option<usize> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     Needles::new(&names).find(text, 0).map(|found| found.0)

@@ -1,15 +1,16 @@
-//! Defines words, and which words count as the same.
+//! Splits text into words and reduces them to stems.
 //!
-//! A word is a run of letters and digits; `_`, `-`, `.` and the like part words.
-//! `camelCase` is also its parts. Words of letters are compared by their English
-//! stem, words with a digit as they are, all without regard to (ASCII) case.
+//! A word is a run of letters and digits; `_`, `-`, `.` and the like separate words. The parts of a
+//! `camelCase` word are words, too. Words of letters are compared by their English stem, words with
+//! a digit as they are. Neither comparison distinguishes ASCII case.
 
 use rust_stemmers::{Algorithm, Stemmer};
 
-/// Longer words are identifiers or data: not stemmed and not split.
+/// Longest word in bytes that is stemmed; longer ones are identifiers or data. Words of more than
+/// twice as many bytes are not split.
 const LONGEST_STEMMED: usize = 32;
 
-/// Words that a question has whatever it asks for.
+/// Words that any question may contain, whatever it asks for.
 const STOP_WORDS: &str = "a about after all also am an and any are as at be because been before being but by can could \
     did do does doing don for from get gets give given had has have having he her here him his how i if in into is it its \
     just let list ll many may me might more most much must my no nor not of off on once one only or other our out over own \
@@ -17,18 +18,18 @@ const STOP_WORDS: &str = "a about after all also am an and any are as at be beca
     through to too under until up us ve very was we were what when where which while who whom whose why will with would \
     you your find since during between did does happen happened happens exactly";
 
-/// Whether a byte is part of a word. Bytes of non-ASCII characters are: no
-/// character is cut, and letters of all scripts hold together.
+/// Returns whether a byte is part of a word. All bytes of non-ASCII characters are, so that no
+/// character is cut and letters of all scripts stay together.
 pub(crate) fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte >= 0x80
 }
 
-/// Whether a lower-case word says nothing about what is asked for.
+/// Returns whether a word, in lower case, says nothing about what is asked for.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.split_ascii_whitespace().any(|stop| stop == word)
 }
 
-/// Reduces words to what they are compared by.
+/// Reduces words to their stems.
 pub(crate) struct Stems(Stemmer);
 
 impl std::fmt::Debug for Stems {
@@ -42,7 +43,7 @@ impl Stems {
         Self(Stemmer::create(Algorithm::English))
     }
 
-    /// What `word` is compared by.
+    /// Returns the text by which `word` is compared.
     pub(crate) fn stem(&self, word: &str) -> String {
         let lower = word.to_lowercase();
         let is_plain = lower.bytes().all(|byte| byte.is_ascii_lowercase());
@@ -53,7 +54,7 @@ impl Stems {
     }
 }
 
-/// The parts of a `camelCase` word; the word itself where it has only one.
+/// Returns the parts of a `camelCase` word; the word itself if it has one part.
 pub(crate) fn camel_parts(word: &str) -> Vec<&str> {
     let bytes = word.as_bytes();
     if bytes.len() > LONGEST_STEMMED * 2 {
@@ -77,7 +78,7 @@ pub(crate) fn camel_parts(word: &str) -> Vec<&str> {
     parts
 }
 
-/// Whether a character is of a script that writes no spaces between words.
+/// Returns whether a character belongs to a script without spaces between words.
 pub(crate) fn is_unspaced(char: char) -> bool {
     matches!(char, '\u{0e00}'..='\u{0eff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }

@@ -1,4 +1,4 @@
-//! What questions find in each kind of content.
+//! Searches in each kind of content.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -13,7 +13,7 @@ use spillgate_search::{Passage, SearchPage, SearchQuery, paths_at, search};
 use spillgate_store::MemoryStore;
 use spillgate_text::{TokenCounter, Tokenizer};
 
-/// Stores a text as a tool's result is stored, however small it is.
+/// Stores a text like a tool result, however small it is.
 fn artifact(text: &str) -> Artifact {
     let everything = Rule {
         max_bytes: Some(1),
@@ -43,7 +43,7 @@ fn find(artifact: &Artifact, words: &str, budget: u64) -> SearchPage {
     page
 }
 
-/// What holds of every page.
+/// Checks what holds for every page.
 fn check(artifact: &Artifact, page: &SearchPage, budget: u64, counter: &dyn TokenCounter) {
     let rendered = page.render();
     assert_eq!(page.tokens, counter.count(&rendered));
@@ -188,7 +188,7 @@ fn json_by_path_and_by_sibling() {
     "#);
 }
 
-/// What `cargo metadata` and the like print: large objects that name each other.
+/// Output like that of `cargo metadata`: large objects that name each other.
 fn packages() -> Artifact {
     let names = [
         "alpha",
@@ -292,7 +292,7 @@ fn a_document_a_line() {
             "{{\"ticket\":\"T-{i}\",\"body\":\"{filler}\",\"owner\":\"user{i}\"}}\n"
         ));
     }
-    // The name and the answer are more than a view line apart.
+    // More than a view line lies between the name and the answer.
     let page = find(&artifact(&text), "Who owns ticket T-77?", 500);
     assert!(
         page.passages[0].text.contains("user77"),
@@ -471,7 +471,7 @@ proptest! {
         question in "([a-e]{1,4}[ ._-]?|[0-9]{1,3} |why |fail |漢字){1,8}",
         budget in 1u64..600,
     ) {
-        // One byte is within any limit, and not stored.
+        // A text of one byte is within any limit and is not stored.
         prop_assume!(text.len() > 1);
         let artifact = artifact(&text);
         let counter = Tokenizer::O200kBase.counter();
@@ -482,7 +482,7 @@ proptest! {
     }
 }
 
-/// Any JSON object.
+/// Generates any JSON object.
 fn json() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just(serde_json::Value::Null),
@@ -502,7 +502,7 @@ fn json() -> impl Strategy<Value = String> {
 #[test]
 fn places_in_json_have_paths() {
     let json = r#"{"a":{"b":[1,[2,{"c d":null}],{}]},"":"x","9":[],"e":[{"f":1},{"f":2}],"g":""#;
-    // Shorter lines are left as they are.
+    // Shorter lines are left unchanged.
     let artifact = artifact(&format!("{json}{}\"}}", "y".repeat(980)));
     let view = artifact.view();
     let starts: Vec<u64> = (1..=view.lines())
@@ -510,7 +510,7 @@ fn places_in_json_have_paths() {
         .collect();
     let text = view.source().bytes(0, view.bytes()).unwrap();
     let text = String::from_utf8(text).unwrap();
-    // In any order.
+    // The offsets may come in any order.
     let mut wanted: Vec<u64> = starts.clone();
     wanted.reverse();
     let mut paths = paths_at(&artifact, &wanted).unwrap();

@@ -1,8 +1,8 @@
 //! Calls the guarded tools for an agent, in this process.
 //!
-//! They are in this process: a host is their name, the tools that are chosen and who
-//! answers. What is too much for them is not cut and not lost: it goes to the
-//! session whole, which stores it.
+//! The tools run in this process, so a host is their name, the selected tools and the
+//! implementation. Output that is too large for them is neither cut nor lost: the session gets all
+//! of it and stores it.
 
 use std::fmt;
 use std::io::{Cursor, Read};
@@ -16,21 +16,21 @@ use spillgate_llm::{ToolCall, ToolSpec};
 use spillgate_workspace_tools::{Body, Definition, OversizedOutput, ToolResult, WorkspaceTools};
 use tokio::time::timeout;
 
-/// The tool whose calls have a limit of time each, by the rules and the call. When it is
-/// over it says more than we can: what the command had printed until then.
+/// The tool whose calls have their own time limits, from the rules and the call. At its time limit
+/// it reports more than a host can: what the command had printed until then.
 const COMMAND: &str = "execute_shell";
 
-/// The guarded tools as an agent's.
+/// The guarded tools as a host of an agent.
 pub struct GuardedTools {
     name: String,
     guarded: WorkspaceTools,
     definitions: Vec<Definition>,
-    /// Longer than this no call may take but of a command.
+    /// Longest time of a call, except of a command.
     most: Duration,
 }
 
 impl GuardedTools {
-    /// Those of `guarded` as the host `name`.
+    /// Creates the host `name` of the tools in `guarded`.
     #[must_use]
     pub fn new(name: &str, guarded: WorkspaceTools) -> Self {
         Self {
@@ -41,8 +41,8 @@ impl GuardedTools {
         }
     }
 
-    /// The same, of which no call takes longer than this, but for commands: how long
-    /// these may take is in the rules of the tools.
+    /// Returns a host whose calls take no longer than `most`. Commands are exempt: the rules of the
+    /// tools limit their time.
     #[must_use]
     pub fn within(self, most: Duration) -> Self {
         Self { most, ..self }
@@ -91,7 +91,7 @@ impl Host for GuardedTools {
         self.definitions.iter().map(spec).collect()
     }
 
-    /// A command's own limit would else be cut short by one that knows nothing of what it
+    /// A session's limit would cut a command's own limit short without reporting what the command
     /// has printed.
     fn keeps_time(&self) -> bool {
         true
@@ -102,7 +102,7 @@ impl Host for GuardedTools {
     }
 }
 
-/// Arguments as a model wrote them: an object, or nothing at all.
+/// Parses arguments as a model wrote them: an object, or nothing at all.
 fn arguments(text: &str) -> Result<Map<String, Value>, String> {
     if text.trim().is_empty() {
         return Ok(Map::new());
@@ -119,8 +119,8 @@ fn arguments(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// What is too much is given whole, for the session to store, and is not marked as failed:
-/// how a command ended stands at the end of its output.
+/// Converts a result. Output that is too large is returned whole, for the session to store, and not
+/// marked as an error: its end says how the command ended.
 fn given(answer: ToolResult) -> Given {
     match answer.body {
         Body::Text(text) => Given {

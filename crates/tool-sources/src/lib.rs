@@ -1,14 +1,15 @@
 //! The sources of an agent's tools.
 //!
-//! From MCP servers, reached as the gateway reaches its own ([`McpTools`]); from
-//! descriptions of HTTP requests ([`RestTool`]); from OpenAPI documents
-//! ([`OpenApi`]); from this process, the guarded ones ([`GuardedTools`]). All are [`Host`](spillgate_agent::Host)s: what they give is bytes, of any
-//! size, and whether it is a failure; what becomes of it is the session's.
+//! Tools come from MCP servers, which are reached as the gateway reaches its own ([`McpTools`]);
+//! from descriptions of HTTP requests ([`RestTool`]); from OpenAPI documents ([`OpenApi`]); and
+//! from this process, the guarded ones ([`GuardedTools`]). All of them are
+//! [`Host`](spillgate_agent::Host)s: a call returns bytes of any size and whether it failed. The
+//! session decides what becomes of the bytes.
 //!
 //! ```text
-//! tools: ["files", "git/log*", "weather"] ──▶ choose ──▶ names that are each of one tool
+//! tools: ["files", "git/log*", "weather"] ──▶ choose ──▶ names, each of one tool
 //!                                               │
-//!                 McpTools ── Upstream ── server, each its own
+//!                 McpTools ── Upstream ── one server each
 //!                 RestTools ── Plan ── HTTP          OpenApi ── Plan
 //! ```
 

@@ -1,22 +1,22 @@
 //! The names by which a model knows tools.
 //!
-//! By its own, where that can be: models' interfaces take letters, digits, `_`
-//! and `-`, 64 in all. Where two hosts have a tool of one name, or it is one of the
-//! session's own, the host's name stands before it. A name once given stays: the
-//! model may call it at any time.
+//! A tool keeps its own name where possible: the APIs of models accept letters, digits, `_` and
+//! `-`, at most 64 of them. If two hosts have a tool of one name, or it is a name of the session's
+//! own tools, the host's name is put before it. A name once given stays, because the model may call
+//! it at any time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use spillgate_agent::RESERVED;
 
-/// What models' interfaces take.
+/// Most characters of a name that the APIs of models accept.
 const MOST: usize = 64;
 
-/// Between a host's name and its tool's.
+/// Separates a host's name from its tool's.
 const JOINT: &str = "__";
 
-/// `name` in the characters that models' interfaces take, and no more of them than
-/// they take.
+/// Returns `name` in the characters that the APIs of models accept, cut to the length that they
+/// accept.
 pub(crate) fn fitting(name: &str) -> String {
     let plain = |c: char| match c {
         c if c.is_ascii_alphanumeric() || c == '-' || c == '_' => c,
@@ -29,20 +29,20 @@ pub(crate) fn fitting(name: &str) -> String {
     }
 }
 
-/// A tool: the place of its host, and its own name.
+/// A tool: the index of its host, and its own name.
 type Tool = (usize, String);
 
-/// The names that were given.
+/// The names given so far.
 #[derive(Debug, Default)]
 pub(crate) struct ToolNames {
-    /// Names that several hosts have: nobody gets them alone.
+    /// Names that several hosts have, or that are reserved: no tool gets them without a prefix.
     contested: BTreeSet<String>,
     given: BTreeMap<Tool, String>,
     owners: BTreeMap<String, Tool>,
 }
 
 impl ToolNames {
-    /// Names for what there is at first: the tools of each host.
+    /// Prepares names for the first tools of each host.
     pub(crate) fn new(hosts: &[Vec<String>]) -> Self {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         let mut contested: BTreeSet<String> = RESERVED.iter().map(ToString::to_string).collect();
@@ -60,7 +60,7 @@ impl ToolNames {
         }
     }
 
-    /// The name of a tool of the host that is called `host`.
+    /// Returns the name of a tool of the host at index `place`, which is called `host`.
     pub(crate) fn of(&mut self, place: usize, host: &str, tool: &str) -> String {
         let key = (place, tool.to_owned());
         if let Some(known) = self.given.get(&key) {
@@ -85,7 +85,8 @@ impl ToolNames {
         name
     }
 
-    /// The host's own name of the tool that a model knows as `name`.
+    /// Returns the host's own name of the tool that a model knows as `name`; `None` if the tool is
+    /// not of this host.
     pub(crate) fn own(&self, place: usize, name: &str) -> Option<&str> {
         let (owner, own) = self.owners.get(name)?;
         (*owner == place).then_some(own)
@@ -133,7 +134,7 @@ mod tests {
             given.join(" "),
             "git__log show git__a_b git__a_b_2 svn__log blame svn__tool_output svn__log_2 rest__a_b"
         );
-        // What comes later cannot take what was given.
+        // Later tools cannot take names that were given.
         assert_eq!(names.of(3, "rest", "show"), "rest__show");
     }
 }

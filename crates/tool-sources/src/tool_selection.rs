@@ -1,8 +1,8 @@
 //! Selects the tools that an agent gets.
 //!
-//! `tools:` of a prompt file: `host` is all of a host, `host/tool` some of it, and
-//! both may be globs. A REST tool is a host of its own name, an OpenAPI document and
-//! an MCP server are hosts of the names that the configuration gives them.
+//! The patterns are those of `tools:` in a prompt file: `host` selects all tools of a host,
+//! `host/tool` some of them, and both may be globs. A REST tool is a host with its own name.
+//! OpenAPI documents and MCP servers are hosts with the names that the configuration gives them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use spillgate_llm::{ToolCall, ToolSpec};
 
 use crate::names::ToolNames;
 
-/// What `tools:` says.
+/// The patterns of `tools:`.
 #[derive(Debug, Clone, Default)]
 pub struct ToolSelection(Vec<Pattern>);
 
@@ -27,7 +27,7 @@ struct Pattern {
     tool: Option<GlobMatcher>,
 }
 
-/// A pattern of `tools:` that cannot be read: the caller's fault.
+/// A pattern of `tools:` that cannot be parsed; the caller's fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the tool pattern `{pattern}` is wrong: {what}")]
 pub struct ToolSelectionError {
@@ -38,14 +38,22 @@ pub struct ToolSelectionError {
 }
 
 impl ToolSelection {
-    /// A choice by these patterns; none of them is no tool.
+    /// Creates a selection from patterns; without patterns it selects no tool.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a pattern is empty or not a valid glob.
     pub fn new<T: AsRef<str>>(patterns: &[T]) -> Result<Self, ToolSelectionError> {
         let all = patterns.iter().map(|text| Pattern::new(text.as_ref()));
         all.collect::<Result<_, _>>().map(Self)
     }
 
-    /// A choice of hosts by their names as they are, each with a glob of its tools; none
-    /// is all of them. For who knows the hosts: a name may have slashes.
+    /// Creates a selection from literal host names, each with a glob of its tools; `None` selects
+    /// all of them. For callers that know the hosts, because a host's name may contain slashes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a glob is not valid.
     pub fn of<H: AsRef<str>, T: AsRef<str>>(
         chosen: &[(H, Option<T>)],
     ) -> Result<Self, ToolSelectionError> {
@@ -57,7 +65,7 @@ impl ToolSelection {
         all.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether a tool is chosen.
+    /// Returns whether a tool is selected.
     #[must_use]
     pub fn has(&self, host: &str, tool: &str) -> bool {
         self.0.iter().any(|pattern| pattern.has(host, tool))
@@ -96,15 +104,15 @@ impl Pattern {
 /// The hosts of an agent.
 #[derive(Debug)]
 pub struct SelectedTools {
-    /// Those that have chosen tools, with these alone, each tool under a name of
-    /// its own.
+    /// The hosts with selected tools; each has only these, under names that are unique.
     pub hosts: Vec<Arc<dyn Host>>,
-    /// Patterns that no tool matches: misspelled, or of a server that did not start.
+    /// Patterns that match no tool: misspelled, or of a server that did not start.
     pub unmatched: Vec<String>,
 }
 
-/// The tools of `hosts` that are chosen, in the order of the hosts. Tools keep their
-/// names; where two clash, or one is the session's, `host__tool` is its name.
+/// Returns the selected tools of `hosts`, in the order of the hosts. Tools keep their names, except
+/// that a tool is called `host__tool` if its name clashes with another tool or one of the
+/// session's.
 #[must_use]
 pub fn choose(hosts: &[Arc<dyn Host>], selection: &ToolSelection) -> SelectedTools {
     let own_names = |host: &Arc<dyn Host>| {
@@ -131,14 +139,14 @@ pub fn choose(hosts: &[Arc<dyn Host>], selection: &ToolSelection) -> SelectedToo
                     selection: selection.clone(),
                     names: Arc::clone(&names),
                 });
-                known.tools(); // in this order names are given
+                known.tools(); // names are given in this order
                 known
             })
             .collect(),
     }
 }
 
-/// A host as an agent knows it.
+/// A host as its agent knows it.
 struct SelectedHost {
     host: Arc<dyn Host>,
     place: usize,
@@ -203,7 +211,7 @@ mod tests {
 
     use super::*;
 
-    /// Says which of its tools was called.
+    /// Reports which of its tools was called.
     #[derive(Debug)]
     struct Echo(&'static str, &'static [&'static str]);
 

@@ -1,4 +1,4 @@
-//! Sends on what was held: to the server as it is, or to a bridge.
+//! Sends held messages: unchanged to the server, or to a bridge.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -12,7 +12,7 @@ use crate::running_bridge::{RunningBridge, config};
 use crate::{Bridge, Caller, DeclaredCapabilities};
 
 impl Negotiation {
-    /// Starts what the new state asks for.
+    /// Starts the work that the new state requires.
     pub(super) fn start(self: &Arc<Self>, next: NextStep) {
         match next {
             NextStep::Nothing => {}
@@ -34,7 +34,7 @@ impl Negotiation {
         }
     }
 
-    /// Sends what was held.
+    /// Sends the held messages to the server.
     async fn release_held(self: Arc<Self>) {
         loop {
             let next = {
@@ -61,7 +61,7 @@ impl Negotiation {
         self.settled.notify_waiters();
     }
 
-    /// Gives what was held to a bridge.
+    /// Passes the held messages to a bridge.
     pub(crate) async fn bridge_held(self: Arc<Self>) {
         let (running, caller) = match self.open_bridge().await {
             Ok(joined) => joined,
@@ -90,7 +90,7 @@ impl Negotiation {
         self.settled.notify_waiters();
     }
 
-    /// Opens the bridge that the first message wants.
+    /// Opens the bridge that the first held message needs.
     async fn open_bridge(&self) -> Result<(Arc<RunningBridge>, Caller), ConnectionError> {
         let is_legacy_client = match &*self.state.lock() {
             State::Bridging { held, .. } => held
@@ -120,7 +120,7 @@ impl Negotiation {
         };
         self.observer.bridged(&self.server.name);
         tracing::info!(
-            target: "spillgate_gateway", // where people look for it
+            target: "spillgate_gateway", // the target that users filter by
             server = self.server.name,
             client = if is_legacy_client { "legacy" } else { "modern" },
             "bridged: client and server speak different generations of MCP"

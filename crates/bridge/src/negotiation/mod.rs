@@ -29,7 +29,7 @@ use crate::generations::{KnownGenerations, SpokenGenerations};
 use crate::running_bridge::RunningBridge;
 use crate::{BridgeObserver, Bridging, Caller, SharedServers};
 
-/// One client's connection to one server, until it is known which generations both speak.
+/// One client's connection to one server, until the generations of both are known.
 #[derive(Debug)]
 pub(crate) struct Negotiation {
     server: ServerSpec,
@@ -39,41 +39,41 @@ pub(crate) struct Negotiation {
     shared: Option<Arc<SharedServers>>,
     to: Arc<dyn Sink>,
     connection: OnceLock<Weak<dyn Connection>>,
-    /// Both ends speak the same: nothing is looked at any more.
+    /// Whether both ends speak the same generation; messages are then no longer examined.
     passes: AtomicBool,
     state: Mutex<State>,
-    /// Told when nothing waits any more.
+    /// Notified when messages are no longer held.
     settled: Notify,
-    /// The client is gone.
+    /// Whether the client is gone.
     left: AtomicBool,
     me: Weak<Negotiation>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Everything passes; what greets is looked at.
+    /// Everything passes; greetings are examined.
     Watching,
     /// The client's `initialize` or `server/discover` is not answered yet.
     Greeting {
         greeting: Message,
         key: RequestId,
-        /// Modern requests that came meanwhile.
+        /// Modern requests that arrived meanwhile.
         held: VecDeque<Message>,
-        /// Before this `initialize`.
+        /// The `server/discover` before this `initialize`.
         tried: Option<EarlyDiscover>,
     },
-    /// The gateway asked by itself which generation the server speaks.
+    /// The gateway itself asked which generation the server speaks.
     Probing {
         held: VecDeque<Message>,
-        /// What the server said to `initialize`.
+        /// The server's answer to `initialize`.
         refusal: Option<ServerEvent>,
     },
-    /// What was held goes to the server as it is.
+    /// The held messages go to the server unchanged.
     Releasing {
         held: VecDeque<Message>,
         pass: bool,
     },
-    /// What was held goes to a bridge.
+    /// The held messages go to a bridge.
     Bridging {
         held: VecDeque<Message>,
         bridge: Option<(Arc<RunningBridge>, Caller)>,
@@ -81,38 +81,38 @@ enum State {
     Bridged(Arc<RunningBridge>, Caller),
 }
 
-/// The client's `server/discover`, which it did not wait for before it sent
-/// `initialize`: it speaks both generations, and needs no bridge.
+/// A client's `server/discover` whose answer it did not await before it sent `initialize`. Such a
+/// client speaks both generations and needs no bridge.
 #[derive(Debug)]
 enum EarlyDiscover {
     /// Not answered yet.
     Pending(Message, RequestId),
-    /// With success.
+    /// Answered with success.
     Answered,
 }
 
-/// What is to be done with a message of the client.
+/// What to do with a message of the client.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    /// Send it.
+    /// Send it to the server.
     Pass(Message),
-    /// Give it to the bridge.
+    /// Pass it to the bridge.
     ToBridge(Arc<RunningBridge>, Caller, Message),
-    /// Give this to the client instead.
+    /// Send this event to the client instead.
     Answer(ServerEvent),
-    /// It waits until the server has said what it speaks: ask it.
+    /// Hold it until the server has shown what it speaks, and ask the server.
     Probe,
-    /// It waits for a bridge: bring it there.
+    /// Hold it for a bridge, and open the bridge.
     Bridge,
-    /// It waits; somebody else will see to it.
+    /// Hold it; another task will send it.
     Wait,
 }
 
-/// What is to be done with an event of the server.
+/// What to do with an event of the server.
 enum Reaction {
     Give(ServerEvent),
     Bridge(Arc<RunningBridge>, ServerEvent),
-    /// Then somebody has to do what the new state says.
+    /// Send these events, then do what the new state requires.
     Then(Vec<ServerEvent>, NextStep),
     Drop,
 }
@@ -150,7 +150,7 @@ impl Negotiation {
     }
 
     pub(crate) fn connect(&self, connection: &Arc<dyn Connection>) {
-        // It is opened once.
+        // The connection is opened once.
         let _ = self.connection.set(Arc::downgrade(connection));
     }
 
@@ -158,7 +158,7 @@ impl Negotiation {
         self.passes.load(Ordering::Acquire)
     }
 
-    /// The bridge, where there is one.
+    /// Returns the bridge, if there is one.
     pub(crate) fn bridge(&self) -> Option<(Arc<RunningBridge>, Caller)> {
         match &*self.state.lock() {
             State::Bridged(running, caller) => Some((Arc::clone(running), *caller)),
@@ -167,7 +167,7 @@ impl Negotiation {
         }
     }
 
-    /// The client is gone.
+    /// Handles that the client is gone.
     pub(crate) fn leave(&self) {
         self.left.store(true, Ordering::Release);
         if let Some((running, caller)) = self.bridge() {
@@ -179,7 +179,7 @@ impl Negotiation {
         self.to.take(event).await;
     }
 
-    /// What becomes of a message of the client.
+    /// Returns what to do with a message of the client.
     pub(crate) fn decide(&self, message: Message) -> Decision {
         let generation = generation_of(&message);
         let mut state = self.state.lock();
@@ -215,7 +215,7 @@ impl Negotiation {
         message: Message,
         speaks: SpokenGenerations,
     ) -> Decision {
-        // An exchange is no session: such a client is told so by the server.
+        // An exchange is not a session; the server tells such a client so.
         if matches!(state, State::Probing { .. }) || self.shared.is_some() {
             return Decision::Pass(message);
         }
@@ -238,13 +238,13 @@ impl Negotiation {
         match speaks.modern {
             Some(true) => self.passing(message),
             Some(false) if self.insists() => bridge_from(state, message),
-            // A process that many share may be a session by now.
+            // The server's process, which many clients share, may have a session by now.
             Some(false) if self.shares_a_process() => Decision::Answer(no_discover(&key)),
             _ => greeting(state, key, message),
         }
     }
 
-    /// A modern request that is no greeting: the client insists.
+    /// Handles a modern request that is not a greeting: with it the client insists.
     fn modern(&self, state: &mut State, message: Message, speaks: SpokenGenerations) -> Decision {
         match (state, speaks.modern) {
             (State::Greeting { greeting, held, .. }, _) => {
@@ -277,14 +277,14 @@ impl Negotiation {
         }
     }
 
-    /// Both ends speak the same.
+    /// Stops examining messages, because both ends speak the same generation.
     fn passing(&self, message: Message) -> Decision {
         self.passes.store(true, Ordering::Release);
         Decision::Pass(message)
     }
 
-    /// Whether `server/discover` is answered for a legacy server: by its rule, or
-    /// because the gateway as a whole is modern.
+    /// Returns whether `server/discover` is answered for a legacy server: by its rule, or because
+    /// the gateway as a whole is modern.
     fn insists(&self) -> bool {
         self.rule == Bridging::Always || self.generations.another_is_modern(&self.server.name)
     }
@@ -293,7 +293,7 @@ impl Negotiation {
         self.shared.is_some() && matches!(self.server.transport, Transport::Command(_))
     }
 
-    /// The probe could not be sent, which whoever sent it is told.
+    /// Forgets a probe that could not be sent; its sender gets the error.
     pub(crate) fn forget_probe(&self) {
         let mut state = self.state.lock();
         if matches!(&*state, State::Probing { .. }) {
@@ -303,12 +303,12 @@ impl Negotiation {
         self.settled.notify_waiters();
     }
 
-    /// The client closed the response to a request that was held.
+    /// Withdraws a held request whose response the client closed. Returns whether it was held.
     pub(crate) fn withdraw(&self, of: &RequestId) -> bool {
         !self.is_passing() && self.state.lock().withdraw(of)
     }
 
-    /// A server that does not answer is taken for a legacy one, for now.
+    /// Treats a server that does not answer in time as legacy, for now.
     fn give_up_later(&self) {
         let negotiation = Weak::clone(&self.me);
         tokio::spawn(async move {
@@ -339,7 +339,7 @@ impl Negotiation {
         });
     }
 
-    /// Waits until nothing is held any more.
+    /// Waits until no message is held.
     pub(crate) async fn settled(&self) {
         loop {
             let settled = self.settled.notified();
@@ -387,7 +387,7 @@ impl Sink for Negotiation {
 }
 
 impl State {
-    /// Lets go of a request that is held. Whether it was.
+    /// Removes a held request. Returns whether it was held.
     fn withdraw(&mut self, key: &RequestId) -> bool {
         let (Self::Greeting { held, .. }
         | Self::Probing {
@@ -437,14 +437,14 @@ fn greeting(state: &mut State, key: RequestId, message: Message) -> Decision {
     Decision::Pass(message)
 }
 
-/// What the sender of a request speaks.
+/// Returns the generation of the sender of a request.
 fn generation_of(message: &Message) -> Option<Generation> {
     let all = messages(&message.frame);
     let [one] = &*all else { return None };
     generation_of_client(one)
 }
 
-/// The request that a message takes back.
+/// Returns the request that a message cancels.
 fn withdrawn(message: &Message) -> Option<RequestId> {
     #[derive(Deserialize)]
     struct Params<'a> {

@@ -1,15 +1,14 @@
-//! The gateway's own `server/discover`, and the answer where there is no such thing.
+//! The gateway's own `server/discover`, and the answer for servers that lack the method.
 
 use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_mcp::{ProtocolVersion, RequestId, error_code, frame, meta};
 use spillgate_transport::{Message, ServerEvent};
 
-/// The id of the gateway's own `server/discover`: those of its other questions
-/// are numbered.
+/// The id of the gateway's own `server/discover`. Its other requests have numbers.
 const PROBE: &str = "\"spillgate:era\"";
 
-/// The gateway's own `server/discover`.
+/// Returns the gateway's own `server/discover`.
 pub(crate) fn probe() -> Message {
     let params = json!({"_meta": {
         meta::PROTOCOL_VERSION: ProtocolVersion::MODERN,
@@ -35,8 +34,8 @@ pub(crate) fn probe_key() -> RequestId {
     RequestId::of(id).expect("invariant: a text is an id")
 }
 
-/// The answer to `server/discover` where there is no such thing: clients then
-/// fall back to `initialize`.
+/// Returns the answer to `server/discover` for a server that does not have it. Clients then fall
+/// back to `initialize`.
 pub(crate) fn no_discover(key: &RequestId) -> ServerEvent {
     let error = json!({
         "code": error_code::METHOD_NOT_FOUND,

@@ -1,4 +1,4 @@
-//! What an answer of the server changes.
+//! The state changes that an answer of the server causes.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -13,7 +13,7 @@ use crate::bridged_connector::for_request;
 use crate::generations::SpokenGenerations;
 
 impl Negotiation {
-    /// What becomes of an event of the server.
+    /// Returns how to react to an event of the server.
     pub(super) fn react(&self, event: ServerEvent) -> Reaction {
         let mut state = self.state.lock();
         match &mut *state {
@@ -23,12 +23,12 @@ impl Negotiation {
                 bridge: Some((running, _)),
                 ..
             } => match &self.shared {
-                // That bridge has a connection of its own.
+                // That bridge has its own connection.
                 Some(_) => Reaction::Drop,
                 None => Reaction::Bridge(Arc::clone(running), event),
             },
             State::Bridging { bridge: None, .. } => match event.item {
-                // Whoever waits is told by the bridge.
+                // The bridge tells everyone who waits.
                 Item::Gone(_) if self.shared.is_some() => Reaction::Drop,
                 _ => Reaction::Give(event),
             },
@@ -43,7 +43,7 @@ impl Negotiation {
 
     fn greeted(&self, state: &mut State, event: ServerEvent) -> Reaction {
         if matches!(event.item, Item::Gone(_)) {
-            *state = State::Watching; // whatever waits fails
+            *state = State::Watching; // all pending requests fail
             return Reaction::Give(event);
         }
         if self.tried(state, &event) {
@@ -80,8 +80,8 @@ impl Negotiation {
         }
     }
 
-    /// Whether this answers the `server/discover` before an `initialize`; then
-    /// it is noted.
+    /// Returns whether this answers the `server/discover` before an `initialize`, and records the
+    /// answer.
     fn tried(&self, state: &mut State, event: &ServerEvent) -> bool {
         let State::Greeting { tried, .. } = state else {
             return false;
@@ -101,9 +101,9 @@ impl Negotiation {
         true
     }
 
-    /// The server refused the `initialize` of a client that speaks the modern
-    /// generation, too: that it hears. Such a server need not be modern only:
-    /// some speak what their process was first spoken to in.
+    /// Passes the server's refusal of an `initialize` on to a client that speaks the modern
+    /// generation, too. Such a server is not necessarily modern only: some servers keep to the
+    /// generation in which their process was first addressed.
     fn refused_anyway(
         &self,
         state: &mut State,
@@ -222,7 +222,7 @@ impl Negotiation {
             .note(&self.server.name, SpokenGenerations { legacy, modern });
     }
 
-    /// What was held goes to the server, and everything after it.
+    /// Lets the held messages, and everything after them, go to the server.
     fn release(
         &self,
         state: &mut State,

@@ -1,23 +1,24 @@
-//! What an answer says of the generation of the server that gave it.
+//! What an answer shows about the generation of its server.
 
 use serde::Deserialize;
 use spillgate_mcp::{Envelope, Generation, RequestId, error_code, generation_of_server, messages};
 use spillgate_transport::{Frame, Item, ServerEvent};
 
-/// What an answer to `initialize` or `server/discover` says.
+/// The meaning of an answer to `initialize` or `server/discover`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The server speaks 2025-11-25 or older.
     Legacy,
-    /// It speaks 2026-07-28; as an answer to `initialize`, nothing older.
+    /// It speaks 2026-07-28; if this answers `initialize`, nothing older.
     Modern,
-    /// It refused, which may have any reason.
+    /// It refused, for whatever reason.
     Unclear,
-    /// It was not reached, or lets nobody in.
+    /// It was not reached, or it denied access.
     Failed,
 }
 
-/// The verdict of an event, if it answers the request `key`, which was `asked`.
+/// Returns the verdict of an event that answers the request `key` with the method `asked`; `None`
+/// if it does not answer that request.
 pub(crate) fn verdict(asked: &str, key: &RequestId, event: &ServerEvent) -> Option<Verdict> {
     match &event.item {
         Item::Message(Frame::Memory(frame)) => {
@@ -33,7 +34,7 @@ pub(crate) fn verdict(asked: &str, key: &RequestId, event: &ServerEvent) -> Opti
                 match said.first().is_some_and(is_error) {
                     true => of_answer(asked, &refusal.body),
                     false if asked == "initialize" => Verdict::Unclear,
-                    // A session is wanted, or such a method is not known.
+                    // The server wants a session, or does not know the method.
                     false => Verdict::Legacy,
                 }
             }
@@ -44,8 +45,8 @@ pub(crate) fn verdict(asked: &str, key: &RequestId, event: &ServerEvent) -> Opti
     }
 }
 
-/// An answer that has no result. Its id may be `null` where the server did not
-/// read the request.
+/// Returns whether an answer has no result. Its id may be `null` if the server did not read the
+/// request.
 fn is_error(envelope: &Envelope<'_>) -> bool {
     envelope.method.is_none() && envelope.result.is_none()
 }
@@ -63,11 +64,11 @@ fn of_answer(asked: &str, answer: &[u8]) -> Verdict {
     let code = said.and_then(|said| said.error).map(|error| error.code);
     match (generation_of_server(asked, answer), code) {
         (Some(Generation::Legacy), _) => Verdict::Legacy,
-        // All legacy servers have `initialize`.
+        // Every legacy server has `initialize`.
         (Some(Generation::Modern), _) | (None, Some(error_code::METHOD_NOT_FOUND)) => {
             Verdict::Modern
         }
-        // A result is a result.
+        // Any other result of `initialize` is a legacy one.
         (None, None) if asked == "initialize" => Verdict::Legacy,
         (None, _) => Verdict::Unclear,
     }

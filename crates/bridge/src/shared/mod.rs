@@ -1,9 +1,8 @@
-//! One process for the requests of many clients.
+//! Shares one process of a server among the requests of many clients.
 //!
-//! A stateless request (MCP 2026-07-28) belongs to no session, so all of them
-//! share one process of a server. Clients know nothing of each other: their ids
-//! and progress tokens are numbered anew on the way there and put back on the
-//! way to the client.
+//! A stateless request (MCP 2026-07-28) belongs to no session, so all of them share one process of
+//! a server. Clients do not know of each other: their ids and progress tokens are replaced by
+//! numbers on the way to the server and restored on the way back.
 
 mod routes;
 
@@ -25,18 +24,18 @@ use tokio::time::Instant;
 use self::routes::{Params, Route, Routes};
 use crate::running_bridge::RunningBridge;
 
-/// Opens connections that share the servers' processes.
+/// Opens connections that share the processes of servers.
 #[derive(Debug)]
 pub struct SharedServers {
     connector: Arc<dyn Connector>,
     processes: AsyncMutex<HashMap<String, Process>>,
 }
 
-/// A server's process or its one connection, while it runs, and how it fared.
+/// The process of a server, or its one connection, while it runs, and its restart history.
 #[derive(Debug, Default)]
 struct Process {
     running: Option<LiveConnection>,
-    /// How it was reached.
+    /// How the server was reached.
     spec: Option<ServerSpec>,
     backoff: RestartBackoff,
 }
@@ -47,11 +46,11 @@ struct LiveConnection {
     switch: Arc<Switch>,
 }
 
-/// What comes from a shared server: to whom it goes, and how that server ended.
+/// Distributes the events of a shared server, and knows how that server ended.
 #[derive(Debug)]
 struct Switch {
     routes: Arc<Routes>,
-    /// The bridge, where clients are of another generation than the server.
+    /// The bridge, if clients are of another generation than the server.
     bridge: OnceLock<Arc<RunningBridge>>,
 }
 
@@ -84,7 +83,8 @@ impl Sink for Switch {
 }
 
 impl SharedServers {
-    /// Opens servers through `connector` when the first request needs them.
+    /// Creates a connector that opens servers through `connector` when the first request needs
+    /// them.
     #[must_use]
     pub fn new(connector: Arc<dyn Connector>) -> Self {
         Self {
@@ -110,8 +110,8 @@ impl SharedServers {
         })
     }
 
-    /// The bridge to a legacy server, which all exchanges share: over the process
-    /// that runs, or a connection of its own.
+    /// Returns the bridge to a legacy server, which all exchanges share. It uses the running
+    /// process of a local server; over HTTP and SSE it has a connection of its own.
     pub(crate) async fn bridge(
         &self,
         server: &ServerSpec,
@@ -130,8 +130,8 @@ impl SharedServers {
         Ok(Arc::clone(bridge))
     }
 
-    /// The server as it runs, opened if need be; then with this bridge from the
-    /// start.
+    /// Returns the running server and opens it if necessary. A server opened here has `bridge` from
+    /// the start.
     async fn running(
         &self,
         process: &mut Process,
@@ -163,7 +163,7 @@ impl SharedServers {
             .clone())
     }
 
-    /// Ends the processes of servers that are not among these any more.
+    /// Ends the processes of servers that are no longer among `servers`.
     pub async fn keep_only(&self, servers: &[&ServerSpec]) {
         let mut gone = Vec::new();
         self.processes.lock().await.retain(|name, process| {
@@ -178,7 +178,7 @@ impl SharedServers {
         join_all(gone.iter().map(|running| running.connection.close(false))).await;
     }
 
-    /// Ends all processes; `hurried` does not wait for what they still do.
+    /// Ends all processes; if `hurried`, without waiting for their remaining work.
     pub async fn close(&self, hurried: bool) {
         let processes: Vec<Process> = self
             .processes
@@ -206,7 +206,7 @@ impl Connector for SharedServers {
                 Ok(Arc::new(handle) as Arc<dyn Connection>)
             }
             .boxed(),
-            // By HTTP each request is by itself already.
+            // Over HTTP each request already stands alone.
             Transport::Http(_) | Transport::Sse(_) => self.connector.open(server, sink),
         }
     }
@@ -225,7 +225,7 @@ impl SharedConnection {
         Arc::ptr_eq(&route.sink, &self.sink)
     }
 
-    /// The number under which the process knows a request of this client.
+    /// Returns the number by which the process knows a request of this client.
     fn number_of(&self, key: &RequestId) -> Option<RequestId> {
         let waiting = self.routes.waiting.lock();
         let mut all = waiting.iter();
@@ -233,8 +233,8 @@ impl SharedConnection {
         found.map(|(number, _)| number.clone())
     }
 
-    /// The message as the process is to know it; `None` if it concerns nothing
-    /// that it knows.
+    /// Returns the message with the process's numbers; `None` if it refers to a request that the
+    /// process does not know.
     fn numbered(&self, message: Message) -> Option<Message> {
         let [envelope] = &*messages(&message.frame) else {
             return Some(message);
@@ -277,7 +277,7 @@ impl SharedConnection {
         })
     }
 
-    /// Lets go of a request that nobody waits for.
+    /// Cancels a request that nobody waits for.
     async fn let_go(&self, number: &RequestId) {
         if self.routes.waiting.lock().remove(number).is_none() {
             return;

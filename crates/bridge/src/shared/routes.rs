@@ -1,4 +1,4 @@
-//! Gives what comes from a process that many clients share to the right client.
+//! Routes messages of a process that many clients share to the right client.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
@@ -13,17 +13,17 @@ use spillgate_mcp::meta::SUBSCRIPTION_ID;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
 use spillgate_transport::{ConnectionError, Frame, Item, ServerEvent, Sink, Spooled};
 
-/// A request that waits for the process, and whose it is.
+/// A pending request, and the client that sent it.
 #[derive(Debug, Clone)]
 pub(super) struct Route {
     pub(super) sink: Arc<dyn Sink>,
     pub(super) key: RequestId,
-    /// The id and the progress token as the client spelled them.
+    /// The id as the client spelled it; `token` is its progress token, likewise.
     pub(super) id: String,
     pub(super) token: Option<String>,
 }
 
-/// Where what comes from a process goes.
+/// The routes from a process to its clients.
 #[derive(Debug)]
 pub(super) struct Routes {
     /// The server's name.
@@ -34,7 +34,7 @@ pub(super) struct Routes {
     ended: Mutex<Option<String>>,
 }
 
-/// Requests past a bridge get numbers from here on; those of a bridge are small.
+/// First number of requests that bypass a bridge; the numbers of a bridge are small.
 const FIRST_NUMBER: u64 = 1 << 32;
 
 impl Routes {
@@ -64,8 +64,7 @@ impl Routes {
         self.ended.lock().clone()
     }
 
-    /// The route that a message belongs to, and the changes to it as its client
-    /// knows it.
+    /// Returns the route of a message, and the edits that restore the client's ids and tokens.
     fn route(&self, frame: &[u8], envelope: &Envelope<'_>) -> Option<(Route, ByteEdits)> {
         let back = |ours: &RawValue, theirs: &str| {
             let mut splice = ByteEdits::default();
@@ -73,7 +72,7 @@ impl Routes {
             splice
         };
         if envelope.method.is_none() {
-            // One without an id answers whoever sent what could not be read.
+            // A response without an id answers an unreadable message, whose sender is unknown.
             let ours = envelope.id?;
             let route = self.waiting.lock().remove(&RequestId::of(ours)?)?;
             let splice = back(ours, &route.id);
@@ -99,18 +98,18 @@ impl Routes {
                 return Some((route, splice));
             }
         }
-        // Nothing tells whose it is, unless there is only one that it can be.
+        // Nothing identifies the client, unless only one request is pending.
         let mut all = waiting.values();
         let only = all.next().filter(|_| waiting.len() == 1)?;
         Some((only.clone(), ByteEdits::default()))
     }
 
-    /// The request that a failure is about: it waits no longer.
+    /// Removes the request that failed, and returns its route.
     fn fails(&self, of: Option<&RequestId>) -> Option<Route> {
         self.waiting.lock().remove(of?)
     }
 
-    /// Brings a message that is too large for the memory to its client.
+    /// Routes a message that is too large for memory.
     async fn large(&self, spooled: Spooled) {
         let all = spooled.messages();
         let found = match &*all {
@@ -188,7 +187,7 @@ impl Sink for Routes {
 }
 
 impl Routes {
-    /// Whether it answers what a client asked past the bridge.
+    /// Returns whether an event answers a request that a client sent past the bridge.
     pub(super) fn waits_for(&self, server_event: &ServerEvent) -> bool {
         let waiting = self.waiting.lock();
         let all = match &server_event.item {

@@ -18,19 +18,19 @@ use crate::{Step, large_message};
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) request: Request,
-    /// The client was asked and has not come back: its request is answered,
-    /// the server's work goes on.
+    /// Whether the client was asked and has not come back: its request is answered, but the server
+    /// still works on it.
     pub(super) asking: bool,
     /// Questions for the next round.
     pub(super) waiting: Vec<Question>,
-    /// The answer, when it came before the client did.
+    /// The server's answer, if it came before the client did.
     pub(super) finished: Option<Bytes>,
     /// Rounds so far.
     pub(super) rounds: usize,
 }
 
 impl ToLegacy {
-    /// Passes a request on.
+    /// Forwards a request to the server.
     pub(super) fn forward(&mut self, request: Request, now: Instant, steps: &mut Steps) {
         if self.calls.len() >= self.config.limits.calls {
             return request.refuse(
@@ -56,7 +56,7 @@ impl ToLegacy {
             name: request.name.clone(),
             headers,
         });
-        // The bytes are the server's now.
+        // The server has the bytes now.
         let request = Request {
             frame: Bytes::new(),
             ..request
@@ -71,8 +71,8 @@ impl ToLegacy {
         self.calls.insert(number, call);
     }
 
-    /// Makes the server at least as talkative as a request wants. It is never
-    /// made quieter: what nobody wants is not passed on.
+    /// Makes the server at least as verbose as a request wants. It is never made less verbose;
+    /// messages that nobody wants are not passed on.
     fn raise_level(&mut self, wanted: Option<usize>, steps: &mut Steps) {
         let logs = matches!(&self.server, ServerState::Open(facts) if facts.has("logging", None));
         let Some(wanted) = wanted.filter(|_| logs) else {
@@ -85,7 +85,7 @@ impl ToLegacy {
         }
     }
 
-    /// The server answered the request with this number.
+    /// Handles the server's answer to the request with this number.
     pub(super) fn answered(
         &mut self,
         number: &RequestId,
@@ -112,7 +112,7 @@ impl ToLegacy {
         }
     }
 
-    /// Gives an answer to the client.
+    /// Passes an answer on to the client.
     pub(super) fn deliver(
         &mut self,
         request: &Request,
@@ -129,10 +129,10 @@ impl ToLegacy {
 }
 
 impl ToLegacy {
-    /// Gives an answer to the client that is too large for the memory.
+    /// Passes on an answer that is too large for memory.
     pub(super) fn deliver_large(&self, request: &Request, spooled: Spooled, steps: &mut Steps) {
         let added = |one: &Envelope<'_>| match one.result.and_then(ObjectView::of) {
-            // What it says of itself would have to be changed.
+            // Its `resultType` would have to be changed.
             Some(members) if is_odd(&members) => None,
             Some(members) => Some(added(&members, &request.method).join(",")),
             None => Some(String::new()),
@@ -152,14 +152,14 @@ impl ToLegacy {
     }
 }
 
-/// Whether a result cannot have members put before its own: it has none, or it
-/// says of itself what a legacy result does not.
+/// Returns whether members cannot be inserted before those of a result: it has none, or its
+/// `resultType` is not one of a legacy result.
 fn is_odd(members: &ObjectView<'_>) -> bool {
     let kind = members.get("resultType");
     members.is_empty() || kind.is_some_and(|kind| kind.get() != "\"complete\"")
 }
 
-/// What a legacy result lacks.
+/// Returns the members that a modern result has and this legacy one lacks.
 fn added(members: &ObjectView<'_>, method: &str) -> Vec<&'static str> {
     let mut added = Vec::new();
     if members.get("resultType").is_none() {
@@ -176,8 +176,8 @@ fn added(members: &ObjectView<'_>, method: &str) -> Vec<&'static str> {
     added
 }
 
-/// A legacy answer with what a modern one has: the client's id, a `resultType`,
-/// how long it keeps, and the codes of today.
+/// Returns a legacy answer as a modern one: with the client's id, a `resultType`, how long it may
+/// be cached, and the modern error codes.
 fn modern(request: &Request, frame: &Bytes) -> Vec<u8> {
     let mut splice = ByteEdits::default();
     let all = messages(frame);
@@ -213,8 +213,8 @@ fn modern(request: &Request, frame: &Bytes) -> Vec<u8> {
     splice.apply(frame)
 }
 
-/// The pages that the user must visit before the server goes on: an error of its
-/// own in 2025-11-25, questions in 2026-07-28.
+/// Returns the pages that the user must visit before the server goes on; `None` if there are none.
+/// In 2025-11-25 they come in an error of their own, in 2026-07-28 they are questions.
 fn visits(request: &Request, frame: &Bytes) -> Option<Vec<Question>> {
     if !MAY_ASK.contains(&request.method.as_str()) {
         return None;

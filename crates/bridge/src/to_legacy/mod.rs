@@ -1,8 +1,8 @@
 //! Lets a modern client use a legacy server.
 //!
-//! One [`ToLegacy`] is one session of the server. Requests of any number of
-//! clients and exchanges go through it; each has a number of ours towards the
-//! server, by which its answer, its progress and its questions find it again.
+//! One [`ToLegacy`] is one session of the server. Requests of any number of clients and exchanges
+//! go through it. Each has a number of ours towards the server, which leads its answer, its
+//! progress and its questions back to it.
 
 mod calls;
 mod notes;
@@ -32,28 +32,28 @@ use crate::steps::Steps;
 use crate::translation::{RequestNumbers, Translation, request};
 use crate::{Caller, ClientFrame, Config, Step};
 
-/// The bridge of a legacy server's session.
+/// The bridge for the session of a legacy server.
 #[derive(Debug)]
 pub(crate) struct ToLegacy {
     config: Config,
     numbers: RequestNumbers,
     server: ServerState,
-    /// What clients wait for, by our number.
+    /// The requests that clients wait for, by our number.
     calls: BTreeMap<RequestId, Call>,
-    /// What we asked the server ourselves, by our number.
+    /// Our own requests to the server, by our number.
     own: BTreeMap<RequestId, OwnRequest>,
     /// Rounds of questions that clients have not answered, by `requestState`.
     asks: BTreeMap<String, QuestionRound>,
-    /// Questions that came when no call could carry them.
+    /// Questions that arrived when no call could carry them, and until when they wait.
     orphans: Vec<(Question, Instant)>,
     listens: Vec<Subscription>,
-    /// How many streams want to hear of a resource.
+    /// How many streams want to hear of each resource.
     subscribed: BTreeMap<String, usize>,
-    /// The most talkative level that the server was told.
+    /// The most verbose level that the server was told.
     level: Option<usize>,
     /// Bytes of results that wait for a client that is being asked.
     held: usize,
-    /// Who spoke last: in a session of one client, the client.
+    /// The client that spoke last; in a session of one client, that client.
     last: Caller,
 }
 
@@ -64,7 +64,7 @@ enum ServerState {
     Open(ServerFacts),
 }
 
-/// A request that no client made.
+/// A request that no client sent.
 #[derive(Debug)]
 enum OwnRequest {
     Initialize,
@@ -137,8 +137,9 @@ impl ToLegacy {
                 put_for(&mut splice, frame, named, number.as_json());
                 steps.tell_server(splice.apply(frame), Some(method), &self.headers());
             }
-            // The server's own handshake is ours; its list of roots is asked for
-            // anew each time; it gets no progress, for it asks nothing that way.
+            // The bridge does the handshake with the server itself. The server asks for the roots
+            // again each time. It gets no progress, because its questions are not requests to a
+            // modern client.
             "notifications/initialized"
             | "notifications/roots/list_changed"
             | "notifications/progress" => {}
@@ -149,8 +150,7 @@ impl ToLegacy {
         }
     }
 
-    /// Takes back what a client waits for. The number of its request if the
-    /// server has to hear of it.
+    /// Withdraws a request of a client. Returns its number if the server must be told.
     fn withdraw(&mut self, by: Caller, key: &RequestId, steps: &mut Steps) -> Option<RequestId> {
         if let ServerState::Opening(queue) = &mut self.server {
             queue.retain(|request| !request.is(by, key));
@@ -173,7 +173,7 @@ impl ToLegacy {
         steps.tell_server(frame, Some("notifications/cancelled"), &self.headers());
     }
 
-    /// A request of ours.
+    /// Sends a request of our own.
     fn ask_server(
         &mut self,
         own: OwnRequest,
@@ -187,7 +187,7 @@ impl ToLegacy {
         key
     }
 
-    /// What is not brought over: whoever waits for it is told.
+    /// Tells everyone who waits for a message that it cannot be bridged.
     fn unbridged(&mut self, large: UnbridgedMessage, steps: &mut Steps) {
         let why = refusal::unbridged(&self.config.server, large.bytes);
         for id in large.asks {
@@ -206,7 +206,7 @@ impl ToLegacy {
         }
     }
 
-    /// What HTTP requests to the server carry.
+    /// Returns the headers of HTTP requests to the server.
     fn headers(&self) -> Vec<(String, String)> {
         match &self.server {
             ServerState::Open(facts) => {
@@ -227,7 +227,7 @@ impl Translation for ToLegacy {
         let Some(envelope) = all.first() else {
             return;
         };
-        // A modern client answers within its next request, never like this.
+        // A modern client answers within its next request, never in a response.
         let Some(method) = envelope.method.as_deref() else {
             return;
         };
@@ -315,7 +315,7 @@ impl Translation for ToLegacy {
             call.finished = Some(why.frame("0").into());
             return;
         }
-        // A broken stream may be taken up again: the session knows.
+        // A broken stream may be resumed, which the session decides.
         let is_over = !matches!(item, Item::Ended);
         let (to, of) = (call.request.from, Some(call.request.key.clone()));
         if is_over {
@@ -329,7 +329,7 @@ impl Translation for ToLegacy {
         steps.0.push(Step::ToClient { to, event });
     }
 
-    /// Whoever waits is told, and the next request opens it again.
+    /// Tells everyone who waits. The next request opens the session again.
     fn gone(&mut self, how: &str, steps: &mut Steps) {
         let why = refusal::gone(&self.config.server, how);
         if let ServerState::Opening(queue) =
@@ -392,7 +392,7 @@ impl Translation for ToLegacy {
     }
 }
 
-/// The version of a request is none that we speak.
+/// Returns the refusal of a request whose protocol version is not supported.
 fn no_version(requested: &str) -> RefusalReply {
     RefusalReply::new(
         error_code::UNSUPPORTED_VERSION,

@@ -11,7 +11,7 @@ use crate::steps::Steps;
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 
 impl ToLegacy {
-    /// A notification of the server.
+    /// Handles a notification of the server.
     pub(super) fn on_notification(
         &mut self,
         method: &str,
@@ -35,13 +35,13 @@ impl ToLegacy {
             | "notifications/resources/updated" => {
                 self.changed(method, envelope, &params, frame, steps);
             }
-            // Of the legacy generation's own ways, which the client does not see.
+            // These belong to mechanisms of the legacy generation that the client does not see.
             "notifications/elicitation/complete" | "notifications/tasks/status" => {}
             _ => self.other(frame, of, steps),
         }
     }
 
-    /// Progress finds its call by the token, which is our number.
+    /// Passes progress on to its call, which the token names: the token is our number.
     fn progress(&self, params: &ObjectView<'_>, frame: &Bytes, steps: &mut Steps) {
         let Some(token) = params.get("progressToken") else {
             return;
@@ -58,8 +58,8 @@ impl ToLegacy {
         }
     }
 
-    /// A log message goes to a request that wants such: the one it belongs to,
-    /// or the latest, as long as all are one client's.
+    /// Passes a log message on to a request that wants it: the one that it belongs to, or the
+    /// newest, provided that all calls are one client's.
     fn logged(
         &self,
         params: &ObjectView<'_>,
@@ -86,14 +86,14 @@ impl ToLegacy {
         }
     }
 
-    /// Whether all calls under way are one client's.
+    /// Returns whether all calls in progress are one client's.
     fn is_of_one(&self) -> bool {
         let mut all = self.calls.values().map(|call| call.request.from);
         let first = all.next();
         all.all(|from| Some(from) == first)
     }
 
-    /// A change goes to each stream that wants it, with the stream's id.
+    /// Passes a change on to each stream that wants it, with the stream's id.
     fn changed(
         &self,
         method: &str,
@@ -119,7 +119,7 @@ impl ToLegacy {
         }
     }
 
-    /// What we do not know goes where it belongs, or to the only client.
+    /// Passes an unknown notification on to the call that it belongs to, or to the only client.
     fn other(&self, frame: &Bytes, of: Option<&RequestId>, steps: &mut Steps) {
         match of.and_then(|of| self.calls.get(of)) {
             Some(call) if !call.asking => {

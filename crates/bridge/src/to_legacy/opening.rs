@@ -1,4 +1,4 @@
-//! Opens a legacy server's session for a client that knows no sessions.
+//! Opens a legacy server's session for clients that have no sessions.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -13,11 +13,11 @@ use crate::steps::Steps;
 use crate::{DeclaredCapabilities, Step, refusal};
 use spillgate_mcp::meta::SERVER_INFO;
 
-/// All that can be bridged.
+/// All capabilities that can be bridged.
 const EVERYTHING: &str =
     r#"{"roots":{},"sampling":{"context":{},"tools":{}},"elicitation":{"form":{},"url":{}}}"#;
 
-/// What the server said of itself; values are JSON.
+/// What the server said about itself; the values are JSON.
 #[derive(Debug)]
 pub(super) struct ServerFacts {
     pub(super) version: ProtocolVersion,
@@ -27,7 +27,8 @@ pub(super) struct ServerFacts {
 }
 
 impl ServerFacts {
-    /// Whether it has `group`, or `group.member` is `true`.
+    /// Returns whether the server's capabilities contain `group`, and `group.member` is `true` if a
+    /// member is given.
     pub(super) fn has(&self, group: &str, member: Option<&str>) -> bool {
         let all = ObjectView::of_bytes(self.capabilities.as_bytes()).unwrap_or_default();
         let group = all.object(group);
@@ -53,7 +54,7 @@ impl ToLegacy {
         self.ask_server(OwnRequest::Initialize, "initialize", &params, steps);
     }
 
-    /// The answer to `initialize`.
+    /// Handles the answer to `initialize`.
     pub(super) fn opened(
         &mut self,
         envelope: &Envelope<'_>,
@@ -80,8 +81,7 @@ impl ToLegacy {
         }
     }
 
-    /// It did not work: everyone who waits is told why. The next request tries
-    /// again.
+    /// Tells everyone who waits why the session was not opened. The next request tries again.
     pub(super) fn not_opened(&mut self, why: &str, steps: &mut Steps) {
         let why = refusal::no_connection(&self.config.server, why);
         if let ServerState::Opening(queue) =
@@ -93,12 +93,12 @@ impl ToLegacy {
         }
     }
 
-    /// Answers `server/discover` with what the server said to `initialize`.
+    /// Answers `server/discover` with the server's answer to `initialize`.
     pub(super) fn discover(&self, request: &Request, steps: &mut Steps) {
         let ServerState::Open(facts) = &self.server else {
             return;
         };
-        // Its tasks are not those of the modern generation.
+        // Tasks differ between the generations.
         let capabilities = ObjectView::of_bytes(facts.capabilities.as_bytes()).unwrap_or_default();
         let capabilities = capabilities.without(&["tasks"]);
         let instructions = facts.instructions.as_ref();
@@ -116,7 +116,7 @@ impl ToLegacy {
     }
 }
 
-/// What the server said of itself, or why it cannot be used.
+/// Returns what the server said about itself, or the reason why it cannot be used.
 fn facts(envelope: &Envelope<'_>, frame: &Bytes) -> Result<ServerFacts, String> {
     let Some(result) = envelope.result.and_then(ObjectView::of) else {
         return Err(format!("it refused `initialize`: {}", complaint(frame)));

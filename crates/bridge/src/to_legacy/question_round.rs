@@ -1,9 +1,8 @@
-//! Carries a legacy server's question in a result, for a client that is asked in no other way.
+//! Puts a legacy server's questions into results, for clients that cannot be asked in another way.
 //!
-//! The question ends the client's request with `input_required`, while the
-//! server's work on it goes on. The client comes back with a new request, the
-//! `requestState` and its answers: they go to the server, and what the server
-//! then says to the old request is the answer to the new one.
+//! A question ends the client's request with `input_required`, while the server goes on working on
+//! it. The client comes back with a new request, the `requestState` and its answers. These go to
+//! the server, and the server's answer to the old request becomes the answer to the new one.
 
 use std::time::Instant;
 
@@ -18,20 +17,20 @@ use crate::question::missing;
 use crate::refusal::{self, RefusalReply};
 use crate::steps::Steps;
 
-/// Something that the server wants to know.
+/// A question of the server.
 #[derive(Debug)]
 pub(super) struct Question {
-    /// The id of the server's request (JSON); `None` for what is no request.
+    /// The id of the server's request (JSON); `None` if the question is not a request.
     pub(super) id: Option<String>,
     pub(super) method: String,
-    /// JSON.
+    /// The parameters (JSON).
     pub(super) params: Option<String>,
 }
 
-/// A round of questions that a client was sent away with.
+/// A round of questions that was returned to a client.
 #[derive(Debug)]
 pub(super) struct QuestionRound {
-    /// The call that goes on meanwhile; `None` if it is to be made afterwards.
+    /// The call that the server works on meanwhile; `None` if the call is sent after the round.
     pub(super) call: Option<RequestId>,
     pub(super) questions: Vec<Question>,
     method: String,
@@ -50,7 +49,7 @@ impl Question {
 }
 
 impl ToLegacy {
-    /// A request of the server.
+    /// Handles a request of the server.
     pub(super) fn on_question(
         &mut self,
         question: Question,
@@ -72,7 +71,7 @@ impl ToLegacy {
         let is_shared = self.config.declare == DeclaredCapabilities::Everything;
         match self.carrier(of) {
             Ok(Some(number)) => self.carry(&number, question, now, steps),
-            // Whose it is, nobody could say later either.
+            // A later call would not show either whose question it is.
             Ok(None) if is_shared => {
                 self.decline(&question, "belongs to no call of a client", steps);
             }
@@ -89,9 +88,9 @@ impl ToLegacy {
         }
     }
 
-    /// The call that a question belongs to. On one stream nothing says so: then
-    /// it is the latest that may ask, as long as all are one client's. Where
-    /// calls have streams and clients share the session, the stream must say it.
+    /// Returns the call that a question belongs to. If all messages share one stream, nothing names
+    /// it; it is then the newest call that may ask, provided that all calls are one client's. If
+    /// calls have their own streams and clients share the session, the stream must name it.
     fn carrier(&self, of: Option<&RequestId>) -> Result<Option<RequestId>, &'static str> {
         let may_ask = |call: &Call| MAY_ASK.contains(&call.request.method.as_str());
         if let Some((number, _)) = of
@@ -145,7 +144,7 @@ impl ToLegacy {
         }
     }
 
-    /// Sends the client away with the questions of a call.
+    /// Returns the questions of a call to its client.
     fn next_round(&mut self, number: &RequestId, now: Instant, steps: &mut Steps) {
         let Some(mut call) = self.calls.remove(number) else {
             return;
@@ -158,8 +157,8 @@ impl ToLegacy {
         }
     }
 
-    /// Answers a request with questions. `false` if that was not possible: then
-    /// it is answered with an error, and the server's call cancelled.
+    /// Answers a request with questions. Returns `false` if that is not possible: the request is
+    /// then answered with an error, and the server's call is cancelled.
     pub(super) fn ask(
         &mut self,
         request: &Request,
@@ -220,8 +219,8 @@ impl ToLegacy {
         true
     }
 
-    /// Takes up questions that came when no call could carry them: this one is
-    /// made once they are answered. The request, if there is nothing to ask.
+    /// Asks the client of this request the questions that arrived when no call could carry them;
+    /// the request is sent once they are answered. Returns the request if there is nothing to ask.
     pub(super) fn adopt(
         &mut self,
         request: Request,
@@ -243,7 +242,7 @@ impl ToLegacy {
         None
     }
 
-    /// A client comes back with answers.
+    /// Handles that a client comes back with answers.
     pub(super) fn resume(
         &mut self,
         request: Request,
@@ -283,7 +282,7 @@ impl ToLegacy {
         }
     }
 
-    /// Passes answers to the server. What was not answered is left.
+    /// Passes answers to the server. Returns the questions without an answer.
     fn pass_answers(
         &self,
         questions: Vec<Question>,
@@ -310,14 +309,14 @@ impl ToLegacy {
         open
     }
 
-    /// The server takes a question back.
+    /// Handles that the server takes a question back.
     pub(super) fn take_back(&mut self, id: &str) {
         let is_it = |question: &Question| question.id.as_deref() == Some(id);
         self.orphans.retain(|(question, _)| !is_it(question));
         for call in self.calls.values_mut() {
             call.waiting.retain(|question| !is_it(question));
         }
-        // Those under way keep their place, by which they are named.
+        // Questions that were already asked keep their position, which is their name.
         for question in self.asks.values_mut().flat_map(|ask| &mut ask.questions) {
             if is_it(question) {
                 question.id = None;

@@ -17,27 +17,27 @@ use spillgate_mcp::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) from: Caller,
-    /// Its id as it was spelled.
+    /// The id as spelled.
     pub(super) id: String,
     pub(super) key: RequestId,
     pub(super) method: String,
-    /// `params.name` or `params.uri` of what may ask.
+    /// `params.name` or `params.uri`, if the method has one.
     pub(super) name: Option<String>,
     pub(super) frame: Bytes,
     pub(super) headers: Vec<(String, String)>,
-    /// What the client can do for this request (JSON).
+    /// The client's capabilities for this request (JSON).
     pub(super) capabilities: String,
-    /// Who it is (JSON).
+    /// The client's name and version (JSON).
     pub(super) info: Option<String>,
     pub(super) level: Option<usize>,
-    /// Its `progressToken` (JSON).
+    /// The `progressToken` (JSON).
     pub(super) token: Option<String>,
-    /// The `requestState` that it comes back with.
+    /// The `requestState` that the request returns.
     pub(super) state: Option<String>,
 }
 
 impl Request {
-    /// Reads a request, or says why it is none that can be served.
+    /// Reads a request. The refusal says why it cannot be served.
     pub(super) fn read(
         envelope: &Envelope<'_>,
         id: &str,
@@ -84,18 +84,18 @@ impl Request {
         })
     }
 
-    /// Whether it is the one with this id from this client.
+    /// Returns whether this is the request with this id from this client.
     pub(super) fn is(&self, from: Caller, key: &RequestId) -> bool {
         self.from == from && self.key == *key
     }
 
-    /// Answers it with an error.
+    /// Answers the request with an error.
     pub(super) fn refuse(&self, why: &RefusalReply, steps: &mut Steps) {
         steps.refuse(self.from, Some(self.key.clone()), &self.id, why);
     }
 
-    /// Its bytes for a legacy server: our number, and no `_meta` that only the
-    /// modern generation knows.
+    /// Returns the frame for a legacy server: with our number, and without the `_meta` keys that
+    /// only the modern generation knows.
     pub(super) fn for_server(&self, number: &RequestId) -> Vec<u8> {
         let frame = self.without_answers();
         let mut splice = ByteEdits::default();
@@ -112,7 +112,7 @@ impl Request {
                     .unwrap_or_default()
                     .without(&[a, b, c, d, "progressToken"]);
             if self.token.is_some() {
-                // Tokens of several clients could be the same.
+                // Tokens of several clients could be equal.
                 let comma = if kept == "{}" { "" } else { "," };
                 kept = format!(
                     r#"{{"progressToken":{number}{comma}{rest}"#,
@@ -125,7 +125,7 @@ impl Request {
         splice.apply(&frame)
     }
 
-    /// Its bytes without what a second round brings.
+    /// Returns the frame without the members of a second round.
     fn without_answers(&self) -> Vec<u8> {
         const ANSWERS: [&str; 2] = ["inputResponses", "requestState"];
         let all = messages(&self.frame);
@@ -142,7 +142,7 @@ impl Request {
     }
 }
 
-/// Why a method is not served at all.
+/// Returns why a method is not served at all; `None` if it is served.
 fn not_served(method: &str, params: &ObjectView<'_>) -> Option<RefusalReply> {
     let instead = match method {
         "initialize" => {

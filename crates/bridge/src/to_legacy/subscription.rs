@@ -1,4 +1,4 @@
-//! Tells a client that listens about changes.
+//! Reports a legacy server's changes to modern clients that listen.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::refusal;
 use crate::steps::Steps;
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 
-/// The lists whose changes are told.
+/// The lists whose changes are reported.
 #[derive(Debug, Default)]
 pub(super) struct ListKinds {
     pub(super) tools: bool,
@@ -25,13 +25,13 @@ pub(super) struct Subscription {
     pub(super) request: Request,
     pub(super) lists: ListKinds,
     pub(super) uris: BTreeSet<String>,
-    /// Subscriptions at the server that it waits for.
+    /// Our subscription requests to the server that are still unanswered.
     waiting: BTreeSet<RequestId>,
     pub(super) acknowledged: bool,
 }
 
 impl ToLegacy {
-    /// Opens a stream: acknowledged once the server took the subscriptions.
+    /// Opens a stream, which is acknowledged once the server has answered its subscriptions.
     pub(super) fn listen(&mut self, request: Request, steps: &mut Steps) {
         if self.listens.len() >= self.config.limits.listens {
             return request.refuse(
@@ -84,7 +84,7 @@ impl ToLegacy {
         self.listens.push(listen);
     }
 
-    /// The server answered a subscription.
+    /// Handles the server's answer to a subscription; `taken` says whether it accepted.
     pub(super) fn subscription(
         &mut self,
         key: &RequestId,
@@ -127,7 +127,7 @@ impl ToLegacy {
     }
 }
 
-/// What a client wants to hear of.
+/// The changes that a client wants to hear of.
 #[derive(Debug, Default)]
 struct SubscriptionFilter {
     lists: ListKinds,
@@ -153,7 +153,7 @@ impl SubscriptionFilter {
     }
 }
 
-/// Says which of the wanted notifications will come, once that is known.
+/// Tells the client which of the wanted notifications will come, once that is known.
 fn acknowledge(listen: &mut Subscription, steps: &mut Steps) {
     if listen.acknowledged || !listen.waiting.is_empty() {
         return;

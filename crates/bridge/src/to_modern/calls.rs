@@ -17,22 +17,22 @@ use crate::{Step, large_message};
 /// A request that the server works on, or that waits for the client's input.
 #[derive(Debug)]
 pub(super) struct Call {
-    /// The client's id as it is spelled.
+    /// The client's id as spelled.
     pub(super) id: String,
     pub(super) key: RequestId,
     pub(super) method: String,
     name: Option<String>,
-    /// As the client sent it: the next round is made of it.
+    /// The frame as the client sent it; the next round is built from it.
     frame: Bytes,
     headers: Vec<(String, String)>,
     /// Rounds so far.
     pub(super) rounds: usize,
-    /// What the client is being asked.
+    /// The questions that the client is being asked.
     pub(super) round: Option<Round>,
 }
 
 impl ToModern {
-    /// Passes a request on.
+    /// Forwards a request to the server.
     pub(super) fn forward(
         &mut self,
         request: &Request<'_>,
@@ -64,8 +64,7 @@ impl ToModern {
         }
     }
 
-    /// Sends a call under a number of its own, with `more` members of its
-    /// parameters.
+    /// Sends a call under a new number, with the members `more` added to its parameters.
     pub(super) fn send(
         &mut self,
         call: Call,
@@ -99,7 +98,7 @@ impl ToModern {
         Ok(())
     }
 
-    /// The server answered the request with this number.
+    /// Handles the server's answer to the request with this number.
     pub(super) fn answered(
         &mut self,
         number: &RequestId,
@@ -136,8 +135,8 @@ impl ToModern {
 }
 
 impl ToModern {
-    /// Gives an answer to the client that is too large for the memory. Questions
-    /// of that size are not put to it.
+    /// Passes on an answer that is too large for memory. Questions of that size are not put to the
+    /// client.
     pub(super) fn deliver_large(&self, call: Call, spooled: Spooled, steps: &mut Steps) {
         let asks = |members: ObjectView<'_>| {
             let kind = members.text("resultType");
@@ -166,15 +165,15 @@ impl ToModern {
     }
 }
 
-/// A modern error for a resource that is not there says which (`data.uri`); for
-/// other parameters that are wrong it has the same code.
+/// Returns whether a modern error concerns a missing resource: it then names the resource in
+/// `data.uri`. Errors about other invalid parameters have the same code.
 fn names_a_resource(frame: &Bytes) -> bool {
     let whole = ObjectView::of_bytes(frame).unwrap_or_default();
     let data = whole.object("error").and_then(|error| error.object("data"));
     data.is_some_and(|data| data.text("uri").is_some())
 }
 
-/// Puts members before the first of a request's parameters, which it has.
+/// Inserts members before the first parameter of a request, which must have parameters.
 fn with_params(frame: &[u8], more: &str) -> Vec<u8> {
     let mut splice = ByteEdits::default();
     let all = messages(frame);

@@ -1,8 +1,8 @@
 //! Lets a legacy client use a modern server.
 //!
-//! One [`ToModern`] is one client's session. Its requests get what a modern
-//! request must say; what the session knows (log level, subscriptions, questions
-//! to the client) is kept here, for a modern server keeps nothing.
+//! One [`ToModern`] is the session of one client. It adds to the client's requests what a modern
+//! request must contain. It keeps the state of the session (log level, subscriptions, questions to
+//! the client), because a modern server keeps none.
 
 mod calls;
 mod opening;
@@ -30,25 +30,25 @@ use crate::translation::{RequestNumbers, Translation, request};
 use crate::{Caller, ClientFrame, Config, Step};
 use spillgate_mcp::meta::PROTOCOL_VERSION;
 
-/// The bridge of a legacy client's session.
+/// The bridge for the session of a legacy client.
 #[derive(Debug)]
 pub(crate) struct ToModern {
     config: Config,
     numbers: RequestNumbers,
     client: ClientFacts,
-    /// `initialize` waits for `server/discover`, by our number.
+    /// The `initialize` that waits for our `server/discover`, with the number of the latter.
     opening: Option<(RequestId, PendingInitialize)>,
-    /// What the server can do (JSON), once it said so.
+    /// The server's capabilities (JSON), once known.
     capabilities: Option<String>,
-    /// What `logging/setLevel` said last.
+    /// The level that the last `logging/setLevel` set.
     level: Option<usize>,
-    /// What the client waits for, by our number.
+    /// The requests that the client waits for, by our number.
     calls: BTreeMap<RequestId, Call>,
-    /// Questions that the client has not answered, by our number towards it:
-    /// of which call, and which of its questions.
+    /// Questions that the client has not answered, by our number towards it: the call, and the name
+    /// of the question in it.
     asked: BTreeMap<RequestId, (RequestId, String)>,
     listening: Subscriptions,
-    /// Where the client is.
+    /// Where the client is reached.
     at: Caller,
 }
 
@@ -92,7 +92,7 @@ impl ToModern {
         steps.refuse(self.at, Some(request.key.clone()), request.id, why);
     }
 
-    /// The level goes with each request from now on.
+    /// Sets the level that each request carries from now on.
     fn set_level(&mut self, request: &Request<'_>, steps: &mut Steps) {
         let named = request.params().text("level").and_then(|name| level(&name));
         if named.is_none() {
@@ -125,15 +125,15 @@ impl ToModern {
                 put_for(&mut splice, frame, named, number.as_json());
                 steps.tell_server(splice.apply(frame), Some(method), &headers());
             }
-            // A modern server asks for roots when it needs them, and has no
-            // requests of its own whose progress it could be told.
+            // A modern server asks for roots when it needs them, and it sends no requests about
+            // whose progress it could be told.
             "notifications/roots/list_changed" | "notifications/progress" => {}
             _ => steps.tell_server(frame.to_vec(), Some(method), &headers()),
         }
     }
 
-    /// Takes back what the client waits for, with the questions it was asked for
-    /// it. The number of the request if the server works on it.
+    /// Withdraws a request of the client and the questions that were asked for it. Returns the
+    /// request's number if the server works on it.
     fn withdraw(&mut self, key: &RequestId, steps: &mut Steps) -> Option<RequestId> {
         let found = self.calls.iter().find(|(_, call)| call.key == *key);
         let number = found.map(|(number, _)| number.clone())?;
@@ -143,7 +143,7 @@ impl ToModern {
         (!is_asking).then_some(number)
     }
 
-    /// Tells the client that questions of a call need no answer any more.
+    /// Tells the client that the questions of a call need no answer any more.
     fn take_back(&mut self, number: &RequestId, reason: &str, steps: &mut Steps) {
         let of_call = |(call, _): &(RequestId, String)| call == number;
         let open: Vec<RequestId> = self
@@ -158,7 +158,7 @@ impl ToModern {
         }
     }
 
-    /// Ends a request in the transport's way.
+    /// Cancels a request in the way of the transport.
     fn cancel(&self, number: &RequestId, reason: &str, steps: &mut Steps) {
         if self.config.streams {
             return steps.0.push(Step::Abandon(number.clone()));
@@ -167,7 +167,7 @@ impl ToModern {
         steps.tell_server(frame, Some("notifications/cancelled"), &headers());
     }
 
-    /// A notification of the server.
+    /// Handles a notification of the server.
     fn on_notification(
         &mut self,
         method: &str,
@@ -196,7 +196,7 @@ impl ToModern {
         }
     }
 
-    /// What is not brought over: whoever waits for it is told.
+    /// Tells everyone who waits for a message that it cannot be bridged.
     fn unbridged(&mut self, large: UnbridgedMessage, steps: &mut Steps) {
         let why = refusal::unbridged(&self.config.server, large.bytes);
         for id in large.asks {
@@ -210,7 +210,7 @@ impl ToModern {
         }
     }
 
-    /// A request of ours, with what a modern request must say.
+    /// Sends a request of our own, with what a modern request must contain.
     fn ask_server(&mut self, method: &str, more: &str, steps: &mut Steps) -> RequestId {
         let key = self.numbers.next();
         let comma = if more.is_empty() { "" } else { "," };
@@ -219,7 +219,7 @@ impl ToModern {
         key
     }
 
-    /// The members of `_meta` that make a request modern.
+    /// Returns the members of `_meta` that make a request modern.
     fn meta(&self) -> String {
         use crate::names::LEVELS;
         use spillgate_mcp::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL};
@@ -369,7 +369,7 @@ impl Translation for ToModern {
         }
     }
 
-    /// It was the only one: nobody waits for anything here.
+    /// The only client is gone, so nothing is waited for any more.
     fn client_disconnected(&mut self, _: Caller, steps: &mut Steps) {
         let opening = self.opening.take().map(|(number, _)| number);
         let calls = std::mem::take(&mut self.calls).into_iter();
@@ -398,7 +398,7 @@ impl Translation for ToModern {
 /// A request of the client.
 #[derive(Debug)]
 struct Request<'a> {
-    /// As it is spelled.
+    /// The id as spelled.
     id: &'a str,
     key: RequestId,
     method: &'a str,
@@ -415,7 +415,7 @@ impl Request<'_> {
     }
 }
 
-/// What HTTP requests to the server carry.
+/// Returns the headers of HTTP requests to the server.
 fn headers() -> Vec<(String, String)> {
     vec![(
         meta::VERSION_HEADER.to_owned(),

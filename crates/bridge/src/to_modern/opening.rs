@@ -10,14 +10,14 @@ use crate::refusal::{self, RefusalReply};
 use crate::steps::Steps;
 use spillgate_mcp::meta::SERVER_INFO;
 
-/// What the client said of itself; values are JSON.
+/// What the client said about itself; the values are JSON.
 #[derive(Debug, Default)]
 pub(super) struct ClientFacts {
     pub(super) info: Option<String>,
     pub(super) capabilities: Option<String>,
 }
 
-/// An `initialize` that waits.
+/// An `initialize` that waits for an answer.
 #[derive(Debug)]
 pub(super) struct PendingInitialize {
     pub(super) id: String,
@@ -26,7 +26,7 @@ pub(super) struct PendingInitialize {
 }
 
 impl ToModern {
-    /// Asks the server who it is.
+    /// Sends `server/discover` to answer the client's `initialize`.
     pub(super) fn initialize(&mut self, request: &Request<'_>, steps: &mut Steps) {
         let params = request.params();
         self.client = ClientFacts {
@@ -55,7 +55,7 @@ impl ToModern {
         self.opening = Some((key, opening));
     }
 
-    /// The answer to `server/discover`.
+    /// Handles the answer to `server/discover`.
     pub(super) fn discovered(&mut self, envelope: &Envelope<'_>, frame: &Bytes, steps: &mut Steps) {
         let Some(result) = envelope.result.and_then(ObjectView::of) else {
             let said = complaint(frame);
@@ -94,7 +94,7 @@ impl ToModern {
         );
     }
 
-    /// It did not work: the client is told why, and may try again.
+    /// Tells the client why `server/discover` failed; it may try again.
     pub(super) fn not_discovered(&mut self, why: &str, steps: &mut Steps) {
         if let Some((_, opening)) = self.opening.take() {
             let why = refusal::no_connection(&self.config.server, why);
@@ -102,7 +102,7 @@ impl ToModern {
         }
     }
 
-    /// Whether the server has `group`, and `group.member` is `true`.
+    /// Returns whether `group.member` of the server's capabilities is `true`.
     pub(super) fn has(&self, group: &str, member: &str) -> bool {
         let all = self.capabilities.as_deref().unwrap_or_default();
         let all = ObjectView::of_bytes(all.as_bytes()).unwrap_or_default();

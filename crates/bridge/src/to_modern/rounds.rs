@@ -1,7 +1,7 @@
 //! Turns a modern server's `input_required` into requests to a legacy client.
 //!
-//! Each question becomes a request to the client. When all are answered, the
-//! call is made again with the answers and the `requestState` as it was.
+//! Each question becomes a request to the client. When all are answered, the call is sent again
+//! with the answers and the unchanged `requestState`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -17,24 +17,24 @@ use crate::question::missing;
 use crate::refusal::RefusalReply;
 use crate::steps::Steps;
 
-/// A server that only wants the call again is given this time, doubled with each
-/// round up to the other (as the Python SDK does).
+/// Pause before a call is sent again to a server that asks no question. It starts at the first
+/// value and doubles each round up to the second (as the Python SDK does).
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
 /// What a call waits for.
 #[derive(Debug)]
 pub(super) struct Round {
-    /// The server's state (JSON), given back as it is.
+    /// The server's state (JSON), returned unchanged.
     state: Option<String>,
-    /// The names of the questions, in their order, with the answers (JSON).
+    /// The names of the questions, with the answers (JSON) so far.
     answers: BTreeMap<String, Option<String>>,
-    /// When to make the call again, if nothing is asked.
+    /// When to send the call again, if nothing is asked.
     pub(super) again: Option<Instant>,
 }
 
 impl ToModern {
-    /// The server wants input for a call.
+    /// Handles that the server wants input for a call.
     pub(super) fn next_round(
         &mut self,
         number: &RequestId,
@@ -53,7 +53,7 @@ impl ToModern {
         }
         let mut answers = BTreeMap::new();
         for (name, question) in questions.iter() {
-            // Twice the same name is one question.
+            // A repeated name is one question.
             if answers.insert(name.to_string(), None).is_none() {
                 self.ask(number, &call.key, &name, question, steps);
             }
@@ -71,7 +71,7 @@ impl ToModern {
         self.calls.insert(number.clone(), call);
     }
 
-    /// Whether all of these may be put to the client.
+    /// Checks whether all questions may be put to the client.
     fn may_ask(&self, call: &Call, questions: &ObjectView<'_>) -> Result<(), RefusalReply> {
         let limits = &self.config.limits;
         if call.rounds > limits.rounds || questions.iter().count() > limits.questions {
@@ -140,7 +140,7 @@ impl ToModern {
         self.asked.insert(id, (number.clone(), name.to_owned()));
     }
 
-    /// The client answers a question.
+    /// Handles the client's answer to a question.
     pub(super) fn replied(&mut self, envelope: &Envelope<'_>, frame: &Bytes, steps: &mut Steps) {
         let Some((number, name)) = envelope.key().and_then(|key| self.asked.remove(&key)) else {
             return;
@@ -167,7 +167,7 @@ impl ToModern {
         }
     }
 
-    /// Makes a call again, with what its round brought.
+    /// Sends a call again, with the results of its round.
     fn again(&mut self, number: &RequestId, steps: &mut Steps) {
         let Some(mut call) = self.calls.remove(number) else {
             return;
@@ -192,7 +192,7 @@ impl ToModern {
         }
     }
 
-    /// Makes the calls again whose time has come.
+    /// Sends the calls again that are due.
     pub(super) fn call_again(&mut self, now: Instant, steps: &mut Steps) {
         let due = |call: &Call| {
             call.round
@@ -212,7 +212,7 @@ impl ToModern {
     }
 }
 
-/// A page to visit has an id in 2025-11-25, where clients insist on it.
+/// Adds an id to a request to visit a page: 2025-11-25 has one, and clients insist on it.
 fn with_elicitation_id(method: &str, params: &RawValue, id: &RequestId) -> String {
     let members = ObjectView::of(params).unwrap_or_default();
     let is_page = method == "elicitation/create" && members.text("mode").as_deref() == Some("url");
@@ -229,7 +229,7 @@ fn with_elicitation_id(method: &str, params: &RawValue, id: &RequestId) -> Strin
     String::from_utf8(splice.apply(params.get().as_bytes())).unwrap_or_default()
 }
 
-/// The client's refusal of a question, for the call that needed the answer.
+/// Returns the refusal of a call whose question the client refused.
 fn refused(frame: &Bytes) -> RefusalReply {
     let said = complaint(frame);
     let message = format!("the client refused what the server asked of it for this call: {said}");

@@ -1,8 +1,9 @@
-//! Tells a client that subscribed about changes that a modern server reports to listeners only.
+//! Reports a modern server's changes to a legacy client, which a modern server sends to listeners
+//! only.
 //!
-//! One `subscriptions/listen` covers all that the client wants to hear of. When
-//! that changes, a new one is opened and the old one ended once the new one is
-//! acknowledged, so nothing is missed between.
+//! One `subscriptions/listen` covers everything that the client wants to hear of. When that
+//! changes, a new one is opened, and the old one is ended once the new one is acknowledged, so that
+//! no change is missed in between.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,7 @@ use crate::refusal::{self, RefusalReply};
 use crate::steps::Steps;
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 
-/// What the client wants to hear of and how far that is arranged.
+/// The changes that the client wants to hear of, and the streams for them.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
     /// Whether the client is ready for changes of lists.
@@ -24,13 +25,13 @@ pub(super) struct Subscriptions {
     uris: BTreeSet<String>,
     /// The acknowledged stream.
     current: Option<RequestId>,
-    /// The one that is to take its place.
+    /// The stream that will replace it.
     next: Option<RequestId>,
-    /// Whether something changed while `next` was on its way.
+    /// Whether something changed while `next` was being opened.
     stale: bool,
-    /// Whether the stream broke: the next request opens another.
+    /// Whether the stream broke; the next request opens another.
     broken: bool,
-    /// Subscriptions that are answered with the acknowledgement.
+    /// Subscriptions that are answered when `next` is acknowledged.
     waiting: Vec<PendingSubscription>,
 }
 
@@ -39,12 +40,12 @@ struct PendingSubscription {
     id: String,
     key: RequestId,
     uri: String,
-    /// The stream that has it.
+    /// The stream that includes it.
     with: Option<RequestId>,
 }
 
 impl Subscriptions {
-    /// A stream is over. Whether it was the one being opened.
+    /// Handles the end of a stream. Returns whether it was the one being opened.
     pub(super) fn lost(&mut self, key: &RequestId) -> bool {
         if self.current.as_ref() == Some(key) {
             self.current = None;
@@ -53,14 +54,13 @@ impl Subscriptions {
         self.next.as_ref() == Some(key)
     }
 
-    /// Nobody listens any more. Gives the streams that are open.
+    /// Forgets all subscriptions. Returns the open streams.
     pub(super) fn end(&mut self) -> Vec<RequestId> {
         let ended = std::mem::take(self);
         ended.current.into_iter().chain(ended.next).collect()
     }
 
-    /// The server is gone, and with it all streams. Gives the requests that wait
-    /// for one.
+    /// Forgets all streams after the server's end. Returns the requests that wait for one.
     pub(super) fn forget(&mut self) -> Vec<(String, RequestId)> {
         self.broken = self.current.take().is_some();
         self.next = None;
@@ -73,15 +73,15 @@ impl Subscriptions {
 }
 
 impl ToModern {
-    /// The client is ready: changes of lists, which legacy clients are told
-    /// without asking, are listened for from now on.
+    /// Starts listening for changes of lists once the client is ready: legacy clients are told of
+    /// them without asking.
     pub(super) fn begin_listening(&mut self, steps: &mut Steps) {
         self.listening.begun = true;
         self.listen(steps);
     }
 
-    /// Opens a stream in the place of one that broke. One try for each request of
-    /// the client, which is all the pace there is without a clock.
+    /// Replaces a stream that broke. Tries once per request of the client: without a clock nothing
+    /// else paces the retries.
     pub(super) fn listen_again(&mut self, steps: &mut Steps) {
         if std::mem::take(&mut self.listening.broken) {
             self.listen(steps);
@@ -150,7 +150,7 @@ impl ToModern {
         uri
     }
 
-    /// Opens a stream for what is wanted now.
+    /// Opens a stream for everything that is wanted now.
     fn listen(&mut self, steps: &mut Steps) {
         if self.listening.next.is_some() {
             self.listening.stale = true;
@@ -188,7 +188,7 @@ impl ToModern {
         self.listening.next = Some(key);
     }
 
-    /// The server acknowledged a stream and says what it will tell.
+    /// Handles the acknowledgement of a stream, which lists what the server will report.
     pub(super) fn acknowledged(
         &mut self,
         envelope: &Envelope<'_>,
@@ -245,8 +245,8 @@ impl ToModern {
         steps.refuse(self.at, Some(key), &id, &why);
     }
 
-    /// An answer to a `subscriptions/listen`: its stream is over. Whether it was
-    /// one.
+    /// Handles an answer to a `subscriptions/listen`, which ends its stream. Returns whether the
+    /// answer was one.
     pub(super) fn listen_ended(
         &mut self,
         key: &RequestId,
@@ -266,8 +266,8 @@ impl ToModern {
         true
     }
 
-    /// The stream that was to be opened is not: what waits for it is refused,
-    /// and what was before stays.
+    /// Handles that the new stream was not opened: refuses the subscriptions that wait for it and
+    /// keeps the old stream.
     pub(super) fn listen_refused(&mut self, said: Option<String>, steps: &mut Steps) {
         let key = self.listening.next.take();
         let said = said.unwrap_or_else(|| "the stream ended".to_owned());
@@ -294,15 +294,15 @@ impl ToModern {
         }
     }
 
-    /// On stdio a server ends a stream by cancelling its request.
+    /// Handles that a server ends a stream by cancelling its request, as on stdio.
     pub(super) fn listen_cancelled(&mut self, envelope: &Envelope<'_>, steps: &mut Steps) {
         if cancelled(envelope).is_some_and(|(_, key)| self.listening.lost(&key)) {
             self.listen_refused(None, steps);
         }
     }
 
-    /// Whether a change came on the stream that is in force. While one takes
-    /// another's place, both tell.
+    /// Returns whether a change came on the stream in force. While one stream replaces another,
+    /// both report it.
     pub(super) fn is_ours(&self, envelope: &Envelope<'_>, of: Option<&RequestId>) -> bool {
         let params = envelope.params.and_then(ObjectView::of).unwrap_or_default();
         let key = stream_of(&params).or_else(|| of.cloned());
@@ -310,7 +310,7 @@ impl ToModern {
     }
 }
 
-/// The stream that a notification says it belongs to.
+/// Returns the stream that a notification names.
 fn stream_of(params: &ObjectView<'_>) -> Option<RequestId> {
     RequestId::of(params.object("_meta")?.get(SUBSCRIPTION_ID)?)
 }

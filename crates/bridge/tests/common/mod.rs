@@ -12,7 +12,7 @@ use spillgate_bridge::{
 use spillgate_mcp::RequestId;
 use spillgate_transport::{Frame, Item, Refusal, ServerEvent};
 
-/// `_meta` of a modern client that can be asked everything.
+/// `_meta` of a modern client that declares all capabilities.
 pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{},"sampling":{}}}"#;
 
 pub(crate) fn config() -> Config {
@@ -30,8 +30,7 @@ pub(crate) fn config() -> Config {
     }
 }
 
-/// A conversation: what goes in after `C` (client) or `S` (server), what comes
-/// out after an arrow.
+/// A conversation. Input follows `C` (client) or `S` (server), output follows an arrow.
 pub(crate) struct Talk {
     bridge: Bridge,
     now: Instant,
@@ -57,13 +56,13 @@ impl Talk {
         }
     }
 
-    /// From now on another client speaks.
+    /// Lets another client speak from now on.
     pub(crate) fn of(&mut self, caller: u64) -> &mut Self {
         self.from = Caller(caller);
         self
     }
 
-    /// The client sends a frame; `META` in it stands for the constant.
+    /// Sends a frame of the client; `META` in it stands for the constant.
     pub(crate) fn client(&mut self, frame: &str) -> &mut Self {
         writeln!(self.said, "C {frame}").unwrap();
         let frame = Bytes::from(frame.replace("META", META));
@@ -77,12 +76,12 @@ impl Talk {
         self.note(&steps)
     }
 
-    /// The server sends a frame.
+    /// Sends a frame of the server.
     pub(crate) fn server(&mut self, frame: &str) -> &mut Self {
         self.server_on(None, frame)
     }
 
-    /// The server sends a frame on the stream of one of the bridge's requests.
+    /// Sends a frame of the server on the stream of one of the bridge's requests.
     pub(crate) fn server_on(&mut self, of: Option<u64>, frame: &str) -> &mut Self {
         let on = of.map(|number| format!(" on {number}")).unwrap_or_default();
         writeln!(self.said, "S{on} {frame}").unwrap();
@@ -92,7 +91,7 @@ impl Talk {
         self.note(&steps)
     }
 
-    /// Something else comes from the server.
+    /// Sends another event of the server.
     pub(crate) fn item(&mut self, of: Option<u64>, item: Item) -> &mut Self {
         writeln!(self.said, "S {item:?}").unwrap();
         let event = ServerEvent {
@@ -104,7 +103,7 @@ impl Talk {
         self.note(&steps)
     }
 
-    /// The server refuses one of the bridge's requests on HTTP's level.
+    /// Refuses one of the bridge's requests at the HTTP level.
     pub(crate) fn refused(&mut self, of: u64, status: u16, body: &str) -> &mut Self {
         let refusal = Refusal {
             status,
@@ -117,21 +116,21 @@ impl Talk {
         self.item(Some(of), Item::Refused(refusal))
     }
 
-    /// The client closes the response to a request.
+    /// Closes the response to a request of the client.
     pub(crate) fn abandoned(&mut self, key: u64) -> &mut Self {
         writeln!(self.said, "C closes {key}").unwrap();
         let steps = self.bridge.abandoned(self.from, &RequestId::number(key));
         self.note(&steps)
     }
 
-    /// The client is gone.
+    /// Disconnects the client.
     pub(crate) fn client_disconnected(&mut self) -> &mut Self {
         writeln!(self.said, "C leaves").unwrap();
         let steps = self.bridge.client_disconnected(self.from);
         self.note(&steps)
     }
 
-    /// Time passes.
+    /// Lets time pass.
     pub(crate) fn later(&mut self, by: Duration) -> &mut Self {
         let due = self
             .bridge
@@ -143,7 +142,7 @@ impl Talk {
         self.note(&steps)
     }
 
-    /// Opens a legacy server's session and forgets how.
+    /// Opens a legacy server's session and drops the steps from the record.
     pub(crate) fn opened(&mut self, capabilities: &str) -> &mut Self {
         self.client(r#"{"jsonrpc":"2.0","id":"d","method":"server/discover","params":{META}}"#);
         self.server(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"2025-06-18","capabilities":{capabilities},"serverInfo":{{"name":"s","version":"2"}}}}}}"#));
@@ -151,7 +150,7 @@ impl Talk {
         self
     }
 
-    /// Opens a legacy client's session and forgets how.
+    /// Opens a legacy client's session and drops the steps from the record.
     pub(crate) fn initialized(&mut self, declared: &str, capabilities: &str) -> &mut Self {
         self.client(&format!(r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{declared},"clientInfo":{{"name":"c","version":"1"}}}}}}"#));
         self.server(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{capabilities},"ttlMs":0,"cacheScope":"private"}}}}"#));

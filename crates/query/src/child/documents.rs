@@ -9,30 +9,29 @@ use super::table::Table;
 use super::text::too_deep;
 use crate::protocol::Format;
 
-/// One document of the data.
+/// A document of the data.
 pub(crate) enum Document<'a> {
-    /// A line that is not too deep; whether it is JSON is not known yet.
+    /// A line within the depth limit; it may or may not be JSON.
     Text(&'a [u8]),
-    /// A value that was read.
+    /// A parsed value.
     Value(Val),
-    /// What should have been one, and why it is none.
+    /// Data that is not a document, and the reason.
     Bad(String),
 }
 
-/// The documents of the data, one after the other; what cannot be read is
-/// counted and left out.
+/// The documents of the data, one after another. Unreadable ones are counted and left out.
 pub(crate) struct Documents<'a> {
     rest: Box<dyn Iterator<Item = Document<'a>> + 'a>,
-    /// Documents seen, the bad ones too.
+    /// Documents so far, including bad ones.
     pub(crate) seen: u64,
-    /// Those that could not be read.
+    /// Documents that could not be read.
     pub(crate) bad: u64,
-    /// The first of them, from 1, and what is wrong with it.
+    /// The first of them, counted from 1, and what is wrong with it.
     pub(crate) first_bad: Option<(u64, String)>,
 }
 
 impl<'a> Documents<'a> {
-    /// The documents of `data`; lines deeper than `depth` are bad.
+    /// Splits `data` into documents; lines deeper than `depth` are bad.
     pub(crate) fn new(data: &'a [u8], format: Format, depth: usize) -> Self {
         let rest: Box<dyn Iterator<Item = Document<'a>> + 'a> = match format {
             Format::Json => Box::new(values(data)),
@@ -51,7 +50,7 @@ impl<'a> Documents<'a> {
         }
     }
 
-    /// The next one, as it lies there.
+    /// Returns the next document, unparsed where possible.
     pub(crate) fn next_document(&mut self) -> Option<Document<'a>> {
         loop {
             self.seen += 1;
@@ -66,7 +65,7 @@ impl<'a> Documents<'a> {
         }
     }
 
-    /// The next one, read.
+    /// Returns the next document, parsed.
     pub(crate) fn next_value(&mut self) -> Option<Val> {
         loop {
             match self.next_document()? {
@@ -80,14 +79,14 @@ impl<'a> Documents<'a> {
         }
     }
 
-    /// The one that was given last could not be read.
+    /// Records that the document returned last could not be read.
     pub(crate) fn is_bad(&mut self, why: String) {
         self.bad += 1;
         self.first_bad.get_or_insert((self.seen, why));
     }
 }
 
-/// The values of one text after the other; an error ends them.
+/// Returns the values of a text, one after another; an error ends the iteration.
 fn values(data: &[u8]) -> impl Iterator<Item = Document<'_>> {
     let mut values = Some(read::parse_many(data));
     std::iter::from_fn(move || match values.as_mut()?.next()? {
@@ -99,7 +98,7 @@ fn values(data: &[u8]) -> impl Iterator<Item = Document<'_>> {
     })
 }
 
-/// The lines that are not blank.
+/// Returns the lines that are not blank.
 fn lines(data: &[u8], depth: usize) -> impl Iterator<Item = Document<'_>> {
     let mut rest = data;
     let lines = std::iter::from_fn(move || {
@@ -115,7 +114,7 @@ fn lines(data: &[u8], depth: usize) -> impl Iterator<Item = Document<'_>> {
     lines.filter(|line| !line.is_empty()).map(document)
 }
 
-/// View lines as strings, without their newlines.
+/// Returns view lines as strings, without their newlines.
 fn view_lines(data: &[u8], layout: Layout) -> impl Iterator<Item = Document<'_>> {
     let mut rest = data;
     std::iter::from_fn(move || {

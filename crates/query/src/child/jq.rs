@@ -1,7 +1,7 @@
-//! Compiles and runs a jq filter.
+//! Compiles and runs jq filters.
 //!
-//! By jaq, with all of its library but what looks outside: the environment, the
-//! clock, the time zone, files, the end of the process.
+//! The engine is jaq, with its whole library except what reaches outside: the environment, the
+//! clock, the time zone, files, and the end of the process.
 
 use std::fmt::{self, Write};
 
@@ -15,13 +15,13 @@ use super::json::render;
 use super::lazy::Stop;
 use crate::protocol::Refusal;
 
-/// Functions of jaq's that look outside.
+/// Functions of jaq that reach outside.
 const OUTSIDE: [&str; 4] = ["env", "now", "localtime", "strflocaltime"];
 
-/// Characters of a message: it may quote a whole document.
+/// Most characters of a message, which may quote a whole document.
 const LONGEST_MESSAGE: usize = 300;
 
-/// What filters run on: the inputs that are still to come.
+/// The types that filters run with.
 pub(crate) struct Kind;
 
 impl DataT for Kind {
@@ -29,7 +29,7 @@ impl DataT for Kind {
     type Data<'a> = &'a Data<'a>;
 }
 
-/// What a running filter can reach.
+/// Data that a running filter can reach: its functions and the inputs that are still to come.
 pub(crate) struct Data<'a> {
     lut: &'a Lut<Kind>,
     inputs: Inputs<'a, Val>,
@@ -51,7 +51,7 @@ impl<'a> HasInputs<'a, Val> for &'a Data<'a> {
 pub(crate) struct Jq(jaq_core::Filter<Kind>);
 
 impl Jq {
-    /// Compiles a filter, or says what is wrong with it and where.
+    /// Compiles a filter. The refusal says what is wrong and where.
     pub(crate) fn compile(filter: &str) -> Result<Self, Refusal> {
         let own = load::parse(include_str!("defs.jq"), |parser| parser.defs())
             .expect("invariant: our own definitions are jq");
@@ -71,7 +71,7 @@ impl Jq {
         let modules = Loader::new(defs)
             .load(&arena, file)
             .map_err(|errors| refusal(not_parsed(errors, filter)))?;
-        // Imported data is no module, so the loader lets it pass.
+        // The loader accepts imported data, because it is not a module.
         load::import(&modules, |_| Err(String::new()))
             .map_err(|errors| refusal(not_parsed(errors, filter)))?;
         let compiled = Compiler::default()
@@ -81,8 +81,8 @@ impl Jq {
         Ok(Self(compiled))
     }
 
-    /// Gives `each` the results for `value`, until it has enough of them or the
-    /// filter fails; `inputs` is what `input` and `inputs` take from.
+    /// Passes the results for `value` to `each` until it has enough or the filter fails. `inputs`
+    /// feeds the functions `input` and `inputs`.
     pub(crate) fn run(
         &self,
         value: Val,
@@ -102,7 +102,7 @@ impl Jq {
     }
 }
 
-/// The functions that a filter may call.
+/// Returns the functions that a filter may call.
 fn funs() -> impl Iterator<Item = Fun<Kind>> {
     let inside = jaq_std::funs::<Kind>().filter(|fun| !OUTSIDE.contains(&fun.0) && fun.0 != "halt");
     let refused = [
@@ -135,7 +135,7 @@ fn outside(name: &str) -> Error<Val> {
     ))
 }
 
-/// What is wrong with a filter, and the part of it that is.
+/// What is wrong with a filter, and the part that is wrong.
 type Fault<'a> = (String, &'a str);
 
 fn not_parsed<'a>(errors: load::Errors<&'a str, ()>, filter: &'a str) -> Fault<'a> {
@@ -175,10 +175,10 @@ fn not_compiled<'a>(errors: compile::Errors<&'a str, ()>, filter: &'a str) -> Fa
     (message, name)
 }
 
-/// What an error says: a string as it is, without quotes.
+/// Returns the message of an error; a string without its quotes.
 fn message(error: Error<Val>) -> String {
     let shown = truncated(&error);
-    // Only an error that is nothing but a string begins so.
+    // Only an error that is a string begins with a quote.
     if shown.starts_with('"')
         && let Val::TStr(text) = error.into_val()
     {
@@ -187,17 +187,17 @@ fn message(error: Error<Val>) -> String {
     shown
 }
 
-/// A message that quotes no more than a little.
+/// Returns a message of at most [`LONGEST_MESSAGE`] characters.
 pub(crate) fn truncated(message: &dyn fmt::Display) -> String {
     let mut cut = TruncatedText(String::new(), LONGEST_MESSAGE);
-    // It ends with an error when it is full, which is what it is for.
+    // The write fails when the limit is reached, which is intended.
     if write!(cut, "{message}").is_err() {
         cut.0.push('…');
     }
     cut.0
 }
 
-/// Takes so many characters.
+/// Accepts the given number of characters, then fails.
 struct TruncatedText(String, usize);
 
 impl Write for TruncatedText {

@@ -1,14 +1,14 @@
 //! Writes a result as JSON.
 //!
-//! jaq's values can be more than JSON's: NaN, infinities, bytes, keys that are
-//! no strings. What is shown is always JSON, so they are written as jq does:
-//! NaN is `null`, an infinity the greatest number; a key must be a string.
+//! jaq's values can be more than JSON: NaN, infinities, bytes, keys that are not strings. The
+//! output is always JSON, so they are written as jq does: NaN as `null`, an infinity as the
+//! greatest number. A key must be a string.
 
 use std::fmt;
 
 use jaq_json::{Map, Num, Val, write};
 
-/// A key that is no string, which jq refuses when the object is made.
+/// A key that is not a string; jq rejects it when the object is built.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NonStringKey(String);
 
@@ -18,8 +18,7 @@ impl fmt::Display for NonStringKey {
     }
 }
 
-/// The text of a value: JSON without white space, or a string's own text if
-/// `raw` is asked for.
+/// Returns the text of a value: JSON without white space, or the string itself if `raw` is set.
 pub(crate) fn render(value: &Val, raw: bool) -> Result<Vec<u8>, NonStringKey> {
     let mut text = Vec::new();
     match value {
@@ -30,7 +29,7 @@ pub(crate) fn render(value: &Val, raw: bool) -> Result<Vec<u8>, NonStringKey> {
     Ok(text)
 }
 
-/// Whether a value can be shown at all.
+/// Checks whether a value can be written.
 pub(crate) fn check(value: &Val) -> Result<(), NonStringKey> {
     match is_json(value) {
         true => Ok(()),
@@ -43,7 +42,7 @@ fn put(text: &mut Vec<u8>, value: &Val) {
         .expect("invariant: memory takes what is written");
 }
 
-/// Whether jaq writes the value as JSON.
+/// Returns whether jaq writes the value as JSON.
 fn is_json(value: &Val) -> bool {
     match value {
         Val::Num(Num::Float(number)) => number.is_finite(),
@@ -57,12 +56,13 @@ fn is_json(value: &Val) -> bool {
     }
 }
 
-/// jaq's parser lets `+1.5` and `01.5` pass and keeps their digits.
+/// Returns whether the digits are a JSON number: jaq's parser accepts `+1.5` and `01.5` and keeps
+/// their digits.
 fn is_number(digits: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(digits).is_ok()
 }
 
-/// The value that jq would show instead.
+/// Returns the value that jq would write instead.
 fn as_json(value: &Val) -> Result<Val, NonStringKey> {
     Ok(match value {
         Val::Num(Num::Float(number)) => float(*number),
@@ -85,7 +85,7 @@ fn as_json(value: &Val) -> Result<Val, NonStringKey> {
     })
 }
 
-/// A number in jq's spelling.
+/// Returns a number as jq writes it.
 fn float(number: f64) -> Val {
     let greatest = |digits: &str| Val::Num(Num::Dec(digits.to_owned().into()));
     match number {

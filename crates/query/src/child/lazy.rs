@@ -1,8 +1,8 @@
 //! Finds the values at a path without parsing the rest.
 //!
-//! The path is followed in the bytes of a valid document; what it does not lead
-//! to is skipped, not parsed. The answers are jaq's: of keys that stand twice
-//! the last counts, `null` has every key, what cannot be entered is an error.
+//! The path is followed in the bytes of a valid document; everything beside it is skipped, not
+//! parsed. The answers equal jaq's: of repeated keys the last counts, `null` has every key, and a
+//! step that a value does not support is an error.
 
 use std::ops::ControlFlow;
 
@@ -10,28 +10,28 @@ use sonic_rs::{JsonType, JsonValueTrait, LazyValue};
 
 use super::plan::{Step, StepKind};
 
-/// Why a walk ended early.
+/// The reason why a walk ended early.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// The visitor has seen enough.
     Enough,
-    /// The path cannot be followed: jq's message.
+    /// The path cannot be followed; holds jq's message.
     Error(String),
 }
 
-/// Sees each value at the path, as it is written.
+/// Called with each value at the path, as it is written.
 pub(crate) type Visit<'v> = &'v mut dyn FnMut(&str) -> ControlFlow<Stop>;
 
-/// The value of a document; `None` if it is not one JSON document in UTF-8.
+/// Returns the value of a document; `None` if the text is not one JSON document in UTF-8.
 pub(crate) fn document(json: &[u8]) -> Option<LazyValue<'_>> {
     sonic_rs::from_slice(json).ok()
 }
 
-/// Where a walk along `steps` through a document begins, and with which of them
-/// still to take; `None` if it is not one JSON document in UTF-8.
+/// Returns the value at which a walk along `steps` begins, and the steps that are left; `None` if
+/// the text is not one JSON document in UTF-8.
 ///
-/// Of an object whose one member is wanted the members are looked at while the
-/// document is checked: one pass over the bytes instead of two.
+/// If the first step takes one member of an object, the members are searched while the document is
+/// validated: one pass over the bytes instead of two.
 pub(crate) fn start<'a, 's>(
     json: &'a [u8],
     steps: &'s [Step],
@@ -54,7 +54,7 @@ pub(crate) fn start<'a, 's>(
             found = Some(value);
         }
     }
-    // Without a member nothing is known of what comes after.
+    // Without a member nothing is known about the rest of the text.
     let ends = end > 0 && json[end..].trim_ascii() == b"}";
     match (ends, found) {
         (false, _) => Some((document(json)?, steps)),
@@ -63,7 +63,7 @@ pub(crate) fn start<'a, 's>(
     }
 }
 
-/// Visits the values at `steps` from `value` on.
+/// Visits the values that `steps` lead to from `value`.
 pub(crate) fn walk(value: LazyValue<'_>, steps: &[Step], visit: Visit<'_>) -> ControlFlow<Stop> {
     let Some((step, rest)) = steps.split_first() else {
         return visit(value.as_raw_str());
@@ -98,7 +98,7 @@ pub(crate) fn walk(value: LazyValue<'_>, steps: &[Step], visit: Visit<'_>) -> Co
     }
 }
 
-/// `null` stands where nothing does.
+/// Continues with `null`, which stands for a missing value.
 fn absent(rest: &[Step], visit: Visit<'_>) -> ControlFlow<Stop> {
     walk(
         document(b"null").expect("invariant: null is JSON"),
@@ -107,7 +107,7 @@ fn absent(rest: &[Step], visit: Visit<'_>) -> ControlFlow<Stop> {
     )
 }
 
-/// The member that counts.
+/// Returns the last member with this key.
 pub(crate) fn member<'a>(object: LazyValue<'a>, key: &str) -> Option<LazyValue<'a>> {
     let members = object.into_object_iter()?.map_while(Result::ok);
     members
@@ -116,7 +116,7 @@ pub(crate) fn member<'a>(object: LazyValue<'a>, key: &str) -> Option<LazyValue<'
         .map(|(_, value)| value)
 }
 
-/// The element at `at`, from the end if that is negative.
+/// Returns the element at `at`, counted from the end if negative.
 pub(crate) fn element(array: LazyValue<'_>, at: i64) -> Option<LazyValue<'_>> {
     let from_start = if let Ok(at) = usize::try_from(at) {
         at
@@ -127,8 +127,8 @@ pub(crate) fn element(array: LazyValue<'_>, at: i64) -> Option<LazyValue<'_>> {
     array.into_array_iter()?.nth(from_start)?.ok()
 }
 
-/// The members of an object in order: a key that stands twice has its first
-/// place and its last value.
+/// Returns the members of an object in order. A repeated key has its first place and its last
+/// value.
 fn members(object: LazyValue<'_>) -> Vec<LazyValue<'_>> {
     let mut places = std::collections::HashMap::new();
     let mut values = Vec::new();
@@ -143,7 +143,7 @@ fn members(object: LazyValue<'_>) -> Vec<LazyValue<'_>> {
     values
 }
 
-/// What a value is, in jq's words.
+/// Returns jq's word for the type of a value.
 pub(crate) fn name_of(value: &LazyValue<'_>) -> &'static str {
     match value.get_type() {
         JsonType::Null => "null",
@@ -155,7 +155,7 @@ pub(crate) fn name_of(value: &LazyValue<'_>) -> &'static str {
     }
 }
 
-/// What jq says of a step that cannot be taken.
+/// Returns jq's message for a step that cannot be taken.
 fn refusal(value: &LazyValue<'_>, step: &StepKind) -> String {
     let name = name_of(value);
     match step {

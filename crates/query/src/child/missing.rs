@@ -9,20 +9,20 @@ use super::lazy::{document, element, member, name_of};
 use super::plan::{Step, StepKind};
 use crate::MissingPath;
 
-/// Keys that are named.
+/// Most keys that are named.
 const NAMED: usize = 8;
 
-/// Keys that are compared; the shape of a larger object is better outlined.
+/// Most keys that are compared; for a larger object an outline is more useful.
 const COMPARED: usize = 10_000;
 
-/// Values that are looked at of those that are iterated.
+/// Most values that are examined for an iteration.
 const LOOKED_AT: usize = 1_000;
 
-/// Characters of a key that is named.
+/// Most characters of a named key.
 const LONGEST_KEY: usize = 80;
 
-/// The first step of the path that leads nowhere in the document; of what is
-/// iterated, the first values are looked at.
+/// Returns the first step of the path that the document does not have; `None` if it has all. For an
+/// iteration only the first values are examined.
 pub(crate) fn missing(json: &[u8], steps: &[Step]) -> Option<MissingPath> {
     let mut values = vec![document(json)?];
     let mut found = String::new();
@@ -44,7 +44,7 @@ pub(crate) fn missing(json: &[u8], steps: &[Step]) -> Option<MissingPath> {
             }
         };
         if next.is_empty() {
-            // Nothing stands in an empty value, and that is no error.
+            // Iterating an empty value gives nothing, which is not an error.
             let is_empty = step.kind == StepKind::Each
                 && values
                     .iter()
@@ -61,7 +61,7 @@ pub(crate) fn missing(json: &[u8], steps: &[Step]) -> Option<MissingPath> {
     None
 }
 
-/// The first values in a value.
+/// Returns the first values in a value.
 fn inner(value: LazyValue<'_>) -> Vec<LazyValue<'_>> {
     match value.get_type() {
         JsonType::Array => {
@@ -77,10 +77,10 @@ fn inner(value: LazyValue<'_>) -> Vec<LazyValue<'_>> {
     }
 }
 
-/// What is said of `values`, none of which has the step.
+/// Describes `values`, none of which has the step.
 fn at(found: String, values: &[LazyValue<'_>], step: &Step) -> MissingPath {
     let is_object = |value: &&LazyValue<'_>| value.get_type() == JsonType::Object;
-    // Of mixed values the objects tell most.
+    // Among mixed values an object is most informative.
     let value = values.iter().find(is_object).unwrap_or(&values[0]);
     let mut near = keys(values.iter().filter(is_object));
     let length = match value.get_type() {
@@ -108,7 +108,7 @@ fn at(found: String, values: &[LazyValue<'_>], step: &Step) -> MissingPath {
     }
 }
 
-/// The keys of objects, each once.
+/// Returns the keys of objects, each once.
 fn keys<'a>(objects: impl Iterator<Item = &'a LazyValue<'a>>) -> Vec<String> {
     let mut seen = HashSet::new();
     let mut keys = Vec::new();
@@ -126,7 +126,7 @@ fn keys<'a>(objects: impl Iterator<Item = &'a LazyValue<'a>>) -> Vec<String> {
     keys
 }
 
-/// A step as one writes it.
+/// Returns a step in jq's syntax.
 fn written(kind: &StepKind) -> String {
     match kind {
         StepKind::Key(key) if is_plain_key(key) => format!(".{key}"),

@@ -1,8 +1,7 @@
-//! The child process.
+//! The child process that runs one filter.
 //!
-//! It takes its limits on itself, opens nothing, runs one filter on what is in
-//! its standard input and says what came of it. Whatever goes wrong here (a
-//! stack that overflows, memory that is not given, a loop without an end) ends
+//! It lowers its own limits, opens nothing, runs one filter on its standard input and reports the
+//! outcome. Whatever goes wrong here (a stack overflow, a failed allocation, an endless loop) ends
 //! this process and nothing else.
 
 mod documents;
@@ -23,22 +22,20 @@ use spillgate_artifact::ByteSource;
 
 use crate::protocol::{Message, Refusal, Request};
 
-/// Bytes of the stack on which parsers and filters recurse: a filter of the
-/// greatest length and a document of the greatest depth need a small part.
+/// Bytes of the stack on which parsers and filters recurse. The longest filter and the deepest
+/// document need a small part of it.
 const STACK: usize = 256 << 20;
 
-/// Bytes that the program itself maps beside data, stack and results.
+/// Bytes that the program itself maps besides data, stack and results.
 const PROGRAM: u64 = 256 << 20;
 
-/// Runs the one filter that `request`, the value of [`REQUEST`](crate::REQUEST),
-/// names over `input`, which is what stands
-/// in standard input, and writes what comes of it to `out`. Gives the exit
-/// code. Only ever called in a process of its own: it lowers that process's
-/// limits for good.
+/// Runs the filter of `request`, the value of [`REQUEST`](crate::REQUEST), over `input`, which is
+/// standard input, and writes the outcome to `out`. Returns the exit code. Call it only in a
+/// process of its own: it lowers the limits of the process for good.
 pub fn child_main(request: &str, input: &dyn ByteSource, out: &mut (dyn Write + Send)) -> u8 {
     match serve(request, input, out) {
         Ok(()) => 0,
-        // Nobody reads any more, or there was nothing to do.
+        // The parent has stopped reading, or the request could not be carried out.
         Err(_) => 1,
     }
 }
@@ -49,8 +46,8 @@ fn serve(request: &str, input: &dyn ByteSource, out: &mut (dyn Write + Send)) ->
     work(&request, input, out)
 }
 
-/// The same within this process, without limits: for filters that a fuzz target has made, which
-/// end. Never for those of a model (ADR 22).
+/// Runs a request within this process, without limits. For filters that a fuzz target builds, which
+/// end; never for filters of a model (ADR 22).
 #[doc(hidden)]
 pub fn unconfined(
     request: &str,
@@ -84,8 +81,8 @@ fn work(request: &Request, input: &dyn ByteSource, out: &mut (dyn Write + Send))
     })
 }
 
-/// No more memory and time than allowed, no new file, nothing written anywhere,
-/// no core, and no life without the parent.
+/// Limits memory and processor time as requested. Forbids new files, writing to files and core
+/// dumps, and ends the child with its parent.
 fn confine(request: &Request) -> io::Result<()> {
     let memory = request
         .memory
@@ -109,7 +106,7 @@ fn confine(request: &Request) -> io::Result<()> {
     Ok(())
 }
 
-/// Refuses what cannot be read.
+/// Reports an error of reading.
 impl From<io::Error> for Refusal {
     fn from(error: io::Error) -> Self {
         Self::Failed {

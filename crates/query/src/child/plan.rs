@@ -1,10 +1,9 @@
 //! Finds the part of a filter that is a plain path.
 //!
-//! `.items[].name` needs no jq, and of `.items[] | select(.x > 5)` only the
-//! part behind the bar does, one item at a time. So a filter is cut at its
-//! outermost bars: a path, which is followed in the bytes (`lazy`), and the
-//! rest, which is jq's. `P | F` is the same as `F` on each result of `P`, and
-//! `[P | F]` and `P | map(F)` only gather; everything else is left whole.
+//! `.items[].name` needs no jq, and in `.items[] | select(.x > 5)` only the part after the bar
+//! does, one item at a time. So a filter is cut at its outermost bars into a path, which is
+//! followed in the bytes (`lazy`), and the rest, which jq runs. `P | F` equals `F` on each result
+//! of `P`; `[P | F]` and `P | map(F)` only collect. Every other filter stays whole.
 
 use jaq_core::load::lex::{Lexer, StrPart, Tok, Token};
 use jaq_core::load::span;
@@ -13,7 +12,7 @@ use jaq_core::load::span;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) kind: StepKind,
-    /// Whether a `?` stands behind it: then it gives nothing where it fails.
+    /// Whether a `?` follows: then a failing step gives nothing.
     pub(crate) optional: bool,
 }
 
@@ -28,21 +27,20 @@ pub(crate) enum StepKind {
     Each,
 }
 
-/// A filter in parts.
+/// A filter split into parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FilterPlan<'a> {
-    /// The path at its front.
+    /// The path at its start.
     pub(crate) steps: Vec<Step>,
-    /// What is done with each value at the path; `None` gives it as it is.
+    /// The filter for each value at the path; `None` passes the values on.
     pub(crate) each: Option<&'a str>,
-    /// Whether those results are gathered in an array.
+    /// Whether those results are collected in an array.
     pub(crate) gathers: bool,
-    /// What is done with that array; `None` gives it as it is.
+    /// The filter for that array; `None` passes it on.
     pub(crate) then: Option<&'a str>,
 }
 
-/// The plan for a filter, `None` when no path stands at its front. The filter
-/// is known to be jq.
+/// Returns the plan of a filter, which must be valid jq; `None` if it does not start with a path.
 pub(crate) fn plan(filter: &str) -> Option<FilterPlan<'_>> {
     let tokens = Lexer::new(filter).lex().ok()?;
     let mut plan = FilterPlan {
@@ -92,13 +90,13 @@ pub(crate) fn plan(filter: &str) -> Option<FilterPlan<'_>> {
     })
 }
 
-/// What stands in a `[…]` or `map(…)`.
+/// The content of a `[…]` or `map(…)`.
 enum Inner<'t, 'a> {
     Path(&'t [Token<&'a str>]),
     Map(&'t [Token<&'a str>]),
 }
 
-/// `[path…]` or `map(…)` at the front, and what stands behind its bar.
+/// Splits `[path…]` or `map(…)` at the start from what follows its bar.
 fn gathered<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Inner<'t, 'a>, &'t [Token<&'a str>])> {
     let (inner, rest) = match tokens {
         [Token(text, Tok::Block(inner)), rest @ ..] if text.starts_with('[') => {
@@ -112,7 +110,7 @@ fn gathered<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Inner<'t, 'a>, &'t 
             rest @ ..,
         ] if text.starts_with('(') => {
             let (_, inner) = inner.split_last()?;
-            // `map(f; g)` is somebody else's.
+            // `map(f; g)` is a different function.
             let is_one = !inner.iter().any(|token| is_symbol(token, ";"));
             (Inner::Map(is_one.then_some(inner)?), rest)
         }
@@ -121,8 +119,7 @@ fn gathered<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Inner<'t, 'a>, &'t 
     Some((inner, behind_bar(rest)?))
 }
 
-/// A path at the front that ends with the filter or a bar, and what stands
-/// behind that.
+/// Splits a path at the start, which must end at a bar or the end of the filter, from what follows.
 fn path<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Vec<Step>, &'t [Token<&'a str>])> {
     let mut steps: Vec<Step> = Vec::new();
     let mut rest = tokens;
@@ -141,7 +138,7 @@ fn path<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Vec<Step>, &'t [Token<&
                 after
             }
             [Token(".", Tok::Sym), Token(_, Tok::Block(_)), ..] => &rest[1..],
-            // The input itself: only at the front, and nothing hangs on it.
+            // `.` alone is the input: only at the start, and nothing follows but a bar.
             [Token(".", Tok::Sym), after @ ..] if steps.is_empty() => {
                 return Some((steps, behind_bar(after)?));
             }
@@ -163,7 +160,7 @@ fn path<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Vec<Step>, &'t [Token<&
     }
 }
 
-/// What stands behind the bar; nothing where the filter ends.
+/// Returns what follows the bar; an empty slice at the end of the filter.
 fn behind_bar<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<&'t [Token<&'a str>]> {
     match tokens {
         [] => Some(tokens),
@@ -192,7 +189,7 @@ fn bracket(inner: &[Token<&str>]) -> Option<StepKind> {
     }
 }
 
-/// The string of a literal in which nothing is filled in.
+/// Returns the string of a literal without interpolation.
 fn string(parts: &[StrPart<&str, Token<&str>>]) -> Option<String> {
     let part = |part: &StrPart<&str, Token<&str>>| match part {
         StrPart::Str(text) => Some((*text).to_owned()),
@@ -202,7 +199,7 @@ fn string(parts: &[StrPart<&str, Token<&str>>]) -> Option<String> {
     parts.iter().map(part).collect()
 }
 
-/// The text of these tokens; `None` for none.
+/// Returns the text of these tokens; `None` if there are none.
 fn text<'a>(filter: &'a str, tokens: &[Token<&'a str>]) -> Option<&'a str> {
     let (first, last) = (tokens.first()?, tokens.last()?);
     Some(&filter[span(filter, first.as_str()).start..span(filter, last.as_str()).end])

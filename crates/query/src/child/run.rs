@@ -1,4 +1,4 @@
-//! Runs a filter on documents.
+//! Runs a filter on the documents of a request.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -16,15 +16,15 @@ use super::sink::Sink;
 use super::text::{too_deep, without_lone_surrogates};
 use crate::protocol::{Failure, Format, Refusal, Request, Summary};
 
-/// Stands before the text of some Windows programs.
+/// Some Windows programs write it before a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Runs what was asked for; the results go to the sink.
+/// Runs a request; the results go to the sink.
 pub(crate) fn run(request: &Request, data: &[u8], sink: &mut Sink<'_>) -> Result<Summary, Refusal> {
     let program = Program::compile(request)?;
     let data = data.strip_prefix(BYTE_ORDER_MARK).unwrap_or(data);
     let is_json = matches!(request.format, Format::Json | Format::Ndjson);
-    // What follows paths takes all bytes for UTF-8; those of a damaged file may be anything.
+    // The path walk trusts that all bytes are UTF-8; those of a damaged file may be anything.
     let text = String::from_utf8_lossy(data);
     let data = match is_json {
         true => without_lone_surrogates(text.as_bytes()),
@@ -77,7 +77,7 @@ pub(crate) fn run(request: &Request, data: &[u8], sink: &mut Sink<'_>) -> Result
     Ok(summary)
 }
 
-/// The text of the first document.
+/// Returns the text of the first document.
 fn first_text(data: &[u8], format: Format) -> Option<&[u8]> {
     match format {
         Format::Json => Some(data),
@@ -87,7 +87,7 @@ fn first_text(data: &[u8], format: Format) -> Option<&[u8]> {
     }
 }
 
-/// A filter, compiled whole and in the parts of its plan.
+/// A filter compiled whole, and in the parts of its plan.
 struct Program<'f> {
     whole: Jq,
     parts: Option<CompiledPlan<'f>>,
@@ -113,7 +113,7 @@ impl<'f> Program<'f> {
         Ok(Self { whole, parts })
     }
 
-    /// The results for a value that is still text.
+    /// Runs the plan on a value that is still text.
     fn lazily(
         &self,
         value: LazyValue<'_>,
@@ -132,7 +132,7 @@ impl<'f> Program<'f> {
                         runner.jq(each, value, &mut |value| emit(&value, sink))
                     }),
                     None if sink.wants_text() => parsed(text).and_then(|value| emit(&value, sink)),
-                    // It is only counted, so it is not parsed.
+                    // The result is only counted, so it is not parsed.
                     None => count(text, sink),
                 };
                 ran.map_or_else(ControlFlow::Break, ControlFlow::Continue)
@@ -158,16 +158,16 @@ impl<'f> Program<'f> {
     }
 }
 
-/// A program on its documents; `inputs` takes from them too.
+/// Runs a program on its documents; jq's `inputs` takes from them, too.
 struct Runner<'p, 'd> {
     program: &'p Program<'p>,
-    /// Levels that a value may nest.
+    /// Most levels that a value may nest.
     depth: usize,
     documents: RefCell<Documents<'d>>,
 }
 
 impl Runner<'_, '_> {
-    /// The filter on each document.
+    /// Runs the filter on each document.
     fn each(&self, summary: &mut Summary, sink: &mut Sink<'_>) -> ControlFlow<()> {
         loop {
             let Some(next) = self.documents.borrow_mut().next_document() else {
@@ -186,7 +186,7 @@ impl Runner<'_, '_> {
         }
     }
 
-    /// The filter on all documents as one array.
+    /// Runs the filter on all documents as one array.
     fn slurped(&self, summary: &mut Summary, sink: &mut Sink<'_>) -> ControlFlow<()> {
         let all: Val = std::iter::from_fn(|| self.documents.borrow_mut().next_value()).collect();
         note(self.whole(all, sink), summary, 1, sink)
@@ -222,7 +222,7 @@ impl Runner<'_, '_> {
     }
 }
 
-/// Enters how a document went; whether to go on to the next.
+/// Records the outcome of a document. Returns whether to continue with the next.
 fn note(
     ran: Result<(), Stop>,
     summary: &mut Summary,
@@ -251,8 +251,8 @@ fn flow(walked: ControlFlow<Stop>) -> Result<(), Stop> {
     }
 }
 
-/// Keeps a value from being freed: that takes as long for a large document as
-/// parsing it, and the end of the process does it for nothing.
+/// Keeps a value from being freed, which for a large document takes as long as parsing it. The end
+/// of the process frees it at no cost.
 fn keep(value: &Val, is_one: bool) {
     if is_one {
         std::mem::forget(value.clone());
@@ -271,7 +271,7 @@ fn emit(value: &Val, sink: &mut Sink<'_>) -> Result<(), Stop> {
     let refused = |error| Stop::Error(truncated(&error));
     let text = match sink.wants_text() {
         true => render(value, sink.raw).map_err(refused)?,
-        // It fails on whichever page.
+        // A value that cannot be written fails on every page.
         false => check(value).map(|()| Vec::new()).map_err(refused)?,
     };
     match sink.result(matches!(value, Val::Null), || text) {

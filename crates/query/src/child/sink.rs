@@ -1,11 +1,11 @@
-//! Sends results until there are enough.
+//! Sends the results of a filter up to the limits of the request.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use crate::protocol::{Message, Request};
 
-/// Takes the results of a run in order: skips, sends, then counts.
+/// Takes the results of a run in order: skips some, sends some, then counts.
 pub(crate) struct Sink<'a> {
     out: &'a mut dyn Write,
     /// Results so far.
@@ -15,12 +15,12 @@ pub(crate) struct Sink<'a> {
     /// Bytes that may still be sent.
     left: usize,
     full: bool,
-    /// Results after which even counting ends; known when the window is full.
+    /// Number of results after which counting ends; set when the window is full.
     last: Option<u64>,
     counted: u64,
-    /// Whether strings are shown without quotes.
+    /// Whether strings are written without quotes.
     pub(crate) raw: bool,
-    /// Whether all results sent or skipped were `null`.
+    /// Whether all results so far were `null`.
     pub(crate) only_nulls: bool,
 }
 
@@ -40,12 +40,12 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Whether the next result's text is wanted, or only that there is one.
+    /// Returns whether the text of the next result is needed, not only its existence.
     pub(crate) fn wants_text(&self) -> bool {
         !self.full && self.results >= self.start
     }
 
-    /// The next result; `text` is asked for when it is wanted.
+    /// Takes the next result; `text` is called if the text is needed.
     pub(crate) fn result(
         &mut self,
         is_null: bool,
@@ -56,7 +56,7 @@ impl<'a> Sink<'a> {
             let text = text();
             let shown = String::from_utf8_lossy(&text);
             if self.send(&shown).is_err() {
-                // The parent has gone; nobody is there to be told.
+                // The parent has gone, so there is nobody to report to.
                 return ControlFlow::Break(());
             }
         }
@@ -78,10 +78,10 @@ impl<'a> Sink<'a> {
             from: from as u64,
             whole: end == text.len(),
         };
-        // Results without a byte fill it too.
+        // Even empty results take up a byte of the window.
         self.left = self.left.saturating_sub(end - from + 1);
         self.message(&message)?;
-        // Less than a character may be left of it.
+        // The rest may be too small for a character.
         if self.left < 4 || end < text.len() {
             self.full = true;
             self.last = Some((self.results + 1).saturating_add(self.counted));
@@ -90,7 +90,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// One message, a line.
+    /// Writes one message as a line.
     pub(crate) fn message(&mut self, message: &Message) -> io::Result<()> {
         serde_json::to_writer(&mut self.out, message)?;
         self.out.write_all(b"\n")?;
@@ -98,7 +98,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// The last character boundary up to `at`.
+/// Returns the last character boundary at or before `at`.
 fn floor(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at)
 }

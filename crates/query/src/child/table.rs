@@ -1,15 +1,14 @@
 //! Reads the rows of a table as objects.
 //!
-//! Keys are the header's cells. A column in which every cell that is not empty
-//! is a JSON number holds numbers, written as they were, and `null` where a
-//! cell is empty; every other column holds strings. So `.price > 5` compares
-//! numbers, and `01234` stays a postcode.
+//! Keys are the cells of the header. A column whose non-empty cells are all JSON numbers contains
+//! numbers, with their digits as written, and `null` for empty cells. All other columns contain
+//! strings. So `.price > 5` compares numbers, and `01234` stays a postcode.
 
 use std::collections::HashSet;
 
 use jaq_json::{Map, Val, read};
 
-/// The header of a table and what its columns hold.
+/// The header of a table and the types of its columns.
 pub(crate) struct Table<'a> {
     text: &'a [u8],
     delimiter: u8,
@@ -18,7 +17,7 @@ pub(crate) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Looks at all of a table.
+    /// Reads a whole table to determine the types.
     pub(crate) fn new(text: &'a [u8], delimiter: u8) -> Self {
         let mut reader = reader(text, delimiter);
         let header = reader.byte_headers().cloned().unwrap_or_default();
@@ -45,7 +44,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The rows; one that cannot be read as what is wrong with it.
+    /// Returns the rows; an unreadable row as its error.
     pub(crate) fn rows(self) -> impl Iterator<Item = Result<Val, String>> + 'a {
         let rows = reader(self.text, self.delimiter).into_byte_records();
         rows.map(move |row| {
@@ -80,7 +79,7 @@ fn reader(text: &[u8], delimiter: u8) -> csv::Reader<&[u8]> {
     builder.from_reader(text)
 }
 
-/// A name for each column, no two the same.
+/// Returns a name for each column; all names differ.
 fn names(header: &csv::ByteRecord) -> Vec<String> {
     let mut taken = HashSet::new();
     let mut names = Vec::new();
@@ -97,7 +96,7 @@ fn names(header: &csv::ByteRecord) -> Vec<String> {
     names
 }
 
-/// Whether a cell is a number as JSON writes them.
+/// Returns whether a cell is a JSON number.
 fn is_number(cell: &[u8]) -> bool {
     matches!(cell.first(), Some(b'-' | b'0'..=b'9'))
         && cell.last().is_some_and(u8::is_ascii_digit)

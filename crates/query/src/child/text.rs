@@ -1,15 +1,15 @@
-//! Checks whether a JSON text may be parsed.
+//! Checks and repairs JSON texts before they are parsed.
 
 use std::borrow::Cow;
 
 use memchr::{memchr2, memmem};
 
-/// The byte at which a text nests deeper than `limit`; `None` if it does not.
-/// Brackets in strings do not count. Parsers recurse, so this comes first.
+/// Returns the byte at which a text nests deeper than `limit`; `None` if it does not. Brackets in
+/// strings do not count. Parsers recurse, so this runs before they do.
 pub(crate) fn too_deep(json: &[u8], limit: usize) -> Option<usize> {
-    /// Of longer texts it is not likely.
+    /// Longest text in bytes whose brackets are counted first; a longer one likely has too many.
     const SHORT: usize = 16 << 10;
-    // No deeper than it has brackets, which are quickly counted.
+    // A text is no deeper than its number of brackets, which is quick to count.
     let opens = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte | 0x20 == b'{').count();
     if json.len() <= limit || json.len() <= SHORT && opens(json) <= limit {
         return None;
@@ -33,11 +33,11 @@ pub(crate) fn too_deep(json: &[u8], limit: usize) -> Option<usize> {
     None
 }
 
-/// Bytes up to and with the quote that ends a string.
+/// Returns the number of bytes up to and including the quote that ends a string.
 fn string_length(text: &[u8]) -> usize {
     let mut at = 0;
     loop {
-        // Most strings are shorter than a search is worth.
+        // Most strings are too short for a search to pay off.
         let near = text[at..]
             .iter()
             .take(16)
@@ -57,8 +57,8 @@ fn string_length(text: &[u8]) -> usize {
     }
 }
 
-/// The text with U+FFFD for each escaped half of a surrogate pair that stands
-/// alone: JavaScript servers send such, parsers refuse them.
+/// Returns the text with U+FFFD for each escaped surrogate that stands alone. JavaScript servers
+/// send such escapes, and parsers reject them.
 pub(crate) fn without_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
     let mut fixed = Cow::Borrowed(json);
     let mut after = 0;
@@ -84,13 +84,13 @@ pub(crate) fn without_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
     fixed
 }
 
-/// The code unit that `\uXXXX` at `at` stands for.
+/// Returns the code unit of the escape `\uXXXX` at `at`.
 fn unit(json: &[u8], at: usize) -> Option<u16> {
     let digits = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// Whether the backslash at `at` is not itself escaped.
+/// Returns whether the backslash at `at` is not itself escaped.
 fn is_escape(json: &[u8], at: usize) -> bool {
     let before = json[..at].iter().rev().take_while(|&&b| b == b'\\').count();
     before.is_multiple_of(2)

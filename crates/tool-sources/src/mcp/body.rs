@@ -1,4 +1,4 @@
-//! Reads a result front to back, without holding it in memory.
+//! Reads a tool result from front to back without holding it in memory.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,21 +15,21 @@ const BLOCK: u64 = 256 << 10;
 /// A part of a result's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// Words of ours.
+    /// Text of our own.
     Words(String),
-    /// What stands there in the source.
+    /// A part of the source.
     Part(TextPart),
 }
 
 /// The text of a result.
 pub(crate) struct ResultBody {
     source: Arc<dyn ByteSource>,
-    /// What the source is in, until the text is read.
+    /// The draft that holds the source, kept until the text is read.
     _draft: Option<Box<dyn Draft>>,
     left: VecDeque<Piece>,
     /// The part that is being read.
     open: Option<OpenPart>,
-    /// Text that is there to be given, and how much of it was.
+    /// Decoded text; `given` bytes of it have been read.
     ready: Vec<u8>,
     given: usize,
 }
@@ -49,8 +49,8 @@ impl fmt::Debug for ResultBody {
 }
 
 impl ResultBody {
-    /// The pieces, one after the other; parts are of `source`, which is in `draft` if
-    /// that is said.
+    /// Creates a text from pieces in order. Their parts refer to `source`, which is kept in `draft`
+    /// if there is one.
     pub(crate) fn new(
         pieces: Vec<Piece>,
         source: Arc<dyn ByteSource>,
@@ -66,7 +66,7 @@ impl ResultBody {
         }
     }
 
-    /// Makes more text ready; false at the end.
+    /// Decodes more text; returns `false` at the end.
     fn more(&mut self) -> io::Result<bool> {
         self.ready.clear();
         self.given = 0;
@@ -122,7 +122,7 @@ impl Read for ResultBody {
 mod tests {
     use super::*;
 
-    /// The bytes that a source is read to, at most, in one go.
+    /// A source of this many bytes that fails if it is read in larger blocks than [`BLOCK`].
     #[derive(Debug)]
     struct Endless(u64);
 

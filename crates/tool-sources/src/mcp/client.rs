@@ -1,4 +1,4 @@
-//! What a server of an agent reports to: its requests that wait, and what it sends.
+//! The owner of a server connection: its pending requests, and the messages that it receives.
 
 use std::mem;
 use std::sync::Arc;
@@ -22,58 +22,59 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// The place of the only server.
+/// The slot of the only server.
 const ONLY: Slot = 0;
 
-/// What the server is used by, and reports to.
+/// The state that a server's connection reports to.
 #[derive(Debug)]
 pub(super) struct Client {
     connector: Arc<dyn Connector>,
     pub(super) upstream: Arc<Upstream<Self>>,
     pub(super) in_flight: InFlight<RequestPurpose>,
-    /// Numbers requests.
+    /// Number of the next request.
     next: AtomicU64,
-    /// Messages for the server. One task sends them, so that none overtakes another and
-    /// none is left half written when whoever sent it is dropped.
+    /// Messages for the server. One task sends them, so that none overtakes another and none is
+    /// left half written when its sender is dropped.
     outbox: UnboundedSender<Outgoing>,
-    /// The server's tools have changed.
+    /// Notified when the server's tools have changed.
     pub(super) changed: Notify,
-    /// Work aside from what is sent and heard.
+    /// Tasks besides sending and receiving.
     work: Mutex<JoinSet<()>>,
-    /// The server is being ended.
+    /// Whether the server is being ended.
     is_closing: AtomicBool,
-    /// Nobody will answer any more.
+    /// Whether requests can no longer be answered.
     pub(super) is_closed: AtomicBool,
 }
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestPurpose {
-    /// Its answer is read as a server gave it: that there is none is an error in that form.
+    /// To pass on the server's answer; a missing answer becomes an error of the same form.
     Answer,
-    /// A server that was opened again is greeted.
+    /// To initialize a server that was opened again.
     GreetAgain,
 }
 
-/// A message that is to be sent.
+/// A message to send.
 #[derive(Debug)]
 pub(super) enum Outgoing {
     Request {
         number: u64,
         method: String,
         params: String,
-        /// The tool that it calls.
+        /// The tool that the request calls.
         tool: Option<String>,
         tell: oneshot::Sender<RequestResult>,
     },
-    /// Nobody waits for the answer to the request of this number any more.
+    /// Cancels the request with this number, whose caller has stopped waiting.
     Cancel(u64),
-    /// What wants no answer.
+    /// A message that needs no answer.
     Other(Vec<u8>),
 }
 
 impl Client {
-    /// A client of `server`, which is not opened yet; `outbox` takes what it is to be sent.
+    /// Creates a client of `server`, which is not opened yet; `outbox` receives the messages for
+    /// it.
     pub(super) fn new(
         server: Server,
         connector: Arc<dyn Connector>,
@@ -99,11 +100,11 @@ impl Client {
     }
 
     pub(super) fn send(&self, message: Outgoing) {
-        // Closed, there is nobody to send it to; whoever waits is told so.
+        // After closing there is no receiver; callers that wait are told.
         drop(self.outbox.send(message));
     }
 
-    /// Notes a request that is sent now.
+    /// Records a request that is about to be sent.
     pub(super) fn note(
         &self,
         number: u64,
@@ -136,7 +137,7 @@ impl Client {
         }
     }
 
-    /// Gives an answer to whoever waits for it.
+    /// Passes an answer to the caller that waits for it.
     fn tell(&self, key: Option<&RequestId>, answer: RequestResult) {
         let Some(mut waiting) = key.and_then(|key| self.in_flight.take(key)) else {
             return;
@@ -145,11 +146,11 @@ impl Client {
             waiting.end(RequestOutcome::UpstreamGone);
         }
         if let Some(for_us) = waiting.for_us {
-            drop(for_us.send(answer)); // or it has just given up
+            drop(for_us.send(answer)); // fails if the caller has just stopped waiting
         }
     }
 
-    /// Takes a frame that is in memory.
+    /// Handles a frame in memory.
     fn on_message(&self, frame: &Bytes) {
         for envelope in messages(frame) {
             match envelope.key().filter(|_| envelope.is_response()) {
@@ -162,7 +163,7 @@ impl Client {
         }
     }
 
-    /// Takes what is too large for the memory.
+    /// Handles a message that is too large for memory.
     fn on_large_message(&self, spooled: Box<Spooled>) {
         let messages = spooled.messages();
         let answer = messages.iter().find(|one| one.is_response());
@@ -170,7 +171,7 @@ impl Client {
         if let (Some(key), Some(answer)) = (&key, answer) {
             self.note_answer(key, answer, spooled.len());
         }
-        // Beside an answer, or instead of it, there are requests and notifications.
+        // Requests and notifications may come with an answer or instead of one.
         for envelope in messages.iter().filter(|one| !one.is_response()) {
             self.on_request(envelope);
         }
@@ -186,7 +187,7 @@ impl Client {
         });
     }
 
-    /// Takes a message that cannot be read; `of` is the request on whose stream it came.
+    /// Handles an unreadable message; `of` is the request on whose stream it came.
     async fn unreadable(&self, of: Option<RequestId>, frame: Frame) {
         if frame.is_blank() {
             return;
@@ -203,13 +204,13 @@ impl Client {
                 let why = RequestFailure::Failed(ConnectionError::unreadable(frame.len()));
                 self.unanswered(&self.upstream, waiting, why).await;
             }
-            // Nobody can read what it is: most likely what was asked for, and whole.
+            // The content is unknown; most likely it is the requested answer, complete.
             (None, frame @ Frame::Spooled(_)) => self.tell(of.or(answered).as_ref(), Ok(frame)),
             (None, _) => {}
         }
     }
 
-    /// Takes a request or a notification.
+    /// Handles a request or a notification.
     fn on_request(&self, envelope: &Envelope<'_>) {
         match (envelope.method.as_deref(), envelope.id) {
             (Some(method), Some(id)) => self.answer(method, id),
@@ -219,7 +220,7 @@ impl Client {
         }
     }
 
-    /// Takes the progress of a call: its server is not silent.
+    /// Handles progress of a call: the server is not silent.
     fn reported(&self, envelope: &Envelope<'_>) {
         #[derive(Deserialize)]
         struct ProgressParams<'a> {
@@ -233,7 +234,7 @@ impl Client {
         }
     }
 
-    /// Answers a server's request: we can do nothing but be there.
+    /// Answers a server's request: this client supports only `ping`.
     fn answer(&self, method: &str, id: &RawValue) {
         if method == "ping" {
             return self.send(Outgoing::Other(frame::response(id, "{}")));
@@ -296,14 +297,14 @@ impl Owner for Client {
             Item::Message(Frame::Spooled(spooled)) if spooled.is_sound() => {
                 self.on_large_message(spooled);
             }
-            // A large notification that a bridge translated: none that this client heeds.
+            // A large notification that a bridge translated; this client uses none of those.
             Item::Message(Frame::Pieces(_)) => {}
             Item::Message(frame) => self.unreadable(event.of, frame).await,
             Item::Ended => {
                 let how = "ended the answer before it was whole";
                 self.tell(event.of.as_ref(), Err(how.to_owned()));
             }
-            // Streams are not taken up again; failures and ends are told elsewhere.
+            // Streams are not resumed; failures and ends are reported elsewhere.
             _ => {}
         }
     }
@@ -346,8 +347,7 @@ impl Owner for Client {
     }
 }
 
-/// What an HTTP response says that is no answer in the protocol's sense; its body may
-/// be the protocol's own error.
+/// Converts an HTTP response that is not an MCP answer. Its body may be an error of MCP.
 fn refused(refusal: Refusal) -> RequestResult {
     let body = std::str::from_utf8(&refusal.body).unwrap_or_default();
     if is_message(body) {

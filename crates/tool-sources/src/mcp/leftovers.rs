@@ -1,8 +1,8 @@
-//! Waits for the end of servers that nobody uses any more.
+//! Waits for the end of servers that are no longer used.
 //!
-//! Opening one may be given up at any time, by dropping the future that does it. What
-//! was started by then is ended aside; whoever ends the process must wait for it, or
-//! programs that a launcher has started live on.
+//! A caller may drop the future that opens a server at any time. Whatever it had started is then
+//! ended in a task of its own. The end of the process must wait for that task; otherwise programs
+//! that a launcher started live on.
 
 use std::mem;
 use std::sync::Arc;
@@ -12,26 +12,25 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-/// Servers that are being ended because whoever opened or used them was dropped. Its
-/// clones share them.
+/// Servers that are being ended because their opener or user was dropped. Clones share the list.
 #[derive(Debug, Clone, Default)]
 pub struct Leftovers(Arc<Mutex<Vec<JoinHandle<()>>>>);
 
 impl Leftovers {
-    /// Waits until all of them have ended, with what was started for them. Those that
-    /// are dropped meanwhile are waited for, too.
+    /// Waits until all these servers have ended, together with everything that was started for
+    /// them. Includes servers that are dropped meanwhile.
     pub async fn ended(&self) {
         loop {
             let ending = mem::take(&mut *self.0.lock());
             if ending.is_empty() {
                 return;
             }
-            // A panic in one of them is no reason to leave the others.
+            // The others are waited for even if one panics.
             drop(join_all(ending).await);
         }
     }
 
-    /// Waits for the end of a server, too.
+    /// Runs `ending`, the end of a server, as a task to wait for.
     pub(crate) fn end(&self, ending: impl Future<Output = ()> + Send + 'static) {
         if let Ok(runtime) = Handle::try_current() {
             let ending = runtime.spawn(ending);

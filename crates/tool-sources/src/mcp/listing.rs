@@ -7,13 +7,13 @@ use spillgate_llm::ToolSpec;
 
 use super::peer::Peer;
 
-/// Pages that a list may have: a server that always names another one has no end.
+/// Most pages of a list: a server that always names another page never ends.
 const MOST_PAGES: usize = 100;
 
-/// Tools that a server may have.
+/// Most tools of a server.
 const MOST_TOOLS: usize = 2000;
 
-/// All tools of a server that may be used, in its order. An error says what the server did.
+/// Returns all tools of a server that may be used, in its order. An error says what the server did.
 pub(crate) async fn tools(peer: &Peer) -> Result<Vec<ToolSpec>, String> {
     let (mut tools, mut cursors) = (Vec::new(), BTreeSet::new());
     let mut params = json!({});
@@ -38,7 +38,7 @@ pub(crate) async fn tools(peer: &Peer) -> Result<Vec<ToolSpec>, String> {
     Err(format!("lists its tools on more than {MOST_PAGES} pages"))
 }
 
-/// A tool as a model is told of it; `None` for one without a name.
+/// Returns a tool's definition for a model; `None` for a tool without a name.
 fn spec(tool: &Value) -> Option<ToolSpec> {
     let text = |key: &str| tool[key].as_str().filter(|text| !text.trim().is_empty());
     let titles = [
@@ -48,7 +48,7 @@ fn spec(tool: &Value) -> Option<ToolSpec> {
     ];
     let mut schema = tool["inputSchema"].clone();
     match schema.as_object_mut() {
-        // Models' interfaces want it said.
+        // The APIs of models require the type.
         Some(members) => drop(members.entry("type").or_insert_with(|| json!("object"))),
         None => schema = json!({"type": "object"}),
     }

@@ -1,8 +1,8 @@
 //! The tools of an MCP server, for an agent.
 //!
-//! A server is reached as the gateway reaches its own ([`Upstream`](spillgate_upstream::Upstream)):
-//! restarts, timeouts, logins, both generations of the protocol and messages of any
-//! size are looked after there. What becomes of a result is the session's to decide.
+//! A server is reached as the gateway reaches its own ([`Upstream`](spillgate_upstream::Upstream)),
+//! which handles restarts, timeouts, logins, both generations of the protocol and messages of any
+//! size. The session decides what becomes of a result.
 
 mod body;
 mod client;
@@ -34,24 +34,24 @@ use tokio::time::timeout;
 pub use leftovers::Leftovers;
 use peer::Peer;
 
-/// How long a server may take to greet and to list its tools, unless another time is
-/// given: launchers such as `npx` may fetch it first.
+/// How long a server may take to answer `initialize` and list its tools, unless another time is
+/// given: launchers such as `npx` may have to download it first.
 pub const OPENING: Duration = Duration::from_secs(120);
 
-/// The protocol that is spoken; the gateway translates for servers of another.
+/// The protocol version of this client; a bridge translates for servers of the other generation.
 const PROTOCOL: &str = spillgate_mcp::ProtocolVersion::LEGACY;
 
-/// A server could not be used: its fault, or that of its settings.
+/// A server that could not be used; the fault of the server or of its settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the MCP server `{server}` {what}")]
 pub struct McpError {
-    /// What it is called.
+    /// Name of the server.
     pub server: String,
-    /// What happened, in its own words where it has some.
+    /// What happened, in the server's own words if it gave any.
     pub what: String,
 }
 
-/// An MCP server's tools.
+/// The tools of an MCP server.
 pub struct McpTools {
     name: String,
     peer: Arc<Peer>,
@@ -71,10 +71,10 @@ impl fmt::Debug for McpTools {
 }
 
 impl Leftovers {
-    /// Opens these servers, all at once; each has its own outcome, in their order, and the
-    /// caller decides whether to go on without those that failed. `connector` opens them. Whatever
-    /// was started and is not used is waited for by [`Leftovers::ended`]: where this future is
-    /// dropped, and where one of the opened is dropped that nobody closed.
+    /// Opens these servers with `connector`, all at once. Returns the outcome of each, in their
+    /// order; the caller decides whether to go on without those that failed. If this future is
+    /// dropped, or an opened server is dropped without being closed, [`Leftovers::ended`] waits for
+    /// everything that was started.
     pub async fn open_all(
         &self,
         connector: &Arc<dyn Connector>,
@@ -94,9 +94,12 @@ impl Leftovers {
 }
 
 impl McpTools {
-    /// Opens a server, greets it and lists its tools, all of it within `patience`. One
-    /// that fails has ended when the error is told; one that is not closed ends with
-    /// `leftovers`.
+    /// Opens a server, initializes it and lists its tools, all within `patience`. A server that is
+    /// not closed ends with `leftovers`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server does not start, refuses or is too slow. It has ended by then.
     pub async fn open(
         server: Server,
         connector: &Arc<dyn Connector>,
@@ -131,14 +134,14 @@ impl McpTools {
         })
     }
 
-    /// What the server says of how it is used, for a model; as a stranger wrote it.
+    /// Returns the server's instructions for a model, as the server wrote them: untrusted text.
     #[must_use]
     pub fn instructions(&self) -> Option<&str> {
         self.instructions.as_deref()
     }
 
-    /// Ends the server, with what was started for it: in time, unless `hurried`. Calls
-    /// that are under way fail.
+    /// Ends the server with everything that was started for it; lets its work finish unless
+    /// `hurried`. Calls in progress fail.
     pub async fn close(&self, hurried: bool) {
         self.refresher.abort();
         self.peer.close(hurried).await;
@@ -148,7 +151,7 @@ impl McpTools {
 impl Drop for McpTools {
     fn drop(&mut self) {
         self.refresher.abort();
-        // The refresher has it, too, and goes in its own time.
+        // The refresher shares the peer and ends later.
         self.peer.abandon();
     }
 }
@@ -181,7 +184,8 @@ impl Host for McpTools {
     }
 }
 
-/// The arguments as they are written: a number keeps its spelling.
+/// Returns the arguments as written, so that numbers keep their spelling; `None` if they are not an
+/// object.
 fn arguments(text: &str) -> Option<&RawValue> {
     let text = match text.trim() {
         "" | "null" => "{}",
@@ -192,7 +196,7 @@ fn arguments(text: &str) -> Option<&RawValue> {
         .then(|| serde_json::from_str(text).ok())?
 }
 
-/// What a server says of itself.
+/// The answers of a server that was just opened.
 struct Greeting {
     tools: Vec<ToolSpec>,
     instructions: Option<String>,
@@ -229,7 +233,7 @@ async fn greeted(peer: &Peer) -> Result<Greeting, String> {
     })
 }
 
-/// Lists the tools again whenever the server says that they have changed.
+/// Lists the tools again whenever the server reports a change.
 async fn refresh(server: String, peer: Arc<Peer>, tools: Arc<Mutex<Vec<ToolSpec>>>) {
     loop {
         peer.changed().await;

@@ -1,4 +1,4 @@
-//! A client of one MCP server, for as long as it is used: asks and calls.
+//! A client of one MCP server, which sends requests and calls tools.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use tokio::time::timeout;
 use super::client::{Client, Outgoing, RequestPurpose};
 use super::leftovers::Leftovers;
 
-/// How long is waited for the end of a server that does not answer: what it says at its end comes
-/// after its output is closed.
+/// How long to wait for the end of a server that does not answer: its reason arrives after its
+/// output is closed.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// A client of one server, for as long as it is used.
+/// A client of one server; the server ends with it.
 pub(crate) struct Peer {
     client: Arc<Client>,
     writer: AbortHandle,
-    /// Ends the server if nobody else does.
+    /// Ends the server if it was not closed.
     leftovers: Leftovers,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Debug for Peer {
 }
 
 impl Peer {
-    /// A client of `server`. Nothing is opened yet.
+    /// Creates a client of `server`, which is not opened yet.
     pub(crate) fn new(
         server: Server,
         connector: Arc<dyn Connector>,
@@ -61,12 +61,12 @@ impl Peer {
         opened.map(drop).map_err(|error| error.to_string())
     }
 
-    /// Whether this tool of the server may be used.
+    /// Returns whether this tool of the server may be used.
     pub(crate) fn admits(&self, tool: &str) -> bool {
         self.client.upstream.server.tools.admits(tool)
     }
 
-    /// The result of a request, which is small.
+    /// Sends a request and returns its result, which must be small.
     pub(crate) async fn ask(&self, method: &str, params: &Value) -> Result<Value, String> {
         let params = params.to_string();
         let answer = self.request(self.client.number(), method, params, None);
@@ -76,7 +76,7 @@ impl Peer {
         result(frame, method)
     }
 
-    /// The answer to a call of a tool. Dropped, the call is cancelled.
+    /// Calls a tool and returns the answer. Dropping the future cancels the call.
     pub(crate) async fn call(&self, tool: &str, arguments: &RawValue) -> RequestResult {
         let number = self.client.number();
         if let Some(what) = self.client.upstream.server.tools.refusal(tool) {
@@ -102,7 +102,7 @@ impl Peer {
         let mut pending = PendingAnswer {
             client: &self.client,
             number,
-            // The protocol forbids to cancel the greeting.
+            // The protocol forbids cancelling `initialize`.
             is_over: method == "initialize",
         };
         self.client.send(Outgoing::Request {
@@ -117,7 +117,7 @@ impl Peer {
         answer.unwrap_or_else(|_| Err("was closed".to_owned()))
     }
 
-    /// The server's tools have changed since the last time.
+    /// Waits until the server's tools have changed since the last call.
     pub(crate) async fn changed(&self) {
         self.client.changed.notified().await;
     }
@@ -127,8 +127,8 @@ impl Peer {
         self.client.send(Outgoing::Other(frame));
     }
 
-    /// How the server ended, if it does within a moment: it says it better than the
-    /// message that could not be sent to it.
+    /// Returns how the server ended, if it does so within a second. That is more precise than the
+    /// error of a message that could not be sent.
     pub(crate) async fn how_it_ended(&self) -> Option<String> {
         timeout(MOMENT, self.client.upstream.ended()).await.ok()
     }
@@ -139,7 +139,7 @@ impl Peer {
         self.forget();
     }
 
-    /// Nobody uses it any more: it is ended aside, unless it is closed.
+    /// Ends the server in a task of its own, unless it was closed.
     pub(crate) fn abandon(&self) {
         if !self.forget() {
             let client = Arc::clone(&self.client);
@@ -147,7 +147,7 @@ impl Peer {
         }
     }
 
-    /// Sends nothing any more, and lets those go who wait. Whether that was so already.
+    /// Stops sending and drops all pending requests. Returns whether the client was closed before.
     fn forget(&self) -> bool {
         let was_closed = self.client.is_closed.swap(true, Ordering::SeqCst);
         self.writer.abort();
@@ -179,7 +179,7 @@ async fn write(client: Arc<Client>, mut outbox: UnboundedReceiver<Outgoing>) {
                     RequestPurpose::Answer,
                     tell,
                 );
-                // Behind what was noted: closing forgets it.
+                // Checked after the request is recorded, because closing drops the recorded ones.
                 if client.is_closed.load(Ordering::SeqCst) {
                     drop(client.in_flight.take(&key));
                     return;
@@ -200,7 +200,7 @@ async fn write(client: Arc<Client>, mut outbox: UnboundedReceiver<Outgoing>) {
     }
 }
 
-/// Somebody waits for an answer.
+/// Cancels a request when its caller stops waiting.
 struct PendingAnswer<'a> {
     client: &'a Client,
     number: u64,
@@ -215,7 +215,7 @@ impl Drop for PendingAnswer<'_> {
     }
 }
 
-/// The result in an answer, or the error's message.
+/// Returns the result in an answer, or the message of its error.
 fn result(frame: &[u8], method: &str) -> Result<Value, String> {
     #[derive(Deserialize)]
     struct Response {
@@ -232,7 +232,7 @@ fn result(frame: &[u8], method: &str) -> Result<Value, String> {
             let message = error["message"].as_str().unwrap_or("no reason");
             let is_ours = error["data"]["fault"].is_string();
             Err(match is_ours {
-                // It names the server already.
+                // The message already names the server.
                 true => format!("could not be asked for `{method}`: {message}"),
                 false => format!("refused `{method}`: {message}"),
             })

@@ -1,9 +1,9 @@
 //! Turns an MCP result into text.
 //!
-//! Text: that of its blocks, a newline between two; what no model can read is named
-//! in a line. `structuredContent` is shown unless the text says the same. The result
-//! stays where it is, in memory or in a draft of the store: its text is decoded while
-//! it is read.
+//! The text consists of the text blocks, separated by newlines. Content that a model cannot read is
+//! replaced by a line that names it. `structuredContent` is shown unless the text blocks say the
+//! same. The result stays where it is, in memory or in a draft of the store: its text is decoded
+//! while it is read.
 
 use std::io;
 use std::ops::Range;
@@ -23,20 +23,20 @@ use spillgate_untrusted::line;
 
 use super::body::{Piece, ResultBody};
 
-/// Characters of a name, a URI or a MIME type that a line repeats. A URI that is cut
-/// can be used no more, so there is room.
+/// Most characters of a name, URI or MIME type that a line repeats. A truncated URI is useless, so
+/// the limit is generous.
 const LONGEST_NAME: usize = 1000;
 
-/// Bytes of one, as JSON, that is named at all: whether it is in memory or in the store.
+/// Most bytes, as JSON, of a name that is repeated at all, whether in memory or in the store.
 const LONGEST_NAMED: usize = 4000;
 
-/// Bytes looked at at a time.
+/// Bytes examined at a time.
 const BLOCK: u64 = 256 << 10;
 
-/// What is said of an answer that is none.
+/// The text for an answer that is not valid.
 const NO_ANSWER: &str = "The server's answer is no answer of MCP.";
 
-/// A result as it is spelled.
+/// A result; the values are JSON as spelled.
 #[derive(Deserialize)]
 struct ToolResult<'a> {
     #[serde(borrow, default)]
@@ -72,7 +72,7 @@ struct Block<'a> {
     resource: Option<&'a RawValue>,
 }
 
-/// An answer's other form.
+/// An answer that is an error.
 #[derive(Deserialize)]
 struct ErrorResponse<'a> {
     #[serde(borrow, default)]
@@ -87,14 +87,14 @@ struct Failure<'a> {
     data: Option<&'a RawValue>,
 }
 
-/// Data of an error of the gateway's own.
+/// The data of the gateway's own errors.
 #[derive(Deserialize)]
 struct GatewayErrorData<'a> {
     #[serde(borrow, default)]
     fault: Option<&'a RawValue>,
 }
 
-/// What an answer to `tools/call` gives. Looks into files.
+/// Converts an answer to `tools/call`. Reads files, so it may block.
 pub(crate) fn of_answer(frame: Frame) -> Given {
     let read = match frame {
         Frame::Memory(frame) => of_memory(&frame),
@@ -125,7 +125,7 @@ fn of_spooled(spooled: Spooled) -> io::Result<Given> {
     let result = envelopes.iter().find_map(|one| one.result);
     let error = parsed::<ErrorResponse<'_>>(frame).and_then(|failed| failed.error);
     if !result.is_some_and(is_large) && !error.is_some_and(is_large) {
-        // Something else in it is large, which is nobody's business.
+        // Another part is large, which is of no interest.
         return of_memory(frame);
     }
     let found = ResultFrame {
@@ -136,7 +136,7 @@ fn of_spooled(spooled: Spooled) -> io::Result<Given> {
     Ok(found.render()?.into_given(Arc::clone(&source), Some(draft)))
 }
 
-/// One that is large in so many places that nobody looked at it: as it stands.
+/// Converts an answer with too many large parts to be examined: it is passed on unchanged.
 fn of_opaque(spooled: Spooled) -> io::Result<Given> {
     let (value, _) = spooled.into_value();
     let draft = value.kept.map_err(|lost| io::Error::other(lost.error))?;
@@ -157,7 +157,7 @@ fn parsed<'a, T: Deserialize<'a>>(frame: &'a [u8]) -> Option<T> {
     object_in(std::str::from_utf8(frame).ok()?)
 }
 
-/// What a model is told.
+/// The text for a model.
 struct RenderedResult {
     pieces: Vec<Piece>,
     is_error: bool,
@@ -179,7 +179,7 @@ impl RenderedResult {
     }
 }
 
-/// A frame, and where its large parts are.
+/// A frame and the places of its large parts.
 struct ResultFrame<'a> {
     frame: &'a [u8],
     place: Place<'a>,
@@ -199,7 +199,7 @@ impl ResultFrame<'_> {
         ))
     }
 
-    /// An error of the protocol's.
+    /// Renders an error of the protocol.
     fn failure(&self, error: &RawValue) -> RenderedResult {
         let Some(Failure { message, data }) = object(error) else {
             return RenderedResult::error(NO_ANSWER);
@@ -211,7 +211,7 @@ impl ResultFrame<'_> {
                 "The server answered with an error.".to_owned(),
             )),
         }
-        // The gateway's own says whose fault it was, and names the server in its message.
+        // The gateway's own error names the fault in its data and the server in its message.
         if let Some(data) = data
             && !self.place.is_hole(data.get())
             && object::<GatewayErrorData<'_>>(data).is_none_or(|ours| ours.fault.is_none())
@@ -229,7 +229,7 @@ impl ResultFrame<'_> {
         let result: Option<ToolResult<'_>> =
             object(json).filter(|_| !self.place.is_hole(json.get()));
         let Some(result) = result else {
-            // No more is known of it.
+            // Nothing else is known about it.
             return Ok(RenderedResult {
                 pieces: vec![self.as_it_stands(json)],
                 is_error: false,
@@ -263,7 +263,7 @@ impl ResultFrame<'_> {
         })
     }
 
-    /// What is told of each block.
+    /// Returns the text of each block.
     fn content(&self, content: Option<&RawValue>) -> io::Result<Vec<Vec<Piece>>> {
         let Some(list) = content.filter(|list| list.get() != "null") else {
             return Ok(Vec::new());
@@ -308,7 +308,7 @@ impl ResultFrame<'_> {
         }
     }
 
-    /// The line for bytes that no model can read.
+    /// Returns the line for bytes that a model cannot read.
     fn not_shown(&self, kind: &str, block: &Block<'_>, data: &RawValue) -> io::Result<Piece> {
         let Range { start, end } = self.place.span(data.get());
         let (mut base64, mut at) = (Base64::default(), start + 1);
@@ -332,7 +332,7 @@ impl ResultFrame<'_> {
         Piece::Words(self.line("resource link", &parts, &size.unwrap_or_default()))
     }
 
-    /// `[kind, part, part, end]`.
+    /// Returns `[kind, part, part, end]`.
     fn line(&self, kind: &str, parts: &[Option<&RawValue>], end: &str) -> String {
         let parts = parts.iter().filter_map(|part| self.words((*part)?));
         let all = std::iter::once(kind.to_owned()).chain(parts);
@@ -341,7 +341,7 @@ impl ResultFrame<'_> {
         format!("[{}]", all.join(", "))
     }
 
-    /// A stranger's words in a line of ours.
+    /// Returns untrusted text for a line of our own.
     fn words(&self, string: &RawValue) -> Option<String> {
         if string.get().len() > LONGEST_NAMED || self.place.is_hole(string.get()) {
             return Some("(too long to be named)".to_owned());
@@ -350,7 +350,7 @@ impl ResultFrame<'_> {
         Some(clip(&line(&text, 2 * LONGEST_NAME), LONGEST_NAME))
     }
 
-    /// The text of a JSON string.
+    /// Returns the text of a JSON string.
     fn text(&self, string: &RawValue) -> Piece {
         Piece::Part(self.inside(string))
     }
@@ -364,7 +364,7 @@ impl ResultFrame<'_> {
         }
     }
 
-    /// JSON as it was sent.
+    /// Returns JSON as it was sent.
     fn as_it_stands(&self, json: &RawValue) -> Piece {
         let Range { start, end } = self.place.span(json.get());
         Piece::Part(TextPart {
@@ -374,7 +374,7 @@ impl ResultFrame<'_> {
         })
     }
 
-    /// Whether the blocks say what `structuredContent` says.
+    /// Returns whether the text blocks say the same as `structuredContent`.
     fn is_said(&self, structured: &RawValue, content: Option<&RawValue>) -> io::Result<bool> {
         let known = content.filter(|list| !self.place.is_hole(list.get()));
         let blocks = known.and_then(blocks).unwrap_or_default();
@@ -389,7 +389,7 @@ impl ResultFrame<'_> {
     }
 }
 
-/// The text of a block, or of the resource in it.
+/// Returns the text of a block, or of the resource in it.
 fn text_in(block: &RawValue) -> Option<&RawValue> {
     let block: Block<'_> = object(block)?;
     let resource = block.resource.and_then(object::<Block<'_>>);

@@ -1,17 +1,16 @@
-//! Reads an OpenAPI document by pointers.
+//! Reads an OpenAPI document by JSON pointers.
 
 use serde_json::Value;
 
 use super::DocumentError;
 
-/// References that may lead to each other before something is found.
+/// Most references that may be followed to find a value.
 const MOST_STEPS: usize = 32;
 
-/// Values that a document in YAML may have: the largest that are published have some
-/// two million.
+/// Most values of a document in YAML: the largest published documents have about two million.
 const MOST_NODES: usize = 4_000_000;
 
-/// A document, and where its parts are.
+/// An OpenAPI document.
 #[derive(Debug)]
 pub(crate) struct Document {
     root: Value,
@@ -25,7 +24,7 @@ pub(crate) struct Located<'a> {
 }
 
 impl<'a> Located<'a> {
-    /// A member, if it is there.
+    /// Returns a member; `None` if it is missing.
     pub(crate) fn get(&self, name: &str) -> Option<Located<'a>> {
         let value = self.value.get(name)?;
         Some(Located {
@@ -34,7 +33,7 @@ impl<'a> Located<'a> {
         })
     }
 
-    /// The elements of a list, or nothing.
+    /// Returns the elements of a list; none for other values.
     pub(crate) fn elements(&self) -> impl Iterator<Item = Located<'a>> + use<'a> {
         let base = self.pointer.clone();
         let all = self.value.as_array().into_iter().flatten().enumerate();
@@ -44,7 +43,7 @@ impl<'a> Located<'a> {
         })
     }
 
-    /// The members of an object, or nothing.
+    /// Returns the members of an object; none for other values.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&'a str, Located<'a>)> + use<'a> {
         let base = self.pointer.clone();
         let all = self.value.as_object().into_iter().flatten();
@@ -57,24 +56,24 @@ impl<'a> Located<'a> {
         })
     }
 
-    /// A member that is a text.
+    /// Returns a member that is a string.
     pub(crate) fn text(&self, name: &str) -> Option<&'a str> {
         self.value.get(name)?.as_str()
     }
 
-    /// It is broken.
+    /// Returns an error at this place.
     pub(crate) fn broken(&self, what: impl Into<String>) -> DocumentError {
         DocumentError::new(&self.pointer, what)
     }
 }
 
-/// The pointer to a member (RFC 6901).
+/// Returns the pointer to a member (RFC 6901).
 fn pointer(base: &str, name: &str) -> String {
     format!("{base}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 impl Document {
-    /// A document of OpenAPI 3.0 or 3.1 in JSON or YAML.
+    /// Parses a document of OpenAPI 3.0 or 3.1 in JSON or YAML.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, DocumentError> {
         let text = std::str::from_utf8(text).map_err(|_| DocumentError::new("", "is not UTF-8"))?;
         let text = text.trim_start_matches('\u{feff}');
@@ -110,14 +109,15 @@ impl Document {
         }
     }
 
-    /// Whether the document is of 3.0, whose schemas are not quite JSON Schema.
+    /// Returns whether the document is of version 3.0, whose schemas differ slightly from JSON
+    /// Schema.
     pub(crate) fn is_3_0(&self) -> bool {
         self.root["openapi"]
             .as_str()
             .is_some_and(|version| version.starts_with("3.0"))
     }
 
-    /// What stands there, or where a `$ref` there leads to.
+    /// Returns the value, or the value that its `$ref` leads to.
     pub(crate) fn resolved<'a>(&'a self, at: Located<'a>) -> Result<Located<'a>, DocumentError> {
         let mut found = at;
         for _ in 0..MOST_STEPS {
@@ -129,7 +129,7 @@ impl Document {
         Err(found.broken("its references lead in a circle"))
     }
 
-    /// Where a reference leads to.
+    /// Returns the value that a reference leads to.
     pub(crate) fn target<'a>(
         &'a self,
         from: &Located<'_>,
@@ -151,7 +151,7 @@ impl Document {
     }
 }
 
-/// A reference is a part of an address: `%7B` in it is `{`.
+/// Decodes a reference, which is a part of a URL: `%7B` in it is `{`.
 fn percent_decoded(pointer: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = pointer.as_bytes();
@@ -169,7 +169,7 @@ fn percent_decoded(pointer: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Aliases and depth are bounded by default.
+/// Parses YAML. The parser bounds aliases and depth by default.
 fn of_yaml(text: &str, most_nodes: usize) -> Result<Value, String> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {

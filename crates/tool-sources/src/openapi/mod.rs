@@ -1,8 +1,7 @@
-//! Makes tools of the operations of an OpenAPI document.
+//! Builds tools from the operations of an OpenAPI document.
 //!
-//! One for each operation that the configuration lets be: `document` reads the text
-//! and follows references, `schema` makes a schema that stands alone, `operation` a
-//! tool of it all.
+//! There is one tool per operation that the configuration selects. `document` parses the text and
+//! follows references, `schema` builds self-contained schemas, `operation` builds a tool from both.
 
 mod document;
 mod operation;
@@ -22,40 +21,40 @@ use tokio::task::spawn_blocking;
 use crate::rest::{ResponseLimits, RestTools, Verb, fetch, origin};
 use document::Document;
 
-/// Bytes that a document may have.
+/// Most bytes of a document.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// How long a document that lies at an address may take.
+/// How long fetching a document from a URL may take.
 const FETCHING: Duration = Duration::from_secs(60);
 
-/// An API described by OpenAPI 3.0 or 3.1, as the configuration has it.
+/// An API described by OpenAPI 3.0 or 3.1, as configured.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OpenApi {
-    /// The document: a file (JSON or YAML), or its address.
+    /// The document: a file (JSON or YAML), or a URL.
     pub spec: String,
-    /// Where requests go, instead of the first server that the document names.
+    /// The base URL of requests, instead of the first server that the document names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// Headers of every request, such as `Authorization`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Only operations whose name matches one of these globs; all if nothing is said.
+    /// Only operations whose name matches one of these globs; all by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub include: Vec<String>,
-    /// But none that matches one of these.
+    /// Excludes operations whose name matches one of these globs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
-    /// The methods whose operations become tools: `GET` alone, if nothing is said, for
-    /// others change something.
+    /// The methods whose operations become tools: only `GET` by default, because other methods
+    /// change something.
     #[serde(default = "only_get")]
     pub methods: Vec<Verb>,
-    /// Seconds that a call may take; 60 if nothing is said.
+    /// Seconds that a call may take; 60 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u32>,
 }
 
-/// What may be told of a document's place: a file, or the host of an address.
+/// Returns what may be shown of a document's source: a file, or the origin of a URL.
 fn shown(spec: &str) -> String {
     origin(spec).unwrap_or_else(|| spec.to_owned())
 }
@@ -75,13 +74,13 @@ impl fmt::Debug for OpenApi {
     }
 }
 
-/// A document that cannot be used, or settings for one.
+/// A document, or its settings, that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the OpenAPI document {source_name}: {at}{what}", at = self.at())]
 pub struct OpenApiError {
-    /// The file, or the address without what stands behind its host.
+    /// The file, or the origin of the URL.
     pub source_name: String,
-    /// Where in it, as a JSON pointer; empty for the document itself.
+    /// The place in the document, as a JSON pointer; empty for the document itself.
     pub pointer: String,
     /// What is wrong.
     pub what: String,
@@ -112,7 +111,7 @@ impl DocumentError {
     }
 }
 
-/// Which operations become tools.
+/// Selects the operations that become tools.
 pub(crate) struct OperationFilter {
     include: Option<GlobSet>,
     exclude: GlobSet,
@@ -125,7 +124,7 @@ impl OperationFilter {
             let mut set = GlobSetBuilder::new();
             for pattern in patterns {
                 let glob = Glob::new(pattern);
-                // The pattern itself may have come from a variable.
+                // The pattern itself may come from a variable.
                 let wrong = |error: globset::Error| {
                     DocumentError::new("", format!("`{member}`: {}", error.kind()))
                 };
@@ -152,7 +151,11 @@ impl OperationFilter {
 }
 
 impl OpenApi {
-    /// The description of an API, as the configuration has it.
+    /// Parses the configured description of an API.
+    ///
+    /// # Errors
+    ///
+    /// Fails if members are missing, unknown or of the wrong type.
     pub fn from_value(name: &str, value: &Value) -> Result<Self, OpenApiError> {
         Self::deserialize(value).map_err(|error| OpenApiError {
             source_name: format!("`{name}`"),
@@ -161,8 +164,12 @@ impl OpenApi {
         })
     }
 
-    /// The API's tools, as a host of this name. A file's path is taken from `directory`.
-    /// `client` as for [`RestTools::one`].
+    /// Loads the document and returns its tools as a host called `name`. A file's path is relative
+    /// to `directory`. `client` must be as for [`RestTools::one`].
+    ///
+    /// # Errors
+    ///
+    /// Fails if the document cannot be read or used.
     pub async fn load(
         &self,
         name: &str,
@@ -188,7 +195,7 @@ impl OpenApi {
             read.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
         };
         let text = text.map_err(|what| failed(DocumentError::new("", what)))?;
-        // Large documents take a while.
+        // Building the tools of a large document takes time.
         let api = self.clone();
         let made = spawn_blocking(move || api.tools(&text, address.as_ref())).await;
         let made = made.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));

@@ -1,4 +1,4 @@
-//! Makes a tool of one operation.
+//! Builds a tool from an operation.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,18 +14,18 @@ use super::{DocumentError, OpenApi, OperationFilter};
 use crate::names::fitting;
 use crate::rest::{BodyForm, Plan, PlanBody, Template, Verb, escaped};
 
-/// Tools of one document: a model can choose among so many, and hardly among more.
+/// Most tools of one document: a model can hardly choose among more.
 const MOST_TOOLS: usize = 500;
 
-/// Bytes of the schemas of one document, and of one operation: a model reads all of
-/// them. Where there is no room anything is allowed.
+/// Most bytes of the schemas of one document, and of one operation: a model reads all of them.
+/// Beyond the limit a schema allows anything.
 const MOST_BYTES: usize = 8 << 20;
 const MOST_OF_ONE: usize = 64 << 10;
 
-/// Characters of a description.
+/// Most characters of a description.
 pub(super) const LONGEST: usize = 1500;
 
-/// Headers that parameters of OpenAPI cannot set.
+/// Headers that OpenAPI parameters cannot set.
 const NOT_PARAMETERS: [&str; 3] = ["accept", "authorization", "content-type"];
 
 const METHODS: [(&str, Verb); 5] = [
@@ -36,10 +36,10 @@ const METHODS: [(&str, Verb); 5] = [
     ("delete", Verb::Delete),
 ];
 
-/// Tools, and how their requests are made.
+/// Tools, and the plans of their requests.
 pub(crate) type Tools = Vec<(ToolSpec, Plan)>;
 
-/// The tools of a document; `address` is where it lies, if that is known.
+/// Returns the tools of a document; `address` is its URL, if known.
 pub(crate) fn tools(
     api: &OpenApi,
     filter: &OperationFilter,
@@ -74,7 +74,7 @@ pub(crate) fn tools(
     }
 }
 
-/// The operations that are wanted, each with its name and its path's item.
+/// Returns the selected operations, each with its name and its path item.
 fn operations<'a>(
     filter: &OperationFilter,
     document: &'a Document,
@@ -101,7 +101,7 @@ fn operations<'a>(
     Ok(operations)
 }
 
-/// The name, or one like it that no tool has.
+/// Returns the name, or a similar one that no tool has.
 fn unused(name: &str, given: &BTreeSet<String>) -> String {
     let numbered = (2..).map(|n: u32| fitting(&format!("{}_{n}", clip_to(name, 60))));
     let mut all = std::iter::once(name.to_owned()).chain(numbered);
@@ -113,7 +113,7 @@ fn clip_to(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
-/// Where requests go.
+/// Returns the base URL of requests.
 fn base(
     api: &OpenApi,
     document: &Document,
@@ -151,7 +151,7 @@ struct Operation<'a> {
     verb: Verb,
 }
 
-/// A parameter, and what its argument is called.
+/// A parameter and the name of its argument.
 struct Parameter<'a> {
     at: Located<'a>,
     name: &'a str,
@@ -161,7 +161,7 @@ struct Parameter<'a> {
 }
 
 impl<'a> Operation<'a> {
-    /// The tool; `None` for one that cannot be called from here.
+    /// Returns the tool; `None` if the operation cannot be called from here.
     fn tool(
         &self,
         api: &OpenApi,
@@ -170,7 +170,7 @@ impl<'a> Operation<'a> {
         left: &mut usize,
     ) -> Result<Option<(ToolSpec, Plan)>, DocumentError> {
         let mut parameters = self.parameters(item)?;
-        // Cookies are a browser's: nobody here has any.
+        // Cookies belong to browsers; there are none here.
         if parameters
             .iter()
             .any(|one| one.place == "cookie" && one.is_required)
@@ -234,7 +234,7 @@ impl<'a> Operation<'a> {
         clip(&whole, LONGEST)
     }
 
-    /// The parameters of the operation and of its path, of which it may replace some.
+    /// Returns the parameters of the operation and of its path; the operation's replace the path's.
     fn parameters(&self, item: &Located<'a>) -> Result<Vec<Parameter<'a>>, DocumentError> {
         let lists = [item.get("parameters"), self.at.get("parameters")];
         let mut found: Vec<Parameter<'a>> = Vec::new();
@@ -295,7 +295,7 @@ impl<'a> Operation<'a> {
         let form = || kinds().find(|(kind, _)| is_form(kind));
         let chosen = json.or_else(|| form().map(|(kind, media)| (kind, media, BodyForm::Form)));
         let Some((kind, media, form)) = chosen else {
-            // Of files, mostly: a tool that may leave it out remains one.
+            // Mostly file uploads: an operation whose body is optional remains a tool.
             return Ok(match is_required {
                 true => RequestBody::Unusable,
                 false => RequestBody::Nothing,
@@ -309,21 +309,21 @@ impl<'a> Operation<'a> {
         Ok(RequestBody::Body {
             schema,
             form,
-            // A patch may be of one kind only.
+            // A patch may accept one type only.
             kind: Some(essence(kind)).filter(|kind| kind.ends_with("+json")),
             is_required,
         })
     }
 
-    /// How requests are made, but for the arguments.
+    /// Returns the plan of requests, without the places of arguments.
     fn plan(&self, api: &OpenApi, base: &str, schema: &Value) -> Result<Plan, DocumentError> {
         let at_all = json!({"type": "object", "required": schema["required"]});
-        // Patterns may be JavaScript's own, which is no mistake: the server judges.
+        // Patterns may be JavaScript's own, which is not an error: the server checks them.
         let url = escaped(base);
         let plan = Plan::to(self.verb, &url, schema);
         let plan = plan.or_else(|_| Plan::to(self.verb, &url, &at_all));
         let mut plan = plan.map_err(|(_, what)| match &api.base_url {
-            // It may have a secret in it.
+            // The URL may contain a secret.
             Some(_) => DocumentError::new("", format!("`baseUrl` {what}")),
             None => DocumentError::new("/servers", format!("{base:?} {what}")),
         })?;
@@ -337,7 +337,7 @@ impl<'a> Operation<'a> {
         Ok(plan)
     }
 
-    /// Says the type of the body, unless the settings do.
+    /// Sets the type of the body, unless the settings do.
     fn say_type(&self, plan: &mut Plan, kind: Option<String>) -> Result<(), DocumentError> {
         let is_said = plan.headers.iter().any(|(name, _)| name == "content-type");
         let Some(kind) = kind.filter(|_| !is_said) else {
@@ -378,7 +378,7 @@ impl<'a> Operation<'a> {
         Ok(())
     }
 
-    /// `{id}.json` with an argument in the place of each name.
+    /// Returns a path segment such as `{id}.json` with an argument in place of each name.
     fn segment(&self, text: &str, parameters: &[Parameter<'_>]) -> Result<Template, DocumentError> {
         let (mut segment, mut rest) = (Template::default(), text);
         while let Some((before, after)) = rest.split_once('{') {
@@ -417,12 +417,12 @@ fn of_arguments(properties: &Map<String, Value>, required: &[String]) -> Value {
 /// The body of a request.
 enum RequestBody {
     Nothing,
-    /// One that no model can write.
+    /// A body that a model cannot write.
     Unusable,
     Body {
         schema: Value,
         form: BodyForm,
-        /// Its type, if it is not the usual one of the form.
+        /// Its media type, if it differs from the usual one of the form.
         kind: Option<String>,
         is_required: bool,
     },
@@ -442,14 +442,14 @@ impl<'a> Parameter<'a> {
     }
 }
 
-/// What is said of the use stands before what is said of the schema.
+/// Sets the description of the use, which takes precedence over the schema's.
 fn describe(schema: &mut Value, text: Option<&str>) {
     if let (Some(members), Some(text)) = (schema.as_object_mut(), text) {
         members.insert("description".to_owned(), clip(text.trim(), LONGEST).into());
     }
 }
 
-/// The name, or one like it that is not taken.
+/// Returns the name, or a similar one that is not taken.
 fn free(name: &str, taken: &Map<String, Value>) -> String {
     let mut name = name.to_owned();
     while taken.contains_key(&name) {

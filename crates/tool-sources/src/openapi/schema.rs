@@ -1,8 +1,7 @@
 //! Resolves the references of a schema.
 //!
-//! A model gets it without references: what they lead to stands in their place, as
-//! deep as there is room. Deeper, and in circles, anything is allowed; the server
-//! will judge.
+//! A model gets a schema without references: the referenced schemas are inserted, as deep as there
+//! is room. Deeper, and in cycles, anything is allowed; the server checks the value.
 
 use serde_json::{Map, Value, json};
 use spillgate_text::clip;
@@ -11,16 +10,16 @@ use super::DocumentError;
 use super::document::{Document, Located};
 use super::operation::LONGEST;
 
-/// Levels of a schema.
+/// Most levels of a schema.
 const DEEPEST: usize = 24;
 
-/// Times that a reference may stand within itself.
+/// How often a reference may be nested in itself.
 const MOST_TURNS: usize = 1;
 
-/// Bytes of a text that is always kept, such as a `type`.
+/// Bytes of a string that is always kept, such as a `type`.
 const SHORT: usize = 64;
 
-/// Members that are schemas by name.
+/// Members whose values are objects of schemas.
 const OF_NAMES: [&str; 5] = [
     "properties",
     "patternProperties",
@@ -60,18 +59,18 @@ const LEFT_OUT: [&str; 7] = [
     "xml",
 ];
 
-/// Makes the schemas of one operation.
+/// Builds the schemas of one operation.
 #[derive(Debug)]
 pub(crate) struct Schemas<'a> {
     document: &'a Document,
-    /// Bytes that there is room for.
+    /// Bytes of room that is left.
     left: usize,
     taken: usize,
 }
 
 impl<'a> Schemas<'a> {
-    /// For schemas of about so many bytes: names of properties are always kept, for what
-    /// stands beside them may need them.
+    /// Prepares schemas of at most about `left` bytes. Names of properties are always kept, because
+    /// other members may refer to them.
     pub(crate) fn new(document: &'a Document, left: usize) -> Self {
         Self {
             document,
@@ -80,12 +79,12 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Bytes of what was made, about.
+    /// Returns the approximate number of bytes of the schemas built.
     pub(crate) fn taken(&self) -> usize {
         self.taken
     }
 
-    /// The schema that stands there, whole.
+    /// Returns the schema at this place without references.
     pub(crate) fn whole(&mut self, at: &Located<'a>) -> Result<Value, DocumentError> {
         self.schema(at, &mut Vec::new(), 0)
     }
@@ -129,7 +128,7 @@ impl<'a> Schemas<'a> {
         within.push(target.pointer.clone());
         let mut value = self.schema(&target, within, depth + 1)?;
         within.pop();
-        // What is said beside it is said of this use (3.1).
+        // A description beside a reference describes this use (3.1).
         let own = at.get("description").and_then(|text| self.said(&text));
         if let (Some(members), Some(text)) = (value.as_object_mut(), own) {
             members.insert("description".to_owned(), text);
@@ -149,7 +148,7 @@ impl<'a> Schemas<'a> {
                 continue;
             }
             let value = match name {
-                // Names of properties are the API's.
+                // Names of properties are the API's own.
                 name if OF_NAMES.contains(&name) => {
                     let mut all = Map::new();
                     for (name, one) in member.members() {
@@ -176,7 +175,7 @@ impl<'a> Schemas<'a> {
         Ok(Value::Object(made))
     }
 
-    /// A schema, or a list of schemas.
+    /// Returns a schema, or a list of schemas.
     fn schemas(
         &mut self,
         at: &Located<'a>,
@@ -191,13 +190,13 @@ impl<'a> Schemas<'a> {
         Ok(Value::Array(all.collect::<Result<_, _>>()?))
     }
 
-    /// A description, cut.
+    /// Returns a description, truncated.
     fn said(&mut self, at: &Located<'_>) -> Option<Value> {
         let text = clip(at.value.as_str()?, LONGEST);
         self.as_it_is(&text.into())
     }
 
-    /// What is no schema; nothing where there is no room for it.
+    /// Returns a value that is not a schema; `None` if there is no room for it.
     fn as_it_is(&mut self, value: &Value) -> Option<Value> {
         let bytes = size(value, self.left)?;
         self.take(bytes);
@@ -205,7 +204,7 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// The bytes of a value, if that is not more than `most` or always kept.
+/// Returns the bytes of a value; `None` if it has more than `most` and is not always kept.
 fn size(value: &Value, most: usize) -> Option<usize> {
     match value {
         Value::String(text) => Some(text.len()).filter(|&bytes| bytes <= most.max(SHORT)),
@@ -215,7 +214,7 @@ fn size(value: &Value, most: usize) -> Option<usize> {
     }
 }
 
-/// The bytes of values and of their names, if that is not more than `most`.
+/// Returns the bytes of values and their names; `None` if there are more than `most`.
 fn sum<'v>(mut all: impl Iterator<Item = (usize, &'v Value)>, most: usize) -> Option<usize> {
     all.try_fold(2, |sum: usize, (name, value)| {
         let sum = sum + name + size(value, most.checked_sub(sum)?)? + 1;
@@ -223,8 +222,8 @@ fn sum<'v>(mut all: impl Iterator<Item = (usize, &'v Value)>, most: usize) -> Op
     })
 }
 
-/// Anything fits a schema that was cut. Where that would refuse what the whole one
-/// allows, it is said otherwise or not at all.
+/// Relaxes a schema with truncated parts, which allow anything. Keywords by which such a part would
+/// reject values that the full schema allows are removed.
 fn loosen(schema: &mut Map<String, Value>) {
     let anything = json!({});
     if schema.get("not") == Some(&anything) {
@@ -235,12 +234,12 @@ fn loosen(schema: &mut Map<String, Value>) {
         .and_then(Value::as_array)
         .is_some_and(|all| all.contains(&anything));
     if is_cut {
-        // Of several that allow anything there is never just one.
+        // If several alternatives allow anything, a value never matches exactly one.
         schema.remove("oneOf");
     }
 }
 
-/// What 3.0 writes otherwise than JSON Schema does.
+/// Rewrites what OpenAPI 3.0 expresses differently from JSON Schema.
 fn of_3_0(schema: &mut Map<String, Value>, is_nullable: bool) {
     for (exclusive, limit) in [
         ("exclusiveMinimum", "minimum"),

@@ -1,9 +1,8 @@
 //! Tools that are HTTP requests.
 //!
-//! `restTools` of the configuration: a [`RestTool`] is what stands there, a
-//! [`RestTools`] calls them. `template` knows placeholders, `plan` what a request
-//! is made of, `request` makes one of a model's arguments, `send` sends it, `stream`
-//! reads what comes back.
+//! A [`RestTool`] is an entry of `restTools` in the configuration, and [`RestTools`] calls such
+//! tools. `template` handles placeholders, `plan` holds the parts of a request, `request` builds
+//! one from a model's arguments, `send` sends it, and `stream` reads the response.
 
 mod plan;
 mod request;
@@ -28,56 +27,55 @@ pub(crate) use plan::{Body as PlanBody, Plan};
 pub(crate) use send::{ResponseLimits, fetch};
 pub(crate) use template::{Template, encoded, escaped};
 
-/// How long a request may take, its response included, unless the tool says
-/// otherwise.
+/// How long a request may take, including its response, unless the tool sets another time.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Bytes that a response may have, unless the tool says otherwise: what is longer is
-/// no answer to a question.
+/// Most bytes of a response, unless the tool sets another limit: a longer response is not an answer
+/// to a question.
 pub const MOST_BYTES: u64 = 1 << 30;
 
-/// A tool that is an HTTP request, as the configuration has it. Placeholders
-/// `${parameters.NAME}` (or `${NAME}`) stand for the arguments of a call.
+/// A tool that is an HTTP request, as configured. Placeholders `${parameters.NAME}` (or `${NAME}`)
+/// stand for the arguments of a call.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RestTool {
-    /// What it is for, as the model is told.
+    /// What the tool is for, as the model is told.
     pub description: String,
-    /// The method; `GET` if nothing is said.
+    /// The method; `GET` by default.
     #[serde(default)]
     pub method: Verb,
-    /// The address, `http` or `https`. Placeholders may stand in its path and behind
-    /// `?`; what they stand for is encoded, so that it stays where it is put.
+    /// The URL, `http` or `https`. Its path and query may contain placeholders; their values are
+    /// encoded, so that they stay in their place.
     pub url: String,
-    /// Headers, which may have placeholders. One whose argument is missing is left out.
+    /// Headers, which may contain placeholders. A header whose argument is missing is omitted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// JSON Schema of the arguments; an object. Only references within it are
+    /// JSON Schema of the arguments, which are an object. Only references within the schema are
     /// followed.
     #[serde(default = "any_object")]
     pub parameters_schema: Value,
-    /// Arguments that go behind the `?`, beside those that have a placeholder.
+    /// Arguments that go into the query, besides those that have a placeholder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub query: Vec<String>,
-    /// The form of a body that is made of the arguments that have no other place;
-    /// JSON if nothing is said. `GET` and `DELETE` have none: there they go behind the `?`.
+    /// Form of a body made of the arguments that have no other place; JSON by default. `GET` and
+    /// `DELETE` have no body: their arguments go into the query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<BodyForm>,
-    /// The body: JSON in which a string that is a placeholder stands for the argument,
-    /// of whatever type, or a text of such JSON, with placeholders in the place of values.
+    /// The body: JSON in which a string that is a placeholder stands for the argument, of any type;
+    /// or a text of such JSON, with placeholders in place of values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_template: Option<Value>,
-    /// Seconds that a call may take, the response included; 60 if nothing is said.
+    /// Seconds that a call may take, including the response; 60 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u32>,
-    /// Bytes that a response may have; 1 GiB if nothing is said.
+    /// Most bytes of a response; 1 GiB by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_response_bytes: Option<u64>,
 }
 
 impl fmt::Debug for RestTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Values of headers, and what stands behind the host, are secrets more often than not.
+        // The values of headers, and the URL after its host, are often secrets.
         let url = origin(&self.url);
         let headers: Vec<&String> = self.headers.keys().collect();
         f.debug_struct("RestTool")
@@ -88,7 +86,8 @@ impl fmt::Debug for RestTool {
     }
 }
 
-/// `https://api.example.com`: what of an address may be told. `None` for what is none.
+/// Returns the part of a URL that may be shown, such as `https://api.example.com`; `None` if it is
+/// not a URL.
 pub(crate) fn origin(address: &str) -> Option<String> {
     let before = address.split("${").next().unwrap_or_default();
     let origin = Url::parse(before).ok()?.origin();
@@ -99,7 +98,7 @@ fn any_object() -> Value {
     json!({"type": "object"})
 }
 
-/// A method of HTTP.
+/// An HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[expect(missing_docs, reason = "they are HTTP's own")]
@@ -118,7 +117,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// As HTTP writes it.
+    /// Returns the name as HTTP writes it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -141,20 +140,24 @@ pub enum BodyForm {
     Form,
 }
 
-/// A description that cannot be used: the caller's fault.
+/// A description that cannot be used; the caller's fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the REST tool `{tool}`: {member}: {what}")]
 pub struct RestError {
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
-    /// Which member of it is wrong, such as `url`.
+    /// The member that is wrong, such as `url`.
     pub member: String,
     /// What is wrong.
     pub what: String,
 }
 
 impl RestTool {
-    /// The description of the tool `name`, as the configuration has it.
+    /// Parses the configured description of the tool `name`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if members are missing, unknown or of the wrong type.
     pub fn from_value(name: &str, value: &Value) -> Result<Self, RestError> {
         Self::deserialize(value).map_err(|error| RestError {
             tool: name.to_owned(),
@@ -164,12 +167,12 @@ impl RestTool {
     }
 }
 
-/// Tools that are HTTP requests, under one name.
+/// HTTP tools under one host name.
 pub struct RestTools {
     name: String,
     tools: Vec<(ToolSpec, Arc<Plan>)>,
     client: Client,
-    /// Longer than this no call may take.
+    /// Longest time of a call.
     most: Duration,
 }
 
@@ -183,9 +186,13 @@ impl fmt::Debug for RestTools {
 }
 
 impl RestTools {
-    /// A tool that is a host of its own name. `client` follows no redirect by itself
-    /// (as one made with [`http_client`](spillgate_transport::http_client)): a redirect is followed
-    /// here, and takes no headers to another host.
+    /// Creates a host with one tool and the tool's name. `client` must not follow redirects by
+    /// itself (such as one made with [`http_client`](spillgate_transport::http_client)): they are
+    /// followed here, without taking headers to another host.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the description cannot be used.
     pub fn one(name: &str, tool: &RestTool, client: Client) -> Result<Self, RestError> {
         let plan = Plan::of(tool).map_err(|(member, what)| RestError {
             tool: name.to_owned(),
@@ -210,8 +217,8 @@ impl RestTools {
         }
     }
 
-    /// The same, of which no call takes longer than this, its response included,
-    /// whatever the tool says.
+    /// Returns a host whose calls take no longer than `most`, including their responses, whatever
+    /// the tools say.
     #[must_use]
     pub fn within(self, most: Duration) -> Self {
         Self { most, ..self }

@@ -1,4 +1,4 @@
-//! The parts of a request, as a description gives them.
+//! The parts of a request, from its description.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::template::{self, Template};
 use super::{BodyForm, DEFAULT_TIMEOUT, MOST_BYTES, ResponseLimits, RestTool, Verb};
 
-/// Headers that are the connection's own.
+/// Headers that belong to the connection.
 const NOT_OURS: [&str; 6] = [
     "connection",
     "content-length",
@@ -22,23 +22,23 @@ const NOT_OURS: [&str; 6] = [
     "upgrade",
 ];
 
-/// What is wrong with a description: the member, and what.
+/// What is wrong with a description: the member, and the problem.
 pub(crate) type DescriptionFault = (String, String);
 
-/// How requests of a tool are made. Printed without what may be secret.
+/// The plan of a tool's requests. Its debug output omits possible secrets.
 pub(crate) struct Plan {
     pub(crate) verb: Verb,
     /// Scheme, host and port.
     pub(crate) origin: Url,
-    /// The path, cut at its slashes.
+    /// The path, split at its slashes.
     pub(crate) path: Vec<Template>,
-    /// What stands behind `?`, cut at `&`: one whose argument is missing is left out.
+    /// The query, split at `&`; a part whose argument is missing is omitted.
     pub(crate) pairs: Vec<Template>,
     pub(crate) headers: Vec<(HeaderName, Template)>,
-    /// Names behind `?`, and the arguments that are their values.
+    /// Names in the query, and the arguments that are their values.
     pub(crate) query: Vec<(String, String)>,
     pub(crate) body: Option<Body>,
-    /// Where arguments go that have no place.
+    /// Where arguments without a place of their own go.
     pub(crate) rest: Remainder,
     pub(crate) schema: Validator,
     pub(crate) timeout: Duration,
@@ -54,28 +54,28 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// A body that is made of a template.
+/// A body made of arguments.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// JSON: a string that is a placeholder stands for the argument.
+    /// JSON in which a string that is a placeholder stands for the argument.
     Template(Value),
     /// The argument itself.
     Argument(String, BodyForm),
 }
 
-/// Where arguments go that have no place of their own.
+/// Where arguments without a place of their own go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remainder {
-    /// Behind `?`.
+    /// Into the query.
     Query,
     /// Into the body.
     Body(BodyForm),
-    /// Nowhere: there are none.
+    /// Nowhere: there are no such arguments.
     Nowhere,
 }
 
 impl Plan {
-    /// The plan of a description.
+    /// Creates the plan of a description.
     pub(crate) fn of(tool: &RestTool) -> Result<Self, DescriptionFault> {
         let has_body = !matches!(tool.method, Verb::Get | Verb::Delete);
         let rest = match (has_body, tool.body, &tool.body_template) {
@@ -118,7 +118,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// A plan of requests to `url` whose arguments fit `schema`.
+    /// Creates a plan of requests to `url` whose arguments match `schema`.
     pub(crate) fn to(verb: Verb, url: &str, schema: &Value) -> Result<Self, DescriptionFault> {
         let in_url = |what: String| ("url".to_owned(), what);
         let (origin, path, query) = parts(url).map_err(in_url)?;
@@ -152,7 +152,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Arguments that have a place of their own.
+    /// Returns the arguments that have a place of their own, except those of a body template.
     pub(crate) fn placed(&self) -> BTreeSet<&str> {
         let templates = self.path.iter().chain(&self.pairs);
         let templates = templates.chain(self.headers.iter().map(|(_, value)| value));
@@ -172,7 +172,7 @@ impl Plan {
         }
     }
 
-    /// A placeholder that no argument can fill is a slip.
+    /// Rejects a placeholder that no argument can fill, which is a mistake.
     fn check_names(&self, schema: &Value) -> Result<(), DescriptionFault> {
         let Some(known) = schema["properties"].as_object() else {
             return Ok(());
@@ -197,7 +197,7 @@ fn wrong(member: &str, what: &str) -> DescriptionFault {
     (member.to_owned(), what.to_owned())
 }
 
-/// The origin of an address, its path, and what stands behind `?`.
+/// Returns the origin of a URL, its path, and its query.
 fn parts(url: &str) -> Result<(Url, &str, Option<&str>), String> {
     let url = url.split('#').next().unwrap_or_default();
     let (before, query) = match url.split_once('?') {
@@ -221,7 +221,7 @@ fn parts(url: &str) -> Result<(Url, &str, Option<&str>), String> {
     }
 }
 
-/// What checks arguments: nothing is fetched, and patterns run in linear time.
+/// Returns a validator of arguments. It fetches nothing, and its patterns run in linear time.
 fn validator(schema: &Value) -> Result<Validator, String> {
     if !schema.is_object() {
         return Err("must be a JSON Schema of an object".to_owned());
@@ -230,7 +230,7 @@ fn validator(schema: &Value) -> Result<Validator, String> {
     options.build(schema).map_err(|error| error.to_string())
 }
 
-/// A body as JSON in which each string that is a placeholder stands for a value.
+/// Parses a body as JSON in which each string that is a placeholder stands for a value.
 fn body_template(body: &Value) -> Result<Value, String> {
     let Value::String(text) = body else {
         check_templates(body)?;
@@ -255,7 +255,7 @@ fn check_templates(body: &Value) -> Result<(), String> {
     }
 }
 
-/// The arguments that a body has places for.
+/// Returns the arguments that a body has places for.
 pub(crate) fn arguments_in(body: &Value) -> BTreeSet<String> {
     match body {
         Value::String(text) => {

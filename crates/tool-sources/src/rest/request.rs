@@ -1,4 +1,4 @@
-//! Makes the request for the arguments of a call.
+//! Builds a request from the arguments of a call.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use super::plan::{Body, Plan, Remainder, arguments_in};
 use super::template::{Arguments, Template, encoded, plain};
 use super::{BodyForm, Verb};
 
-/// Problems of arguments that an error tells.
+/// Most problems of arguments that an error lists.
 const MOST_TOLD: usize = 3;
 
-/// Characters of each.
+/// Most characters of each problem.
 const LONGEST_TOLD: usize = 300;
 
-/// A request that is about to be sent. Printed without what may be secret.
+/// A request to send. Its debug output omits possible secrets.
 #[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) method: Method,
@@ -33,7 +33,7 @@ impl fmt::Debug for Request {
 }
 
 impl Request {
-    /// `GET api.example.com`: all that is ever told of it.
+    /// Returns all that is ever shown of the request, such as `GET api.example.com`.
     pub(crate) fn what(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();
         let port = self.url.port().map(|port| format!(":{port}"));
@@ -54,8 +54,11 @@ impl From<Verb> for Method {
 }
 
 impl Plan {
-    /// The request for the arguments as a model wrote them; an error is what it can
-    /// mend.
+    /// Builds the request from the arguments as a model wrote them.
+    ///
+    /// # Errors
+    ///
+    /// Describes problems that the model can correct.
     pub(crate) fn request(&self, arguments: &str) -> Result<Request, String> {
         let arguments = self.checked(arguments)?;
         let mut url = self.url(&arguments)?;
@@ -129,7 +132,7 @@ impl Plan {
         Ok(url)
     }
 
-    /// The body; what of the arguments has no place goes where the plan says.
+    /// Returns the body. Arguments without a place go where the plan says.
     fn body(
         &self,
         arguments: &Arguments,
@@ -154,7 +157,7 @@ impl Plan {
         let (kind, body) = match form {
             BodyForm::Json => ("application/json", value.to_string()),
             BodyForm::Form => {
-                // An address knows how a form is written.
+                // `Url` can encode a form.
                 let mut form = self.origin.clone();
                 for (name, value) in value.as_object().into_iter().flatten() {
                     append(&mut form, name, value);
@@ -183,8 +186,8 @@ impl Plan {
     }
 }
 
-/// A segment of a path. What is put in cannot leave it: `.` and `..` mean something
-/// however they are encoded, and an empty one would make another path.
+/// Returns a segment of a path. Arguments cannot leave it: `.` and `..` have a meaning however they
+/// are encoded, and an empty segment would change the path.
 fn segment_of(segment: &Template, arguments: &Arguments) -> Result<String, String> {
     let Some(name) = segment.arguments().next() else {
         return Ok(segment.filled(arguments, encoded).unwrap_or_default());
@@ -201,7 +204,7 @@ fn segment_of(segment: &Template, arguments: &Arguments) -> Result<String, Strin
     }
 }
 
-/// A header's value; `None` if an argument of it is missing.
+/// Returns a header's value; `None` if one of its arguments is missing.
 fn header(value: &Template, arguments: &Arguments) -> Result<Option<HeaderValue>, String> {
     let Some(text) = value.filled(arguments, str::to_owned) else {
         return Ok(None);
@@ -217,7 +220,7 @@ fn header(value: &Template, arguments: &Arguments) -> Result<Option<HeaderValue>
     Ok(Some(header))
 }
 
-/// Appends `name=value`, a list as several of them; nothing for `null`.
+/// Appends `name=value` to the query, once per element for a list; nothing for `null`.
 fn append(url: &mut Url, name: &str, value: &Value) {
     let values = match value {
         Value::Array(all) => all.iter().filter_map(plain).collect(),
@@ -228,7 +231,7 @@ fn append(url: &mut Url, name: &str, value: &Value) {
     }
 }
 
-/// A body with the arguments in their places; `None` where one is missing.
+/// Returns a body with the arguments in their places; `None` if one is missing.
 fn filled(template: &Value, arguments: &Arguments) -> Option<Value> {
     match template {
         Value::String(text) => {

@@ -12,13 +12,13 @@ use tokio::time::{Instant, timeout_at};
 use super::request::Request;
 use super::stream::{Limits, Stream};
 
-/// Redirects that are followed.
+/// Most redirects that are followed.
 const MOST_REDIRECTS: usize = 5;
 
-/// Bytes of the body that an error shows.
+/// Most bytes of the body that an error shows.
 const ERROR_BYTES: u64 = 16 << 10;
 
-/// How long is waited for a response, and for how much of it.
+/// Limits of the time and size of a response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResponseLimits {
     pub(crate) timeout: Duration,
@@ -26,15 +26,14 @@ pub(crate) struct ResponseLimits {
 }
 
 impl ResponseLimits {
-    /// The same, but no longer than this.
+    /// Returns limits whose time is at most `most`.
     pub(crate) fn within(self, most: Duration) -> Self {
         let timeout = self.timeout.min(most);
         Self { timeout, ..self }
     }
 }
 
-/// Sends a request. What comes back is read while it comes; whatever goes wrong is
-/// told to the model.
+/// Sends a request. The response is read while it arrives; the model is told of every error.
 pub(crate) async fn call(client: &Client, request: Request, limits: ResponseLimits) -> Given {
     let what = request.what();
     let deadline = Instant::now() + limits.timeout;
@@ -48,7 +47,7 @@ pub(crate) async fn call(client: &Client, request: Request, limits: ResponseLimi
     }
 }
 
-/// What lies at an address: for documents, not for tools.
+/// Fetches a URL: for documents, not for tools.
 pub(crate) async fn fetch(
     client: &Client,
     url: &Url,
@@ -87,7 +86,7 @@ pub(crate) async fn fetch(
         .unwrap_or_else(late)
 }
 
-/// The response, behind all redirects.
+/// Returns the response after following redirects.
 async fn followed(client: &Client, mut request: Request) -> Result<Response, String> {
     let what = request.what();
     for _ in 0..=MOST_REDIRECTS {
@@ -109,8 +108,8 @@ async fn followed(client: &Client, mut request: Request) -> Result<Response, Str
     ))
 }
 
-/// The request that a response leads to. Headers, and what a body says, stay with the
-/// host that they are meant for.
+/// Returns the request that a redirect leads to; `None` if the response is not a redirect. Headers
+/// and bodies are not sent to another host than the one that they are meant for.
 fn redirected(request: &Request, response: &Response) -> Result<Option<Request>, String> {
     let status = response.status();
     let location = response.headers().get(LOCATION);
@@ -176,11 +175,11 @@ fn into_given(
     Given { body, is_error }
 }
 
-/// What there is of a body, though it breaks off: the status of an error, and what came
-/// of its body, are worth more than that it did not end.
+/// Reads a body and replaces a read error by a note. The status of an error and the received part
+/// of its body are worth more than the failure to read the rest.
 struct LenientReader<R> {
     body: R,
-    /// What is said of the end.
+    /// The note at the end.
     end: Option<Cursor<String>>,
 }
 
@@ -202,18 +201,18 @@ impl<R: Read> Read for LenientReader<R> {
     }
 }
 
-/// `HTTP 404 Not Found`.
+/// Returns the status, such as `HTTP 404 Not Found`.
 fn named(status: StatusCode) -> String {
     format!("HTTP {status}").trim_end().to_owned()
 }
 
-/// What went wrong on the way, and what may help.
+/// Describes a failed transfer, and what may help.
 fn error_text(what: &str, error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
-    // The address of the request may have secrets in it.
+    // The URL of the request may contain secrets.
     let cause = match error.source() {
         Some(_) => format!(": {cause}"),
         None => String::new(),

@@ -1,8 +1,8 @@
 //! Reads a response while it arrives.
 //!
-//! What reads results is synchronous, and has a thread of its own; a task passes a
-//! few blocks on at a time, so that a response of any size takes little memory, and
-//! one that never ends is cut off when its time is over.
+//! Readers of results are synchronous and have a thread of their own. A task passes a few blocks on
+//! at a time, so that a response of any size takes little memory, and an endless one is cut off
+//! after its time.
 
 use std::io::{self, Read};
 
@@ -11,28 +11,28 @@ use reqwest::Response;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Instant, timeout_at};
 
-/// Blocks that wait to be read.
+/// Most blocks that wait to be read.
 const BLOCKS: usize = 8;
 
-/// When a response is cut off.
+/// The limits at which a response is cut off.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) deadline: Instant,
-    /// The time that this was, in seconds.
+    /// The time until the deadline when the request was sent, in seconds.
     pub(crate) seconds: u64,
     pub(crate) most_bytes: u64,
 }
 
-/// The body of a response. To be read on a thread that may block.
+/// The body of a response, to be read on a thread that may block.
 #[derive(Debug)]
 pub(crate) struct Stream {
     blocks: Receiver<io::Result<Bytes>>,
-    /// What of a block is not read yet.
+    /// The rest of the block that is being read.
     left: Bytes,
 }
 
 impl Stream {
-    /// The body of `response` to the request `what`. Dropped, nothing more is fetched.
+    /// Reads the body of `response` to the request `what`. Dropping it stops the transfer.
     pub(crate) fn new(response: Response, what: String, limits: Limits) -> Self {
         let (to, blocks) = channel(BLOCKS);
         tokio::spawn(async move {
@@ -78,7 +78,7 @@ async fn pass_on(
             return tell(to, io::ErrorKind::FileTooLarge, told).await;
         }
         if to.send(Ok(block)).await.is_err() {
-            return; // nobody reads it any more
+            return; // the reader was dropped
         }
     }
 }

@@ -18,8 +18,9 @@ enum Piece {
     Argument(String),
 }
 
-/// `${NAME}` and `${parameters.NAME}`; `${$}` is a dollar. Whoever puts variables into
-/// the texts of a configuration writes theirs so: what they stand for is no template.
+/// Matches `${NAME}` and `${parameters.NAME}`; `${$}` is a dollar sign. Code that inserts variables
+/// into the texts of a configuration escapes the dollars of their values in this way, so that
+/// values are not templates.
 fn placeholder() -> &'static Regex {
     static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"\$\{(?:\$|(?:parameters\.)?([A-Za-z0-9_.\-\[\]]+))\}")
@@ -28,7 +29,7 @@ fn placeholder() -> &'static Regex {
     &PLACEHOLDER
 }
 
-/// The text with `with` in the place of each placeholder, whose name it is given.
+/// Returns the text with each placeholder replaced by `with` of its name.
 pub(crate) fn replaced(text: &str, with: impl Fn(&str) -> String) -> String {
     placeholder()
         .replace_all(text, |found: &regex::Captures<'_>| match found.get(1) {
@@ -38,24 +39,27 @@ pub(crate) fn replaced(text: &str, with: impl Fn(&str) -> String) -> String {
         .into_owned()
 }
 
-/// A text that is no template, as a template.
+/// Returns a template for a literal text.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('$', "${$}")
 }
 
-/// The text of a template that has no place for an argument.
+/// Returns the text of a template without arguments.
 pub(crate) fn unescaped(text: &str) -> String {
     text.replace("${$}", "$")
 }
 
 impl Template {
-    /// A text as the configuration has it; an error is a `${` that begins no
-    /// placeholder.
+    /// Parses a text of the configuration.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a `${` does not begin a placeholder.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let (mut pieces, mut end) = (Vec::new(), 0);
         let plain = |text: &str| match text {
             "" => Ok(None),
-            // The text may have a secret in it.
+            // The text may contain a secret.
             text if text.contains("${") => {
                 Err("has a `${` that begins no placeholder: write ${parameters.NAME}".to_owned())
             }
@@ -74,23 +78,23 @@ impl Template {
         Ok(Self(pieces))
     }
 
-    /// An argument alone.
+    /// Creates a template of one argument.
     pub(crate) fn argument(name: &str) -> Self {
         Self(vec![Piece::Argument(name.to_owned())])
     }
 
-    /// A text alone, whatever stands in it.
+    /// Creates a template of a literal text.
     pub(crate) fn text(text: &str) -> Self {
         Self(vec![Piece::Text(text.to_owned())])
     }
 
-    /// The same with more behind it.
+    /// Appends another template.
     pub(crate) fn then(mut self, more: Self) -> Self {
         self.0.extend(more.0);
         self
     }
 
-    /// The arguments that it has places for.
+    /// Returns the arguments that it has places for.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Argument(name) => Some(name.as_str()),
@@ -98,7 +102,7 @@ impl Template {
         })
     }
 
-    /// The argument that it is, if it is nothing else.
+    /// Returns the argument if the template consists of nothing else.
     pub(crate) fn only_argument(&self) -> Option<&str> {
         match &self.0[..] {
             [Piece::Argument(name)] => Some(name),
@@ -106,7 +110,7 @@ impl Template {
         }
     }
 
-    /// Cut where `at` stands in its text.
+    /// Splits the template where `at` occurs in its text.
     pub(crate) fn split(&self, at: char) -> Vec<Self> {
         let mut parts = vec![Self::default()];
         for piece in &self.0 {
@@ -133,8 +137,8 @@ impl Template {
         parts
     }
 
-    /// The text with the arguments in their places, each as `put` writes it; `None`
-    /// if one is missing.
+    /// Returns the text with the arguments in their places, each as `put` writes it; `None` if one
+    /// is missing.
     pub(crate) fn filled(
         &self,
         arguments: &Arguments,
@@ -151,7 +155,7 @@ impl Template {
     }
 }
 
-/// A value as text: a list's values with commas between; `None` for `null`.
+/// Returns a value as text, the values of a list separated by commas; `None` for `null`.
 pub(crate) fn plain(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
@@ -164,7 +168,7 @@ pub(crate) fn plain(value: &Value) -> Option<String> {
     }
 }
 
-/// Percent-encoded but for what means nothing in an address (RFC 3986, 2.3).
+/// Percent-encodes everything except the unreserved characters (RFC 3986, 2.3).
 pub(crate) fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! Tools of MCP servers: a process on standard streams, and one by HTTP.
+//! Tools of MCP servers: a process on standard streams, and servers over HTTP.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,12 +29,12 @@ use tokio::task::spawn_blocking;
 use crate::web::client;
 use crate::{call, called, told};
 
-/// Bytes of a result that is too large for the memory.
+/// Bytes of a result that is too large for memory.
 const LARGE: u64 = 64 << 20;
 
 const LINE: &str = "a line of text\n";
 
-/// Writes what it hears into `$LOG`.
+/// A server that writes the messages it receives into `$LOG`.
 const SERVER: &str = r#"
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 text() { say '{"content":[{"type":"text","text":"'"$1"'"}]}'; }
@@ -84,7 +84,7 @@ impl Place {
         fs::read_to_string(self.log()).unwrap_or_default()
     }
 
-    /// Waits until the server has heard something.
+    /// Waits until the server has received `what`.
     async fn hears(&self, what: &str) {
         while !self.heard().contains(what) {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -125,7 +125,7 @@ impl Place {
         self.open(server("s", self.script())).await.unwrap()
     }
 
-    /// Files of the store, its locks and folders aside.
+    /// Returns the files of the store, without its locks and folders.
     fn stored(&self) -> Vec<PathBuf> {
         let mut folders = vec![self.directory.path().join("store")];
         let mut files = Vec::new();
@@ -360,7 +360,7 @@ async fn a_server_by_http() {
     ERROR The server `web` does not let us in (HTTP status 401); check the header or the token that it is given.
     ERROR too often
     ");
-    // What a gateway would store: one in memory, one too large for it.
+    // Two results that a gateway would store: one in memory, one too large for it.
     for lines in [10_000, 500_000] {
         let told = told(&host, "lines", &json!({"n": lines}).to_string()).await;
         assert!(told == LINE.repeat(lines), "{lines}");
@@ -434,7 +434,7 @@ async fn large_messages_beside_an_answer_are_none() {
     host.close(true).await;
 }
 
-/// Answers a call with a stream in which something large stands before the result.
+/// Answers a call with a stream in which a large message precedes the result.
 fn by_stream(message: &Value) -> Response {
     static CHANGED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
     let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
@@ -457,7 +457,7 @@ fn by_stream(message: &Value) -> Response {
     ([("content-type", "text/event-stream")], events).into_response()
 }
 
-/// What is no call.
+/// Answers messages other than calls.
 fn by_http_named(message: &Value, has_changed: bool) -> Response {
     let tools = match has_changed {
         true => json!([{"name": "first"}, {"name": "second"}]),
@@ -474,7 +474,7 @@ fn by_http_named(message: &Value, has_changed: bool) -> Response {
     as_json(&answer).into_response()
 }
 
-/// Waits until a process that was killed is gone.
+/// Waits until a killed process is gone.
 #[cfg(target_os = "linux")]
 async fn is_gone(process: &str) {
     while is_alive(process) {
@@ -482,11 +482,11 @@ async fn is_gone(process: &str) {
     }
 }
 
-/// A launcher: what it starts does not end with it.
+/// A launcher: the process that it starts does not end with it.
 #[cfg(target_os = "linux")]
 const LAUNCHER: &str = r#"sleep 987654 & echo $! > "$LOG.new"; mv "$LOG.new" "$LOG"; wait"#;
 
-/// Whether a process is there and not just a dead entry.
+/// Returns whether a process is alive and not a zombie.
 #[cfg(target_os = "linux")]
 fn is_alive(process: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", process.trim()));

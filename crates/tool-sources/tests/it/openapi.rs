@@ -256,7 +256,7 @@ fn sizes(host: &RestTools) -> Vec<usize> {
     tools.map(|tool| tool.schema.to_string().len()).collect()
 }
 
-/// Operations of which each has a parameter of the schema `#/s/0`.
+/// Returns a document of operations that each have a parameter with the schema `#/s/0`.
 fn operations(count: usize, schemas: &str) -> String {
     let mut text = "openapi: 3.1.0\nservers: [{url: http://h}]\npaths:\n".to_owned();
     for number in 0..count {
@@ -318,7 +318,7 @@ async fn schemas_have_so_many_bytes() {
 
 #[tokio::test]
 async fn too_many_operations_are_refused_before_any_is_made() {
-    // Each is broken, and nobody has looked.
+    // Each operation is broken, but none is examined.
     let error = load(&operations(501, "  '1': {}\n"), json!({}))
         .await
         .unwrap_err();

@@ -20,7 +20,7 @@ fn tool(web: &Web, mut value: Value) -> RestTools {
     RestTools::one("t", &tool, client()).unwrap()
 }
 
-/// What the server says that it was asked, or what the model is told.
+/// Returns the request as the server saw it, or the text for the model.
 async fn asked(web: &Web, value: Value, arguments: Value) -> String {
     let tool = tool(web, value);
     web.masked(&told(&tool, "t", &arguments.to_string()).await)
@@ -278,7 +278,7 @@ async fn a_large_response_streams() {
     })
     .await
     .unwrap();
-    // Nobody reads on, so the server comes to a halt.
+    // The body is not read any further, so the server stops sending.
     let mut sent = 0;
     while sent != web.sent.load(Ordering::Relaxed) {
         sent = web.sent.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A web server that tells what it was asked.
+//! A web server that returns the requests that it receives.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use tokio::net::TcpListener;
 /// Bytes of a block of a large response.
 pub(crate) const BLOCK: usize = 1 << 20;
 
-/// Blocks of it.
+/// Blocks of the large response.
 pub(crate) const BLOCKS: usize = 64;
 
-/// A server on loopback, and what it has sent of its large response.
+/// A server on loopback, and how much of its large response it has sent.
 pub(crate) struct Web {
     pub(crate) address: SocketAddr,
     pub(crate) sent: Arc<AtomicUsize>,
@@ -29,7 +29,7 @@ pub(crate) struct Web {
 #[derive(Clone)]
 struct Served {
     sent: Arc<AtomicUsize>,
-    /// Another server, which redirects lead to.
+    /// Another server, the target of redirects.
     other: Option<SocketAddr>,
 }
 
@@ -51,13 +51,13 @@ impl Web {
         Self { address, sent }
     }
 
-    /// The text with `HOST` for the address.
+    /// Returns the text with `HOST` in place of the address.
     pub(crate) fn masked(&self, text: &str) -> String {
         text.replace(&self.address.to_string(), "HOST")
     }
 }
 
-/// A client as the binary makes it.
+/// Creates a client like the binary's.
 pub(crate) fn client() -> reqwest::Client {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = rustls::ClientConfig::builder_with_provider(provider)
@@ -99,7 +99,7 @@ async fn answer(
     }
 }
 
-/// `GET /path?query`, the headers that tools send, and the body.
+/// Returns `METHOD /path?query`, the headers that tools send, and the body.
 fn echo(method: &Method, uri: &Uri, headers: &HeaderMap, body: &Bytes) -> String {
     let shown = ["authorization", "content-type", "x-key"];
     let shown = shown.iter().filter_map(|name| {
@@ -130,7 +130,7 @@ fn large(sent: &Arc<AtomicUsize>) -> Response {
     Body::from_stream(blocks).into_response()
 }
 
-/// An error whose body does not end.
+/// An error response whose body does not end.
 fn failing() -> Response {
     let start = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(
         b"quota exceeded",
@@ -140,7 +140,7 @@ fn failing() -> Response {
     (status, Body::from_stream(body)).into_response()
 }
 
-/// A line every few milliseconds, for ever.
+/// An endless response with one line every 20 milliseconds.
 fn endless() -> Response {
     let lines = stream::unfold((), |()| async {
         tokio::time::sleep(Duration::from_millis(20)).await;

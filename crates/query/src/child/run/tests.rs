@@ -24,7 +24,7 @@ fn request(filter: &str, format: Format) -> Request {
     }
 }
 
-/// The results, and behind them what went wrong.
+/// Returns the results, followed by the error if there is one.
 fn given(request: &Request, data: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut sink = Sink::new(request, &mut out);
@@ -50,7 +50,7 @@ fn give(filter: &str, json: &str) -> String {
     given(&request(filter, Format::Json), json).join(" ")
 }
 
-/// A filter, a document, and what it gives.
+/// Filters, documents and their results.
 const MANUAL: &[(&str, &str, &str)] = &[
     (
         ".",
@@ -370,8 +370,8 @@ fn deep_documents_are_refused_before_they_are_parsed() {
     assert_eq!(give("length", &deep[1..130]), "1");
 }
 
-/// JSON as hostile tools write it: white space, escapes, keys that stand
-/// twice, numbers of any form.
+/// Generates JSON as hostile tools write it: white space, escapes, repeated keys, numbers of any
+/// form.
 fn any_json() -> impl Strategy<Value = String> {
     let number = "-?(0|[1-9][0-9]{0,25})(\\.[0-9]{1,3})?([eE][+-]?[0-9]{1,2})?";
     let string = r#""([a-c \[\]{},:é漢🚀]|\\["\\/bfnrt]|\\u00e9|\\ud83d\\ude80|\\u0041){0,4}""#;
@@ -426,7 +426,7 @@ fn any_path() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Filters that make what JSON has not.
+/// Generates filters that build values that JSON does not have.
 fn odd() -> impl Strategy<Value = String> {
     let value = proptest::sample::select(vec![
         ".",
@@ -470,11 +470,11 @@ proptest! {
 
     #[test]
     fn paths_in_the_bytes_give_what_jaq_gives(json in any_json(), path in any_path()) {
-        // A definition at the front leaves the filter whole.
+        // A definition at the start keeps the filter whole.
         let whole = format!("def whole: .; {path}");
         prop_assert!(plan(&whole).is_none());
         let fails = |mut results: Vec<String>| {
-            // Both fail at the same place; jaq's own words differ.
+            // Both must fail at the same place; jaq's own words differ.
             let failed = results.pop_if(|last| last.starts_with("failed: "));
             (results, failed.is_some())
         };

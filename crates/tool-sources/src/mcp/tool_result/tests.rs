@@ -15,7 +15,7 @@ fn read(mut given: Given) -> String {
     text
 }
 
-/// What a frame gives, whether it is in memory or in the store.
+/// Returns the text of a frame, which must be the same from memory and from the store.
 async fn gives(frame: &str) -> String {
     let in_memory = read(of_answer(Frame::Memory(frame.to_owned().into())));
     let large = ["\"result\":", "\"error\":"].iter();
@@ -28,7 +28,7 @@ async fn gives(frame: &str) -> String {
     in_memory
 }
 
-/// What a frame gives that is in the store; it comes in two parts.
+/// Returns the text of a frame in the store that arrives in two parts.
 async fn spooled(frame: &str, cut: usize) -> String {
     let store: Arc<dyn ArtifactStore> = Arc::new(MemoryStore::default());
     let mut taking = FrameReader::new(store).spooling_at(8).begin();
