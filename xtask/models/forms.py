@@ -20,7 +20,7 @@ import re
 
 # The final slot, as prompts name it.
 SLOT = re.compile(r'<ai-agent-([A-Za-z0-9_-]+)-FINAL format="(?:text|markdown)">')
-HANDLE = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}")
+HANDLE = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}|(?<=stored whole as )[a-z]{14}\b")
 # The tool that agents have and extractions do not.
 REPORT = "agent__final_report"
 # Most characters of a string in a call, and of a final text, that a grammar allows: without a limit

@@ -9,7 +9,8 @@ use std::ffi::{c_long, c_uint, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// High digits that stay decimal when a UUID sets two bits of them: those become 8 or 9.
+/// High digits of a byte that remain decimal when a UUID sets two bits of the byte. The byte then
+/// begins with 8 or 9.
 const HIGH: [u8; 6] = [0, 1, 4, 5, 8, 9];
 
 static COUNT: AtomicU64 = AtomicU64::new(0);

@@ -1,7 +1,8 @@
-//! Installs coding agents into `.peers/agents/`; tests run them against a scripted model.
+//! Installs coding agents (Claude Code and Codex CLI) into `.peers/agents/`, for tests that run
+//! them with a scripted model.
 //!
-//! They are large (0.8 GB), so a machine that cannot install them goes without: all other tests
-//! run, and the run says what was left out and why.
+//! The agents are large (0.8 GB). On a machine that cannot install them, all other tests run, and
+//! the report says what was left out and why.
 
 use std::env;
 use std::fmt;
@@ -18,7 +19,7 @@ use crate::workspace;
 const PACKAGE: &str = include_str!("../peers/agents/package.json");
 const PACKAGE_LOCK: &str = include_str!("../peers/agents/package-lock.json");
 
-/// Variable that leaves out the agents when it is `1`.
+/// If this variable is `1`, the agents are not installed and their tests are skipped.
 const SKIP: &str = "SPILLGATE_SKIP_AGENTS";
 
 /// Part of npm's error when packages differ from the locked ones.
@@ -33,7 +34,7 @@ const LAUNCHERS: [&str; 2] = [
 /// Whether the agents are installed.
 pub(crate) enum Agents {
     Installed,
-    /// They are not, for this reason.
+    /// The agents are not installed, for this reason.
     Missing(String),
 }
 
@@ -47,7 +48,7 @@ impl fmt::Display for CannotHave {
     }
 }
 
-/// Installs the agents, if they can be had. The peers must be installed already.
+/// Installs the agents, if they are available. The peers must be installed already.
 pub(crate) fn install(report: &mut Report) -> Result<Agents> {
     if env::var_os(SKIP).is_some_and(|value| value == "1") {
         return Ok(Agents::Missing(format!("{SKIP} is 1")));
@@ -74,7 +75,7 @@ fn install_packages() -> Result<()> {
     fs::write(home().join("package.json"), PACKAGE)?;
     fs::write(home().join("package-lock.json"), PACKAGE_LOCK)?;
     let mut npm = Command::new(workspace::peers().join("bin/npm"));
-    // None of the packages needs its install script.
+    // No package needs to run an install script.
     let install = "ci --ignore-scripts --no-audit --no-fund --loglevel=error";
     npm.args(install.split(' ')).current_dir(home());
     if let Err(error) = output(&mut npm) {
@@ -84,11 +85,11 @@ fn install_packages() -> Result<()> {
         };
     }
     start().context(CannotHave)?;
-    // Written last, so that an interrupted installation counts as none.
+    // The stamp is written last, so that an interrupted installation does not count.
     fs::write(stamp_file, stamp).context("cannot write the stamp")
 }
 
-/// Starts each agent once; this fails on a system that they have no program for.
+/// Starts each agent once. This fails on a system for which an agent offers no program.
 fn start() -> Result<()> {
     for launcher in LAUNCHERS {
         let script = home().join("node_modules").join(launcher);

@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: installs the peers for comparison and runs the benchmarks.
+//! `cargo xtask bench`: installs the programs with which Spillgate is compared, and runs the
+//! benchmarks.
 
 use std::process::Command;
 

@@ -16,8 +16,8 @@ const NAMES: [&str; 4] = [
 /// The smallest Debian package of a browser (58 MB).
 const PACKAGE: &str = "chromium-headless-shell";
 
-/// Makes sure that there is a browser. As root on a Debian-like system it installs one; otherwise
-/// the error says why there is none.
+/// Ensures that there is a browser. If there is none, installs one as root on a Debian-like system;
+/// otherwise the error says why there is none.
 pub(crate) fn ensure() -> Result<(), String> {
     if NAMES.iter().any(|name| starts(name)) {
         return Ok(());

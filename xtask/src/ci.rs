@@ -17,7 +17,7 @@ pub(crate) fn test(report: &mut Report) -> Result<()> {
     test_peers(report)?;
     test_agents(report, &agents)?;
     conformance::test_if_possible(report)?;
-    // Twenty seconds of load, for which the gateway is built once more.
+    // The load takes twenty seconds and needs another build of the gateway.
     if std::env::var_os("SPILLGATE_LOAD").is_some_and(|value| value == "1") {
         load::test(report)?;
     }
@@ -54,10 +54,11 @@ fn test_agents(report: &mut Report, agents: &Agents) -> Result<()> {
     }
 }
 
-/// Name and cargo arguments of each step. `--locked`: the test is of what is committed.
+/// Name and cargo arguments of each step. `--locked` ensures that the committed `Cargo.lock` is
+/// tested.
 const STEPS: &[(&str, &str)] = &[
     ("format", "fmt --all --check"),
-    // All features, because otherwise the peer tests would never be linted.
+    // Without all features, the peer tests would never be linted.
     (
         "lint",
         "clippy --workspace --all-targets --all-features --locked -- -D warnings",

@@ -1,4 +1,4 @@
-//! Runs other programs, with errors that name the command.
+//! Runs other programs, and returns errors that name the command.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -15,8 +15,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::workspace;
 
-/// Returns the command `cargo` with space-separated `arguments` in the workspace root. It is the
-/// cargo that runs us, so that a toolchain override also applies to what we run.
+/// Returns the command `cargo` with space-separated `arguments` in the workspace root. It uses the
+/// `cargo` that runs this program, so that a toolchain override applies to the command, too.
 pub(crate) fn cargo(arguments: &str) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
@@ -26,9 +26,10 @@ pub(crate) fn cargo(arguments: &str) -> Command {
     command
 }
 
-/// Runs `command` to its end with our output streams; an exit code other than 0 is an error.
+/// Runs `command` to its end. It inherits our output streams; an exit code other than 0 is an
+/// error.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    // Nothing may wait for input: in continuous integration nobody gives any.
+    // No program may wait for input, because in continuous integration there is none.
     let status = command
         .stdin(Stdio::null())
         .status()
@@ -39,8 +40,9 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs `command` as [`run`] does, but kills it and all its children after `limit` or when we
-/// receive a signal. It is a process group of its own, which Ctrl-C on a terminal does not reach.
+/// Runs `command` like [`run`], but kills it and all its children after `limit` or when we receive
+/// a signal. The command gets its own process group, so Ctrl-C on a terminal does not reach it
+/// directly.
 pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result<()> {
     let told_to_end = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {

@@ -1,5 +1,5 @@
-//! `cargo xtask eval`: measures how often a search returns what answers the question, and how
-//! extraction handles models that are good or deliberately bad.
+//! `cargo xtask eval`: measures how often a search returns the passage that answers the question,
+//! and how extraction behaves with good and with deliberately bad models.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,9 +9,9 @@ use anyhow::{Result, bail};
 use crate::report::Report;
 use crate::{command, workspace};
 
-/// Runs the evaluations on the data in `--data DIR`, by default beside the workspace, and prints
-/// their figures. Fails if they are below those of the prototype, or if a bad model does not end as
-/// documented.
+/// Runs the evaluations on the data in `--data DIR`, by default beside the workspace, and on that in
+/// `evaluation/`, and prints their figures. Fails if a figure is below that of the prototype, or if
+/// a bad model does not end as documented.
 pub(crate) fn run(report: &mut Report, arguments: &[String]) -> Result<()> {
     let mut data = workspace::root().join("../shared/data");
     let mut details = false;
@@ -49,5 +49,16 @@ pub(crate) fn run(report: &mut Report, arguments: &[String]) -> Result<()> {
             command::run(&mut cargo)
         })?;
     }
+    report.step("eval of previews, failures and questions", || {
+        let mut cargo = Command::new("cargo");
+        cargo
+            .args(
+                "run --release --locked --quiet -p spillgate-offload --example evaluate --"
+                    .split(' '),
+            )
+            .arg(workspace::root().join("evaluation"))
+            .current_dir(workspace::root());
+        command::run(&mut cargo)
+    })?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Downloads packages, and tells a missing network from an error of ours.
+//! Downloads packages, and distinguishes a missing network from other errors.
 
 use std::fmt;
 use std::process::Command;
@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::command::output;
 
 /// Context of errors that mean that packages could not be downloaded, as opposed to wrong packages.
-/// What is installed is unchanged.
+/// The installed packages are unchanged.
 #[derive(Debug)]
 pub(crate) struct CannotFetch;
 
@@ -31,8 +31,9 @@ const NOT_THERE: [&str; 9] = [
     "ENETUNREACH",
 ];
 
-/// Runs a `pip` or an `npm` that downloads. Their exit codes do not tell causes apart, so this
-/// looks for a missing network in the error text; an error of ours must not look like one.
+/// Runs `pip` or `npm` to download packages. Their exit codes do not distinguish causes, so this
+/// searches the error text for signs of a missing network. Other errors must not contain these
+/// signs.
 pub(crate) fn fetch(command: &mut Command) -> Result<()> {
     output(command).map(drop).map_err(|error| {
         let words = format!("{error:#}");

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: runs fuzz targets under libFuzzer and keeps what it finds.
+//! `cargo xtask fuzz`: runs fuzz targets under libFuzzer, and keeps the inputs on which they fail.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::workspace;
 
 const USAGE: &str = "usage: cargo xtask fuzz [--minutes N] [--group 1..4] [--target NAME] [--jobs N] [--sanitizer address]";
 
-/// Compiler flags for the feedback to the fuzzer: the branches that a case takes, and the values
+/// Compiler flags that give the fuzzer feedback: the branches that a case takes, and the values
 /// that it compares.
 const COVERAGE: [&str; 5] = [
     "-Cpasses=sancov-module",
@@ -24,16 +24,17 @@ const COVERAGE: [&str; 5] = [
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
 ];
 
-/// Seconds after which a case counts as a hang. The slowest seed takes 0.1 s on one core of 2020.
+/// Seconds after which a case counts as a hang. The slowest seed takes 0.1 s on one core of a
+/// machine of 2020.
 const HANG_SECONDS: u32 = 20;
 
-/// MiB that a target may use: a filter's stack alone is 256 MiB of address space.
+/// Maximum memory of a target, in MiB. The stack of a filter alone takes 256 MiB of address space.
 const MOST_MEMORY: u32 = 2048;
 
-/// Longest case in bytes: longer ones find nothing new and take longer.
+/// Maximum size of a case, in bytes. Longer cases find nothing new and take more time.
 const LONGEST_CASE: u32 = 8192;
 
-/// Seconds for the minimization of a case that was found.
+/// Maximum time for the minimization of a case that was found, in seconds.
 const SHRINKING_SECONDS: u32 = 60;
 
 /// What to run, and for how long.
@@ -50,7 +51,7 @@ struct Plan {
 /// A program in `fuzz/targets`.
 struct Target {
     name: String,
-    /// The directory that it is in.
+    /// The directory below `fuzz/targets` that contains the program.
     group: String,
 }
 
@@ -64,7 +65,7 @@ struct Outcome {
     found: Vec<PathBuf>,
 }
 
-/// Runs what `arguments` select.
+/// Runs the targets that `arguments` select.
 pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
     let plan = Plan::of(arguments)?;
     let targets = plan.targets()?;
@@ -77,7 +78,7 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
         match outcomes.iter().map(|one| one.found.len()).sum() {
             0 => Ok(()),
             found @ 1.. => bail!(
-                "{found} cases were found; they are in fuzz/corpus, where `cargo test` runs them"
+                "{found} failing inputs were found; they are in fuzz/corpus, where `cargo test` runs them"
             ),
         }
     })
@@ -112,7 +113,7 @@ impl Plan {
         let mut command = cargo("metadata --no-deps --format-version 1 --manifest-path");
         let metadata: Value = serde_json::from_str(&output(command.arg(manifest()))?)?;
         let all = metadata["packages"][0]["targets"].as_array();
-        let all = all.context("the package in fuzz/ has targets")?.iter();
+        let all = all.context("fuzz/Cargo.toml has no targets")?.iter();
         let target = |one: &Value| {
             let path = Path::new(one["src_path"].as_str()?);
             Some(Target {
@@ -126,7 +127,7 @@ impl Plan {
                 && self.target.as_ref().is_none_or(|name| *name == one.name)
         });
         if targets.is_empty() {
-            bail!("there is no such target; they are in fuzz/targets, a directory a group");
+            bail!("no such target; fuzz/targets has a directory of targets per group");
         }
         Ok(targets)
     }
@@ -134,7 +135,7 @@ impl Plan {
     /// Returns the directory of builds and collected cases.
     fn directory(&self) -> Result<PathBuf> {
         let built = workspace::built()?;
-        let target = built.parent().context("cargo builds below a directory")?;
+        let target = built.parent().context("the build path has no parent")?;
         let name = if self.is_sanitized {
             "fuzz-address"
         } else {
@@ -153,15 +154,16 @@ fn manifest() -> PathBuf {
     workspace::root().join("fuzz/Cargo.toml")
 }
 
-/// Returns the machine's own triple. Naming it keeps the counters out of build scripts and macros.
+/// Returns the target triple of this machine. The build names it as its target, so that build
+/// scripts and macros are compiled without the coverage counters.
 fn host() -> Result<String> {
     let told = output(Command::new("rustc").arg("-vV"))?;
     let host = told.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.context("`rustc -vV` names the host")?.to_owned())
+    Ok(host.context("`rustc -vV` names no host")?.to_owned())
 }
 
 fn build(plan: &Plan, targets: &[Target]) -> Result<()> {
-    // Not `--locked`: the crates' dependencies change in the other workspace.
+    // `--locked` is not set, because the dependencies of the crates change in the other workspace.
     let mut command = cargo("build --release --manifest-path");
     command.arg(manifest()).args(["--target", &host()?]);
     for target in targets {
@@ -188,7 +190,7 @@ fn fuzz(plan: &Plan, targets: &[Target], built: &Path) -> Result<Vec<Outcome>> {
             let runs: Vec<_> = some.iter().map(start).collect();
             let ended = runs.into_iter().map(thread::ScopedJoinHandle::join);
             ended
-                .map(|one| one.unwrap_or_else(|_| bail!("a run broke down")))
+                .map(|one| one.unwrap_or_else(|_| bail!("a thread that ran a target panicked")))
                 .collect()
         });
         for outcome in ran {
@@ -249,12 +251,12 @@ fn fuzz_one(target: &Target, seconds: usize, programs: &Path, built: &Path) -> R
 
 /// Minimizes a case as far as the fuzzer can, into the committed corpus.
 fn shrunk(case: &Path, program: &Path, committed: &Path) -> Result<PathBuf> {
-    let name = case.file_name().context("a case is a file")?;
+    let name = case.file_name().context("a case has no name")?;
     let smaller = committed.join(name);
     let crashes = name.to_string_lossy().starts_with("crash");
     if crashes {
-        // The fuzzer exits with an error when it cannot shrink the case further: only the file
-        // counts.
+        // The fuzzer exits with an error when it cannot shrink the case further. So its exit code
+        // is ignored, and only the file counts.
         let mut command = Command::new(program);
         command.arg("-minimize_crash=1").arg(case);
         command.arg(format!("-max_total_time={SHRINKING_SECONDS}"));

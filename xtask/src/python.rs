@@ -1,4 +1,4 @@
-//! Finds a Python that can make a virtual environment, or installs one.
+//! Finds a Python interpreter that can create virtual environments, or installs one.
 
 use std::process::Command;
 
@@ -6,23 +6,23 @@ use anyhow::{Result, bail};
 
 use crate::command::{output, run};
 
-/// The interpreter that is looked for on the search path.
+/// The name of the interpreter on the search path.
 pub(crate) const PYTHON: &str = "python3";
 
-/// Checks what we need: the version that the `mcp` package requires, and the two modules that
+/// Checks the requirements: the version that the `mcp` package needs, and the two modules that
 /// Debian packages separately.
 const PROBE: &str = "import sys, venv, ensurepip; assert sys.version_info >= (3, 10), sys.version";
 
-/// The Debian packages that contain it.
+/// The Debian packages that contain Python and these modules.
 const PACKAGES: [&str; 2] = ["python3", "python3-venv"];
 
-/// Makes sure that [`PYTHON`] can make a virtual environment. As root on a Debian-like system it
-/// installs what is missing; otherwise the error says what to install.
+/// Ensures that [`PYTHON`] can create a virtual environment. If packages are missing, it installs
+/// them as root on a Debian-like system; otherwise the error names the packages to install.
 pub(crate) fn ensure() -> Result<()> {
     let Err(reason) = probe() else { return Ok(()) };
     if !may_install() {
         bail!(
-            "this needs Python 3.10 or newer that can make virtual environments \
+            "this step needs Python 3.10 or newer that can create virtual environments \
              (Debian, Ubuntu: `apt-get install {}`): {reason:#}",
             PACKAGES.join(" ")
         );

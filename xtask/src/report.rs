@@ -1,4 +1,4 @@
-//! Reports each step by name while it runs, and its duration.
+//! Prints the name of each step when it starts, and its duration when it has ended.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};

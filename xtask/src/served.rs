@@ -1,4 +1,4 @@
-//! Starts a server that prints its address, and ends it with us.
+//! Starts a server, reads its address from its log, and ends the server when this process ends.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use rustix::process::{Pid, Signal, kill_process};
 /// How long a server may take to start: a Python server on a busy machine takes several seconds.
 const START_LIMIT: Duration = Duration::from_mins(1);
 
-/// How long a server may take to end when it is asked to.
+/// How long a server may take to end after it was asked to.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
 const SCHEME: &str = "http://";
 
-/// A running server. Its output goes to a log, and its stdin is ours: fixtures end when it closes,
-/// so they end with us.
+/// A running server. Its output goes to a log. We hold the other end of its stdin: fixtures end
+/// when it closes, so they end with us.
 #[derive(Debug)]
 pub(crate) struct Served {
     child: Child,
@@ -26,7 +26,7 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Starts `command` and waits until its log names a loopback address other than that of
+    /// Starts `command` and waits until its log names a loopback address other than the address of
     /// `upstream`.
     pub(crate) fn start(command: &mut Command, log: &Path, upstream: Option<&str>) -> Result<Self> {
         if let Some(parent) = log.parent() {
@@ -68,7 +68,7 @@ impl Served {
             if ended.is_some() || start.elapsed() > START_LIMIT {
                 let end: Vec<&str> = said.lines().rev().take(5).collect();
                 bail!(
-                    "{} does not say where it listens; the last of its log, newest first:\n{}",
+                    "{} contains no address of the server; its last lines, newest first:\n{}",
                     log.display(),
                     end.join("\n")
                 );
@@ -94,7 +94,7 @@ impl Drop for Served {
     }
 }
 
-/// Returns the first address in whole lines of `said` that is not that of `upstream`.
+/// Returns the first address in the complete lines of `said`, except the address of `upstream`.
 fn address_in(said: &str, upstream: Option<&str>) -> Option<String> {
     let whole = &said[..=said.rfind('\n')?];
     let upstream = upstream.and_then(host);

@@ -1,4 +1,4 @@
-//! Starts the server of a language model, and ends it with us.
+//! Starts the server of a language model, and ends the server when this process ends.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -31,18 +31,20 @@ impl Server {
     pub(crate) fn start(model: &Model) -> Result<Self> {
         let log = File::create(log_file()).context("cannot write .models/server.log")?;
         let mut child = Command::new(models::python())
-            // Its directory is source: Python must not put compiled files there.
+            // The script's directory contains source code: Python must not put compiled files
+            // there.
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .arg(workspace::root().join("xtask/models/serve.py"))
             .arg(models::weights(model))
             .args([model.name, "0"])
-            // The server ends when this pipe closes, and the pipe closes with us, however we end.
+            // The server ends when this pipe closes. The system closes the pipe when we end,
+            // however we end.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
             .context("cannot start the model's server")?;
-        let stdout = child.stdout.take().context("the server has a stdout")?;
+        let stdout = child.stdout.take().context("the server has no stdout")?;
         let mut server = Self {
             child,
             address: String::new(),
@@ -67,7 +69,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // It may be in the middle of a reply that nobody reads.
+        // The server may be writing a reply that nobody reads.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -83,9 +85,9 @@ fn greeting(stdout: ChildStdout) -> Result<String> {
     });
     let line = receiver
         .recv_timeout(START_LIMIT)
-        .context("it said nothing in time")??;
+        .context("it printed no address in time")??;
     let address = line.trim().strip_prefix(GREETING);
-    Ok(address.context("it ended")?.to_owned())
+    Ok(address.context("it ended without an address")?.to_owned())
 }
 
 fn log_file() -> PathBuf {

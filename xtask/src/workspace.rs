@@ -1,4 +1,4 @@
-//! Paths in this checkout.
+//! Provides paths in this checkout of the repository.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,8 @@ use anyhow::{Context, Result};
 
 /// The workspace root: the directory above this package.
 pub(crate) fn root() -> PathBuf {
-    // Read at run time: checkouts that share a target directory also share the compiled binary.
+    // The path is read at run time: checkouts that share a target directory also share the compiled
+    // binary.
     let package = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     package
@@ -24,9 +25,10 @@ pub(crate) fn models() -> PathBuf {
     root().join(".models")
 }
 
-/// Returns the profile directory that cargo built us into, which has the other programs, too.
+/// Returns the profile directory that cargo built this program into. It contains the other
+/// programs, too.
 pub(crate) fn built() -> Result<PathBuf> {
-    let own = std::env::current_exe().context("cannot tell where this program is")?;
-    let directory = own.parent().context("a program lies in a directory")?;
+    let own = std::env::current_exe().context("cannot find the path of this program")?;
+    let directory = own.parent().context("this program is in no directory")?;
     Ok(directory.to_path_buf())
 }

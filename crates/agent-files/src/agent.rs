@@ -1,4 +1,4 @@
-//! The resolved agent.
+//! The resolved agent: every setting has its final value and the source of that value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,21 +34,21 @@ pub struct Agent {
     pub providers: BTreeMap<String, ProviderConfig>,
     /// Context windows and prices configured in files, by `provider/model`.
     pub model_settings: BTreeMap<String, ModelConfig>,
-    /// The sources of its tools, in the order in which they are named.
+    /// The sources of the agent's tools, in the order in which `tools` names them.
     pub tools: Vec<ToolSource>,
-    /// The prompt files of the agents that it may call.
+    /// The prompt files of the agents that this agent may call.
     pub agents: Set<Vec<PathBuf>>,
-    /// Maximum model turns, the last one included.
+    /// Maximum number of model turns, including the last one.
     pub max_turns: Set<u32>,
-    /// Maximum tool calls of one reply.
+    /// Maximum number of tool calls that are made from one reply.
     pub max_tool_calls_per_turn: Set<u32>,
-    /// Maximum tokens of a reply; `None` uses the known value of the model.
+    /// Maximum length of a reply, in tokens; `None` uses the model's known maximum.
     pub max_output_tokens: Set<Option<u64>>,
-    /// Tokens of the context window; `None` uses the known value of the model.
+    /// Size of the context window, in tokens; `None` uses the model's known window.
     pub context_window: Set<Option<u64>>,
     /// Tokens of the context window to keep free.
     pub context_window_buffer: Set<u64>,
-    /// Bytes above which a result is stored; `None` is no limit.
+    /// Results of more bytes than this are stored; `None` means no limit.
     pub tool_response_max_bytes: Set<Option<u64>>,
     /// How oversized results are handled.
     pub tool_output: ToolOutputs,
@@ -60,22 +60,22 @@ pub struct Agent {
     pub input_format: Set<InputFormat>,
     /// The JSON Schema of a JSON task.
     pub input_schema: Set<Option<Value>>,
-    /// Timeout of a model's reply; `None` uses the provider's.
+    /// Timeout of a model's reply; `None` uses the provider's timeout.
     pub llm_timeout: Set<Option<Duration>>,
     /// Timeout of a tool call.
     pub tool_timeout: Set<Duration>,
     /// Timeout of a run; `None` is [`DEFAULT_RUN_TIME`](crate::DEFAULT_RUN_TIME) for the agent that
     /// the user runs, and the time of the whole run for its sub-agents.
     pub timeout: Set<Option<Duration>>,
-    /// Limits of the whole run, if the user runs this agent.
+    /// Limits of the whole run. They apply if the user runs this agent.
     pub run: RunRules,
-    /// Cache of results for repeated calls.
+    /// The rules of the cache for tool results.
     pub cache: CacheRules,
     /// Whether the agent has `agent__batch`.
     pub batch: Set<bool>,
     /// Whether the agent has `agent__task_status`.
     pub task_status: Set<bool>,
-    /// Retries after a failed model request; `None` uses the provider's.
+    /// Maximum number of retries after a failed model request; `None` uses the provider's number.
     pub max_retries: Set<Option<u32>>,
     pub(crate) rows: Vec<Row>,
 }
@@ -83,13 +83,13 @@ pub struct Agent {
 /// Limits of a whole run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRules {
-    /// Maximum model requests.
+    /// Maximum number of requests to models.
     pub max_requests: Set<u64>,
-    /// Maximum tokens of these requests; `None` is no limit.
+    /// Maximum number of tokens of these requests; `None` means no limit.
     pub max_total_tokens: Set<Option<u64>>,
-    /// Maximum cost of these requests; `None` is no limit.
+    /// Maximum cost of these requests; `None` means no limit.
     pub max_cost: Set<Option<Cost>>,
-    /// Maximum depth of nested agents.
+    /// Maximum number of levels of sub-agents.
     pub max_depth: Set<u32>,
 }
 
@@ -137,9 +137,9 @@ impl SourceKind {
 /// How oversized results are handled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutputs {
-    /// Whether they are stored; otherwise they are cut.
+    /// Whether oversized results are stored; otherwise their middle is cut out.
     pub enabled: Set<bool>,
-    /// How the model looks into a stored result.
+    /// How the model reads a stored result.
     pub profile: Set<Retrieval>,
     /// The store directory; `None` lets the caller choose.
     pub store_dir: Set<Option<PathBuf>>,
@@ -149,16 +149,16 @@ pub struct ToolOutputs {
     pub extraction: Extraction,
 }
 
-/// Cache of results for repeated calls.
+/// The rules of the cache for tool results, which are returned when the same call is made again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CacheRules {
-    /// How long results are kept if no pattern matches; `None` keeps none.
+    /// How long results are cached if no pattern matches; `None` disables caching.
     pub ttl: Set<Option<Duration>>,
-    /// How long results of some tools are kept (`None` keeps none), by patterns of `TOOL` or
-    /// `HOST/TOOL`; the longest matching pattern applies. Empty if a nearer layer than the file
-    /// switched `cache` off.
+    /// How long the results of some tools are cached (`None` disables caching), by patterns of
+    /// `TOOL` or `HOST/TOOL`; the longest matching pattern applies. The list is empty if a source
+    /// that takes precedence over the file sets `cache` to `off`.
     pub tools: Vec<(String, Option<Duration>)>,
-    /// Maximum bytes of the cache; `None` lets the caller choose.
+    /// Maximum size of the cache, in bytes; `None` lets the caller choose.
     pub max_bytes: Set<Option<u64>>,
     /// The cache directory; `None` lets the caller choose.
     pub dir: Set<Option<PathBuf>>,
@@ -169,7 +169,7 @@ pub struct CacheRules {
 pub struct Row {
     /// The key.
     pub key: String,
-    /// The value; if it came from a variable, the variable.
+    /// The value, or the variable that it came from.
     pub value: String,
     /// The source of the value.
     pub source: Source,

@@ -1,4 +1,4 @@
-//! Reads `.ai-agent.json`.
+//! Reads `.ai-agent.json`, the file that configures servers, tools and defaults for agents.
 
 use spillgate_config::{Malformed, Member, Node, NodeKind, camel, json};
 use std::fmt;
@@ -29,8 +29,8 @@ impl ConfigFile {
         Self::parse(&read_text(path)?, path, lookup)
     }
 
-    /// Reads the existing ones of these files, in their order: the nearest first. Reports all
-    /// problems of all files.
+    /// Reads all of the given files that exist. They are given in the order of precedence. All
+    /// problems of all files are reported.
     pub fn read_all<P: AsRef<Path>>(
         paths: &[P],
         lookup: Lookup<'_>,
@@ -68,8 +68,8 @@ impl ConfigFile {
         })
     }
 
-    /// Returns the error for the value at these keys, from the top of the file; `None` if the file
-    /// has no such value.
+    /// Returns an error about the value at the path `keys`, which starts at the top of the file;
+    /// `None` if the file has no such value.
     #[must_use]
     pub fn wrong(&self, keys: &[&str], what: impl Into<String>) -> Option<FileError> {
         let found = self.root.find(keys)?;
@@ -138,13 +138,13 @@ fn name_keys(root: &mut Node, path: &Path, problems: &mut Problems) {
 }
 
 fn literal_key(path: &Path, provider: &str, member: &Member) -> FileError {
-    FileError::whole(path, "a key does not belong into this file")
+    FileError::whole(path, "an API key must not be written into this file")
         .at(member.at)
         .of(format!("providers.{provider}.{}", member.key))
         .hint("put it into a variable and write \"${NAME}\", or into a file that only you can read and write keyFile")
 }
 
-/// Checks what the types cannot express.
+/// Checks rules that the types cannot express.
 fn check(given: &Sections, root: &Node, path: &Path, problems: &mut Problems) {
     let place = |keys: &[&str]| root.find(keys).map_or(root.at, |member| member.at);
     for (name, server) in &given.mcp_servers {
@@ -161,7 +161,7 @@ fn check(given: &Sections, root: &Node, path: &Path, problems: &mut Problems) {
     }
     for name in given.models.keys() {
         if name.parse::<spillgate_llm::Target>().is_err() {
-            let error = FileError::whole(path, "is no name of a model")
+            let error = FileError::whole(path, "is not the name of a model")
                 .at(place(&["models", name]))
                 .of(format!("models.{name}"))
                 .hint("write \"provider/model\"");
@@ -170,7 +170,7 @@ fn check(given: &Sections, root: &Node, path: &Path, problems: &mut Problems) {
     }
     for key in OF_ONE_AGENT {
         if let Some(member) = root.find(&["defaults", key]) {
-            let error = FileError::whole(path, "is one agent's own, and no default")
+            let error = FileError::whole(path, "belongs to a single agent and cannot be a default")
                 .at(member.at)
                 .of(format!("defaults.{key}"))
                 .hint("write it in the prompt file");
@@ -183,7 +183,7 @@ fn check(given: &Sections, root: &Node, path: &Path, problems: &mut Problems) {
     let patterns = given.cache.iter().flat_map(|cache| cache.tools.keys());
     for pattern in patterns {
         if let Err(error) = globset::Glob::new(pattern) {
-            let what = format!("is no pattern of tools: {}", error.kind());
+            let what = format!("is not a pattern of tools: {}", error.kind());
             let at = place(&["cache", "tools", pattern]);
             let key = format!("cache.tools.{pattern}");
             problems.add(FileError::whole(path, what).at(at).of(key));

@@ -1,7 +1,7 @@
 //! The raw configuration of one server, tool or service.
 //!
-//! The code that starts it defines the type for it. An entry keeps the values with their positions,
-//! so that errors name file, line and key.
+//! The code that opens the server, tool or service defines the type of its configuration. An entry
+//! keeps the values with their positions, so that errors name file, line and key.
 
 mod hidden;
 
@@ -15,12 +15,12 @@ use spillgate_config::{Member, Node, NodeKind, Position};
 use crate::problem::{FileError, Problems};
 use crate::read::read;
 
-/// One entry of `mcpServers`, `restTools`, `openapiSpecs` or `guardedTools`. Its variables are
-/// already expanded: do not expand them again.
+/// One entry of `mcpServers`, `restTools`, `openapiSpecs` or `guardedTools`. The variables in it
+/// are already expanded, and must not be expanded again.
 #[derive(Clone)]
 pub struct Entry {
     file: PathBuf,
-    /// Section and name.
+    /// The section and the name of the entry.
     key: [String; 2],
     at: Position,
     node: Node,
@@ -36,7 +36,8 @@ impl Entry {
         }
     }
 
-    /// Creates an empty entry that no file contains. Its position is the place where it is named.
+    /// Creates an empty entry for a source that no file configures. `at` is the position where the
+    /// source is named.
     pub(crate) fn unwritten(file: &Path, at: Position, section: &str, name: &str) -> Self {
         Self {
             file: file.to_owned(),
@@ -66,8 +67,9 @@ impl Entry {
         self.node.value()
     }
 
-    /// Returns the values as written, with variables unexpanded. Hides what else may be a secret:
-    /// headers, environment variables of a program, and fields named like a key or a token.
+    /// Returns the values as written, with variables unexpanded. Other values that may be secrets
+    /// are hidden: headers, environment variables of a program, and fields named like a key or a
+    /// token.
     pub fn shown(&self) -> Value {
         let mut value = self.node.written();
         hidden::hide(&mut value);

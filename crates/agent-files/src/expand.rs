@@ -1,8 +1,8 @@
 //! Expands variables in a configuration.
 //!
-//! `${NAME}` is the variable, `${NAME:-text}` has a default, `$${` stands for `${`. An unset
-//! variable without a default is an error, reported only if the agent uses the value: a server that
-//! it does not use need not be set up.
+//! `${NAME}` stands for the value of the variable, `${NAME:-text}` also has a default, and `$${`
+//! stands for a literal `${`. An unset variable without a default is an error, which is reported
+//! only if the agent uses the value: a server that the agent does not use need not be set up.
 //!
 //! Some texts of a REST tool are templates that are expanded a second time. Expanded values must
 //! not become placeholders there, so a dollar is written as `${$}`, which the second expansion
@@ -19,7 +19,7 @@ pub type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
 /// An unset variable and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unset {
-    /// Keys, and `[index]` in lists.
+    /// The path to the value: keys, and `[index]` in lists.
     pub(crate) key: Vec<String>,
     pub(crate) place: Position,
     pub(crate) variable: String,
@@ -31,7 +31,7 @@ const SCHEMAS: [&str; 2] = ["parametersSchema", "parameters_schema"];
 /// Members of a REST tool that are templates.
 const TEMPLATES: [&str; 3] = ["url", "headers", "bodyTemplate"];
 
-/// A dollar in a template.
+/// How a literal dollar is written in a template.
 const DOLLAR: &str = "${$}";
 
 /// Expands the variables of a file and returns the unset ones.

@@ -1,7 +1,7 @@
 //! The `guardedTools` section.
 //!
-//! It has one table per entry, like `mcpServers`. The code that opens the tools defines their
-//! rules; this module holds the configured values.
+//! Like `mcpServers`, the section contains one table per named entry. The code that opens the tools
+//! defines their rules; this module holds the configured values.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,34 +20,33 @@ use crate::values::{Names, Whole};
 /// The key of the section.
 pub(crate) const SECTION: &str = "guardedTools";
 
-/// Guarded tools below one directory: files, commands and the web, whose answers know
-/// their size.
+/// Guarded tools, which have bounded answers: files below one directory, commands and the web.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct GuardedTools {
-    /// The directory that no name leaves, a path from this file's directory; by default
-    /// the working directory.
+    /// The directory that no file name can leave, a path relative to the directory of this file; by
+    /// default the working directory.
     pub root: Option<PathBuf>,
-    /// Which of them there are; by default all that can work.
+    /// The tools that are offered; by default all that the other settings allow.
     pub tools: Option<Vec<GuardedTool>>,
-    /// Tokens (bytes / 4) of an answer over which it is refused; by default 25000.
+    /// Answers of more tokens (bytes / 4) are refused; by default 25000.
     pub max_tokens: Option<Whole<100, { u64::MAX }>>,
-    /// What becomes of a command's output or a page over that; by default `offload`
-    /// where results are stored, else `reject`.
+    /// What happens to a command's output or a page of more than `maxTokens`; by default `offload`
+    /// if results are stored, otherwise `reject`.
     pub on_overflow: Option<Overflow>,
-    /// Whether refusals end with what is there and with calls that go on; by default
-    /// no.
+    /// Whether refusals end with a summary of the content and with calls to make next; by default
+    /// `false`.
     pub detailed_recovery: Option<bool>,
-    /// Where pages may be saved: `true` is anywhere below the root, `false` nowhere, a
-    /// list names directories, paths from the root. By default anywhere.
+    /// Where pages may be saved: anywhere below `root` (`true`, the default), nowhere (`false`), or
+    /// below the directories of a list (paths relative to `root`).
     pub writable: Option<WritableBelow>,
-    /// How commands run; `false` is not at all.
+    /// The settings of commands; `false` removes `execute_shell`.
     #[schemars(with = "Option<Switch<GuardedShell>>")]
     pub shell: Option<GuardedShell>,
-    /// How pages are fetched; `false` is not at all.
+    /// The settings of pages; `false` removes `web_fetch`.
     #[schemars(with = "Option<Switch<GuardedWeb>>")]
     pub web: Option<GuardedWeb>,
-    /// Who is asked for searches of the web; without it there is no `web_search`.
+    /// The search service of `web_search`; without it there is no such tool.
     pub search: Option<GuardedSearch>,
 }
 
@@ -55,17 +54,17 @@ pub struct GuardedTools {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GuardedTool {
-    /// A file, or a page of it.
+    /// Reads a file or a page of it.
     ReadFile,
-    /// What matches in files.
+    /// Searches the contents of files.
     GrepContent,
-    /// Files by their names.
+    /// Finds files by name.
     GlobFiles,
-    /// A command; not with `shell: false`.
+    /// Runs a command; not available with `shell: false`.
     ExecuteShell,
-    /// A page of the web; not with `web: false`.
+    /// Fetches a web page; not available with `web: false`.
     WebFetch,
-    /// A search of the web; only with `search`.
+    /// Searches the web; only available with `search`.
     WebSearch,
 }
 
@@ -93,13 +92,13 @@ impl GuardedTool {
     }
 }
 
-/// What becomes of what is too much.
+/// What happens to an oversized answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Overflow {
-    /// It is stored whole, and the model is given a handle.
+    /// The answer is stored whole, and the model gets a handle.
     Offload,
-    /// It is refused, with what to do instead.
+    /// The call is refused, and the error says what to do instead.
     Reject,
 }
 
@@ -147,7 +146,7 @@ impl JsonSchema for WritableBelow {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "`true` is anywhere below the root, `false` nowhere; a list has directories, paths from the root.",
+            "description": "`true` means anywhere below `root`, `false` nowhere, and a list names directories by paths relative to `root`.",
             "anyOf": [
                 { "type": "boolean" },
                 { "type": "array", "items": { "type": "string" } },
@@ -156,7 +155,7 @@ impl JsonSchema for WritableBelow {
     }
 }
 
-/// How commands run.
+/// The settings of commands.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(
     default,
@@ -165,26 +164,28 @@ impl JsonSchema for WritableBelow {
     expecting = "a table, true or false"
 )]
 pub struct GuardedShell {
-    /// Whether there is `execute_shell`; by default yes.
+    /// Whether the tool `execute_shell` is offered; by default `true`.
     pub enabled: Option<bool>,
-    /// Seconds that a command may take unless it says otherwise; by default 120.
+    /// Time limit for a command in seconds, unless the call sets its own; by default 120.
     pub timeout_s: Option<Whole<1, 600>>,
-    /// Names of our variables that commands get beside the usual ones, `*` at the end
-    /// for all that begin so.
+    /// Names of the agent's environment variables that commands get in addition to the usual ones.
+    /// `NAME*` means all variables that begin with `NAME`.
     pub env: Option<Names>,
-    /// Whether commands write below the root only, and read little else than it and the
-    /// system; by default no.
+    /// Whether commands can write only below `root`, and read little except `root` and the system;
+    /// by default `false`.
     pub sandbox: Option<bool>,
-    /// Whether commands reach the network; by default yes. Without it there is a sandbox,
-    /// too.
+    /// Whether commands can use the network; by default `true`. `false` also switches the sandbox
+    /// on.
     pub network: Option<bool>,
-    /// What commands in a sandbox may read besides; paths from this file's directory.
+    /// Paths that commands in a sandbox may read in addition, relative to the directory of this
+    /// file.
     pub readable: Option<Vec<PathBuf>>,
-    /// Where commands in a sandbox may write besides; paths from this file's directory.
+    /// Paths below which commands in a sandbox may write in addition, relative to the directory of
+    /// this file.
     pub writable: Option<Vec<PathBuf>>,
 }
 
-/// How pages are fetched.
+/// The settings of pages.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(
     default,
@@ -193,34 +194,36 @@ pub struct GuardedShell {
     expecting = "a table, true or false"
 )]
 pub struct GuardedWeb {
-    /// Whether there is `web_fetch`; by default yes.
+    /// Whether the tool `web_fetch` is offered; by default `true`.
     pub enabled: Option<bool>,
-    /// Seconds that a page may take unless a call says otherwise; by default 30.
+    /// Time limit for a page in seconds, unless the call sets its own; by default 30.
     pub timeout_s: Option<Whole<1, 120>>,
-    /// Private addresses that are fetched from all the same, each `HOST:PORT`.
+    /// Private addresses from which pages may be fetched, each written `HOST:PORT`; by default
+    /// none.
     pub allow_private: Option<Names>,
 }
 
-/// Who is asked for searches of the web.
+/// The search service of `web_search`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GuardedSearch {
-    /// Which service.
+    /// The service.
     pub provider: SearchService,
-    /// Where it is; `searxng` needs it.
+    /// The address of the service; required for `searxng`.
     #[serde(default)]
     pub url: Option<String>,
-    /// The name of the variable that has its key; `brave` and `tavily` need one.
+    /// The name of the environment variable that contains the API key; required for `brave` and
+    /// `tavily`.
     #[serde(default)]
     #[schemars(regex(pattern = "^[A-Za-z_][A-Za-z0-9_]*$"))]
     pub api_key_env: Option<String>,
 }
 
-/// A service for searches.
+/// A search service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SearchService {
-    /// A `SearXNG` of one's own.
+    /// A `SearXNG` server of your own.
     Searxng,
     /// The API of Brave Search.
     Brave,
@@ -228,15 +231,15 @@ pub enum SearchService {
     Tavily,
 }
 
-/// What a member can be that `false` switches off.
+/// A boolean or a table of settings; `false` switches the feature off.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 #[allow(dead_code, reason = "it is a schema and nothing else")]
 enum Switch<T> {
-    /// Whether there is one.
+    /// Whether the feature is on.
     Is(bool),
-    /// How it is.
+    /// The settings of the feature.
     How(T),
 }
 
@@ -262,24 +265,25 @@ impl GuardedTools {
         named.is_none_or(|tools| tools.contains(&tool))
     }
 
-    /// Returns the errors that the types cannot express: the member, the problem and the advice.
+    /// Returns the errors that the types cannot express, each as the member, the problem and the
+    /// advice.
     fn faults(&self) -> Vec<(Vec<String>, &'static str, &'static str)> {
         let mut faults = Vec::new();
         let key = |keys: &[&str]| keys.iter().map(|&key| key.to_owned()).collect();
         for (index, tool) in self.tools.iter().flatten().enumerate() {
             let (is_there, hint) = match tool {
-                GuardedTool::ExecuteShell => (self.has_shell(), "take it out, or `shell: false`"),
-                GuardedTool::WebFetch => (self.has_web(), "take it out, or `web: false`"),
+                GuardedTool::ExecuteShell => (self.has_shell(), "remove it, or `shell: false`"),
+                GuardedTool::WebFetch => (self.has_web(), "remove it, or `web: false`"),
                 GuardedTool::WebSearch => (self.search.is_some(), "set `search`"),
                 _ => (true, ""),
             };
             if !is_there {
                 let index = format!("[{index}]");
-                faults.push((key(&["tools", &index]), "cannot work as it is set", hint));
+                faults.push((key(&["tools", &index]), "is listed, but disabled", hint));
             }
         }
         if self.tools.as_ref().is_some_and(Vec::is_empty) {
-            let hint = "name one, or take the key out: then there are all that can work";
+            let hint = "name a tool, or remove the key to get all tools that can work";
             faults.push((key(&["tools"]), "names no tool", hint));
         }
         let allowed = self.web.iter().filter_map(|web| web.allow_private.as_ref());
@@ -287,10 +291,10 @@ impl GuardedTools {
             .flat_map(|names| &names.0)
             .any(|one| !is_host_and_port(one))
         {
-            let hint = "write such as \"127.0.0.1:8080\"";
+            let hint = "write for example \"127.0.0.1:8080\"";
             faults.push((
                 key(&["web", "allowPrivate"]),
-                "must be HOST:PORT, each",
+                "must contain only HOST:PORT",
                 hint,
             ));
         }
@@ -299,7 +303,7 @@ impl GuardedTools {
         };
         let is_own = search.provider == SearchService::Searxng;
         if is_own && search.url.is_none() {
-            let what = "needs `url`: it is a server of one's own";
+            let what = "needs `url`: it is a server of your own";
             faults.push((key(&["search"]), what, "write \"url\": \"https://…\""));
         }
         match &search.api_key_env {
@@ -308,7 +312,8 @@ impl GuardedTools {
                 faults.push((key(&["search"]), "needs `apiKey`", hint));
             }
             Some(name) if !is_name(name) => {
-                let what = "is no name of a variable; a key does not belong into this file";
+                let what =
+                    "is not the name of a variable; an API key must not be written into this file";
                 let hint = "put the key into a variable and write \"apiKey\": \"${NAME}\"";
                 faults.push((key(&["search", "apiKeyEnv"]), what, hint));
             }
@@ -318,8 +323,9 @@ impl GuardedTools {
     }
 }
 
-/// Normalizes `shell: false` to `shell: {enabled: false}`, `web` likewise, and, before variables
-/// are expanded, `apiKey: "${NAME}"` to `apiKeyEnv: "NAME"`: the key is read when it is used.
+/// Normalizes `shell: false` to `shell: {enabled: false}`, and `web: false` likewise. Replaces
+/// `apiKey: "${NAME}"` by `apiKeyEnv: "NAME"` before variables are expanded, so that the key is
+/// read only when it is used.
 pub(crate) fn spell_out(root: &mut Node) {
     let sections = root.members_mut().into_iter().flatten();
     let sections = sections.filter(|member| camel(&member.key) == SECTION);
@@ -345,7 +351,7 @@ fn name_key(member: &mut Member) {
     "apiKeyEnv".clone_into(&mut member.key);
     if let NodeKind::Text(text) = &mut member.node.kind {
         let name = variable(&text.text).unwrap_or_default().to_owned();
-        // The entry is shown as written.
+        // The written form is kept, because the entry is shown to the user as written.
         let written = (!name.is_empty()).then(|| text.text.clone());
         *text = Text {
             text: name,

@@ -14,8 +14,8 @@ use crate::values::{CacheFor, Cost, Count, CountOrNone, Models, Names, Time, Who
 /// Keys that `defaults` rejects, because every sub-agent would inherit them.
 pub(crate) const OF_ONE_AGENT: [&str; 3] = ["name", "description", "agents"];
 
-/// What a prompt file says of its agent between its `---` lines. `defaults` of
-/// `.ai-agent.json` has the same keys.
+/// The settings of an agent: the frontmatter of its prompt file. `defaults` of `.ai-agent.json`
+/// accepts the same keys, except `name`, `description` and `agents`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(title = "Prompt file")]
@@ -23,67 +23,71 @@ pub struct Settings {
     /// The JSON Schema of the file, for editors.
     #[serde(rename = "$schema")]
     pub json_schema: Option<String>,
-    /// What the agent is called: letters, digits, `_` and `-`; by default the name of
-    /// its file.
+    /// The name of the agent: 1 to 64 letters, digits, `_` or `-`; by default the name of its file.
     #[schemars(regex(pattern = "^[A-Za-z0-9_-]{1,64}$"))]
     pub name: Option<String>,
-    /// What it is for: what another agent is told that may call it.
+    /// The purpose of the agent, as other agents that may call it see it.
     pub description: Option<String>,
-    /// The models, `provider/model`: the first one answers, the next one where it
-    /// fails.
+    /// The models, each written `provider/model`. If a model fails, the next one in the list is
+    /// asked.
     pub models: Option<Models>,
-    /// Its tools: names of `mcpServers`, `restTools`, `openapiSpecs` and `guardedTools`,
-    /// or `NAME/PATTERN` for those tools of one whose names match. `guarded` needs no
-    /// entry.
+    /// The tools of the agent. `NAME` selects all tools of an entry of `mcpServers`, `restTools`,
+    /// `openapiSpecs` or `guardedTools`; `NAME/PATTERN` selects its tools whose names match the
+    /// pattern. `guarded` needs no entry.
     pub tools: Option<Names>,
-    /// Other prompt files that it may call as tools; paths from this file's directory.
+    /// Other prompt files that the agent may call as tools; paths relative to the directory of this
+    /// file.
     pub agents: Option<Names>,
-    /// Times that the model is asked, the last one included; by default 10.
+    /// Maximum number of requests to the model, including the last one; by default 10.
     pub max_turns: Option<Whole<1, 1000>>,
-    /// Calls that are made of one reply; by default 10.
+    /// Maximum number of tool calls that are made from one reply; by default 10.
     pub max_tool_calls_per_turn: Option<Whole<1, 1000>>,
-    /// Tokens that a reply may have; by default what is known of the model.
+    /// Maximum length of a reply, in tokens; by default the model's maximum.
     pub max_output_tokens: Option<Count>,
-    /// Tokens of the model's context; by default what is known of the model.
+    /// Size of the model's context window, in tokens; by default the model's own.
     pub context_window: Option<Count>,
-    /// Tokens of the context that are kept free; by default 8192.
+    /// Tokens of the context window that are kept free; by default 8192, but at most an eighth of
+    /// the window.
     pub context_window_buffer: Option<CountOrNone>,
-    /// Bytes of a result over which it is stored and a handle is shown; by default
-    /// 12288, 0 is no limit.
+    /// Tool results of more bytes are stored, and the model sees a handle; by default 12288. 0
+    /// means no limit.
     pub tool_response_max_bytes: Option<CountOrNone>,
-    /// What becomes of oversized results; `false` cuts them.
+    /// What happens to oversized tool results; `false` cuts out their middle.
     #[schemars(with = "Option<ToolOutputSchema>")]
     pub tool_output: Option<ToolOutput>,
-    /// What the report has to be.
+    /// The required form of the agent's report.
     pub output: Option<Output>,
-    /// What a task has to be, where another agent calls this one.
+    /// The required form of the task when another agent calls this one.
     pub input: Option<Input>,
-    /// How long a model may take for a reply; by default as its provider has it.
+    /// Time limit for a reply of a model; by default the provider's.
     pub llm_timeout: Option<Time>,
-    /// How long a call of a tool may take; by default 5 minutes.
+    /// Time limit for a tool call; by default 5 minutes.
     pub tool_timeout: Option<Time>,
-    /// How long it may take; by default 30 minutes, for a sub-agent as long as the run.
+    /// Time limit for the agent; by default 30 minutes, and for a sub-agent the time that is left
+    /// for the run.
     pub timeout: Option<Time>,
-    /// Requests to models of the whole run, sub-agents and extractions included; by
-    /// default 200. Counts in the file of the agent that is run.
+    /// Maximum number of requests to models in the whole run, including sub-agents and extractions;
+    /// by default 200. Only the value of the agent that is run is used.
     pub max_requests: Option<Count>,
-    /// Tokens of all of them; by default any number.
+    /// Maximum number of tokens of all requests of the run and their replies; by default unlimited.
     pub max_total_tokens: Option<Count>,
-    /// US dollars that they may cost; by default any amount.
+    /// Maximum cost of all requests of the run, in US dollars; by default unlimited.
     pub max_cost: Option<Cost>,
-    /// Agents below one another, the first not counted; by default 3.
+    /// Maximum number of levels of sub-agents below the first agent; by default 3.
     pub max_depth: Option<Whole<0, 100>>,
-    /// How long results of tools are kept for the same call again; by default off.
+    /// How long tool results are cached and returned for the same call; by default `off`.
     pub cache: Option<CacheFor>,
-    /// Whether it has `agent__batch`, several calls in one; by default yes.
+    /// Whether the model gets the tool `agent__batch`, which makes several calls in one; by default
+    /// `true`.
     pub batch: Option<bool>,
-    /// Whether it has `agent__task_status`, a word on how it goes; by default yes.
+    /// Whether the model gets the tool `agent__task_status`, with which it reports its progress; by
+    /// default `true`.
     pub task_status: Option<bool>,
-    /// Tries after a failed request to a model; by default as its provider has it.
+    /// Maximum number of retries after a failed request to a model; by default the provider's.
     pub max_retries: Option<Whole<0, 100>>,
 }
 
-/// What becomes of oversized results, and how they are looked into.
+/// What happens to oversized tool results, and how the model reads them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(
     default,
@@ -92,66 +96,68 @@ pub struct Settings {
     expecting = "a table, true or false"
 )]
 pub struct ToolOutput {
-    /// Whether oversized results are stored; `false` cuts their middle out. By
-    /// default yes.
+    /// Whether oversized results are stored; `false` cuts out their middle. By default `true`.
     pub enabled: Option<bool>,
-    /// How the model looks into a stored result; by default `handle`.
+    /// How the model reads a stored result; by default `handle`.
     pub profile: Option<Retrieval>,
-    /// The directory in which a run's results are kept.
+    /// The directory in which the directory of a run is made; by default the directory for
+    /// temporary files.
     pub store_dir: Option<PathBuf>,
-    /// The models that extract; by default those of the session.
+    /// The models for extraction; by default those of the session.
     pub models: Option<Models>,
-    /// Chunks up to which every chunk is read; by default 1.
+    /// Results of at most this many chunks are read completely; by default 1.
     pub max_chunks: Option<Count>,
-    /// Chunks that are read at most; by default 64.
+    /// Maximum number of chunks that are read; by default 64.
     pub max_chunks_hard: Option<Count>,
-    /// Percent of a chunk that the next one repeats; by default 10.
+    /// Percentage of a chunk that the next chunk repeats; by default 10.
     pub overlap_percent: Option<Whole<0, 50>>,
-    /// Bytes of an average line over which grepping makes no sense; by default 1000.
+    /// Average line length in bytes above which grep is not used; by default 1000.
     pub avg_line_bytes_threshold: Option<Count>,
-    /// Tokens of a chunk at most; by default 0: as many as the model takes.
+    /// Maximum size of a chunk, in tokens; by default 0, which means as many as the model's context
+    /// window allows.
     pub chunk_tokens: Option<CountOrNone>,
-    /// Chunks that are read at once; by default 4.
+    /// Maximum number of chunks that are read at the same time; by default 4.
     pub parallel: Option<Count>,
-    /// Whether reading stops at the first verified answer; by default no.
+    /// Whether reading stops at the first verified answer; by default `false`.
     pub early_stop: Option<bool>,
-    /// Tokens of an answer; by default 4096.
+    /// Maximum length of an answer, in tokens; by default 4096.
     pub answer_tokens: Option<Count>,
-    /// Tokens of passages, where no model extracts; by default 1000.
+    /// Maximum length of all passages that are returned if no model extracts an answer, in tokens;
+    /// by default 1000.
     pub passage_tokens: Option<Count>,
-    /// Tokens of the two ends of what is cut; by default 2500.
+    /// Maximum length of the two ends of a cut text, in tokens; by default 2500.
     pub truncate_tokens: Option<Count>,
-    /// Times that the read-grep child is asked; by default 15.
+    /// Maximum number of requests to the model in the mode `read-grep`; by default 15.
     pub max_turns: Option<Whole<1, 1000>>,
-    /// Calls that it may make in one reply; by default 10.
+    /// Maximum number of tool calls from one reply in the mode `read-grep`; by default 10.
     pub max_tool_calls_per_turn: Option<Whole<1, 1000>>,
-    /// Tokens of one answer of its tools; by default 4000.
+    /// Maximum length of a tool's answer in the mode `read-grep`, in tokens; by default 4000.
     pub tool_tokens: Option<Count>,
 }
 
-/// What `toolOutput` can be.
+/// The value of `toolOutput`: `false`, or a table of settings.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[allow(dead_code, reason = "it is a schema and nothing else")]
 pub(crate) enum ToolOutputSchema {
-    /// `false` cuts oversized results instead of storing them.
+    /// `false` cuts out the middle of oversized results instead of storing them.
     Switch(bool),
-    /// Each by itself.
+    /// The settings, one by one.
     Settings(Box<ToolOutput>),
 }
 
-/// How the model looks into a stored result.
+/// How the model reads a stored result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Retrieval {
-    /// By its handle and a question, with `tool_output`.
+    /// The model asks questions about the result by its handle, with the tool `tool_output`.
     #[default]
     Handle,
-    /// Page by page, with `get_continuation`.
+    /// The model reads the result page by page, with the tool `get_continuation`.
     Continuation,
 }
 
-/// What the report has to be.
+/// The required form of the agent's report.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(
     default,
@@ -160,12 +166,12 @@ pub enum Retrieval {
     expecting = "a table such as {format: markdown}"
 )]
 pub struct Output {
-    /// Its format; by default `markdown`.
+    /// The format of the report; by default `markdown`.
     pub format: Option<OutputFormat>,
     /// The JSON Schema of a JSON report.
     #[schemars(with = "Option<serde_json::Map<String, Value>>")]
     pub schema: Option<Value>,
-    /// The file that has it; a path from this file's directory.
+    /// The file that contains the schema; a path relative to the directory of this file.
     pub schema_ref: Option<PathBuf>,
 }
 
@@ -182,7 +188,7 @@ pub enum OutputFormat {
     Json,
 }
 
-/// What a task has to be.
+/// The required form of a task.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(
     default,
@@ -191,12 +197,12 @@ pub enum OutputFormat {
     expecting = "a table such as {format: text}"
 )]
 pub struct Input {
-    /// Its format; by default `text`.
+    /// The format of the task; by default `text`.
     pub format: Option<InputFormat>,
-    /// The JSON Schema of a JSON task: the arguments that another agent calls with.
+    /// The JSON Schema of a JSON task, which is the arguments of another agent's call.
     #[schemars(with = "Option<serde_json::Map<String, Value>>")]
     pub schema: Option<Value>,
-    /// The file that has it; a path from this file's directory.
+    /// The file that contains the schema; a path relative to the directory of this file.
     pub schema_ref: Option<PathBuf>,
 }
 

@@ -7,10 +7,10 @@
 //! .ai-agent.json ─► sections ┘
 //! ```
 //!
-//! [`PromptFile`] is a prompt with frontmatter, [`ConfigFile`] a `.ai-agent.json`. [`resolve()`]
-//! decides between them, and nothing else does. Both are parsed into a tree with positions and from
-//! there into types (`spillgate_config`), so that every error names file, line, column and key, and
-//! all errors are reported at once. `docs/agent-files.md` is the reference.
+//! [`PromptFile`] is a prompt with frontmatter, [`ConfigFile`] a `.ai-agent.json`. Only
+//! [`resolve()`] decides which of their values apply. Both files are parsed into a tree with
+//! positions and from there into types (`spillgate_config`), so that every error names file, line,
+//! column and key, and all errors are reported together. `docs/agent-files.md` is the reference.
 
 mod agent;
 mod config;

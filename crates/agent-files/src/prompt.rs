@@ -51,7 +51,7 @@ impl PromptFile {
         let mut problems = Problems::default();
         let settings = problems.take(read(&root, path, &[]));
         if parts.body.trim().is_empty() {
-            let hint = "write what the agent is to do below the frontmatter";
+            let hint = "write below the frontmatter what the agent must do";
             problems.add(whole("it has no prompt".to_owned()).hint(hint));
         }
         problems.sort();
@@ -102,7 +102,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Problems> {
     let failed = |error: std::io::Error| wrong(format!("it cannot be read: {error}"));
     let file = std::fs::File::open(path).map_err(failed)?;
     if !file.metadata().map_err(failed)?.is_file() {
-        return Err(wrong("it is no file".to_owned()));
+        return Err(wrong("it is not a file".to_owned()));
     }
     let mut bytes = Vec::new();
     let most = MAX_FILE_BYTES as u64 + 1;
@@ -112,7 +112,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Problems> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let byte = error.utf8_error().valid_up_to();
-        wrong(format!("it is no UTF-8 text from byte {byte} on"))
+        wrong(format!("it is not UTF-8 text from byte {byte} on"))
     })
 }
 
@@ -148,7 +148,7 @@ impl<'t> Parts<'t> {
         }
         let body = match line {
             None => "",
-            // The body starts with `line`; a `#!` line before it is skipped.
+            // The body starts with `line`, because a `#!` line before it is not part of the body.
             Some(line) => &text[text.len() - lines.rest.len() - line.len()..],
         };
         while line.is_some_and(|line| line.trim().is_empty()) {

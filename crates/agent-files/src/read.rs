@@ -1,4 +1,4 @@
-//! Converts trees into types, and problems into error messages.
+//! Converts parsed files into the types of settings, and the problems found into error messages.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ const LENIENT: [&str; 1] = ["McpServer"];
 /// Tables whose values are usually secrets.
 const SECRETIVE: [&str; 5] = ["env", "headers", "apiKey", "api_key", "apiKeyEnv"];
 
-/// Reads `node`, which is at the keys `above` in `file`, as a `T`.
+/// Reads `node` as a `T`. `above` is the path of keys that leads to the node in `file`.
 pub(crate) fn read<T: DeserializeOwned>(
     node: &Node,
     file: &Path,

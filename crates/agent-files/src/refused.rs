@@ -1,4 +1,4 @@
-//! Keys of other agents' files that are known but refused.
+//! Keys of other agent programs that Spillgate refuses, with the reason for each.
 
 /// Keys of ai-agent and similar programs, with the reason for refusing them and advice.
 const REFUSED: [(&str, &str, &str); 14] = [
@@ -12,37 +12,37 @@ const REFUSED: [(&str, &str, &str); 14] = [
     ("repeatPenalty", NO_SAMPLING, "leave it out"),
     (
         "reasoning",
-        "how much a model thinks is not asked for in requests",
-        "choose a model that thinks as you like",
+        "requests do not set how much a model thinks",
+        "choose a model that thinks as much as you want",
     ),
     (
         "reasoningTokens",
-        "how much a model thinks is not asked for in requests",
-        "choose a model that thinks as you like",
+        "requests do not set how much a model thinks",
+        "choose a model that thinks as much as you want",
     ),
     (
         "caching",
-        "what a provider keeps of prompts is its own matter",
+        "requests do not set what a provider caches of prompts",
         "`cache` is for results of tools",
     ),
     (
         "stream",
-        "replies are streamed where the provider can",
+        "replies are streamed if the provider supports it",
         "set `stream` of the provider",
     ),
     (
         "model",
         "the key has another name",
-        "write `models`, also for one",
+        "write `models`, even for a single model",
     ),
     (
         "tool",
         "the key has another name",
-        "write `tools`, also for one",
+        "write `tools`, even for a single tool",
     ),
     (
         "maxConcurrentTools",
-        "how many calls run at once is fixed",
+        "the number of calls that run at the same time is fixed",
         "leave it out",
     ),
     (

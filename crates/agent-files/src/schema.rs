@@ -1,7 +1,8 @@
-//! Generates the JSON Schemas of the files.
+//! Generates the JSON Schemas of prompt files and `.ai-agent.json`.
 //!
-//! The schemas come from the types, so that editors and the reader know the same keys. A schema
-//! names keys in one spelling, `maxTurns`, and also accepts the other, `max_turns`.
+//! The schemas are generated from the types that the files are read into, so that editors accept
+//! the same keys as Spillgate. A schema lists keys in one spelling, `maxTurns`, and also accepts
+//! the other, `max_turns`.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
@@ -44,20 +45,20 @@ pub fn ai_agent_schema() -> Value {
     schema
 }
 
-/// Returns the schema of a key that is given as a variable.
+/// Returns the schema of an API key that is given as a variable.
 fn named_key() -> Value {
     json!({
         "type": "string",
         "pattern": r"^\s*\$\{[A-Za-z_][A-Za-z0-9_]*\}\s*$",
-        "description": "The variable that has the key, \"${NAME}\". A key itself is refused.",
+        "description": "The environment variable that contains the key, written \"${NAME}\". A key written out is refused.",
     })
 }
 
-/// Adds other names of a choice, which the types know as aliases.
+/// Adds alternative names of a choice to its schema; the types accept these names as aliases.
 fn also(schema: &mut Value, choice: &str, names: &[&str]) {
     let choices = schema.pointer_mut(&format!("/$defs/{choice}/oneOf"));
     if let Some(choices) = choices.and_then(Value::as_array_mut) {
-        choices.push(json!({ "enum": names, "description": "The same by another name." }));
+        choices.push(json!({ "enum": names, "description": "Other accepted names." }));
     }
 }
 
@@ -69,7 +70,7 @@ fn of<T: JsonSchema>() -> Value {
         .to_value()
 }
 
-/// Renames keys to `maxTurns` and also accepts `max_turns`.
+/// Changes a schema so that it names keys like `maxTurns` and also accepts `max_turns`.
 #[derive(Debug, Clone)]
 struct Spellings;
 

@@ -13,7 +13,7 @@ use crate::guarded::GuardedTools;
 use crate::keys::{Settings, ToolOutput, ToolOutputSchema};
 use crate::values::{Bytes, CacheFor, Time};
 
-/// What agents have in common: providers of models, tools, defaults.
+/// What several agents share: providers of models, tools, defaults.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(title = ".ai-agent.json")]
@@ -22,104 +22,106 @@ pub(crate) struct Sections {
     #[serde(rename = "$schema")]
     #[allow(dead_code, reason = "it is for editors")]
     json_schema: Option<String>,
-    /// Providers of models, by the name that `provider/model` calls them by.
+    /// Providers of models, by the name that stands for them in `provider/model`.
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
-    /// Windows and prices of models, by `provider/model`.
+    /// Context windows and prices of models, by `provider/model`.
     pub(crate) models: BTreeMap<String, ModelConfig>,
-    /// MCP servers, as clients have them.
+    /// MCP servers, by name, as in the configuration files of clients.
     pub(crate) mcp_servers: BTreeMap<String, McpServer>,
-    /// Tools that are one HTTP request each.
+    /// Tools that each make one HTTP request, by name.
     pub(crate) rest_tools: BTreeMap<String, Map<String, Value>>,
-    /// Services that an `OpenAPI` document describes: a tool for each operation.
+    /// Services that an `OpenAPI` document describes, by name. Each operation becomes a tool.
     pub(crate) openapi_specs: BTreeMap<String, Map<String, Value>>,
-    /// Tools for files, commands and the web whose answers know their size.
+    /// Tools for files, commands and the web with bounded answers, by name.
     pub(crate) guarded_tools: BTreeMap<String, GuardedTools>,
-    /// What holds for every agent that does not say it itself.
+    /// Settings of all agents that do not set the key themselves.
     pub(crate) defaults: Settings,
-    /// What becomes of oversized results.
+    /// What happens to oversized tool results.
     #[schemars(with = "Option<ToolOutputSchema>")]
     pub(crate) tool_output: Option<ToolOutput>,
-    /// Results that are kept for the same call again.
+    /// The cache of tool results, which are returned when the same call is made again.
     pub(crate) cache: Option<Cache>,
 }
 
-/// Results that are kept for the same call again.
+/// The cache of tool results, which are returned when the same call is made again.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Cache {
-    /// How long; by default off.
+    /// How long results are cached; by default `off`.
     pub ttl: Option<CacheFor>,
-    /// Bytes that it may hold.
+    /// Maximum size of the cache, in bytes; by default 256 MiB.
     pub max_bytes: Option<Bytes>,
-    /// Where; a path from this file's directory.
+    /// The directory of the cache; a path relative to the directory of this file.
     pub dir: Option<PathBuf>,
-    /// How long for some tools: patterns of `TOOL` or `HOST/TOOL`.
+    /// How long the results of some tools are cached, by patterns of `TOOL` or `HOST/TOOL`.
     pub tools: BTreeMap<String, CacheFor>,
 }
 
-/// A server of MCP, as clients have it. What is only theirs is not looked at.
+/// An MCP server, as in the configuration files of clients. Other keys of clients are ignored.
 #[derive(Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct McpServer {
-    /// The program that is the server.
+    /// The program of a server on standard input and output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Its arguments.
+    /// The arguments of the program.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// Variables for it, beside our own. Values are never shown.
+    /// Environment variables of the program, in addition to those of the agent. Values are never
+    /// shown.
     #[serde(
         serialize_with = "names_only",
         skip_serializing_if = "BTreeMap::is_empty"
     )]
     #[schemars(with = "BTreeMap<String, String>")]
     pub env: BTreeMap<String, String>,
-    /// The directory that it runs in, a path from this file's directory; by default ours.
+    /// The working directory of the program, a path relative to the directory of this file; by
+    /// default the agent's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// Where it is reached by HTTP; not beside `command`.
+    /// The URL of a server that is reached by HTTP. Not allowed together with `command`.
     #[serde(
         alias = "httpUrl",
         alias = "serverUrl",
         skip_serializing_if = "Option::is_none"
     )]
     pub url: Option<String>,
-    /// How; by default Streamable HTTP where there is a `url`.
+    /// The transport; by default Streamable HTTP if there is a `url`, otherwise stdio.
     #[serde(
         rename = "type",
         alias = "transport",
         skip_serializing_if = "Option::is_none"
     )]
     pub kind: Option<McpKind>,
-    /// Headers for each request to it. Values are never shown.
+    /// Headers of each request to the server. Values are never shown.
     #[serde(
         serialize_with = "names_only",
         skip_serializing_if = "BTreeMap::is_empty"
     )]
     #[schemars(with = "BTreeMap<String, String>")]
     pub headers: BTreeMap<String, String>,
-    /// `true` leaves it out.
+    /// `true` leaves the server out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
-    /// `false` leaves it out.
+    /// `false` leaves the server out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// Patterns of its tools' names: only these.
+    /// Patterns of tool names. Only the server's tools that match are offered; by default all.
     #[serde(alias = "toolsAllowed", skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
-    /// But not these.
+    /// Patterns of tool names. The server's tools that match are left out.
     #[serde(alias = "toolsDenied", skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
-    /// How long it may be silent about a request.
+    /// How long the server may send nothing about a request; by default 10 minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Time>,
 }
 
-/// How a server is spoken to.
+/// The transport to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum McpKind {
-    /// On the standard streams of a program.
+    /// Standard input and output of a program.
     Stdio,
     /// Streamable HTTP.
     #[serde(
@@ -128,7 +130,7 @@ pub enum McpKind {
         alias = "streamable_http"
     )]
     Http,
-    /// HTTP with server-sent events, as of 2024-11-05.
+    /// HTTP with server-sent events, of MCP 2024-11-05.
     Sse,
 }
 
@@ -138,20 +140,20 @@ impl McpServer {
         self.disabled == Some(true) || self.enabled == Some(false)
     }
 
-    /// Returns the error of the entry as a whole, with the member to blame.
+    /// Returns the error of the entry as a whole, and the member at which it is reported.
     pub(crate) fn fault(&self) -> Option<(Option<&'static str>, &'static str)> {
         let is_stdio = self.kind == Some(McpKind::Stdio);
         match (&self.command, &self.url) {
             (None, None) => Some((None, "has neither `command` nor `url`")),
             (Some(_), Some(_)) => Some((
                 Some("url"),
-                "stands beside `command`, and a server is reached in one way",
+                "cannot be combined with `command`, because a server is reached in one way",
             )),
             (None, Some(_)) if is_stdio => {
                 Some((Some("type"), "is `stdio`, but there is no `command`"))
             }
             (Some(_), None) if self.kind.is_some() && !is_stdio => {
-                Some((Some("type"), "is for servers with a `url`"))
+                Some((Some("type"), "is only for servers with a `url`"))
             }
             _ => None,
         }

@@ -1,4 +1,4 @@
-//! The source of a setting.
+//! The source of a setting: an option, a position in a file, or the built-in default.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

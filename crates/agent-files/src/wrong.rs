@@ -1,12 +1,12 @@
-//! Error messages for the author of a file.
+//! Formats the errors in an agent file as messages for the author of the file.
 
 use serde::de::{Error as _, value};
 use spillgate_config::{NodeKind, Number, ProblemKind, camel};
 
-/// Maximum characters of a value in a message.
+/// Maximum length of a value in a message, in characters.
 const MOST_SHOWN: usize = 40;
 
-/// Serde's names of its own types, in the project's terms.
+/// The names that serde gives its types, and the names that messages use instead.
 const WORDS: [(&str, &str); 13] = [
     ("a string", "a text"),
     ("string", "a text"),
@@ -35,7 +35,7 @@ pub(crate) fn sentence(problem: &ProblemKind, is_hidden: bool) -> String {
             return "is not what it must be; its value may be a secret and is not shown".to_owned();
         }
         ProblemKind::Twice { name, .. } => {
-            return format!("`{}` is set twice, by two names", camel(name));
+            return format!("`{}` is set twice, under two names", camel(name));
         }
         ProblemKind::Key { name, known } => {
             return value::Error::unknown_field(name, known).to_string();
@@ -77,8 +77,8 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// Of names that differ only in `-`, `_` and case, keeps the shortest: one spelling is enough to
-/// choose from.
+/// Of names that differ only in `-`, `_` and case, keeps the shortest, because a message should
+/// suggest only one spelling.
 fn spelled_once<'n>(names: &[&'n str]) -> Vec<&'n str> {
     let plain = |name: &str| name.replace(['-', '_'], "").to_lowercase();
     let mut once: Vec<&str> = Vec::new();
@@ -92,7 +92,7 @@ fn spelled_once<'n>(names: &[&'n str]) -> Vec<&'n str> {
     once
 }
 
-/// Formats names as written: `one`, `other` or `third`.
+/// Formats names as a choice of quoted words: `one`, `other` or `third`.
 pub(crate) fn one_of(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match &*names {

@@ -1,4 +1,4 @@
-//! Checks that the published schemas, the reader and the documentation agree.
+//! Tests that the published schemas, the reader and the documentation agree.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -56,7 +56,7 @@ fn the_documentation_has_every_key() {
     assert!(missing.is_empty(), "docs/agent-files.md lacks {missing:?}");
 }
 
-/// Frontmatter values with one or more keys each.
+/// Returns examples of frontmatter, each with one or more keys.
 fn fronts() -> Vec<Value> {
     let values = [
         json!({ "$schema": "x", "name": "a-b_1", "description": "d" }),
@@ -104,7 +104,7 @@ fn fronts() -> Vec<Value> {
     values.to_vec()
 }
 
-/// Contents of `.ai-agent.json` files.
+/// Returns examples of `.ai-agent.json`.
 fn sections() -> Vec<Value> {
     let values = [
         json!({}),

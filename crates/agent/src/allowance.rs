@@ -1,8 +1,10 @@
-//! What a whole run may ask of its models, shared by its agents and extractions.
+//! Limits the requests, tokens and cost of a whole run. All agents and extractions of the run share
+//! one allowance.
 //!
-//! Turns bound one agent, but a model that only calls sub-agents multiplies them: three levels made
-//! 4,036 requests a minute. When the allowance is used up, sub-agents end, extractions fall back,
-//! and the first agent gets one last turn for its report.
+//! A limit on turns bounds only one agent. If every agent calls sub-agents, the turns multiply:
+//! three levels of agents made 4,036 requests in a minute. When the allowance is used up,
+//! sub-agents end, extractions use their fallback, and the first agent gets one last turn for its
+//! report.
 
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ use spillgate_llm::{
     Usage,
 };
 
-/// Limits of a whole run; `None` means no limit.
+/// The limits of a whole run. `None` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RunLimits {
     /// Requests to models, not counting retries.
@@ -47,15 +49,15 @@ impl Allowance {
         })
     }
 
-    /// Returns why nothing more may be asked but the last request of the first agent; `None` while
-    /// something is left.
+    /// Returns why the allowance is used up, or `None` if requests may still be made. Once it is
+    /// used up, only the first agent may make one last request, for its report.
     #[must_use]
     pub fn used_up(&self) -> Option<String> {
         self.why(&self.used())
     }
 
-    /// Takes one request. `is_last` marks the request that is reserved for the first agent's
-    /// report.
+    /// Takes one request from the allowance, or returns why none is left. `is_last` marks the
+    /// request that is reserved for the first agent's report.
     pub(crate) fn take(&self, is_last: bool) -> Result<(), String> {
         let mut used = self.used();
         if let Some(why) = self.why(&used).filter(|_| !is_last) {
@@ -65,7 +67,7 @@ impl Allowance {
         Ok(())
     }
 
-    /// Counts what a reply used.
+    /// Adds the tokens and the cost of a reply to what the run has used.
     pub(crate) fn add(&self, usage: Usage) {
         self.used().usage += usage;
     }
@@ -96,12 +98,12 @@ impl Allowance {
     }
 }
 
-/// An agent's share in the allowance of its run.
+/// An agent's access to the allowance of its run.
 #[derive(Debug, Clone)]
 pub struct Share {
     /// The shared allowance.
     pub allowance: Arc<Allowance>,
-    /// Whether it is the first agent, which has the last request.
+    /// Whether this is the first agent of the run. The last request is reserved for it.
     pub is_first: bool,
 }
 
@@ -110,7 +112,7 @@ pub struct Share {
 pub struct Metered {
     /// The model that answers.
     pub model: Arc<dyn ChatModel>,
-    /// The share that its requests are taken from.
+    /// The allowance that its requests are taken from.
     pub allowance: Arc<Allowance>,
 }
 

@@ -1,7 +1,7 @@
 //! Reads a batch of calls (`agent__batch`) and writes its result.
 //!
-//! Inner calls take the same path as any other call, so each result may get a handle of its own. A
-//! batch contains no batch and no report.
+//! Each call within a batch is processed like any other call, so each result may get a handle of
+//! its own. A batch cannot contain another batch or the report.
 
 use serde_json::{Value, json};
 use spillgate_llm::ToolCall;
@@ -10,7 +10,7 @@ use crate::event::CallId;
 use crate::internal::{BATCH, FINAL_REPORT};
 use crate::texts;
 
-/// ai-agent's code for a call that failed or was not made.
+/// The error code, taken from ai-agent, of a call that failed or was not made.
 const EXECUTION_ERROR: &str = "EXECUTION_ERROR";
 
 /// A call of a batch.
@@ -18,13 +18,13 @@ const EXECUTION_ERROR: &str = "EXECUTION_ERROR";
 pub(crate) struct Inner {
     /// The model's name for the call within the batch.
     pub(crate) id: String,
-    /// The call, or why it may not be made.
+    /// The call, or why it must not be made.
     pub(crate) call: Result<ToolCall, Refusal>,
-    /// The tool that it names.
+    /// The tool that the call names.
     pub(crate) tool: String,
 }
 
-/// Why a call of a batch is not made, with ai-agent's code.
+/// Why a call of a batch is not made, with one of ai-agent's error codes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) code: &'static str,
@@ -38,9 +38,9 @@ pub(crate) struct Answer<'a> {
     pub(crate) is_error: bool,
 }
 
-/// Reads the calls of a batch. Models write `name` for `tool` and `arguments` for `parameters`,
-/// leave ids out, use one twice, and put the list into a string; all of that is understood. The
-/// error is written for the model.
+/// Reads the calls of a batch. Models write `name` instead of `tool` and `arguments` instead of
+/// `parameters`, omit ids, use an id twice, or pass the list as a JSON string; all of this is
+/// accepted. The error is written for the model.
 pub(crate) fn calls(batch: &ToolCall) -> Result<Vec<Inner>, String> {
     let arguments: Value = serde_json::from_str(&batch.arguments)
         .map_err(|error| format!("The arguments are not JSON: {error}."))?;
@@ -97,7 +97,7 @@ fn inner(batch: &ToolCall, at: usize, call: &Value) -> Inner {
     };
     let arguments = match either("parameters", "arguments") {
         None | Some(Value::Null) => "{}".to_owned(),
-        // Some models write the arguments as text, as in the outer call.
+        // Some models pass the arguments as a string, as in the outer call.
         Some(Value::String(text)) => text,
         Some(other) => other.to_string(),
     };
@@ -117,8 +117,8 @@ fn inner(batch: &ToolCall, at: usize, call: &Value) -> Inner {
 
 /// Returns the text of the batch: each result under its id, in the order of the calls.
 ///
-/// If there is little room (`is_tight`), failures follow the results: each text once, with the ids
-/// of the calls that failed with it.
+/// If there is little room (`is_tight`), failures follow the results: each error text appears once,
+/// with the ids of the calls that failed with it.
 pub(crate) fn envelope<'a>(
     inner: &'a [Inner],
     is_tight: bool,
@@ -158,8 +158,8 @@ pub(crate) fn envelope<'a>(
     }
 }
 
-/// Lets the first `n` of these calls be made and refuses the others. Calls that were refused
-/// already do not count. Returns what is left of `n`.
+/// Allows at most `left` of the calls that `is_counted` selects and refuses the rest of them. Calls
+/// that were already refused do not count. Returns how many more calls are allowed.
 pub(crate) fn limited(
     inner: &mut [Inner],
     is_counted: impl Fn(&ToolCall) -> bool,

@@ -1,7 +1,7 @@
 //! The events that a session reacts to, and the effects that it asks for.
 //!
-//! The set is closed: each way that a model, a tool or a store can behave is one of these, so each
-//! is a row in a test table.
+//! The set is closed: every way in which a model, a tool or a store can behave is one of these
+//! events, so a test table can contain a row for each.
 
 use spillgate_artifact::{Handle, Reason};
 use spillgate_conversation::LeftOut;
@@ -11,8 +11,8 @@ use spillgate_offload::Presentation;
 
 use crate::report::Finished;
 
-/// Identifies a call within a session: the model's id, or the id of its batch, a slash and its own
-/// id.
+/// Identifies a call within a session: the id that the model gave, or, within a batch, the id of
+/// the batch, a slash and the call's own id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(String);
 
@@ -29,13 +29,13 @@ impl CallId {
         Self(format!("{}/{id}", batch.id))
     }
 
-    /// Returns whether the call belongs to that batch.
+    /// Returns whether the call belongs to the batch `batch`.
     pub(crate) fn is_within(&self, batch: &Self) -> bool {
         let rest = self.0.strip_prefix(&batch.0);
         rest.is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// Returns the id that a reply of the conversation names.
+    /// Returns the id that a tool reply in the conversation refers to.
     pub(crate) fn named(id: &str) -> Self {
         Self(id.to_owned())
     }
@@ -50,43 +50,45 @@ impl CallId {
 /// A call to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// Its id.
+    /// The id of the call.
     pub id: CallId,
     /// The tool and its arguments.
     pub call: ToolCall,
 }
 
 /// A tool's result before the session has decided about it. The orchestrator holds the bytes until
-/// it is told to store or to release them.
+/// the session tells it to store or release them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Returned {
-    /// The whole result; `None` if it is over the size cap, or too large for any conversation.
+    /// The whole result; `None` if it exceeds the size cap or is too large for any conversation.
     pub whole: Option<Presentation>,
-    /// The result with its middle cut out to fit the size cap, if it is over the cap and may not be
-    /// stored.
+    /// The result with its middle cut out to fit the size cap. Set only if the result exceeds the
+    /// cap and must not be stored.
     pub cut: Option<Presentation>,
-    /// Whether it is over the size cap.
+    /// Whether the result exceeds the size cap.
     pub is_over: bool,
     /// Whether the tool reports a failure.
     pub is_error: bool,
-    /// Whether it may be stored. Results of retrieval tools may not, and none may while
-    /// `tool_output` is off.
+    /// Whether the result may be stored. Results of retrieval tools are never stored, and no result
+    /// is stored while `tool_output` is off.
     pub is_storable: bool,
-    /// Approximate tokens of the message that replaces it, if it is stored for lack of room.
+    /// Approximate size, in tokens, of the message that would replace the result if it were stored
+    /// for lack of room.
     pub instead: u64,
 }
 
 /// The outcome of storing a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
-    /// It is stored.
+    /// The result is stored.
     Stored {
-        /// The message that replaces it.
+        /// The message that replaces the result.
         shown: Presentation,
-        /// Its handle.
+        /// The handle of the stored result.
         handle: Handle,
     },
-    /// It could not be stored. The text shows what is left and says that the rest is lost.
+    /// The result could not be stored. The text shows its beginning and end and says that the rest
+    /// is lost.
     Failed(Presentation),
 }
 
@@ -95,7 +97,7 @@ pub enum Kept {
 pub enum Event {
     /// The session starts.
     Start,
-    /// The reply of the model, after retries and other targets.
+    /// The reply of the model, after all retries and fallback targets.
     Replied(Result<Reply, LlmError>),
     /// The result of a call.
     Returned(CallId, Returned),
@@ -108,16 +110,17 @@ pub enum Event {
 /// Why a session ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abort {
-    /// It was cancelled.
+    /// The session was cancelled.
     Cancelled,
-    /// Its time is over.
+    /// The session exceeded its time limit.
     TimedOut,
-    /// The run that it is part of has used up its allowance
+    /// The run that the session belongs to has used up its allowance
     /// ([`Session::conclude`](crate::Session::conclude) gave the reason).
     UsedUp,
 }
 
-/// An action to take. An event answers each, except where noted.
+/// An action that the caller of the session must take. Unless noted otherwise, the caller answers
+/// each action with an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Ask the model.
@@ -126,25 +129,27 @@ pub enum Effect {
     Call(Planned),
     /// Store the result of a call and show a message instead.
     Store(CallId, Reason),
-    /// Release the result of a call: it is shown, or nothing of it is. No event follows.
+    /// Release the held result of a call, because it is not needed any more: it is shown, or none
+    /// of it is shown. No event follows.
     Release(CallId),
-    /// Record what is shown of a call; it replaces what was shown before. No event follows.
+    /// Record what is shown of a call. This replaces an earlier record of the call. No event
+    /// follows.
     Settled(CallId, Settled),
     /// Record that a call was not made, and what the model was told. No event follows.
     Refused {
         /// The call.
         id: CallId,
-        /// The tool that it names.
+        /// The tool that the call names.
         tool: String,
         /// What the model was told.
         why: String,
     },
     /// Record that a batch begins; the calls within it follow. No event follows.
     Batched(Planned),
-    /// Record that the text of a call or of a batch is left out of the conversation from now on, to
-    /// make room. No event follows.
+    /// Record that, from now on, the text of a call or of a batch is left out of the conversation
+    /// to make room. No event follows.
     LeftOut(LeftOut),
-    /// Show a person the progress. No event follows.
+    /// Show the progress to the user. No event follows.
     Status(Status),
     /// The session is finished. No event follows.
     Finish(Box<Finished>),
@@ -155,21 +160,21 @@ pub enum Effect {
 pub struct Settled {
     /// The tool.
     pub tool: String,
-    /// What became of its result.
+    /// The decision about the result.
     pub decided: Decided,
-    /// Tokens of what is shown.
+    /// Size of what is shown, in tokens.
     pub tokens: u64,
 }
 
 /// The model's own report of its progress (`agent__task_status`).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Status {
-    /// In its words: `starting`, `in-progress`, `completed` …
+    /// The state, in the model's words: `starting`, `in-progress`, `completed` …
     pub status: String,
-    /// What is done.
+    /// The work that is done.
     pub done: String,
-    /// What is left to do.
+    /// The work that is left.
     pub pending: String,
-    /// What it does now.
+    /// What the model is doing now.
     pub now: String,
 }

@@ -1,8 +1,8 @@
-//! The interface to whatever provides tools.
+//! The interface to the providers of tools.
 //!
-//! MCP servers, REST descriptions, other prompt files and the guarded tools are all hosts to a
-//! session. A host returns bytes and whether the call failed. One place, the orchestrator, decides
-//! what becomes of them.
+//! For a session, MCP servers, REST descriptions, other prompt files and the guarded tools are all
+//! hosts. A host returns the bytes of a result and whether the call failed. Only the orchestrator
+//! decides what happens to them.
 
 use std::fmt;
 use std::io::Read;
@@ -20,7 +20,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// Returns a result that is this text.
+    /// Returns a successful result with this text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl Given {
         }
     }
 
-    /// Returns a failure with its reason, which the model reads and can act on.
+    /// Returns a failure with its reason. The model reads the reason and can act on it.
     #[must_use]
     pub fn error(text: impl Into<String>) -> Self {
         Self {
@@ -49,25 +49,25 @@ impl fmt::Debug for Given {
 
 /// A provider of tools.
 pub trait Host: Send + Sync + fmt::Debug {
-    /// Returns its name for accounts and logs.
+    /// Returns the host's name, for logs and for the account of the session.
     fn name(&self) -> &str;
 
-    /// Returns its tools, in the order in which the model is told of them.
+    /// Returns the host's tools, in the order in which they are listed for the model.
     fn tools(&self) -> Vec<ToolSpec>;
 
-    /// Returns the name that the provider itself uses for the tool `name`. Rules that people write
-    /// use that name.
+    /// Returns the provider's own name for the tool that the model knows as `name`. Rules in the
+    /// configuration use the provider's name.
     fn own_name(&self, name: &str) -> String {
         name.to_owned()
     }
 
-    /// Returns whether it limits its own time, so that the limit for calls does not apply. An agent
-    /// does.
+    /// Returns whether the host limits the time of its calls itself. The time limit for calls then
+    /// does not apply. This is the case for agents.
     fn keeps_time(&self) -> bool {
         false
     }
 
-    /// Calls a tool. A failure is a result too: the model reads it and can act on it. Dropping the
+    /// Calls a tool. A failure is also a result: the model reads it and can act on it. Dropping the
     /// future cancels the call. Details of the work may be recorded in `scope`, which belongs to
     /// this call.
     fn call<'a>(&'a self, call: &'a ToolCall, scope: &'a Scope) -> BoxFuture<'a, Given>;

@@ -1,22 +1,23 @@
-//! The session's own tools, `agent__…` (docs/spec/texts.md, "Tools of an agent").
+//! The tools that a session itself offers to its model, such as `agent__final_report`
+//! (docs/spec/texts.md, "Tools of an agent").
 
 use serde_json::{Value, json};
 use spillgate_llm::ToolSpec;
 
 use crate::settings::{Format, Settings};
 
-/// Ends the session with its report.
+/// The tool that ends the session with its report.
 pub const FINAL_REPORT: &str = "agent__final_report";
-/// Says how far the model is.
+/// The tool with which the model reports its progress.
 pub const TASK_STATUS: &str = "agent__task_status";
-/// Makes several calls at once.
+/// The tool that makes several calls at the same time.
 pub const BATCH: &str = "agent__batch";
-/// Extracts from stored results.
+/// The tool that answers questions about stored results.
 pub const TOOL_OUTPUT: &str = "tool_output";
-/// Pages through a stored result.
+/// The tool that returns the next page of a stored result.
 pub const GET_CONTINUATION: &str = "get_continuation";
 
-/// Names that no other tool may have.
+/// The names of the session's own tools. No other tool may have one of these names.
 pub const RESERVED: [&str; 5] = [
     FINAL_REPORT,
     TASK_STATUS,
@@ -25,14 +26,15 @@ pub const RESERVED: [&str; 5] = [
     GET_CONTINUATION,
 ];
 
-/// Returns all tools of a turn that is not the final one (docs/spec/behaviour.md, "The window").
-/// Their order changes only at its end, so that prompt caches stay warm.
+/// Returns all tools of a turn that is not the final one (docs/spec/behaviour.md, "The window"). A
+/// tool that is listed later is added at the end, so that the providers' prompt caches stay valid
+/// as far as possible.
 pub(crate) fn listed(settings: &Settings, has_stored: bool) -> Vec<ToolSpec> {
     let mut own = vec![final_report(&settings.format)];
     if settings.offers.status {
         own.push(task_status());
     }
-    // `get_continuation` is listed from the start, as its design has it.
+    // `get_continuation` is listed from the start, as its specification requires.
     let is_there = |tool: &&ToolSpec| has_stored || tool.name == GET_CONTINUATION;
     let retrieval = settings.retrieval.as_ref().filter(is_there);
     let callable: Vec<&ToolSpec> = settings.tools.iter().chain(retrieval).collect();
@@ -48,7 +50,7 @@ pub(crate) fn listed(settings: &Settings, has_stored: bool) -> Vec<ToolSpec> {
     [hosts, &own, retrieval].concat()
 }
 
-/// The tool that ends the session; the final turn has it alone.
+/// The tool that ends the session. It is the only tool of the final turn.
 pub(crate) fn final_report(format: &Format) -> ToolSpec {
     let content = match format {
         Format::Json(schema) => {
@@ -95,7 +97,8 @@ fn task_status() -> ToolSpec {
     }
 }
 
-/// The schema follows the tool list, so that `tool_output` may be called from within.
+/// Returns the tool for batches. Its schema is built from the tool list, so that the listed tools,
+/// including `tool_output`, can be called within a batch.
 fn batch(within: &[&ToolSpec]) -> ToolSpec {
     let call = |tool: &&ToolSpec| {
         let properties = json!({

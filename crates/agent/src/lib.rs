@@ -1,11 +1,10 @@
 //! An agent session: a model, its tools and its report (docs/spec/behaviour.md, "The agent").
 //!
-//! [`Session`] is the session as a pure step function: [`Event`]s in, [`Effect`]s
-//! out. What it wants done is done at the rim: the model is asked, tools are
-//! called, what they give goes through the pipeline (`spillgate-offload`), and
-//! everything is written into a tree of operations.
+//! [`Session`] is a pure step function: it takes [`Event`]s and returns [`Effect`]s. [`run()`]
+//! carries out the effects: it asks the model, calls the tools, passes their results through the
+//! pipeline (`spillgate-offload`), and records everything in a tree of operations.
 //!
-//! Read `session/mod.rs` first, then `session/results.rs`: what becomes of a result.
+//! Start reading with `session/mod.rs`, then `session/results.rs`, which decides about each result.
 
 mod allowance;
 mod batch;

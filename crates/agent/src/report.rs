@@ -15,9 +15,9 @@ use crate::settings::Format;
 pub enum Source {
     /// The model called `agent__final_report`.
     Tool,
-    /// The model wrote it into the wrapper.
+    /// The model wrote the report into the wrapper.
     Wrapper,
-    /// The model gave none; the report says what is known of the session.
+    /// The model wrote no report. This report says what is known about the session.
     Synthetic,
 }
 
@@ -26,9 +26,9 @@ pub enum Source {
 pub struct Report {
     /// `text`, `markdown` or `json`.
     pub format: Cow<'static, str>,
-    /// The report itself.
+    /// The text of the report.
     pub content: String,
-    /// Who made it.
+    /// The source of the report.
     pub source: Source,
 }
 
@@ -36,13 +36,14 @@ pub struct Report {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "status", content = "why")]
 pub enum Ending {
-    /// With a report of the model.
+    /// The model delivered a report.
     Success,
-    /// Without a report: the model gave none in its turns, refused, or could not be asked.
+    /// There is no report of the model: the model wrote none within its turns, refused, or could
+    /// not be asked.
     Failed(String),
-    /// It was cancelled.
+    /// The session was cancelled.
     Cancelled,
-    /// It took too long.
+    /// The session exceeded its time limit.
     TimedOut,
     /// A limit of the whole run was reached: requests, tokens or cost.
     UsedUp(String),
@@ -51,11 +52,11 @@ pub enum Ending {
 /// The result of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finished {
-    /// How it ended.
+    /// How the session ended.
     pub ending: Ending,
-    /// Its report; synthetic unless the model gave one.
+    /// The report of the session. It is synthetic unless the model wrote one.
     pub report: Report,
-    /// What all replies of the model used together.
+    /// Total tokens and cost of all replies of the model.
     pub usage: Usage,
     /// How often the model was asked.
     pub turns: u32,
@@ -66,7 +67,7 @@ impl Report {
     pub(crate) fn called(call: &ToolCall, format: &Format) -> Result<Self, String> {
         let arguments: Value = serde_json::from_str(&call.arguments)
             .map_err(|error| format!("The arguments are not JSON: {error}."))?;
-        // Models use the schema's names or shorter ones.
+        // Models use the name from the schema or a shorter one.
         let given = ["content_json", "report_content", "content", "report"];
         let given = given.iter().find_map(|key| arguments.get(*key));
         let Some(given) = given.filter(|given| !is_blank(given)) else {
@@ -85,7 +86,8 @@ impl Report {
         Self::checked(content, format, Source::Wrapper)
     }
 
-    /// Makes a report of what is known when the model gave none; `said` is its last text.
+    /// Creates a report from what is known when the model wrote none. `said` is the model's last
+    /// text.
     pub(crate) fn synthetic(why: &str, said: Option<&str>, format: &Format) -> Self {
         let said = said.filter(|said| !said.trim().is_empty());
         let why = why.trim_end_matches('.');
@@ -126,7 +128,7 @@ fn is_blank(given: &Value) -> bool {
     }
 }
 
-/// Parses and checks the JSON value in `content`, which may stand in a code fence.
+/// Parses and checks the JSON value in `content`, which may be enclosed in a code fence.
 fn json(content: &str, schema: Option<&Value>) -> Result<String, String> {
     let text = content.trim();
     let fenced = text

@@ -1,4 +1,4 @@
-//! Does what a session wants done.
+//! Runs a session: carries out the effects that the session returns.
 
 use std::future::ready;
 use std::time::Duration;
@@ -17,27 +17,27 @@ use crate::report::Finished;
 use crate::session::Session;
 use crate::trace::Journal;
 
-/// Who is told what goes on while a session runs.
+/// Observes a session while it runs.
 pub trait Watcher: Send + Sync {
-    /// Something happened.
+    /// An event occurred.
     fn happened(&self, event: &Event);
     /// The model is asked.
     fn asks(&self, request: &Request);
-    /// The model tells how far it is.
+    /// The model reported its progress.
     fn status(&self, status: &Status);
-    /// The text of the model's reply, while it comes.
+    /// More text of the model's reply arrived.
     fn delta(&self, text: &str);
     /// A tool is called.
     fn calls(&self, planned: &Planned) {
         let _ = planned;
     }
-    /// It is decided what is shown of a call.
+    /// The session decided what is shown of a call.
     fn settled(&self, id: &CallId, settled: &Settled) {
         let _ = (id, settled);
     }
 }
 
-/// Nobody.
+/// A watcher that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoWatcher;
 
@@ -56,15 +56,15 @@ impl OnDelta for Deltas<'_> {
     }
 }
 
-/// When a session has to end.
+/// The conditions that end a session early.
 #[derive(Debug, Clone, Default)]
 pub struct Until {
-    /// So long after its start.
+    /// The session ends this long after its start.
     pub timeout: Option<Duration>,
-    /// When this is cancelled.
+    /// The session ends when this is cancelled.
     pub cancelled: Option<CancellationToken>,
-    /// When this is used up: the first agent after one more turn, others before their
-    /// next request.
+    /// The session ends when this allowance is used up: the first agent after one more turn, other
+    /// agents before their next request.
     pub share: Option<Share>,
 }
 
@@ -91,7 +91,8 @@ impl Until {
     }
 }
 
-/// However a session is left, nothing of it is held.
+/// Releases everything that is held for a session when it is dropped, so that this happens however
+/// the session ends.
 struct Leaving<'a>(&'a Journal, &'a Orchestrator);
 
 impl Drop for Leaving<'_> {
@@ -101,7 +102,8 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// Takes a request from what the run may use. Without one left the session is told why.
+/// Takes one request from the allowance of the run. If none is left, the session is given the
+/// reason.
 fn may_ask(session: &mut Session, share: Option<&Share>) -> bool {
     let taken = share.map(|share| share.allowance.take(session.is_concluded()));
     if let Some(Err(why)) = taken {
@@ -111,7 +113,8 @@ fn may_ask(session: &mut Session, share: Option<&Share>) -> bool {
     true
 }
 
-/// Writes down what became of calls, and tells a status. Other effects are none of these.
+/// Records in the journal what happened to calls, and passes a status on to the watcher. Ignores
+/// all other effects.
 fn write_down(effect: &Effect, journal: &Journal, watcher: &dyn Watcher) {
     match effect {
         Effect::Settled(id, settled) => {
@@ -126,7 +129,7 @@ fn write_down(effect: &Effect, journal: &Journal, watcher: &dyn Watcher) {
     }
 }
 
-/// Tells a session of the first agent that its run has used up what it may.
+/// Tells a session of the first agent when the allowance of its run is used up.
 fn conclude(session: &mut Session, share: Option<&Share>) {
     let first = share.filter(|share| share.is_first);
     if let Some(why) = first.and_then(|share| share.allowance.used_up()) {
@@ -134,8 +137,8 @@ fn conclude(session: &mut Session, share: Option<&Share>) {
     }
 }
 
-/// Runs a session to its end. What is under way when it ends is dropped, and so
-/// cancelled; the same goes for the session when this future is dropped.
+/// Runs a session to its end. Operations still in progress at the end are dropped, which cancels
+/// them. Dropping this future cancels the session in the same way.
 pub async fn run(
     mut session: Session,
     model: &dyn ChatModel,
@@ -144,7 +147,7 @@ pub async fn run(
     watcher: &dyn Watcher,
     until: Until,
 ) -> (Finished, Session) {
-    // Dropped after what is under way.
+    // Declared first, so that it is dropped after the operations in progress.
     let _leaving = Leaving(journal, orchestrator);
     let deltas = Deltas(watcher);
     let share = until.share.clone();

@@ -3,10 +3,11 @@
 use jsonschema::Validator;
 use serde_json::Value;
 
-/// Most errors that are reported. Whoever mends these sees the next ones.
+/// Maximum number of errors that are reported. A model that corrects these sees the next ones.
 const FAULTS: usize = 3;
 
-/// Most characters of one error: it quotes the value, which may be all that the model wrote.
+/// Maximum length of one error, in characters. An error quotes the value, which may be the model's
+/// whole text.
 const CHARS: usize = 300;
 
 /// Returns what is wrong with the value; `None` if nothing is.
@@ -21,7 +22,8 @@ pub(crate) fn faults(validator: &Validator, value: &Value) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-/// Cuts the middle out of a long text: errors begin with the value and end with the rule.
+/// Cuts the middle out of a long text, because errors begin with the value and end with the
+/// violated rule.
 pub(crate) fn clipped(text: &str) -> String {
     let chars = text.chars().count();
     if chars <= CHARS {

@@ -4,17 +4,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spillgate_llm::ToolSpec;
 
-/// Most model turns of a session, unless configured otherwise (ai-agent's default).
+/// Maximum number of model turns of a session, unless configured otherwise (ai-agent's default).
 pub const DEFAULT_MAX_TURNS: u32 = 10;
 
-/// Most calls made of one reply, unless configured otherwise (ai-agent's default).
+/// Maximum number of calls made for one reply, unless configured otherwise (ai-agent's default).
 pub const DEFAULT_CALLS_PER_TURN: u32 = 10;
 
-/// Most calls in flight at the same time.
+/// Maximum number of calls in flight at the same time.
 pub const CONCURRENCY: usize = 4;
 
-/// Turns that only page (`get_continuation`) and do not count as turns. Without this bound, a model
-/// that only pages never ends.
+/// Maximum number of turns that only page (`get_continuation`) and are not counted against the
+/// limit on turns. Without this bound, a model that only pages would never end.
 pub const MAX_PAGING_TURNS: u32 = 50;
 
 /// The model's context window, in tokens.
@@ -22,14 +22,15 @@ pub const MAX_PAGING_TURNS: u32 = 50;
 pub struct Window {
     /// The whole context: prompt and reply together.
     pub window: u64,
-    /// Kept free, because providers count differently than we do. ai-agent's default is 8,192.
+    /// Tokens kept free, because providers count tokens differently than we do. ai-agent's default
+    /// is 8,192.
     pub buffer: u64,
-    /// Most tokens of a reply.
+    /// Maximum length of a reply, in tokens.
     pub max_output: u64,
 }
 
 impl Window {
-    /// Returns what the conversation may use: `window − buffer − max output`.
+    /// Returns how many tokens the conversation may use: `window − buffer − max output`.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.window
@@ -38,31 +39,31 @@ impl Window {
     }
 }
 
-/// Everything that a session needs to begin.
+/// Everything that a session needs when it begins.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The system prompt: the text of the prompt file.
     pub system: String,
-    /// The task, as the user's message.
+    /// The task, which is sent as the user's message.
     pub task: String,
     /// The format of the report.
     pub format: Format,
-    /// Most model turns, including the final one.
+    /// Maximum number of model turns, including the final one.
     pub max_turns: u32,
-    /// Most calls made of one reply.
+    /// Maximum number of calls made for one reply.
     pub calls_per_turn: u32,
     /// The context window.
     pub window: Window,
-    /// Which of its own tools the session offers.
+    /// Which of the session's own tools are offered.
     pub offers: Offers,
-    /// The tools of the hosts, in the order in which the model is told of them.
+    /// The tools of the hosts, in the order in which they are listed for the model.
     pub tools: Vec<ToolSpec>,
-    /// The tool that reads stored results: `tool_output`, listed once something is stored, or
-    /// `get_continuation`, always listed.
+    /// The tool that reads stored results: `tool_output`, which is listed once a result is stored,
+    /// or `get_continuation`, which is always listed.
     pub retrieval: Option<ToolSpec>,
 }
 
-/// Which of its own tools a session offers besides the report.
+/// Which of its own tools a session offers in addition to the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offers {
     /// `agent__task_status`.
@@ -79,12 +80,12 @@ pub enum Format {
     Text,
     /// Markdown.
     Markdown,
-    /// A JSON value; it must match the schema, if there is one.
+    /// A JSON value, which must match the schema if there is one.
     Json(Option<Value>),
 }
 
 impl Format {
-    /// Returns its name, as in the wrapper and in `agent__final_report`.
+    /// Returns the format's name, as it is used in the wrapper and in `agent__final_report`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
 //! An agent as a tool of another agent.
 //!
-//! The calling model sees a tool, and its report takes the way of every result. The binary runs the
-//! agent ([`Launch`]), because it knows the prompt and the tools.
+//! To the calling model, the agent is a tool, and its report is treated like any other result. The
+//! binary runs the agent ([`Launch`]), because it knows the prompt and the tools.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,14 +17,15 @@ use crate::host::{Given, Host};
 use crate::report::{Ending, Finished};
 use crate::schema::faults;
 
-/// Most agents below one another, not counting the first, unless configured otherwise. It bounds
-/// how often a task is handed down, also in a circle. The number is ours.
+/// Maximum depth of sub-agents below the first agent, unless configured otherwise. It limits how
+/// often a task is handed on to another agent, and so ends chains of agents that call each other in
+/// a circle. The number is Spillgate's own choice, not ai-agent's.
 pub const DEFAULT_MAX_DEPTH: usize = 3;
 
 /// Runs an agent to its end.
 pub trait Launch: Send + Sync + fmt::Debug {
-    /// Runs the agent with this task. Its journal must be one within `scope`
-    /// ([`Journal::within`](crate::Journal::within)). Dropping the future cancels it.
+    /// Runs the agent with this task. Its journal must lie within `scope`
+    /// ([`Journal::within`](crate::Journal::within)). Dropping the future cancels the run.
     fn launch<'a>(
         &'a self,
         task: String,
@@ -39,7 +40,7 @@ pub struct NotLaunched(pub String);
 
 /// The schema of an agent's input is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the input schema of the agent '{agent}' is broken: {why}")]
+#[error("the input schema of the agent '{agent}' is invalid: {why}")]
 pub struct BadInput {
     /// The agent.
     pub agent: String,
@@ -51,15 +52,15 @@ pub struct BadInput {
 #[derive(Debug)]
 pub struct SubAgent {
     spec: ToolSpec,
-    /// Checks the input; `None` if the input is a prompt.
+    /// Checks the input against its schema; `None` if the input is a prompt.
     input: Option<Validator>,
     run: Arc<dyn Launch>,
     max_depth: usize,
 }
 
 impl SubAgent {
-    /// Returns the agent of that name. `input` is a JSON Schema; without it the input is an object
-    /// with a text, `prompt`. The error is the schema's.
+    /// Creates a tool that runs the agent `name`. `input` is a JSON Schema; without one, the input
+    /// is an object with the text field `prompt`. Fails if the schema is invalid.
     pub fn new(
         name: &str,
         description: &str,
@@ -84,13 +85,13 @@ impl SubAgent {
         })
     }
 
-    /// Returns the same agent with another limit of agents below the first.
+    /// Returns the agent with another limit on the depth of sub-agents.
     #[must_use]
     pub fn with_max_depth(self, max_depth: usize) -> Self {
         Self { max_depth, ..self }
     }
 
-    /// Returns the task in a call. The error is written for the model.
+    /// Returns the task in the arguments of a call. The error is written for the model.
     fn task(&self, call: &ToolCall) -> Result<String, String> {
         let given: Value = serde_json::from_str(&call.arguments)
             .map_err(|error| format!("The arguments are not JSON: {error}."))?;
@@ -144,7 +145,7 @@ impl Host for SubAgent {
 
     fn call<'a>(&'a self, call: &'a ToolCall, scope: &'a Scope) -> BoxFuture<'a, Given> {
         async move {
-            // The first agent is above this one, too.
+            // The depth is the number of agents above this one, including the first agent.
             if scope.depth(OpKind::Agent) > self.max_depth {
                 return Given::error(format!(
                     "The agent '{}' was not started: there are {} agents above it already. Do the task yourself.",
@@ -160,7 +161,7 @@ impl Host for SubAgent {
     }
 }
 
-/// The description of an agent that has none.
+/// The default input schema: an object with a prompt.
 fn prompt() -> Value {
     json!({
         "type": "object",

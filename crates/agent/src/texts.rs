@@ -1,24 +1,25 @@
-//! What the session itself says to the model (docs/spec/texts.md, "Notices of an agent").
+//! The texts that the session itself writes to the model (docs/spec/texts.md, "Notices of an
+//! agent").
 
 use spillgate_conversation::Slot;
 
 use crate::internal::FINAL_REPORT;
 use crate::settings::Format;
 
-/// A result that did not fit and of which nothing could be shown.
+/// Replaces a result that did not fit and of which nothing could be shown.
 pub(crate) use spillgate_conversation::DROPPED;
 
-/// A call that was not made, because an earlier one overflowed.
+/// Replaces the result of a call that was not made because an earlier result overflowed the window.
 pub(crate) const NOT_MADE: &str = "(tool failed: context window budget exceeded; \
      previous tool overflowed. Session will conclude after this turn.)";
 
-/// What an empty result is shown as: providers refuse empty texts.
+/// Replaces an empty result, because providers reject empty texts.
 pub(crate) const EMPTY: &str = " ";
 
-/// A call of a session that ended first.
+/// Replaces the result of a call that was not finished when the session ended.
 pub(crate) const UNFINISHED: &str = "(not finished: the session ended)";
 
-/// That a reply had more calls than are made, those of its batches among them.
+/// Says that a reply contained more calls, including those in batches, than are allowed.
 pub(crate) fn too_many(limit: u32) -> String {
     format!(
         "This call was not made: a reply may have {limit} calls, those in batches among them. \
@@ -26,7 +27,7 @@ pub(crate) fn too_many(limit: u32) -> String {
     )
 }
 
-/// What a session says about itself after the prompt file's own words.
+/// The session's own instructions, which follow the text of the prompt file.
 pub(crate) fn instructions(slot: &Slot, format: &Format, has_batch: bool) -> String {
     let mut lines = vec![
         "## How to finish".to_owned(),
@@ -47,7 +48,7 @@ pub(crate) fn instructions(slot: &Slot, format: &Format, has_batch: bool) -> Str
     lines.join("\n")
 }
 
-/// That a reply had neither a call nor a report.
+/// Says that a reply contained neither a call nor a report.
 pub(crate) fn reminder(slot: &Slot, why: &str) -> String {
     format!(
         "{why} Call a tool, or finish: `{FINAL_REPORT}`, or the report between {} and {}.",
@@ -56,7 +57,7 @@ pub(crate) fn reminder(slot: &Slot, why: &str) -> String {
     )
 }
 
-/// That only the report is left to do.
+/// Says that this is the final turn, in which the model can only give its report.
 pub(crate) fn final_turn(slot: &Slot, why: Option<&str>) -> String {
     let why = why.map(|why| format!("{why} ")).unwrap_or_default();
     format!(
@@ -67,7 +68,7 @@ pub(crate) fn final_turn(slot: &Slot, why: Option<&str>) -> String {
     )
 }
 
-/// That a reply to the final turn had calls instead of the report.
+/// Says that the reply in the final turn contained calls instead of the report.
 pub(crate) fn called_at_the_end(names: &[&str]) -> String {
     const SHOWN: usize = 3;
     let shown = names[..names.len().min(SHOWN)].join(", ");
@@ -75,7 +76,7 @@ pub(crate) fn called_at_the_end(names: &[&str]) -> String {
     format!("Your reply called {shown}{more}, but the final turn takes nothing but the report.")
 }
 
-/// That an identical call was just made.
+/// Says that an identical call was just made.
 pub(crate) fn duplicate(tool: &str, reply: &str) -> String {
     const SHOWN: usize = 500;
     let shown: String = reply.chars().take(SHOWN).collect();

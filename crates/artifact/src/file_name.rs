@@ -1,4 +1,4 @@
-//! The file name of a stored text that other programs may open.
+//! The name of the file under which other programs can open a stored text.
 
 use std::str::FromStr;
 
@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// Most bytes of a tool's name in a file name.
+/// Maximum bytes of a tool's name in a file name.
 const LONGEST_TOOL: usize = 80;
 
-/// Digits of the hash (docs/spec/texts.md, "File names").
+/// Number of hexadecimal digits of the hash in a file name (docs/spec/texts.md, "File names").
 const HASH_DIGITS: usize = 8;
 
-/// A file's name: `<tool>_<YYYYmmdd_HHMMSS>_<hash>.txt` (docs/spec/texts.md, "File names").
-/// Only letters, digits, `_`, `-` and the one dot, so it is one component of a path and safe
-/// in any shell.
+/// A file's name: `<tool>_<YYYYmmdd_HHMMSS>_<hash>.txt` (docs/spec/texts.md, "File names"). It
+/// contains only letters, digits, `_`, `-` and one dot, so it is a single component of a path and
+/// safe in any shell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FileName(String);
 
 impl FileName {
-    /// Returns the name for a result of `tool` at a moment; `sha256` is that of its bytes, in
-    /// hexadecimal.
+    /// Returns the file name for a result of `tool` at a point in time. `sha256` is the hash of the
+    /// result's bytes, in hexadecimal.
     #[must_use]
     pub fn of(tool: &str, at: Timestamp, sha256: &str) -> Self {
         let tool: String = tool.chars().filter(|c| is_plain(*c)).collect();
@@ -45,9 +45,9 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// The text is not a name that [`FileName::of`] returns.
+/// The error for a text that is not a name that [`FileName::of`] returns.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not the name of a stored text's file")]
+#[error("not the file name of a stored text")]
 pub struct FileNameError;
 
 impl FromStr for FileName {

@@ -1,15 +1,15 @@
 //! A flag and a deadline that end work on stored bytes.
 //!
-//! Whoever waits for the work holds the flag and sets it when the wait ends without an answer.
-//! Readers check it before each block ([`Interruptible`](crate::Interruptible)).
+//! The caller that waits for the work holds the flag, and sets it if it stops waiting before it has
+//! an answer. Readers check the flag before each block ([`Interruptible`](crate::Interruptible)).
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a look-up may take, unless configured otherwise. About ten times as long as the slowest
-/// on a gigabyte, and shorter than clients wait (60 s).
+/// Default time limit of a look-up. It is about ten times the duration of the slowest look-up in a
+/// gigabyte, and shorter than the time that clients wait (60 s).
 pub const LOOKUP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Ends work early: when it is cancelled, or when its deadline passes. Clones share the flag.
@@ -19,13 +19,13 @@ pub struct Interrupt {
     deadline: Option<(Instant, Duration)>,
 }
 
-/// Why work ended early. Read errors carry it inside an [`io::Error`].
+/// Why work ended early. A read error contains this reason inside an [`io::Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Interrupted {
-    /// Nobody waits for the answer any more.
+    /// The caller no longer waits for the answer.
     #[error("it was cancelled")]
     Cancelled,
-    /// It took too long.
+    /// The work exceeded its time limit.
     #[error("it took longer than the {} s it may take", .limit.as_secs_f64())]
     TimedOut {
         /// The time limit.
@@ -40,8 +40,8 @@ impl Interrupt {
         Self::default().until_after(limit)
     }
 
-    /// Returns the same flag with a deadline `limit` from now; the earlier deadline wins. A limit
-    /// beyond the range of the clock sets none.
+    /// Returns an interrupt with the same flag and a deadline `limit` from now, or the existing
+    /// deadline if that is earlier. A limit beyond the range of the clock sets no deadline.
     #[must_use]
     pub fn until_after(&self, limit: Duration) -> Self {
         let new = Instant::now().checked_add(limit).map(|at| (at, limit));
@@ -57,8 +57,8 @@ impl Interrupt {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Returns a guard that ends the work when it is dropped, together with the future that waits
-    /// for the work.
+    /// Returns a guard that ends the work when the guard is dropped. The future that waits for the
+    /// work holds the guard, so both are dropped together.
     pub fn on_drop(&self) -> impl Drop + Send + use<> {
         struct OnDrop(Interrupt);
         impl Drop for OnDrop {
@@ -75,7 +75,7 @@ impl Interrupt {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Fails once the work must end.
+    /// Fails if the work must end.
     pub fn check(&self) -> Result<(), Interrupted> {
         if self.is_cancelled() {
             return Err(Interrupted::Cancelled);
@@ -97,7 +97,7 @@ impl Interrupted {
 
 impl From<Interrupted> for io::Error {
     fn from(why: Interrupted) -> Self {
-        // Not `ErrorKind::Interrupted`: readers retry on that one.
+        // The kind is not `ErrorKind::Interrupted`, because readers retry after that kind of error.
         let kind = match why {
             Interrupted::Cancelled => io::ErrorKind::Other,
             Interrupted::TimedOut { .. } => io::ErrorKind::TimedOut,

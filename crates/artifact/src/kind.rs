@@ -1,4 +1,4 @@
-//! Kinds of content.
+//! The kinds of content that are distinguished: JSON, tables, logs and others.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum ContentKind {
     /// One JSON document.
     Json,
-    /// One JSON document a line.
+    /// One JSON document per line.
     Ndjson,
     /// Comma-separated rows with a header.
     Csv,
@@ -24,7 +24,7 @@ pub enum ContentKind {
     Xml,
     /// A unified diff.
     Diff,
-    /// Lines that mostly start alike: times, levels, sources.
+    /// Lines that mostly begin in the same way, with a time, a level or a source.
     Log,
     /// Source code.
     Code,

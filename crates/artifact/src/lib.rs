@@ -1,8 +1,8 @@
 //! The types that all crates share: handles, manifests, spans, units.
 //!
-//! Plain data that every other crate shares: ids, units, spans, what a result
-//! is and where it came from, what was stored. No I/O and no protocol; the
-//! only dependencies are for (de)serialising and formatting this data.
+//! The crate contains plain data: ids, units and spans, descriptions of results and of their
+//! origin, and manifests. It contains no I/O and no protocol. Its only dependencies serialise and
+//! format this data.
 //!
 //! ```
 //! use spillgate_artifact::{ByteRange, Handle};
@@ -26,11 +26,11 @@ mod time;
 mod tokens;
 
 pub use file_name::{FileName, FileNameError};
-pub use handle::{FileId, Handle, HandleError, SessionId};
+pub use handle::{FileId, Handle, HandleError, HandleForm, SessionId, Word};
 pub use interrupt::{Interrupt, Interrupted, LOOKUP_TIMEOUT};
 pub use kind::ContentKind;
 pub use manifest::{Checks, Facts, Layout, Manifest, Reason, Stats, ViewFacts};
-pub use origin::{Origin, RawForm, TextPart};
+pub use origin::{Ending, Origin, RawForm, TextPart};
 pub use source::{ByteSource, Interruptible, ReadRange, SourceTruncated};
 pub use span::{ByteRange, LineRange, SpanError};
 pub use time::{Clock, SystemClock, Timestamp};

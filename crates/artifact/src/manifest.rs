@@ -1,17 +1,17 @@
-//! The manifest of a stored artifact.
+//! The manifest of a stored artifact: the record of its origin, sizes and hashes.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ContentKind, FileName, Handle, Origin, RawForm, Timestamp, Tokens};
+use crate::{ContentKind, Ending, FileName, Handle, Origin, RawForm, Timestamp, Tokens};
 
-/// The figures of a text as it came in (docs/spec/behaviour.md, "Figures").
+/// The figures of a text as it was received (docs/spec/behaviour.md, "Figures").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
     /// Bytes of the text.
     pub bytes: u64,
-    /// Newlines + 1; 0 when empty.
+    /// Number of newlines + 1; 0 if the text is empty.
     pub lines: u64,
     /// Unicode scalar values; each invalid byte sequence counts as one.
     pub chars: u64,
@@ -21,20 +21,21 @@ pub struct Stats {
     pub kind: ContentKind,
 }
 
-/// Why a result was offloaded, in reporting order (docs/spec/behaviour.md, "Deciding").
+/// Why a result was offloaded. If several reasons apply, the first one in this list is recorded
+/// (docs/spec/behaviour.md, "Deciding").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// A set limit of bytes, tokens, lines or characters was exceeded.
     SizeCap,
-    /// The conversation would have overflowed.
+    /// The result would have exceeded the token budget of the conversation.
     TokenBudget,
-    /// Another result took the budget meanwhile.
+    /// Another result used up the token budget at the same time.
     ReserveFailed,
 }
 
 impl fmt::Display for Reason {
-    /// Returns its name in JSON.
+    /// Formats the reason as in JSON.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::SizeCap => "size_cap",
@@ -44,23 +45,23 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The view: the readable text beside the raw bytes.
+/// Figures of the view, which is the readable text made from the raw bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewFacts {
     /// Bytes of the view.
     pub bytes: u64,
-    /// View lines: as many as line tools can address. A final newline ends a
-    /// line and begins none.
+    /// Number of view lines, which is the number of lines that tools can address. A newline at the
+    /// end of the view ends the last line and does not begin another one.
     pub lines: u64,
-    /// Bytes of the longest run without a newline; above the soft-break limit
-    /// one such run is several view lines.
+    /// Bytes of the longest stretch without a newline. A stretch that is longer than the limit for
+    /// soft breaks consists of several view lines.
     pub longest_line: u64,
-    /// Whether the raw bytes serve as the view, so that there is one file.
+    /// Whether the raw bytes are also the view, so that the artifact has only one file for both.
     pub is_raw: bool,
     /// How the view was laid out.
     pub layout: Layout,
-    /// Bytes of text lines that stand before a laid-out JSON document, such as
-    /// progress notes; they are the same in the view.
+    /// Bytes of the text lines that precede a laid-out JSON document, such as progress notes. The
+    /// view contains them unchanged.
     #[serde(default)]
     pub prelude: u64,
 }
@@ -69,46 +70,47 @@ pub struct ViewFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// Lines as they came.
+    /// The lines are those of the text.
     #[default]
     AsIs,
-    /// One JSON document, a member or element a line, after its prelude.
+    /// One JSON document with one member or element per line, after the prelude.
     Json,
     /// Markup, broken between tags.
     Markup,
 }
 
-/// What a store keeps besides the bytes of an artifact. It is written last: an artifact exists when
-/// its manifest exists.
+/// What a store records about an artifact besides its bytes. The manifest is written last: an
+/// artifact exists if its manifest exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The format; [`Manifest::FORMAT`] in new manifests.
+    /// The format of the manifest; [`Manifest::FORMAT`] in new manifests.
     #[serde(default = "first_format")]
     pub format: u32,
     /// The artifact's name.
     pub handle: Handle,
-    /// Whether it is exempt from quota and age.
+    /// Whether the artifact is exempt from the quota and from the age limit.
     #[serde(default)]
     pub pinned: bool,
-    /// Checksums of what the SHA-256 does not cover; `None` in old manifests and in memory.
+    /// Checksums of the data that the SHA-256 does not cover. `None` in old manifests and in
+    /// memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<Checks>,
-    /// What is known of the result.
+    /// Facts about the result.
     #[serde(flatten)]
     pub facts: Facts,
 }
 
-/// The first format. Manifests were written without a format before there was a second one.
+/// The format of a manifest without the member `format`: early manifests of format 1 lack it.
 const fn first_format() -> u32 {
     1
 }
 
 impl Manifest {
-    /// The newest format that this version knows. It changes when a manifest, a view or an index
-    /// changes its meaning, not when members are added.
+    /// The newest format that this version can read. The number changes when a manifest, a view or
+    /// an index changes its meaning, but not when members are added.
     pub const FORMAT: u32 = 1;
 
-    /// Returns the manifest of an artifact that is stored now.
+    /// Returns the manifest of an artifact with the current format.
     #[must_use]
     pub fn new(handle: Handle, facts: Facts) -> Self {
         Self {
@@ -124,19 +126,19 @@ impl Manifest {
 /// CRC-32 checksums that detect damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checks {
-    /// Of the view; `None` if the raw bytes are the view.
+    /// Checksum of the view; `None` if the raw bytes are the view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<u32>,
-    /// Of the line index.
+    /// Checksum of the line index.
     pub index: u32,
-    /// Of the manifest's other members but `pinned`, as compact JSON.
+    /// Checksum of the manifest's other members except `pinned`, as compact JSON.
     pub manifest: u32,
 }
 
-/// What is known of a result when it is stored.
+/// Facts about a result, recorded when it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
-    /// When it was stored.
+    /// When the result was stored.
     pub created: Timestamp,
     /// Its origin.
     #[serde(flatten)]
@@ -147,25 +149,28 @@ pub struct Facts {
     /// Whether the tool reports a failure (`isError`).
     #[serde(default)]
     pub is_error: bool,
+    /// How the command or the call ended, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
     /// Bytes of the raw payload.
     pub raw_bytes: u64,
     /// SHA-256 of the raw payload, 64 hex digits.
     pub sha256: String,
-    /// How the text lies in the raw payload.
+    /// How the text is contained in the raw payload.
     #[serde(default)]
     pub form: RawForm,
     /// Figures of the text.
     pub stats: Stats,
     /// Figures of the view.
     pub view: ViewFacts,
-    /// Why it was offloaded.
+    /// Why the result was offloaded.
     pub reason: Reason,
-    /// Characters of the text that its message showed, if further slices begin after them (the
-    /// `continuation` profile).
+    /// Number of characters of the text that the message showed, if later slices begin after them
+    /// (the `continuation` profile).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_slice: Option<u64>,
-    /// The name under which a store of files also keeps the text, for other programs (the `funnel`
-    /// profile).
+    /// The name of the file in which a store on disk also offers the text to other programs (the
+    /// `funnel` profile).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_name: Option<FileName>,
 }

@@ -8,20 +8,21 @@ use bytes::Bytes;
 
 use crate::{Interrupt, Interrupted};
 
-/// Bytes that can be read at any offset, by several readers at once: a file,
-/// a buffer, a cached object.
+/// Bytes that can be read at any offset, by several readers at the same time: a file, a buffer, a
+/// cached object.
 ///
-/// [`len`](Self::len) stays what it was when the source was opened. Bytes that are
-/// missing before that end are an error ([`SourceTruncated`]), never an earlier end.
+/// [`len`](Self::len) does not change after the source was opened. If bytes before this end are
+/// missing, reads return an error ([`SourceTruncated`]) and not an earlier end.
 pub trait ByteSource: Send + Sync + std::fmt::Debug {
     /// Returns the number of bytes.
     fn len(&self) -> u64;
 
-    /// Reads some bytes from `offset` on; 0 only at the end.
+    /// Reads at least one byte from `offset` on; returns 0 only at the end.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Returns the bytes `start..end`, cut at the end of the source. They lie in `buffer`, which is
-    /// reused for the next window, or in the source itself if that is in memory.
+    /// Returns the bytes `start..end`, cut at the end of the source. The returned slice points into
+    /// `buffer`, which can be reused for the next window, or into the source itself if the source
+    /// is in memory.
     fn window<'a>(&'a self, start: u64, end: u64, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
         let end = end.min(self.len());
         let length = usize::try_from(end.saturating_sub(start)).map_err(io::Error::other)?;
@@ -32,25 +33,25 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
         Ok(&buffer[..length])
     }
 
-    /// Returns the file that holds exactly these bytes, if there is one: another process can read
-    /// it without a copy.
+    /// Returns the file that contains exactly these bytes, if such a file exists. Another process
+    /// can read it without a copy.
     fn file(&self) -> Option<&File> {
         None
     }
 
-    /// Fails once work on these bytes must end. For work that computes for long between two reads;
-    /// reads check themselves.
+    /// Fails if work on these bytes must end. Callers that compute for a long time between two
+    /// reads should call it; reads check by themselves.
     fn check(&self) -> Result<(), Interrupted> {
         Ok(())
     }
 
-    /// Returns whether there is nothing to read.
+    /// Returns whether the source has no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Fills the buffer with the bytes from `offset` on, as far as there are any, and returns their
-    /// number.
+    /// Fills the buffer with bytes from `offset` on, until the buffer is full or the source ends.
+    /// Returns the number of bytes.
     fn fill_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -87,18 +88,18 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
     }
 }
 
-/// A source has fewer bytes than when it was opened.
+/// The error for a source that has fewer bytes than when it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it was shortened while it was read: it had {len} bytes and now ends at byte {at}")]
 pub struct SourceTruncated {
-    /// The first missing byte.
+    /// The offset of the first missing byte.
     pub at: u64,
-    /// The bytes that there were.
+    /// The number of bytes when the source was opened.
     pub len: u64,
 }
 
 impl SourceTruncated {
-    /// Returns what is missing, if that caused the read error.
+    /// Returns the `SourceTruncated` inside a read error, if that is the cause.
     #[must_use]
     pub fn of(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref().copied()
@@ -111,7 +112,7 @@ impl From<SourceTruncated> for io::Error {
     }
 }
 
-/// A source whose reads fail once an [`Interrupt`] says so.
+/// A source whose reads fail as soon as its [`Interrupt`] ends the work.
 #[derive(Debug, Clone)]
 pub struct Interruptible {
     source: Arc<dyn ByteSource>,
@@ -161,7 +162,7 @@ impl ByteSource for Vec<u8> {
     }
 }
 
-/// Shown without a copy.
+/// Windows are returned without a copy.
 impl ByteSource for Bytes {
     fn len(&self) -> u64 {
         self.as_ref().len() as u64
@@ -188,7 +189,7 @@ fn read_from(bytes: &[u8], buffer: &mut [u8], offset: u64) -> usize {
     n
 }
 
-/// Reads `start..end` of a source front to back.
+/// Reads the bytes `start..end` of a source in order.
 #[derive(Debug)]
 pub struct ReadRange<'a> {
     source: &'a dyn ByteSource,
@@ -237,7 +238,7 @@ mod tests {
 
     use super::*;
 
-    /// Ends at byte 3, although it has 6.
+    /// A source that claims 6 bytes but ends at byte 3.
     #[derive(Debug)]
     struct Cut;
 
@@ -268,7 +269,7 @@ mod tests {
             assert_eq!(SourceTruncated::of(&error), missing, "{how}");
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{how}");
         }
-        // What is asked for past the end is not missing.
+        // Bytes past the end are not missing bytes.
         assert_eq!(Cut.bytes(6, 9).unwrap(), b"");
         assert_eq!(Cut.fill_at(&mut [0; 6], 0).unwrap(), 3);
     }
@@ -316,7 +317,7 @@ mod tests {
         let far = Interrupt::after(Duration::MAX);
         assert_eq!(far.check(), Ok(()));
         assert!(far.until_after(Duration::ZERO).check().is_err());
-        // The earlier deadline holds.
+        // The earlier deadline applies.
         let soon = Interrupt::after(Duration::ZERO).until_after(Duration::from_secs(60));
         assert_eq!(soon.check(), Err(Interrupted::TimedOut { limit }));
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct ByteRange {
     /// First byte, 0-based.
     pub start: u64,
-    /// The byte after the last one; `None` is the end of the text.
+    /// The offset after the last byte; `None` means the end of the text.
     pub end: Option<u64>,
 }
 
@@ -21,7 +21,7 @@ impl ByteRange {
         self.end.map(|end| end.saturating_sub(self.start))
     }
 
-    /// Returns whether it is known to be empty.
+    /// Returns whether the range is certainly empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == Some(0)
@@ -38,7 +38,7 @@ impl fmt::Display for ByteRange {
 impl FromStr for ByteRange {
     type Err = SpanError;
 
-    /// `A..B`, `A..`, `..B`; also `A-B` and `A:B`, which people type.
+    /// Parses `A..B`, `A..` and `..B`, and also `A-B` and `A:B`, because people type these forms.
     fn from_str(text: &str) -> Result<Self, SpanError> {
         let error = || SpanError {
             given: text.chars().take(40).collect(),
@@ -75,25 +75,25 @@ impl<'de> Deserialize<'de> for ByteRange {
     }
 }
 
-/// The text is not a byte range.
+/// The error for a text that is not a byte range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not a byte range; write START..END, for example 4096..8192 or 4096..")]
 pub struct SpanError {
-    /// The given text, cut at 40 characters.
+    /// The given text, cut after 40 characters.
     given: String,
 }
 
-/// View lines `first..=last`, 1-based. `last` is `first - 1` if there is no line in it.
+/// View lines `first..=last`, 1-based. `last` is `first - 1` if the range contains no line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LineRange {
     /// First line.
     pub first: u64,
-    /// Last line, included.
+    /// Last line, which is included.
     pub last: u64,
 }
 
 impl Serialize for LineRange {
-    /// `[first, last]`, as people write it.
+    /// Writes the range as `[first, last]`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         (self.first, self.last).serialize(serializer)
     }

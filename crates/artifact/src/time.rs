@@ -5,24 +5,24 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A moment in UTC, printed and stored as RFC 3339 with whole seconds.
+/// A point in time in UTC, printed and stored as RFC 3339 with whole seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp(SystemTime);
 
 impl Timestamp {
-    /// Returns the moment of a system time.
+    /// Returns the time stamp of a system time.
     #[must_use]
     pub fn new(time: SystemTime) -> Self {
         Self(time)
     }
 
-    /// Returns its system time.
+    /// Returns the system time of the time stamp.
     #[must_use]
     pub fn system_time(self) -> SystemTime {
         self.0
     }
 
-    /// Returns how long ago it was at `now`; zero if it is in the future.
+    /// Returns the time from this time stamp until `now`; zero if the time stamp is after `now`.
     #[must_use]
     pub fn age_at(self, now: Timestamp) -> Duration {
         now.0.duration_since(self.0).unwrap_or_default()
@@ -50,14 +50,14 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// The source of time for library crates. They read no clock of their own, so that expiry can be
-/// tested and messages stay deterministic.
+/// The source of time for library crates. They never read the system clock directly, so that expiry
+/// can be tested and messages stay deterministic.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// Returns the present moment.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock, which the binary hands down.
+/// The machine's clock, which the binary passes to the library crates.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

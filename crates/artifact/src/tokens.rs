@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct Tokens {
     /// The count.
     pub count: u64,
-    /// Whether the tokenizer counted the whole text. Otherwise the number is extrapolated from
-    /// exactly counted samples and shown with `≈`.
+    /// Whether the tokenizer counted the whole text. Otherwise the count is extrapolated from
+    /// samples that were counted exactly, and is shown with `≈`.
     pub exact: bool,
 }
 
@@ -38,13 +38,13 @@ impl fmt::Display for Tokens {
     }
 }
 
-/// The most tokens that one text for a model may have.
+/// Maximum number of tokens in a text for a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TokenBudget(u64);
 
 impl TokenBudget {
-    /// The smallest budget. Below it not even one page fits: a character may take four tokens, its
-    /// line number and the marks of a cut a dozen.
+    /// The smallest budget. With fewer tokens no page fits: a character may take four tokens, and
+    /// its line number and the marks of a cut take about a dozen.
     pub const LEAST: u64 = 32;
 
     /// Returns a budget of `tokens`, at least [`TokenBudget::LEAST`].
@@ -53,13 +53,13 @@ impl TokenBudget {
         Self(tokens.max(Self::LEAST))
     }
 
-    /// Returns the tokens that it allows.
+    /// Returns the number of tokens in the budget.
     #[must_use]
     pub fn get(self) -> u64 {
         self.0
     }
 
-    /// Returns what is left after `spent` tokens, at least one.
+    /// Returns the budget that remains after `spent` tokens, at least one token.
     #[must_use]
     pub fn less(self, spent: u64) -> Self {
         Self(self.0.saturating_sub(spent).max(1))

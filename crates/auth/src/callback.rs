@@ -37,8 +37,8 @@ impl Callback {
         format!("{}/callback", self.origin)
     }
 
-    /// Waits for the browser and returns the URL that it visited, including its whole query.
-    /// Ignores visits without a `state`, and other pages.
+    /// Waits for the browser and returns the URL that it visited, with the full query. Ignores
+    /// other paths, and visits without a `state` parameter.
     pub async fn wait(self) -> io::Result<String> {
         let (tell, told) = oneshot::channel();
         let tell = Arc::new(Mutex::new(Some(tell)));
@@ -54,7 +54,7 @@ impl Callback {
         tokio::select! {
             answer = told => {
                 let answer = answer.map_err(io::Error::other)?;
-                // Gives the page time to reach the browser.
+                // Gives the browser time to receive the page.
                 let moment = std::time::Duration::from_millis(200);
                 drop(tokio::time::timeout(moment, serving).await);
                 Ok(answer)

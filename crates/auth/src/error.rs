@@ -3,17 +3,17 @@
 use rmcp::transport::auth::AuthError;
 use spillgate_untrusted::line;
 
-/// Most characters shown of another party's text.
+/// Maximum length, in characters, of a server's text that an error quotes.
 const MOST_SHOWN: usize = 300;
 
-/// A login failed, or could not be renewed.
+/// A login failed or could not be renewed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoginError {
     /// The server's URL cannot be used.
-    #[error("not the URL of a server: {0}")]
+    #[error("{0} is not the URL of an MCP server")]
     Url(String),
-    /// A step at the server or its authorization server failed.
+    /// A request to the server or to its authorization server failed.
     #[error("{doing} failed: {why}")]
     Failed {
         /// The step that failed.
@@ -21,14 +21,14 @@ pub enum LoginError {
         /// The reason.
         why: String,
     },
-    /// The person refused, or the authorization server did for them.
+    /// The person refused the login, or the authorization server did.
     #[error("the login was refused: {0}")]
     Denied(String),
-    /// Only a new login helps.
+    /// The user has to log in again.
     #[error("{0}")]
     Again(&'static str),
     /// The tokens could not be saved or read.
-    #[error("the tokens could not be kept in {path}: {source}")]
+    #[error("the tokens could not be stored in {path}: {source}")]
     Vault {
         /// The file.
         path: String,
@@ -38,8 +38,8 @@ pub enum LoginError {
 }
 
 impl LoginError {
-    /// An error of rmcp in a step. Removes `secrets` from its text, because servers repeat what
-    /// they were sent.
+    /// Returns the error for a login step that failed in the rmcp library. Removes `secrets` from
+    /// its text, because servers may echo what they received.
     pub(crate) fn at(doing: &'static str, error: &AuthError, secrets: &[&str]) -> Self {
         Self::Failed {
             doing,
@@ -48,7 +48,7 @@ impl LoginError {
     }
 }
 
-/// Returns a text on one line, truncated, without these secrets.
+/// Returns a text as one truncated line, with these secrets removed.
 pub(crate) fn without(text: &str, secrets: &[&str]) -> String {
     let mut text = text.to_owned();
     for secret in secrets.iter().filter(|secret| !secret.is_empty()) {

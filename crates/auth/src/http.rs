@@ -4,12 +4,12 @@ use axum::http::Response;
 use reqwest::{Body, Client, Request};
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
 
-/// Most bytes of a response: metadata and tokens have a few thousand.
+/// Maximum size of a response, in bytes. Usual metadata and tokens take a few thousand.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Sends requests with the client that everything else uses, so that proxy and certificates are the
-/// same. Neither the client nor this type follows redirects: the content is not meant for anybody
-/// else.
+/// Sends requests with the shared HTTP client, so that proxy and certificates are the same as
+/// elsewhere. Neither the client nor this type follows redirects, because the requests contain
+/// secrets that only the addressed server may see.
 #[derive(Debug, Clone)]
 pub(crate) struct OAuthSender(pub(crate) Client);
 

@@ -1,4 +1,4 @@
-//! The login of a person at a server.
+//! Logs a person in at an MCP server, with a browser.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::{LoginError, Vault};
 pub struct LoginRequest {
     /// The server's URL.
     pub url: String,
-    /// The URL that the browser is redirected to at the end.
+    /// The URL that the browser is redirected to when the login ends.
     pub redirect: String,
-    /// The scopes to request; if empty, those that the server names.
+    /// The scopes to request; if empty, the scopes that the server names.
     pub scopes: Vec<String>,
-    /// A client that the authorization server already knows, and its secret. If `None`, we register
-    /// as a client.
+    /// Id and secret of a client that is already registered at the authorization server. If `None`,
+    /// we register a new client.
     pub registered: Option<(String, Option<String>)>,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Debug for LoginRequest {
     }
 }
 
-/// A login that waits for the person.
+/// A login that waits until the person has used the browser.
 pub struct LoginAttempt {
     manager: AuthorizationManager,
     store: InMemoryCredentialStore,
@@ -53,8 +53,8 @@ impl fmt::Debug for LoginAttempt {
 }
 
 impl LoginAttempt {
-    /// Discovers the server's authorization server and registers with it. `client` must follow no
-    /// redirects.
+    /// Finds the server's authorization server and registers a client there. `client` must not
+    /// follow redirects.
     pub async fn begin(request: LoginRequest, client: Client) -> Result<Self, LoginError> {
         let (mut manager, store) = manager(&request.url, client).await?;
         let failed = |doing| {
@@ -99,7 +99,7 @@ impl LoginAttempt {
         &self.page
     }
 
-    /// Takes the URL that the browser was redirected to, gets the tokens and stores them.
+    /// Takes the URL that the browser was redirected to, requests the tokens and stores them.
     pub async fn finish(self, callback: &str, vault: &Vault) -> Result<(), LoginError> {
         if let Some(error) = error_in(callback) {
             return Err(LoginError::Denied(error));
@@ -128,7 +128,7 @@ impl LoginAttempt {
     }
 }
 
-/// rmcp's state for a login at `url`. It keeps its tokens in memory.
+/// Returns rmcp's state of a login at `url`. It keeps tokens only in memory.
 pub(crate) async fn manager(
     url: &str,
     client: Client,

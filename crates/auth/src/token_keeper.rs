@@ -1,4 +1,4 @@
-//! Supplies a gateway with valid tokens, without a person.
+//! Supplies a gateway with valid tokens, without a user's help.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use crate::login::manager;
 use crate::vault::Login;
 use crate::{LoginError, Vault, origin_of};
 
-/// How long a token is reused after it was read: opening and reading its file for each message is
-/// needless. If the token is replaced meanwhile, the server refuses the old one, and the file is
-/// read again.
+/// How long a token that was read is reused, so that the file is not opened for each message. If
+/// the token is replaced during this time, the server refuses the old token, and the file is read
+/// again.
 const REMEMBERED: Duration = Duration::from_secs(1);
 
-/// Supplies the tokens for one server, and renews them when the server refuses one. Uses no clock:
-/// the server knows best whether it still accepts a token.
+/// Supplies the tokens for one server, and renews a token when the server refuses it. Ignores
+/// expiry times, because only the server knows whether it still accepts a token.
 #[derive(Clone)]
 pub struct TokenKeeper {
     vault: Vault,
@@ -46,8 +46,8 @@ impl std::fmt::Debug for TokenKeeper {
 }
 
 impl TokenKeeper {
-    /// Returns a keeper of the tokens for the server at `url`. `command` is the command that the
-    /// user is told to run if a login is needed. `client` must follow no redirects.
+    /// Returns a keeper of the tokens for the server at `url`. `command` is the command to log in,
+    /// for error messages. `client` must not follow redirects.
     #[must_use]
     pub fn new(vault: Vault, url: &str, command: &str, client: Client) -> Self {
         Self {
@@ -66,13 +66,13 @@ impl TokenKeeper {
     /// Reads the stored token.
     fn read(&self) -> Option<HeaderValue> {
         let kept = self.kept().unwrap_or_else(|error| {
-            tracing::warn!(%error, "a login could not be read");
+            tracing::warn!(%error, "the stored login of a server could not be read");
             None
         });
         kept.as_ref().and_then(bearer)
     }
 
-    /// Returns a token other than the refused one.
+    /// Returns a token that differs from the refused one.
     async fn another(&self, refused: &Refused) -> Result<HeaderValue, LoginError> {
         let _lock = self.vault.lock(&self.server).await?;
         let again = LoginError::Again;
@@ -80,7 +80,7 @@ impl TokenKeeper {
         let kept = bearer(&login).ok_or(again("the login has no token"))?;
         let challenge = refused.challenge.as_deref();
         if refused.credential.as_ref() != Some(&kept) {
-            return Ok(kept); // another gateway or a login was faster
+            return Ok(kept); // another gateway or a new login has already replaced the token
         }
         if challenge.is_some_and(|challenge| challenge.contains("insufficient_scope")) {
             return Err(again("the login does not give the rights that this needs"));
@@ -92,8 +92,9 @@ impl TokenKeeper {
 
     async fn renewed(&self, login: Login, challenge: Option<&str>) -> Result<Login, LoginError> {
         let again = LoginError::Again;
-        let secrets = secrets(&login);
-        let secrets: Vec<&str> = secrets.iter().map(String::as_str).collect();
+        let tokens = token(&login).map(tokens).unwrap_or_default();
+        let secrets = tokens.iter().chain([&login.client_secret]).flatten();
+        let secrets: Vec<&str> = secrets.map(String::as_str).collect();
         let failed = |doing| {
             let secrets = secrets.clone();
             move |error| LoginError::at(doing, &error, &secrets)
@@ -103,7 +104,7 @@ impl TokenKeeper {
         let metadata = found
             .map_err(failed("finding the authorization server"))?
             .metadata;
-        // A token must be shown only to its issuer.
+        // A token must be sent only to the server that issued it.
         let issuer = login.credentials.issuer.as_deref();
         if issuer.is_some() && issuer != metadata.issuer.as_deref() {
             return Err(again("the server has changed its authorization server"));
@@ -147,8 +148,8 @@ impl Authority for TokenKeeper {
 
     fn refused(&self, refused: Refused) -> BoxFuture<'_, Result<HeaderValue, NoCredential>> {
         let told = async move {
-            // Runs to the end even if nobody waits any more: a refresh token that was used must be
-            // replaced by the new one.
+            // Runs to the end even if the caller stops waiting: a refresh token can often be used
+            // only once, so the new one must be saved.
             let keeper = self.clone();
             let renewing = tokio::spawn(async move { keeper.another(&refused).await });
             let renewed = renewing
@@ -156,7 +157,7 @@ impl Authority for TokenKeeper {
                 .map_err(|error| NoCredential(error.to_string()))?;
             *self.last.lock() = None;
             renewed.map_err(|error| {
-                tracing::info!(%error, server = origin_of(&self.server), "no token");
+                tracing::info!(%error, server = origin_of(&self.server), "no valid token for a server: its login could not be renewed");
                 NoCredential(format!("{error}; to log in, run `{}`", self.command))
             })
         };
@@ -168,7 +169,7 @@ fn token(login: &Login) -> Option<&OAuthTokenResponse> {
     login.credentials.token_response.as_ref()
 }
 
-/// The `Authorization` header with the access token.
+/// Returns the `Authorization` header with the access token.
 fn bearer(login: &Login) -> Option<HeaderValue> {
     let [access, _] = tokens(token(login)?);
     let mut header = HeaderValue::from_str(&format!("Bearer {}", access?)).ok()?;
@@ -176,15 +177,9 @@ fn bearer(login: &Login) -> Option<HeaderValue> {
     Some(header)
 }
 
-/// Returns the access token and the refresh token. Reads them from the response's JSON form, which
-/// RFC 6749 defines.
+/// Returns the access token and the refresh token. They are read from the JSON form of the
+/// response, which RFC 6749 defines.
 fn tokens(response: &OAuthTokenResponse) -> [Option<String>; 2] {
     let json = serde_json::to_value(response).unwrap_or_default();
     ["access_token", "refresh_token"].map(|name| Some(json.get(name)?.as_str()?.to_owned()))
-}
-
-fn secrets(login: &Login) -> Vec<String> {
-    let tokens = token(login).map(tokens).unwrap_or_default();
-    let client = login.client_secret.clone();
-    tokens.into_iter().chain([client]).flatten().collect()
 }

@@ -1,8 +1,8 @@
 //! Stores tokens in files that several gateways share.
 //!
-//! Each server has one file, readable by its owner only and replaced as a whole. A lock file beside
-//! it lets one process at a time renew a token: many authorization servers accept a refresh token
-//! once and end the login when it comes again.
+//! Each server has one file, which only its owner can read and which is always replaced as a whole.
+//! A lock file beside it ensures that only one process renews a token at a time: many authorization
+//! servers accept a refresh token only once and end the login when the same token is used again.
 
 use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -41,7 +41,7 @@ impl fmt::Debug for Login {
     }
 }
 
-/// Held while a token is renewed.
+/// A lock on a server's file, held while its token is renewed.
 #[derive(Debug)]
 pub(crate) struct Lock(#[expect(dead_code, reason = "open as long as it is locked")] File);
 
@@ -63,12 +63,12 @@ impl Vault {
         }
     }
 
-    /// Whether somebody has logged in at this server.
+    /// Whether a login at this server is stored.
     pub fn has(&self, url: &str) -> Result<bool, LoginError> {
         Ok(self.load(url)?.is_some())
     }
 
-    /// The servers with a stored login.
+    /// Returns the servers with a stored login.
     pub fn servers(&self) -> Result<Vec<String>, LoginError> {
         let entries = match std::fs::read_dir(&self.directory) {
             Ok(entries) => entries,
@@ -107,7 +107,7 @@ impl Vault {
 
     fn write(&self, path: &Path, login: &Login) -> io::Result<()> {
         self.create()?;
-        // A temporary file is accessible to its owner only.
+        // `NamedTempFile` creates files that only their owner can access.
         let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;
         serde_json::to_writer(&mut file, login)?;
         file.flush()?;
@@ -116,7 +116,7 @@ impl Vault {
         Ok(())
     }
 
-    /// Waits until no other process renews this server's token.
+    /// Waits until no other process is renewing this server's token.
     pub(crate) async fn lock(&self, url: &str) -> Result<Lock, LoginError> {
         let path = self.path(url, "lock")?;
         self.create().map_err(|error| fault(&path, error))?;
@@ -139,7 +139,8 @@ impl Vault {
         builder.recursive(true).mode(0o700).create(&self.directory)
     }
 
-    /// The path of a server's file. A URL may contain anything, so a hash of it names the file.
+    /// Returns the path of a server's file. The file name is a hash, because a URL may contain any
+    /// characters.
     fn path(&self, url: &str, ending: &str) -> Result<PathBuf, LoginError> {
         let mut url = Url::parse(url).map_err(|error| LoginError::Url(error.to_string()))?;
         url.set_fragment(None);

@@ -21,13 +21,13 @@ use spillgate_transport::{Authority, Refused, http_client};
 #[derive(Debug, Default)]
 struct State {
     origin: String,
-    /// The requests that it got, in order.
+    /// The requests that the server received, in order.
     asked: Vec<String>,
-    /// The number of tokens that it issued.
+    /// The number of tokens that the server issued.
     given: u32,
-    /// The issuer that it claims to be, if not the true one.
+    /// The issuer that the server claims to be; `None` for the true one.
     issuer: Option<String>,
-    /// Whether it answers a refresh with an error.
+    /// Whether the server answers a refresh with an error.
     refuses: bool,
 }
 
@@ -154,7 +154,7 @@ fn state_of(attempt: &LoginAttempt) -> String {
         .into_owned()
 }
 
-/// Logs in as a browser would.
+/// Logs in as a browser does.
 async fn log_in(origin: &str, vault: &Vault) {
     let callback = Callback::listen().await.unwrap();
     let attempt = attempt(origin, &callback.url()).await;
@@ -199,7 +199,7 @@ fn refused(token: &str) -> Refused {
     }
 }
 
-/// A login that an earlier build stored.
+/// Tests that a login stored by an earlier version can still be read.
 #[tokio::test]
 async fn an_old_login_is_read() {
     const NAME: &str = "23d3bab64dbe7d869b0ee285256c1b5f.json";
@@ -233,7 +233,7 @@ async fn a_login_is_kept_and_renewed_by_one_of_many() {
     let printed = format!("{kept:?} {vault:?} {:?}", keeper(&vault, &origin));
     assert!(!printed.contains("access1"), "{printed}");
 
-    // Eight gateways at once: the token is renewed once, for all of them.
+    // Eight gateways renew at the same time: the token is renewed once and all of them receive it.
     let all = (0..8).map(|_| keeper(&vault, &origin));
     let all = all.map(|keeper| async move { keeper.refused(refused("Bearer access1")).await });
     for renewed in futures_util::future::join_all(all).await {

@@ -1,4 +1,4 @@
-//! Tries a bridge between real peers.
+//! Runs a bridge between a real client and a real server.
 //!
 //! `shim to-legacy CMD…` and `shim to-modern CMD…` start the server `CMD…` and bridge it to the
 //! client on standard input and output.
@@ -129,7 +129,7 @@ fn read(
 }
 
 fn line(stream: &mut impl Write, frame: &[u8]) -> io::Result<()> {
-    // A frame with line breaks would be read as several messages.
+    // A frame that contains line breaks would be read as several messages.
     let one: Vec<u8> = frame
         .iter()
         .copied()

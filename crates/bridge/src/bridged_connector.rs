@@ -1,10 +1,10 @@
 //! A connector whose connections pass frames on, or use a bridge if client and server speak
 //! different generations of MCP.
 //!
-//! It stands between a session and the connection to a server, and neither notices it. It opens the
-//! connection and watches the first messages. As long as both ends speak the same generation,
-//! frames pass unchanged; once that is certain, they are no longer examined. A bridge begins when a
-//! client insists (ADR 11).
+//! The connector is placed between a session and the connection to a server; neither needs to know
+//! about it. It opens the connection and watches the first messages. While both ends may speak the
+//! same generation, frames pass unchanged. Once that is certain, frames are no longer examined. A
+//! bridge begins when a client insists on its generation (ADR 11).
 //!
 //! ```text
 //! Session ──▶ NegotiatedConnection ─┬─ passes ──────▶ Connection ──▶ server
@@ -25,8 +25,8 @@ use tokio::time::timeout;
 use crate::negotiation::{Decision, Negotiation, probe};
 use crate::{BridgeObserver, Bridging, KnownGenerations, SharedServers};
 
-/// How long a server may take to show which generation it speaks; after that it counts as legacy.
-/// Some servers never answer requests that they do not know, others are still being downloaded.
+/// How long a server may take to show which generation it speaks. After this time it counts as
+/// legacy. Some servers never answer unknown requests; others are still being downloaded.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Opens connections that may turn into bridged ones.
@@ -35,12 +35,13 @@ pub struct BridgedConnector {
     connector: Arc<dyn Connector>,
     generations: Arc<KnownGenerations>,
     observer: Arc<dyn BridgeObserver>,
-    /// Provides the bridges of stateless exchanges; a session has its own.
+    /// Provides the bridges for stateless exchanges; `None` for a session, which has its own
+    /// bridge.
     shared: Option<Arc<SharedServers>>,
 }
 
 impl BridgedConnector {
-    /// Creates a connector for one client's session, which has the server's process for itself.
+    /// Creates a connector for the session of one client, which uses the server's process alone.
     #[must_use]
     pub fn session(
         connector: Arc<dyn Connector>,
@@ -101,13 +102,13 @@ impl Connector for BridgedConnector {
     }
 }
 
-/// A connection that may turn into a bridged one, as the session sees it.
+/// A connection that may start to use a bridge. The session uses it like any other connection.
 #[derive(Debug)]
 struct NegotiatedConnection {
     negotiation: Arc<Negotiation>,
     connection: Arc<dyn Connection>,
-    /// Whether this is a stateless exchange: its open requests are withdrawn at its end, because
-    /// the server goes on.
+    /// Whether this is a stateless exchange. At its end, its open requests are cancelled, because
+    /// the server continues to run.
     is_exchange: bool,
 }
 
@@ -164,7 +165,7 @@ impl Connection for NegotiatedConnection {
     fn close(&self, hurried: bool) -> BoxFuture<'_, ()> {
         async move {
             if !hurried {
-                // Messages that are still held must be sent first.
+                // Held messages must be sent before closing.
                 drop(timeout(PATIENCE, self.negotiation.settled()).await);
             }
             if self.is_exchange {
@@ -182,8 +183,7 @@ impl Drop for NegotiatedConnection {
     }
 }
 
-/// Returns the same event for another request; `None` if the event cannot be sent to several
-/// requests.
+/// Returns a copy of the event for another request; `None` if the event cannot be copied.
 pub(crate) fn for_request(event: &ServerEvent, key: &RequestId) -> Option<ServerEvent> {
     use spillgate_transport::Item;
     let item = match &event.item {

@@ -1,26 +1,29 @@
-//! The rule when a server is bridged, and the observer of bridged connections.
+//! The setting that decides when a server is bridged, and the observer of bridged connections.
 
 use std::fmt;
 
-/// When a server is bridged whose generation of MCP is not the client's.
+/// When to bridge a server that speaks another generation of MCP than the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Bridging {
-    /// When a client insists: `server/discover` and its refusal pass unchanged.
+    /// Bridge if a client keeps to its own generation. `server/discover` and the server's refusal
+    /// of it pass unchanged, so a client that speaks both generations can use the generation of the
+    /// server.
     #[default]
     Auto,
-    /// Always: `server/discover` is answered even for a server that does not know it.
+    /// Always bridge. The gateway answers `server/discover` even for a server that does not support
+    /// it.
     Always,
-    /// Never: everything passes unchanged.
+    /// Never bridge. All messages pass unchanged.
     Never,
 }
 
-/// Observes when a client and a server of different generations are connected.
+/// Is notified when a client is connected through a bridge to a server of another generation.
 pub trait BridgeObserver: fmt::Debug + Send + Sync {
-    /// Called when a client is bridged to the server with this name.
+    /// Called when a client is connected through a bridge to the server with this name.
     fn bridged(&self, server: &str);
 }
 
-/// Ignores the event.
+/// An observer that ignores the event.
 impl BridgeObserver for () {
     fn bridged(&self, _: &str) {}
 }

@@ -1,4 +1,5 @@
-//! The surroundings of a bridge: capabilities, limits, the caller.
+//! The configuration of a bridge (declared capabilities, limits), and the numbers that identify its
+//! clients.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -8,38 +9,39 @@ use bytes::Bytes;
 /// The configuration of a bridge.
 #[derive(Debug)]
 pub struct Config {
-    /// Name of the server, for messages.
+    /// The server's name, for error messages.
     pub server: String,
-    /// Name and version of the gateway, used if the client does not identify itself.
+    /// Name and version of the gateway, sent if the client does not identify itself.
     pub ourselves: (String, String),
-    /// The client capabilities that a legacy server is told.
+    /// The client capabilities that are declared to a legacy server.
     pub declare: DeclaredCapabilities,
     /// Whether each request has its own response stream (HTTP). A modern request is then cancelled
-    /// by closing the stream, otherwise by a notification.
+    /// by closing its stream; otherwise a notification cancels it.
     pub streams: bool,
-    /// The source of `requestState`s.
+    /// The source of `requestState` values.
     pub tokens: TokenGenerator,
-    /// Limits of what the bridge keeps.
+    /// Limits on what the bridge stores.
     pub limits: Limits,
 }
 
-/// The capabilities declared to a legacy server. They are declared once per session, though modern
-/// clients declare theirs with each request.
+/// The client capabilities that are declared to a legacy server. They are declared once per
+/// session, although modern clients declare capabilities with each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeclaredCapabilities {
-    /// Those of the request that opened the session: for one client.
+    /// Declare the capabilities in the request that opened the session. This is used for a session
+    /// of one client.
     FirstRequest,
-    /// Everything that can be bridged: for a session that many clients share. Questions that a
-    /// client cannot answer are refused one by one.
+    /// Declare all capabilities that can be bridged. This is used for a session that many clients
+    /// share. A question that a client cannot answer is then refused.
     Everything,
 }
 
-/// Generates unguessable texts with at least 128 random bits each. Whoever has one may answer the
-/// question that it stands for.
+/// Generates texts that cannot be guessed, with at least 128 random bits each. A client that
+/// presents such a text may answer the question that belongs to it.
 pub struct TokenGenerator(Box<dyn FnMut() -> String + Send>);
 
 impl TokenGenerator {
-    /// Creates a generator with this source.
+    /// Creates a generator that takes its texts from this source.
     pub fn new(source: impl FnMut() -> String + Send + 'static) -> Self {
         Self(Box::new(source))
     }
@@ -55,26 +57,27 @@ impl fmt::Debug for TokenGenerator {
     }
 }
 
-/// Limits of a bridge. What exceeds one is refused with an error that names the limit.
+/// Limits of a bridge. A message that exceeds one is refused with an error that names the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Most requests of clients that wait for an answer, including those that wait for the
-    /// handshake or a client's input.
+    /// Maximum number of client requests without an answer, including requests that wait for the
+    /// handshake or for the client's input.
     pub calls: usize,
-    /// Most rounds of questions that a client has not answered yet.
+    /// Maximum number of question rounds that clients have not answered yet.
     pub states: usize,
-    /// Most questions of one call in a round or waiting for the next; and most questions that
-    /// belong to no call.
+    /// Maximum number of questions per call in one round or waiting for the next round. Also the
+    /// maximum number of questions that belong to no call.
     pub questions: usize,
-    /// Most `subscriptions/listen` streams.
+    /// Maximum number of `subscriptions/listen` streams.
     pub listens: usize,
-    /// Most subscribed resources, over all streams.
+    /// Maximum number of subscribed resources over all streams.
     pub resources: usize,
-    /// Most bytes of results that arrived while their client was being asked.
+    /// Maximum total size, in bytes, of results that wait while their clients are being asked
+    /// questions.
     pub held_bytes: usize,
-    /// Most rounds of questions for one call. The SDKs stop at 10, too.
+    /// Maximum number of question rounds for one call. The official SDKs also stop after 10 rounds.
     pub rounds: usize,
-    /// Longest time in which a client may come back with its answers.
+    /// How long a client may take to return with its answers.
     pub patience: Duration,
 }
 
@@ -93,8 +96,8 @@ impl Default for Limits {
     }
 }
 
-/// Number of a client's connection or exchange: its messages come under this number, and its events
-/// go to it. A bridge for one client's session always uses the same number.
+/// The number of a client's connection or exchange. It marks the client's messages and the events
+/// for the client. In a bridge for one client's session, it is always the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Caller(pub u64);
 

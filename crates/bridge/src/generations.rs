@@ -1,4 +1,4 @@
-//! The generation of MCP that each server speaks, as far as known.
+//! The generations of MCP that each server speaks, as far as known.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,8 @@ use spillgate_transport::ServerSpec;
 
 use crate::Bridging;
 
-/// Facts about a gateway's servers that its clients found out.
+/// Which protocol generations the gateway's servers speak, as far as answers to its clients have
+/// shown.
 #[derive(Debug, Default)]
 pub struct KnownGenerations(Mutex<HashMap<String, ServerGenerations>>);
 
@@ -18,18 +19,18 @@ struct ServerGenerations {
     speaks: SpokenGenerations,
 }
 
-/// The generations that a server speaks; `None` if not known yet.
+/// The generations that a server speaks. `None` means unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SpokenGenerations {
-    /// Whether it speaks `initialize`, as in 2025-11-25 and older.
+    /// Whether the server speaks `initialize`, as in 2025-11-25 and older.
     pub(crate) legacy: Option<bool>,
-    /// Whether it speaks 2026-07-28.
+    /// Whether the server speaks 2026-07-28.
     pub(crate) modern: Option<bool>,
 }
 
 impl KnownGenerations {
-    /// Adopts the servers of a configuration. Facts about a server that is reached as before are
-    /// kept.
+    /// Replaces the servers by those of a configuration. What is known about a server is kept if
+    /// its transport has not changed.
     pub fn adopt<'a>(&self, servers: impl Iterator<Item = (&'a ServerSpec, Bridging)>) {
         let mut all = self.0.lock();
         let adopted = servers.map(|(spec, rule)| {
@@ -45,19 +46,19 @@ impl KnownGenerations {
         *all = adopted.collect();
     }
 
-    /// Returns when this server is bridged.
+    /// Returns the rule for bridging this server.
     pub(crate) fn rule(&self, server: &str) -> Bridging {
         let all = self.0.lock();
         all.get(server).map(|known| known.rule).unwrap_or_default()
     }
 
-    /// Returns whether this server is known not to speak 2026-07-28.
+    /// Returns whether this server is known not to support 2026-07-28.
     #[must_use]
     pub fn is_legacy_only(&self, server: &str) -> bool {
         self.of(server).modern == Some(false)
     }
 
-    /// Returns what this server speaks.
+    /// Returns the generations that this server is known to speak.
     pub(crate) fn of(&self, server: &str) -> SpokenGenerations {
         let all = self.0.lock();
         all.get(server)
@@ -65,7 +66,7 @@ impl KnownGenerations {
             .unwrap_or_default()
     }
 
-    /// Records what was found out.
+    /// Records what an answer has shown about this server.
     pub(crate) fn note(&self, server: &str, found: SpokenGenerations) {
         if let Some(known) = self.0.lock().get_mut(server) {
             known.speaks.legacy = found.legacy.or(known.speaks.legacy);
@@ -73,8 +74,8 @@ impl KnownGenerations {
         }
     }
 
-    /// Returns whether another server of the gateway is modern, so that the gateway as a whole
-    /// counts as modern whatever this server speaks.
+    /// Returns whether another server of the gateway is modern. The gateway as a whole then counts
+    /// as modern, regardless of this server.
     pub(crate) fn another_is_modern(&self, server: &str) -> bool {
         let all = self.0.lock();
         let mut others = all.iter().filter(|(name, _)| *name != server);

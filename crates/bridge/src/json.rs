@@ -22,8 +22,7 @@ pub(crate) fn put_for(splice: &mut ByteEdits, whole: &[u8], old: &RawValue, new:
     splice.replace(span_in(whole, old.get()), new);
 }
 
-/// Splits a frame into its messages, each with its bytes. Batches are split because the generations
-/// do not share them.
+/// Splits a frame into its messages. Batches are split because the modern generation has none.
 pub(crate) fn parts(frame: &Bytes) -> Vec<Bytes> {
     if !frame.trim_ascii_start().starts_with(b"[") {
         return vec![frame.clone()];
@@ -42,9 +41,9 @@ pub(crate) fn put_id(splice: &mut ByteEdits, whole: &[u8], envelope: &Envelope<'
     }
 }
 
-/// Inserts members at the start of `_meta` in the parameters of a message, and creates `_meta` or
-/// the parameters if they are missing. Members of `_meta` named in `replaced` are removed. `None`
-/// if the parameters are a list.
+/// Inserts members at the start of `_meta` in a message's parameters. Creates `_meta` and the
+/// parameters if they are missing. Removes the members of `_meta` that `replaced` names. Returns
+/// `None` if the parameters are a list.
 pub(crate) fn add_meta(
     frame: &[u8],
     envelope: &Envelope<'_>,
@@ -94,13 +93,13 @@ pub(crate) fn add_meta(
     Some(splice)
 }
 
-/// Inserts members after the last member of an object that is not empty.
+/// Inserts members after the last member of a non-empty object.
 fn put_last(splice: &mut ByteEdits, whole: &[u8], object: &RawValue, members: &str) {
     let end = span_in(whole, object.get()).end - 1;
     splice.replace(end..end, format!(",{members}"));
 }
 
-/// Returns the message of an error frame.
+/// Returns the error text of an error frame.
 pub(crate) fn complaint(frame: &[u8]) -> String {
     let whole = ObjectView::of_bytes(frame).unwrap_or_default();
     let error = whole.object("error").unwrap_or_default();
@@ -108,7 +107,8 @@ pub(crate) fn complaint(frame: &[u8]) -> String {
     said.unwrap_or_else(|| "no reason given".to_owned())
 }
 
-/// Returns the request that a `notifications/cancelled` names: as spelled, and as a key.
+/// Returns the id of the request that a `notifications/cancelled` names: its exact text, and its
+/// canonical form.
 pub(crate) fn cancelled<'a>(envelope: &Envelope<'a>) -> Option<(&'a RawValue, RequestId)> {
     let id = ObjectView::of(envelope.params?)?.get("requestId")?;
     Some((id, RequestId::of(id)?))

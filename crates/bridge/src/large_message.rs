@@ -1,9 +1,9 @@
 //! Translates messages that are too large for memory.
 //!
-//! A large message is examined through its stand-in: a small copy of the message in which
-//! placeholders replace the large parts. Changes to an answer lie outside its large value or before
-//! the value's first member. A notification is built from the stand-in, and its placeholders are
-//! then filled again.
+//! Only the stand-in of a large message is examined: a small copy in which placeholders replace the
+//! large parts. An answer can be edited outside of its large value, and members can be inserted at
+//! the beginning of that value. A notification is built from the stand-in, and its placeholders are
+//! then replaced by the original parts.
 
 use bytes::Bytes;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, span_in};
@@ -13,7 +13,7 @@ use crate::Step;
 use crate::json::put_id;
 use crate::steps::Steps;
 
-/// A large message by its kind.
+/// A large message, classified by its kind.
 #[derive(Debug)]
 pub(crate) enum LargeMessage {
     /// The answer to this request.
@@ -24,19 +24,19 @@ pub(crate) enum LargeMessage {
     Other(UnbridgedMessage),
 }
 
-/// The parties to inform about a message that is not bridged.
+/// A message that is not bridged, and the requests whose senders must be informed.
 #[derive(Debug)]
 pub(crate) struct UnbridgedMessage {
     pub(crate) bytes: u64,
     /// The requests that the message answers.
     pub(crate) answered: Vec<RequestId>,
-    /// The ids (JSON) of the requests in the message.
+    /// The ids, as JSON, of the requests in the message.
     pub(crate) asks: Vec<String>,
 }
 
 impl LargeMessage {
-    /// Classifies a message. One that cannot be parsed counts as the answer to the request `of`, on
-    /// whose stream it came.
+    /// Classifies a message. A message that cannot be parsed counts as the answer to `of`, the
+    /// request on whose stream it arrived.
     pub(crate) fn of(spooled: Spooled, of: Option<&RequestId>) -> Self {
         let is_batch = spooled.stand_in().trim_ascii_start().starts_with(b"[");
         let all = spooled.messages();
@@ -73,8 +73,8 @@ impl UnbridgedMessage {
     }
 }
 
-/// Returns an answer with the client's id (JSON) and with the members that `added` puts before the
-/// first member of its result.
+/// Returns an answer with the client's id, which is JSON. `added` returns the members to insert
+/// before the first member of its result.
 ///
 /// # Errors
 ///
@@ -107,7 +107,7 @@ pub(crate) fn answer(
     Ok(Frame::Spooled(Box::new(edited)))
 }
 
-/// Bridges a notification. `told` builds the messages for clients from the stand-in.
+/// Bridges a notification. `told` builds the clients' messages from the stand-in.
 pub(crate) fn notice(
     spooled: Spooled,
     steps: &mut Steps,
@@ -115,7 +115,7 @@ pub(crate) fn notice(
 ) {
     let before = steps.0.len();
     let Ok((stand_in, filling)) = spooled.into_filling() else {
-        return; // the sender knows that the store lost it
+        return; // the sender was already told that the store lost the message
     };
     if let [one] = &*spillgate_mcp::messages(&stand_in) {
         told(one, &stand_in, steps);

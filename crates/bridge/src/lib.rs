@@ -1,18 +1,18 @@
 //! Connects clients of one generation of MCP with servers of the other.
 //!
-//! A [`Bridge`] is a state machine without I/O. It is told what arrives from either side and when,
-//! and returns the steps to take, so that every conversation can be tested as text. Frames stay
-//! unchanged except for what the other generation needs, which is spliced in. [`BridgedConnector`]
-//! does the I/O: it finds out which generation a server speaks and puts a bridge in front of it if
-//! needed. [`SharedServers`] lets the requests of many clients share one process.
+//! A [`Bridge`] is a state machine without I/O. Its caller passes in what arrives from either side
+//! and when, and the bridge returns the steps to take. Every conversation can therefore be tested
+//! as text. Frames stay unchanged except for the edits that the other generation requires.
+//! [`BridgedConnector`] does the I/O: it finds out which generation a server speaks, and uses a
+//! bridge if needed. [`SharedServers`] lets the requests of many clients share one server process.
 //!
 //! ```text
 //! client 2026-07-28 ──▶ Bridge::modern_client_legacy_server ──▶ server ≤ 2025-11-25
 //! client ≤ 2025-11-25 ─▶ Bridge::legacy_client_modern_server ──▶ server 2026-07-28
 //! ```
 //!
-//! A bridge numbers its requests to the server itself and gives each answer the id that the client
-//! used, as the client spelled it.
+//! A bridge assigns its own numbers to its requests to the server. Each answer gets the client's id
+//! back, exactly as the client spelled it.
 
 mod bridged_connector;
 mod bridging;
@@ -50,15 +50,15 @@ pub use shared::SharedServers;
 pub enum Step {
     /// Send this message to the server.
     ToServer(Message),
-    /// Give this event to a client.
+    /// Deliver this event to a client.
     ToClient {
         /// The client.
         to: Caller,
-        /// The event, with the client's request on whose stream it belongs.
+        /// The event, with the client's request to whose stream it belongs.
         event: ServerEvent,
     },
-    /// Nobody waits for this request to the server any more: close its response stream
-    /// (`Connection::abandon`).
+    /// Stop waiting for this request to the server, because no client needs its answer: close its
+    /// response stream (`Connection::abandon`).
     Abandon(RequestId),
     /// Open the stream for messages that belong to no request (`Connection::listen`).
     Listen,
@@ -83,7 +83,7 @@ impl Bridge {
         Self(Box::new(to_modern::ToModern::new(config)))
     }
 
-    /// Takes a frame from a client.
+    /// Handles a frame from a client. Returns the steps to take.
     #[must_use]
     pub fn from_client(&mut self, received: ClientFrame<'_>) -> Vec<Step> {
         let mut steps = Steps::default();
@@ -91,7 +91,7 @@ impl Bridge {
         steps.0
     }
 
-    /// Takes an event from the server.
+    /// Handles an event from the server. Returns the steps to take.
     #[must_use]
     pub fn from_server(&mut self, event: ServerEvent, now: Instant) -> Vec<Step> {
         let mut steps = Steps::default();
@@ -99,8 +99,8 @@ impl Bridge {
         steps.0
     }
 
-    /// Handles that a client closed the response stream of one of its requests, which in 2026-07-28
-    /// is a cancellation.
+    /// Called when a client closed the response stream of its request, which cancels the request in
+    /// 2026-07-28.
     #[must_use]
     pub fn abandoned(&mut self, by: Caller, request: &RequestId) -> Vec<Step> {
         let mut steps = Steps::default();
@@ -108,8 +108,9 @@ impl Bridge {
         steps.0
     }
 
-    /// Handles that a client is gone: cancels the requests that it waits for. Questions to it stay
-    /// open until they time out, because it may come back on another connection.
+    /// Called when a client disconnected. Cancels the requests that the client waits for. Questions
+    /// to the client stay open until they time out, because the client may return on another
+    /// connection.
     #[must_use]
     pub fn client_disconnected(&mut self, caller: Caller) -> Vec<Step> {
         let mut steps = Steps::default();
@@ -117,13 +118,13 @@ impl Bridge {
         steps.0
     }
 
-    /// Returns when [`Bridge::tick`] has something to do next; `None` if never.
+    /// Returns when [`Bridge::tick`] must be called next; `None` if no time limit is running.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.0.deadline()
     }
 
-    /// Does what is due at `now`.
+    /// Performs everything that is due at `now`, and returns the steps to take.
     #[must_use]
     pub fn tick(&mut self, now: Instant) -> Vec<Step> {
         let mut steps = Steps::default();

@@ -1,10 +1,11 @@
-//! Names that differ between the two generations of MCP.
+//! Names of methods, `_meta` keys and log levels that the bridge needs to translate between the two
+//! generations of MCP.
 
 use spillgate_mcp::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION};
 
-/// The `_meta` keys of a request that only the modern generation knows. They must be removed:
-/// servers that speak both generations take a request with them for a modern one even in a legacy
-/// session (the Python SDK refuses it, rmcp checks the version).
+/// The `_meta` keys of a request that exist only in the modern generation. They must be removed,
+/// because servers of both generations treat a request with these keys as modern even in a legacy
+/// session: the Python SDK refuses it, and rmcp checks the version.
 pub(crate) const MODERN_KEYS: [&str; 4] = [
     PROTOCOL_VERSION,
     CLIENT_INFO,
@@ -15,7 +16,7 @@ pub(crate) const MODERN_KEYS: [&str; 4] = [
 /// The requests that may be answered with `input_required` (schema 2026-07-28).
 pub(crate) const MAY_ASK: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
-/// The requests whose results say how long they may be cached (schema 2026-07-28).
+/// The requests whose results state how long they may be cached (schema 2026-07-28).
 pub(crate) const CACHEABLE: [&str; 6] = [
     "tools/list",
     "prompts/list",
@@ -25,8 +26,8 @@ pub(crate) const CACHEABLE: [&str; 6] = [
     "server/discover",
 ];
 
-/// The questions that a server may ask a client: as requests in 2025-11-25, within results in
-/// 2026-07-28.
+/// The questions that a server may put to a client. In 2025-11-25 they are requests; in 2026-07-28
+/// they are parts of results.
 pub(crate) const QUESTIONS: [&str; 3] =
     ["elicitation/create", "sampling/createMessage", "roots/list"];
 
@@ -47,7 +48,7 @@ pub(crate) fn level(name: &str) -> Option<usize> {
     LEVELS.iter().position(|known| *known == name)
 }
 
-/// Returns the parameter that HTTP requests of this method repeat in `Mcp-Name`.
+/// Returns the name of the parameter that HTTP requests of this method repeat in `Mcp-Name`.
 pub(crate) fn named_by(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use spillgate_mcp::ObjectView;
 
-/// Returns the capability that a client lacks to be asked `method` with `params`; `None` if it
-/// declares everything needed.
+/// Returns the capability that a client must declare before it may be asked `method` with `params`;
+/// `None` if the client declares everything that is needed.
 pub(crate) fn missing(
     capabilities: &str,
     method: &str,
@@ -34,7 +34,8 @@ fn missing_sampling(declared: &ObjectView<'_>, params: &ObjectView<'_>) -> Optio
     lacks.then(|| json!({"sampling": {"tools": {}}}))
 }
 
-/// An empty `elicitation` means forms only (2025-11-25, client capabilities).
+/// An empty `elicitation` means that the client supports forms only (2025-11-25, client
+/// capabilities).
 fn missing_elicitation(declared: &ObjectView<'_>, params: &ObjectView<'_>) -> Option<Value> {
     let mode = params.text("mode").unwrap_or_else(|| "form".to_owned());
     let has = declared.object("elicitation").is_some_and(|modes| {

@@ -1,10 +1,10 @@
-//! Error replies that say what cannot be done, whose fault it is and what to do.
+//! Error replies that state what cannot be done, who caused it and what to do.
 
 use serde_json::{Value, json};
 use spillgate_mcp::{error_code, frame};
 use spillgate_transport::Item;
 
-/// A JSON-RPC error with its fault and a hint.
+/// A JSON-RPC error that says who is at fault and what to do.
 #[derive(Debug, Clone)]
 pub(crate) struct RefusalReply {
     code: i64,
@@ -136,7 +136,7 @@ pub(crate) fn no_connection(server: &str, why: &str) -> RefusalReply {
     .with("server", Value::from(server))
 }
 
-/// Returns in a few words how a request failed.
+/// Returns a short text that says how a request failed.
 pub(crate) fn reason(item: &Item) -> String {
     match item {
         Item::Refused(refusal) => format!("it answered with HTTP status {}", refusal.status),

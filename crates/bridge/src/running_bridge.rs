@@ -1,9 +1,9 @@
-//! Runs a bridge: carries out the steps of its state machine.
+//! Runs a bridge: performs the steps that its state machine returns.
 //!
-//! The bridge is behind a lock that is never held during I/O. Its steps are queued under that lock,
-//! which keeps their order, and carried out by any caller. Steps for the server that follow from
-//! its own messages are carried out in a separate task, so that reading from the server never waits
-//! for writing to it.
+//! The bridge is behind a lock that is never held during I/O. Its steps are queued while this lock
+//! is held, which keeps them in order; any caller then performs them. If the server's own messages
+//! cause steps for the server, a separate task performs these steps. Reading from the server
+//! therefore never waits for writing to it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock, Weak};
@@ -26,13 +26,13 @@ use crate::{
 /// A bridge with its server and its clients.
 #[derive(Debug)]
 pub(crate) struct RunningBridge {
-    /// Name of the server.
+    /// The server's name.
     server: String,
     state: Mutex<State>,
     connection: OnceLock<Weak<dyn Connection>>,
-    /// Held while the queue for the server is emptied.
+    /// Locked while the steps in the queue for the server are performed.
     to_server: AsyncMutex<()>,
-    /// Held while the queue for clients is emptied.
+    /// Locked while the steps in the queue for clients are performed.
     to_clients: AsyncMutex<()>,
     /// Notified when the bridge's deadline may have changed.
     due: Arc<Notify>,
@@ -48,7 +48,7 @@ struct State {
     callers: u64,
     for_server: VecDeque<ServerAction>,
     for_clients: VecDeque<(Arc<dyn Sink>, ServerEvent)>,
-    /// The bridge's own `initialize` or `server/discover` while it is unanswered.
+    /// The id of the bridge's own `initialize` or `server/discover` until it is answered.
     greeting: Option<RequestId>,
     ended: Option<String>,
 }
@@ -77,8 +77,8 @@ pub(crate) fn config(server: &ServerSpec, declare: DeclaredCapabilities) -> Conf
 }
 
 impl RunningBridge {
-    /// Starts a bridge. The caller passes the server's events to [`Sink::take`] and the connection
-    /// to [`RunningBridge::connect`].
+    /// Starts a bridge. The caller must pass the server's events to [`Sink::take`] and the
+    /// connection to [`RunningBridge::connect`].
     pub(crate) fn new(server: &ServerSpec, bridge: Bridge) -> Arc<Self> {
         let running = Arc::new_cyclic(|me| Self {
             server: server.name.clone(),
@@ -105,24 +105,25 @@ impl RunningBridge {
         running
     }
 
-    /// Creates the bridge of a legacy server that many clients share.
+    /// Creates the bridge for a legacy server that many clients share.
     pub(crate) fn for_many(server: &ServerSpec) -> Arc<Self> {
         let config = config(server, DeclaredCapabilities::Everything);
         Self::new(server, Bridge::modern_client_legacy_server(config))
     }
 
-    /// Sets the connection to the server. Only its opener keeps the connection alive.
+    /// Sets the connection to the server. The bridge keeps only a weak reference; the code that
+    /// opened the connection must keep it open.
     pub(crate) fn connect(&self, connection: &Arc<dyn Connection>) {
-        // The first connection is the only one.
+        // Only the first call has an effect, because there is only one connection.
         let _ = self.connection.set(Arc::downgrade(connection));
     }
 
-    /// Returns how the server ended; `None` while it runs.
+    /// Returns how the server ended; `None` while it is running.
     pub(crate) fn ended(&self) -> Option<String> {
         self.state.lock().ended.clone()
     }
 
-    /// Adds a client.
+    /// Adds a client and returns its number.
     pub(crate) fn join(&self, to: Arc<dyn Sink>) -> Caller {
         let mut state = self.state.lock();
         let caller = Caller(state.callers);
@@ -131,7 +132,7 @@ impl RunningBridge {
         caller
     }
 
-    /// Removes a client and cancels the requests that it waits for.
+    /// Removes a client and cancels its pending requests.
     pub(crate) fn leave(&self, caller: Caller) {
         let is_told = {
             let mut state = self.state.lock();
@@ -140,7 +141,8 @@ impl RunningBridge {
             state.queue(steps);
             !state.for_server.is_empty()
         };
-        // Without a runtime no server is left either.
+        // A client may be removed after the runtime has stopped. No server is running then, so
+        // there is nothing to send.
         if let (true, Some(me)) = (is_told, self.me.upgrade())
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
@@ -148,7 +150,7 @@ impl RunningBridge {
         }
     }
 
-    /// Takes a message of a client.
+    /// Handles a message from a client.
     ///
     /// # Errors
     ///
@@ -175,7 +177,7 @@ impl RunningBridge {
         Ok(())
     }
 
-    /// Handles that a client closed the response to its request.
+    /// Called when a client closed the response stream of its request.
     pub(crate) async fn abandon(&self, by: Caller, of: &RequestId) {
         {
             let mut state = self.state.lock();
@@ -185,8 +187,8 @@ impl RunningBridge {
         self.flush().await;
     }
 
-    /// Waits until the server has answered a pending greeting; until then requests wait in the
-    /// bridge.
+    /// Waits until the server has answered a pending greeting. Before that, requests wait inside
+    /// the bridge.
     pub(crate) async fn settled(&self) {
         loop {
             let greeted = self.greeted.notified();
@@ -202,7 +204,7 @@ impl RunningBridge {
         self.flush().await;
     }
 
-    /// Carries out the queued steps.
+    /// Performs the queued steps.
     async fn flush(&self) {
         self.due.notify_one();
         self.tell_server().await;
@@ -229,9 +231,10 @@ impl RunningBridge {
                 (ServerAction::Abandon(key), Some(connection)) => connection.abandon(&key).await,
                 (ServerAction::Listen, Some(connection)) => {
                     tokio::spawn(async move {
-                        // Servers need not have such a stream.
+                        // An error is not serious, because a server need not offer a stream for its
+                        // own messages.
                         if let Err(error) = connection.listen(None).await {
-                            tracing::debug!(%error, "does not let itself be listened to");
+                            tracing::debug!(%error, "the server offers no stream for messages that answer no request");
                         }
                     });
                 }
@@ -242,7 +245,7 @@ impl RunningBridge {
 
     fn not_sent(&self, key: Option<RequestId>, error: ConnectionError) {
         let Some(key) = key else {
-            tracing::warn!(%error, "could not be told");
+            tracing::warn!(%error, "a message could not be sent to the server");
             return;
         };
         self.absorb(ServerEvent {
@@ -262,7 +265,7 @@ impl RunningBridge {
         }
     }
 
-    /// Passes an event to the bridge. Returns whether steps for the server are queued.
+    /// Passes an event to the bridge. Returns whether steps for the server are then queued.
     fn absorb(&self, event: ServerEvent) -> bool {
         let mut state = self.state.lock();
         if state.ended.is_some() {
@@ -271,7 +274,7 @@ impl RunningBridge {
         let is_lost = matches!(&event.item, Item::Refused(refusal) if refusal.session_lost);
         let gone = match &event.item {
             Item::Gone(how) => Some(how.clone()),
-            // Only a new `initialize` can help.
+            // The session is lost; only a new `initialize` can begin another.
             _ if is_lost => Some("does not know our session any more".to_owned()),
             _ => None,
         };
@@ -291,7 +294,7 @@ impl RunningBridge {
         if is_large && steps.is_empty() {
             tracing::warn!(
                 server = self.server,
-                "a large message is lost, or for nobody"
+                "a large message was dropped: it could not be stored, or no client expects it"
             );
         }
         state.queue(steps);
@@ -334,7 +337,7 @@ impl Sink for RunningBridge {
 
 impl Drop for RunningBridge {
     fn drop(&mut self) {
-        // The timer task can stop.
+        // Wakes the timer task so that it can stop.
         self.due.notify_one();
     }
 }
@@ -364,7 +367,8 @@ impl State {
         }
     }
 
-    /// Handles the server's end: each client is told once, after its answers.
+    /// Records that the server has ended, and informs each client once, after the answers to that
+    /// client.
     fn end(&mut self, how: String) {
         self.for_server.clear();
         for (_, client) in self.clients.drain() {
@@ -382,7 +386,8 @@ fn gone_event(how: &str) -> ServerEvent {
     }
 }
 
-/// Returns whether an event answers the request `key` or says that nothing will.
+/// Returns whether an event is the answer to the request `key`, or shows that there will be no
+/// answer.
 fn answers(event: &ServerEvent, key: &RequestId) -> bool {
     let is_it = |one: &Envelope<'_>| one.is_response() && one.key().as_ref() == Some(key);
     match &event.item {
@@ -393,7 +398,7 @@ fn answers(event: &ServerEvent, key: &RequestId) -> bool {
     }
 }
 
-/// Runs the bridge's timer until the bridge is dropped.
+/// Runs the timer of the bridge until the bridge is dropped.
 async fn keep_time(running: Weak<RunningBridge>, due: Arc<Notify>) {
     loop {
         let Some(here) = running.upgrade() else {

@@ -1,4 +1,4 @@
-//! Collects the steps of a translation.
+//! Collects the steps that a bridge returns: messages to clients and to the server.
 
 use bytes::Bytes;
 use spillgate_mcp::RequestId;
@@ -7,7 +7,7 @@ use spillgate_transport::{Message, ServerEvent};
 use crate::refusal::RefusalReply;
 use crate::{Caller, Step};
 
-/// The steps of one call, in order.
+/// The steps that one call of the bridge returns, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Steps(pub(crate) Vec<Step>);
 

@@ -1,7 +1,7 @@
-//! The common part of both directions of translation.
+//! The code that both directions of translation share.
 //!
-//! Splits frames, separates the server's messages from failures, and numbers requests to the
-//! server.
+//! It splits frames, distinguishes the server's messages from failures, and numbers the requests to
+//! the server.
 
 use std::fmt;
 use std::time::Instant;
@@ -14,37 +14,37 @@ use crate::json::parts;
 use crate::steps::Steps;
 use crate::{Caller, ClientFrame, refusal};
 
-/// One direction of a bridge. All its steps go into `steps`.
+/// One direction of a bridge. All of its steps are added to `steps`.
 pub(crate) trait Translation: fmt::Debug {
-    /// Takes one message of a client.
+    /// Handles one message from a client.
     fn on_client(&mut self, frame: &Bytes, received: ClientFrame<'_>, steps: &mut Steps);
 
-    /// Takes one message of the server, from the stream of the request `of`.
+    /// Handles one message from the server, which arrived on the stream of the request `of`.
     fn on_server(&mut self, frame: &Bytes, of: Option<&RequestId>, now: Instant, steps: &mut Steps);
 
-    /// Takes one message of the server that is too large for memory.
+    /// Handles one message from the server that is too large for memory.
     fn large(&mut self, spooled: Spooled, of: Option<&RequestId>, steps: &mut Steps);
 
-    /// Handles a request that failed on its way or that the server refused at the HTTP level.
+    /// Handles a request that failed in transit or that the server refused at the HTTP level.
     fn failed(&mut self, of: RequestId, item: Item, steps: &mut Steps);
 
-    /// Handles the server's end.
+    /// Called when the server has ended.
     fn gone(&mut self, how: &str, steps: &mut Steps);
 
-    /// Handles that a client closed the response to its request.
+    /// Called when a client closed the response stream of its request.
     fn abandoned(&mut self, by: Caller, request: &RequestId, steps: &mut Steps);
 
-    /// Handles that a client is gone.
+    /// Called when a client has disconnected.
     fn client_disconnected(&mut self, caller: Caller, steps: &mut Steps);
 
-    /// Returns when something is due.
+    /// Returns the time at which `tick` must be called next.
     fn deadline(&self) -> Option<Instant>;
 
-    /// Does what is due at `now`.
+    /// Performs everything that is due at `now`.
     fn tick(&mut self, now: Instant, steps: &mut Steps);
 }
 
-/// Takes a frame of a client, which may be a batch.
+/// Handles a frame from a client, which may be a batch.
 pub(crate) fn from_client(
     to: &mut (dyn Translation + Send),
     received: ClientFrame<'_>,
@@ -62,7 +62,7 @@ pub(crate) fn from_client(
     }
 }
 
-/// Takes an event of the server.
+/// Handles an event from the server.
 pub(crate) fn from_server(
     to: &mut (dyn Translation + Send),
     event: ServerEvent,
@@ -77,7 +77,7 @@ pub(crate) fn from_server(
                 to.on_server(&part, of.as_ref(), now, steps);
             }
         }
-        // Streams are not resumed, so marks of their positions are not needed.
+        // Streams are not resumed, so marks of their positions are ignored.
         (Item::Mark { .. }, _) => {}
         (Item::Gone(how), _) => to.gone(&how, steps),
         (Item::Refused(refusal), Some(of)) => match answer_in(&refusal, &of) {
@@ -89,8 +89,8 @@ pub(crate) fn from_server(
     }
 }
 
-/// Returns the error in an HTTP refusal as the answer to its request: in 2026-07-28 each error code
-/// has an HTTP status. Its id may be missing if the server did not read the request.
+/// Returns the error in an HTTP refusal as the answer to its request, because 2026-07-28 assigns an
+/// HTTP status to each error code. The id may be missing if the server did not read the request.
 fn answer_in(refusal: &Refusal, of: &RequestId) -> Option<Bytes> {
     if refusal.session_lost || refusal.challenge.is_some() {
         return None;
@@ -112,7 +112,7 @@ impl RequestNumbers {
     }
 }
 
-/// Builds a request of the bridge's own.
+/// Returns a request of the bridge itself.
 pub(crate) fn request(
     number: &RequestId,
     method: &str,

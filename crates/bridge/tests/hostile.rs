@@ -1,4 +1,4 @@
-//! Hostile input: a bridge neither panics nor grows, and it keeps ids and results.
+//! Tests with hostile input: a bridge must not panic or grow, and must keep ids and results.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,7 +28,7 @@ fn text(step: &Step) -> Option<String> {
     Some(String::from_utf8_lossy(frame).into_owned())
 }
 
-/// Generates ids as clients spell them.
+/// Generates ids in the various forms that clients use.
 fn id() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<i64>().prop_map(|id| id.to_string()),
@@ -38,7 +38,7 @@ fn id() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Generates JSON values whose spelling a reprint would lose.
+/// Generates JSON values that would change if they were parsed and printed again.
 fn value() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("1.0".to_owned()),
@@ -65,8 +65,8 @@ fn value() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// An answer has the client's id as spelled. All other bytes of the server's frame are kept in
-    /// order.
+    /// An answer has the client's id in its exact text. All other bytes of the server's frame are
+    /// kept in order.
     #[test]
     fn ids_come_back_and_results_stay(id in id(), value in value(), legacy in any::<bool>()) {
         let now = Instant::now();
@@ -93,7 +93,7 @@ proptest! {
         prop_assert_eq!(text(&steps[0]).unwrap(), format!("{start}{id}{end}"));
     }
 
-    /// Nothing panics, whatever arrives from either side in any order.
+    /// The bridge does not panic, whatever messages arrive from either side and in whatever order.
     #[test]
     fn nothing_panics(said in prop::collection::vec((any::<bool>(), message(), 0_u64..6), 1..40), legacy in any::<bool>()) {
         let mut bridge = if legacy {
@@ -187,7 +187,7 @@ const IDS: &[&str] = &[
     "1e999",
 ];
 
-/// Generates messages that a bridge more or less understands.
+/// Generates messages that a bridge at least partly understands.
 fn message() -> impl Strategy<Value = String> {
     let method = prop::sample::select(METHODS);
     let params = prop::sample::select(PARAMS);

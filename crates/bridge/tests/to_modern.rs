@@ -461,7 +461,7 @@ fn a_server_that_is_gone() {
     "#);
 }
 
-/// Over HTTP a modern server has a status for each error code.
+/// Over HTTP, a modern server sends a certain status with each error code.
 #[test]
 fn an_answer_with_a_status_is_an_answer() {
     let mut talk = Talk::to_modern(config());
@@ -476,7 +476,7 @@ fn an_answer_with_a_status_is_an_answer() {
     ] {
         assert!(talk.said.contains(answer), "{}", talk.said);
     }
-    // A refusal without an answer stays a refusal.
+    // A refusal that contains no answer is reported as a refusal.
     talk.client(CALL).refused(4, 502, "no gateway");
     let last = talk.said.lines().last().unwrap();
     assert!(last.contains(r#"-> client 0 on "a" Refused("#), "{last}");

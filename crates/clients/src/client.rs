@@ -121,7 +121,7 @@ impl FromStr for Client {
         let known = Self::ALL.into_iter().find(|client| client.name() == text);
         known.ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("no client is called so; known are {names}")
+            format!("there is no client of this name; known clients: {names}")
         })
     }
 }

@@ -6,15 +6,16 @@ use crate::remote::BEARER;
 /// The field names of an entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dialect {
-    /// The program; if `args` is `None`, a list of the program and its arguments.
+    /// The field with the program. If `args` is `None`, its value is a list of the program and its
+    /// arguments.
     pub(crate) command: &'static str,
-    /// The arguments.
+    /// The field with the arguments.
     pub(crate) args: Option<&'static str>,
-    /// The environment variables of the server.
+    /// The field with the environment variables of the server.
     pub(crate) env: &'static str,
-    /// Fields that may hold the address of a remote server.
+    /// Fields that may contain the address of a remote server.
     pub(crate) urls: &'static [&'static str],
-    /// The headers for a remote server.
+    /// The field with the headers for a remote server.
     pub(crate) headers: &'static str,
     /// The value of `type` for a server that the client starts; `None` if the client has no `type`.
     pub(crate) stdio: Option<&'static str>,

@@ -30,7 +30,7 @@ impl Syntax {
     }
 }
 
-/// A text that cannot be parsed or edited.
+/// The error for a text that cannot be parsed or edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Trouble {
     /// The text does not parse.
@@ -57,7 +57,7 @@ impl Trouble {
     }
 }
 
-/// Sets one field of a table; `None` removes it.
+/// The change of one field of a table; the value `None` removes the field.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Change {
     pub(crate) field: String,
@@ -121,7 +121,7 @@ fn apply(to: &mut Value, edit: &Edit) {
     }
 }
 
-/// Restores the line ends of unchanged lines; new lines get the end that most lines have.
+/// Restores the line ends of unchanged lines. New lines get the line end that most lines have.
 fn with_line_ends_of(body: &str, plain: &str, edited: String) -> String {
     let windows = body.matches("\r\n").count();
     if windows == 0 {
@@ -147,8 +147,8 @@ fn with_line_ends_of(body: &str, plain: &str, edited: String) -> String {
     text
 }
 
-/// Returns the edits that turn the table at `at` into `to`. Fields are in `order`, others follow;
-/// nested tables are compared field by field.
+/// Returns the edits that turn the table at the keys `at` into `to`. The fields named in `order`
+/// come first, in this order. Nested tables are compared field by field.
 pub(crate) fn difference(
     at: &[String],
     from: &Map<String, Value>,
@@ -183,7 +183,8 @@ pub(crate) fn difference(
     deeper
 }
 
-/// A change of a list at its front only, which keeps the comments on the rest of the list.
+/// A change of a list that affects only its first elements, so that comments on the other elements
+/// are kept.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Front<'a> {
     /// Elements inserted at the front.

@@ -1,4 +1,5 @@
-//! Classification of the server entries of a configuration.
+//! Classifies the server entries in a client's configuration: local program, remote server, already
+//! behind the gateway, and so on.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use crate::dialect::Dialect;
 use crate::lookups::only_offers;
 use crate::remote::{Remote, obstacle};
 
-/// A server's entry, by field.
+/// A server's entry: its fields and their values.
 pub(crate) type Entry = Map<String, Value>;
 
 /// The kind of an entry.

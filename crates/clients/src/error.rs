@@ -20,8 +20,8 @@ pub enum ClientsError {
         /// The message of the parser.
         message: String,
     },
-    /// The file cannot be edited without changing more of it.
-    #[error("{}: {what}; it cannot be edited without changing more of it", file.display())]
+    /// The file cannot be edited without changing unrelated parts of it.
+    #[error("{}: {what}; the file cannot be edited without changing unrelated parts of it", file.display())]
     Form {
         /// The file.
         file: PathBuf,
@@ -29,13 +29,13 @@ pub enum ClientsError {
         what: String,
     },
     /// Another process changed the file after it was read.
-    #[error("{} was changed by someone else meanwhile; nothing was written", file.display())]
+    #[error("{} was changed by another program in the meantime; nothing was written. Run the command again", file.display())]
     Changed {
         /// The file.
         file: PathBuf,
     },
     /// None of the files has a server of that name.
-    #[error("no server is called {name:?} there; known are: {}", if known.is_empty() { "none" } else { known })]
+    #[error("the files contain no server {name:?}; known servers: {}", if known.is_empty() { "none" } else { known })]
     NoServer {
         /// The requested name.
         name: String,

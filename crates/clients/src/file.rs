@@ -90,7 +90,7 @@ pub(crate) fn read(file: &Path) -> Result<Option<Seen>, ClientsError> {
         let opened = File::open(&real)?;
         let metadata = opened.metadata()?;
         if !metadata.is_file() || metadata.len() > LARGEST {
-            let what = "it is no ordinary file of a sensible size";
+            let what = "it is not a regular file, or it is too large";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let mut bytes = Vec::new();
@@ -101,8 +101,8 @@ pub(crate) fn read(file: &Path) -> Result<Option<Seen>, ClientsError> {
     Ok(Some(Seen { file: real, bytes }))
 }
 
-/// Replaces the file that was read by `new`, keeping mode and owner. Fails if another process
-/// changed the file meanwhile.
+/// Writes `new` in place of the contents that were read (`had`), keeping mode and owner. Fails if
+/// another process changed the file meanwhile.
 pub(crate) fn replace(had: &Seen, new: &[u8]) -> Result<(), ClientsError> {
     let file = had.file.as_path();
     let metadata = fs::metadata(file).map_err(failed(file, "reading it"))?;

@@ -1,4 +1,4 @@
-//! Reports on the servers in a client's files.
+//! Reports which servers a client's files contain, and which of them are behind the gateway.
 
 use std::path::{Path, PathBuf};
 
@@ -14,9 +14,10 @@ use crate::{Client, ClientsError, Launch, Scope, ServerTable, dialect};
 pub struct FileReport {
     /// The file.
     pub file: PathBuf,
-    /// Its servers.
+    /// The servers in the file.
     pub servers: Vec<ServerReport>,
-    /// The copy of the file without Spillgate's entries, if there is a record of one.
+    /// The path of the copy of the file without Spillgate's entries, if there is a record of the
+    /// file.
     pub backup: Option<Result<PathBuf, ClientsError>>,
     /// Whether the file is unchanged since Spillgate wrote it; `None` without a record.
     pub as_written: Option<bool>,
@@ -31,20 +32,21 @@ pub struct ServerReport {
     pub name: String,
     /// The scope of the entry.
     pub scope: Scope,
-    /// `Already` if it is behind the gateway, `Left` if it cannot be wrapped, `Wrapped` if it would
-    /// be wrapped on request.
+    /// `Already` if the server is behind the gateway, `Left` if it cannot be wrapped, `Wrapped` if
+    /// it would be wrapped on request.
     pub state: State,
-    /// The command line that starts it, if it is behind the gateway.
+    /// The command line that starts the server, if it is behind the gateway.
     pub launch: Option<Launch>,
-    /// Whether it is the entry that offers the lookup tools.
+    /// Whether this is the entry that offers the lookup tools.
     pub is_lookups: bool,
-    /// Whether it leaves the lookup tools to that entry.
+    /// Whether the server's gateway relies on the separate entry for the lookup tools instead of
+    /// listing them itself.
     pub leaves_lookups: bool,
-    /// The client's list that wrongly hides the lookup tools.
+    /// The name of the client's list that hides the lookup tools although they are needed.
     pub hidden_by: Option<String>,
 }
 
-/// Reports on `file`; `None` if it does not exist.
+/// Returns the state of `file`; `None` if the file does not exist.
 pub fn inspect(
     client: Client,
     file: &Path,

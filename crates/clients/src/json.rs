@@ -10,11 +10,11 @@ use crate::document::{Change, Edit, Front, Trouble};
 pub(crate) fn parse(text: &str) -> Result<Value, Trouble> {
     let root = read(text)?;
     root.to_serde_value()
-        .ok_or_else(|| Trouble::form("a value in it is none of JSON's"))
+        .ok_or_else(|| Trouble::form("a value in it cannot be written in JSON"))
 }
 
-/// Parses a client's JSON and drops comments and trailing commas. An error is the line, from 1, and
-/// the message.
+/// Parses a client's JSON and drops comments and trailing commas. The error consists of the line
+/// number, from 1, and the message.
 pub fn json_values(text: &str) -> Result<Value, (usize, String)> {
     parse(text).map_err(|trouble| match trouble {
         Trouble::Malformed { line, message } => (line, message),
@@ -72,7 +72,7 @@ fn edit_table(table: &CstObject, changes: &[Change]) {
     }
 }
 
-/// Edits the front of the list; `false` if the change is not limited to the front.
+/// Edits the first elements of the list. Returns `false` if the change affects other elements, too.
 fn edit_front(array: &CstArray, new: &[Value]) -> bool {
     let elements = array.elements();
     let had: Option<Vec<Value>> = elements.iter().map(CstNode::to_serde_value).collect();
@@ -84,7 +84,7 @@ fn edit_front(array: &CstArray, new: &[Value]) -> bool {
             for (index, value) in added.iter().enumerate() {
                 array.insert(index, input(value));
             }
-            // The former first element now has a whole indentation before it.
+            // The insertion has put the indentation of a new line before the former first element.
             if let Some(space) = space(elements.first()).filter(|_| one_line) {
                 space.set_value(" ".to_owned());
             }

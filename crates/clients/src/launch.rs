@@ -23,9 +23,9 @@ pub struct Launch {
     pub fills_in_bare: bool,
 }
 
-/// A variable in a client's configuration has no value.
+/// The error for a variable in a client's configuration that has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the variable `{0}` has no value")]
+#[error("the variable `{0}` in the client's configuration has no value")]
 pub struct UnsetVariable(pub String);
 
 impl Launch {
@@ -98,7 +98,7 @@ fn filled(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, 
             None => (inner, None),
         };
         done.push_str(&rest[..at]);
-        // Scripts may use this form for things that the client does not substitute.
+        // Scripts may also use the braces for expansions that the client does not substitute.
         let is_name = |c: char| c.is_ascii_alphanumeric() || "_:.-".contains(c);
         match !name.is_empty() && name.chars().all(is_name) {
             true => done.push_str(

@@ -1,8 +1,9 @@
-//! The entry that offers the lookup tools, and the lists by which a client hides tools.
+//! The entry in a client's configuration that offers the lookup tools, and the lists by which a
+//! client hides tools.
 //!
-//! A separate entry (`spillgate mcp --lookups`) offers them once, for any number of servers behind
-//! the gateway (ADR 19). Wrapped servers beside it say where it is (`--lookups-in CLIENT=FILE`) and
-//! do not list the tools.
+//! A separate entry (`spillgate mcp --lookups`) offers the lookup tools once, for any number of
+//! servers behind the gateway (ADR 19). The gateways of the other servers in the file then do not
+//! list these tools; the flag `--lookups-in CLIENT=FILE` tells them which file contains the entry.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +28,7 @@ pub(crate) const LOOKUPS_IN: &str = "--lookups-in";
 /// The name of the entry, and the alternative if the name is taken.
 const NAMES: [&str; 2] = ["spillgate", "spillgate_lookups"];
 
-/// The tools that a client may hide.
+/// The lookup tools that the lists of hidden tools are checked for.
 const TOOLS: [&str; 4] = [
     "spillgate_read",
     "spillgate_grep",
@@ -38,16 +39,16 @@ const TOOLS: [&str; 4] = [
 /// How a file offers the lookup tools in a separate entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookups {
-    /// The entry of that name offers them.
+    /// The entry of this name offers the lookup tools.
     Offered(String),
-    /// The entry of that name is disabled.
+    /// The entry of this name would offer the lookup tools, but is disabled.
     Off(String),
     /// There is no such entry.
     Missing,
 }
 
-/// Returns how `file` offers the tools to `client` in `places`. A file that does not exist offers
-/// none.
+/// Returns how `file` offers the lookup tools to `client` in the tables `places`. A file that does
+/// not exist offers none.
 pub fn lookups(
     client: Client,
     file: &Path,
@@ -60,7 +61,8 @@ pub fn lookups(
     Ok(of_servers(client, &servers(client, &values, &places)))
 }
 
-/// Like [`lookups`], for servers already read. An enabled entry takes precedence.
+/// Like [`lookups`], for a file whose servers were already read. An enabled entry takes precedence
+/// over a disabled one.
 pub(crate) fn of_servers(client: Client, all: &[Found<'_>]) -> Lookups {
     let dialect = dialect::of(client);
     let ours = all.iter().filter_map(|found| {
@@ -83,8 +85,8 @@ pub(crate) fn only_offers(started: &Started) -> bool {
     own.into_iter().any(|word| word == LOOKUPS)
 }
 
-/// Returns the entry for the table at the keys `table`, with its place and the edit that inserts
-/// it.
+/// Returns the new entry that offers the lookup tools, its keys below `table`, and the edit that
+/// inserts it.
 pub(crate) fn added(
     client: Client,
     values: &Value,
@@ -138,9 +140,9 @@ pub(crate) fn removed(place: &[String]) -> Option<Edit> {
     })
 }
 
-/// Returns the list of allowed servers or tools of `client` that must name the entry `name`, with
-/// the edit that adds it: Gemini's list of servers, or the permissions of Claude Code if they name
-/// tools of other servers.
+/// Returns the name of the list of allowed servers or tools in which `client` must name the entry
+/// `name`, and the edit that adds this name. The list is Gemini's list of servers, or the
+/// permissions of Claude Code if they name tools of other servers.
 pub(crate) fn allowed(client: Client, values: &Value, name: &str) -> Option<(String, Kept, Edit)> {
     let (table, field, wanted) = match client {
         Client::Gemini => ("mcp", "allowed", name.to_owned()),
@@ -168,7 +170,7 @@ pub(crate) fn allowed(client: Client, values: &Value, name: &str) -> Option<(Str
     Some((format!("{table}.{field}"), kept, edit))
 }
 
-/// Returns the current list without the elements that were added to it.
+/// Returns the current list without the elements that Spillgate added to it.
 pub(crate) fn shortened(values: &Value, kept: &Kept) -> Option<(String, Edit)> {
     let (field, after) = kept.after.iter().next()?;
     let had = kept.before.get(field)?.as_array()?;
@@ -209,10 +211,10 @@ pub(crate) fn hides_server(client: Client, values: &Value, name: &str) -> Option
 /// The permissions of the client that keep its model from the lookup tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Forbidden {
-    /// `permissions.deny` in this file forbids them.
+    /// `permissions.deny` in this file forbids the lookup tools.
     Denied(PathBuf),
-    /// `permissions.allow` in this file names tools of other servers, but not these. The client
-    /// then asks before each call, or refuses it if it cannot ask.
+    /// `permissions.allow` in this file names tools of other servers, but not the lookup tools. The
+    /// client then asks before each call, or refuses the call if it cannot ask.
     NotAllowed(PathBuf),
 }
 
@@ -259,7 +261,7 @@ pub fn forbidden(
     Ok(lacking.map(Forbidden::NotAllowed))
 }
 
-/// Returns the field that lists the only tools of a server that `client` shows its model.
+/// Returns the field of an entry that limits which tools of the server `client` shows to its model.
 fn allowing(client: Client) -> Option<&'static str> {
     match client {
         Client::Gemini => Some("includeTools"),
@@ -277,7 +279,7 @@ fn denying(client: Client) -> Option<&'static str> {
     }
 }
 
-/// Returns the list of an entry that hides a lookup tool.
+/// Returns the name of the list by which an entry hides a lookup tool.
 pub(crate) fn hidden(client: Client, entry: &Entry) -> Option<String> {
     let list = |field: Option<&'static str>| Some((field?, entry.get(field?)?.as_array()?));
     let has = |all: &[Value], tool: &str| all.iter().any(|one| one == tool);
@@ -293,7 +295,7 @@ pub(crate) fn hidden(client: Client, entry: &Entry) -> Option<String> {
         .then(|| field.to_owned())
 }
 
-/// Adds the lookup tools to an entry's list of allowed tools, if the list is not empty.
+/// Adds the lookup tools to the list of allowed tools in an entry, unless the list is empty.
 pub(crate) fn allow_ours(client: Client, entry: &mut Entry) {
     let list = allowing(client).and_then(|field| entry.get_mut(field)?.as_array_mut());
     if let Some(list) = list.filter(|list| !list.is_empty()) {
@@ -305,7 +307,7 @@ pub(crate) fn allow_ours(client: Client, entry: &mut Entry) {
     }
 }
 
-/// Removes the lookup tools from the list again, for entries without a record.
+/// Removes the lookup tools from the list of allowed tools, for entries without a record.
 pub(crate) fn forget_ours(client: Client, entry: &mut Entry) {
     let list = allowing(client).and_then(|field| entry.get_mut(field)?.as_array_mut());
     if let Some(list) = list {
@@ -313,7 +315,7 @@ pub(crate) fn forget_ours(client: Client, entry: &mut Entry) {
     }
 }
 
-/// Returns whether an entry starts a gateway that lists the tools itself.
+/// Returns whether an entry starts a gateway that lists the lookup tools itself.
 pub(crate) fn lists_them(dialect: &Dialect, entry: &Entry) -> bool {
     let words = started(dialect, entry).map(|started| started.arguments);
     let mut own = words.iter().flatten().take_while(|word| *word != "--");

@@ -46,7 +46,7 @@ pub struct Surroundings {
     pub macos: bool,
 }
 
-/// A table of servers in a file. Neither needs to exist.
+/// A table of servers in a file. Neither the file nor the table needs to exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTable {
     /// The scope of its servers.
@@ -57,7 +57,7 @@ pub struct ServerTable {
     pub table: Vec<String>,
 }
 
-/// Returns all places of `client`, those of the user first.
+/// Returns all tables in which `client` keeps servers. The user's tables come first.
 pub fn places(client: Client, of: &Surroundings) -> Vec<ServerTable> {
     let (user, project) = files(client, of);
     let mut all = Vec::new();
@@ -74,7 +74,7 @@ pub fn places(client: Client, of: &Surroundings) -> Vec<ServerTable> {
             }
         }
     }
-    // In the home directory the user's file may also be the project's.
+    // In the home directory, the user's file may also be the file of the project.
     let mut seen = Vec::new();
     all.retain(|place: &ServerTable| {
         let key = (place.file.clone(), place.table.clone());
@@ -85,8 +85,8 @@ pub fn places(client: Client, of: &Surroundings) -> Vec<ServerTable> {
     all
 }
 
-/// Returns the places in a file that the user names. All of them have the scope `user`, except
-/// Claude Code's tables of single directories.
+/// Returns the tables of servers in a file that the user names. All of them have the scope `user`,
+/// except Claude Code's tables of single directories.
 pub fn explicit(client: Client, file: &Path, of: &Surroundings) -> Vec<ServerTable> {
     let mut all: Vec<ServerTable> = tables(client)
         .iter()
@@ -139,7 +139,7 @@ fn tables(client: Client) -> &'static [&'static [&'static str]] {
         Client::Codex => &[&["mcp_servers"]],
         Client::Vscode => &[&["servers"]],
         Client::Zed => &[&["context_servers"]],
-        // opencode's versions 1 and 2.
+        // The tables of versions 1 and 2 of opencode.
         Client::Opencode => &[&["mcp"], &["mcp", "servers"]],
         Client::Goose => &[&["extensions"]],
     }

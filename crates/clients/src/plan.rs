@@ -1,4 +1,4 @@
-//! The planned change of a file.
+//! The planned change of a client's configuration file.
 
 use std::path::{Path, PathBuf};
 
@@ -50,20 +50,20 @@ pub struct Plan {
     pub file: PathBuf,
     /// The changes of its servers.
     pub outcomes: Vec<Outcome>,
-    /// All servers of the file in the given places.
+    /// The names of all servers in the tables of the file that were considered.
     pub names: Vec<String>,
     /// Whether the plan wraps servers; `false` if it unwraps them.
     pub wraps: bool,
     /// Whether the file is restored byte for byte.
     pub exact: bool,
-    /// The copy of the original file, if one stays.
+    /// The path of the copy of the original file, if the plan leaves one.
     pub backup: Option<PathBuf>,
     pub(crate) seen: Seen,
     pub(crate) after: Vec<u8>,
     pub(crate) then: Then,
 }
 
-/// The change of the record.
+/// What happens to the record of the file when the plan is carried out.
 #[derive(Debug)]
 pub(crate) enum Then {
     /// No change.
@@ -90,7 +90,7 @@ impl Plan {
         unified(&self.file, &text(&self.seen.bytes), &text(&self.after))
     }
 
-    /// Carries out the plan: writes first the backup, then the file.
+    /// Carries out the plan. The backup and the record are written before the file.
     pub fn carry_out(&self, records: &Records) -> Result<(), ClientsError> {
         match &self.then {
             Then::Leave => self.replace(),
@@ -101,7 +101,7 @@ impl Plan {
             } => {
                 records.save(record, original)?;
                 self.replace().inspect_err(|_| {
-                    // The file is unchanged, so the record must be, too.
+                    // The file was not changed, so the record must not change either.
                     drop(match had {
                         Some(had) => records.save_record(had),
                         None => records.forget(record, false),
@@ -131,11 +131,11 @@ pub(crate) struct Found<'v> {
     pub(crate) scope: Scope,
     pub(crate) at: Vec<String>,
     pub(crate) name: &'v str,
-    /// `None` if the entry is not a table.
+    /// The entry; `None` if it is not a table.
     pub(crate) entry: Option<&'v Entry>,
 }
 
-/// Returns the servers in `places` of a file's values.
+/// Returns the servers in the tables `places` of a file's values.
 pub(crate) fn servers<'v>(
     client: Client,
     values: &'v Value,
@@ -147,7 +147,8 @@ pub(crate) fn servers<'v>(
             continue;
         };
         for (name, value) in table {
-            // In version 2 opencode's table of servers stands where version 1 has a server.
+            // Version 2 of opencode keeps its table of servers under the key `servers`, where
+            // version 1 may have a server of that name.
             let inner = client == Client::Opencode && place.table.len() == 1 && name == "servers";
             if inner && value.get("type").is_none() {
                 continue;
@@ -168,7 +169,7 @@ pub(crate) fn at<'v>(values: &'v Value, keys: &[String]) -> Option<&'v Value> {
     keys.iter().try_fold(values, |value, key| value.get(key))
 }
 
-/// Returns the places that are in `file`.
+/// Returns those of the `places` that are in `file`.
 pub(crate) fn in_file<'p>(
     places: &'p [ServerTable],
     file: &'p Path,

@@ -15,11 +15,11 @@ use crate::{Client, ClientsError};
 /// An entry before and after wrapping.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Kept {
-    /// The keys that lead to it.
+    /// The keys from the top of the file to the entry.
     pub(crate) at: Vec<String>,
     pub(crate) before: Entry,
     pub(crate) after: Entry,
-    /// Whether this is a list that gained an element, not a server's entry.
+    /// Whether the changed value is a list to which an element was added, and not a server's entry.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) is_list: bool,
 }
@@ -29,7 +29,7 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// The changes of a file.
+/// The record of the changes that Spillgate made to a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) client: Client,
@@ -84,7 +84,7 @@ impl Records {
             serde_json::from_slice(&seen.bytes).map_err(|error| damaged(error.to_string()))?;
         match record.file == file {
             true => Ok(Some(record)),
-            false => Err(damaged("it is of another file".into())),
+            false => Err(damaged("it belongs to another file".into())),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Remote servers and their gateway flags.
+//! Reads entries of remote servers, and builds the gateway's flags for them.
 
 use serde_json::Value;
 
@@ -27,8 +27,8 @@ pub(crate) const URL_VARIABLE: &str = "SPILLGATE_URL";
 /// Codex's field for the variable with a bearer token.
 pub(crate) const BEARER: &str = "bearer_token_env_var";
 
-/// A header, whose value the gateway reads from an environment variable: everyone on the machine
-/// can read a command line.
+/// A header. The gateway reads its value from an environment variable, because everyone on the
+/// machine can read a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) name: String,
@@ -38,7 +38,8 @@ pub(crate) struct Header {
 }
 
 impl Remote {
-    /// Reads a remote server's entry. The error says why the gateway cannot take it over.
+    /// Reads a remote server's entry. The error says why the gateway cannot be put in front of the
+    /// server.
     pub(crate) fn new(
         client: Client,
         dialect: &Dialect,
@@ -72,7 +73,7 @@ impl Remote {
             .iter()
             .find(|header| header.name.is_empty() || header.name.contains(['=', '\n']));
         if let Some(header) = wrong {
-            return Err(format!("{:?} is no name of a header", header.name));
+            return Err(format!("{:?} is not the name of a header", header.name));
         }
         let bearer = bearer(client, entry, &headers)?;
         let path = url.split(['?', '#']).next().unwrap_or(url);
@@ -164,14 +165,14 @@ pub(crate) fn obstacle(entry: &Entry, url: &str) -> Option<String> {
         return Some(format!("the client logs in to it by OAuth (`{field}`)"));
     }
     if set(&&"headersHelper") {
-        return Some("a program of the client's makes its headers (`headersHelper`)".into());
+        return Some("a program of the client generates its headers (`headersHelper`)".into());
     }
     if set(&&"socket") {
         return Some("it is reached through a socket".into());
     }
     let is_http = ["http://", "https://", "$", "{"];
     let is_none = !is_http.iter().any(|start| url.starts_with(start));
-    is_none.then(|| "its address is none of HTTP".into())
+    is_none.then(|| "its address is not an HTTP address".into())
 }
 
 /// Substrings of query parameter names that hold secrets.

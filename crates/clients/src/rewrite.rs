@@ -1,4 +1,4 @@
-//! Rewrites server entries to start the gateway, and back.
+//! Rewrites server entries so that they start the gateway, and restores the original entries.
 
 use std::path::Path;
 
@@ -22,7 +22,8 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Returns a copy with which each server lists the lookup tools.
+    /// Returns a copy of the settings with which the gateway of each server lists the lookup tools
+    /// itself.
     pub(crate) fn without_lookups(&self) -> Self {
         Self {
             lookups: false,
@@ -115,7 +116,7 @@ impl Gateway {
     }
 }
 
-/// Puts possible secrets into the environment, which only the started program sees.
+/// Puts possible secrets into the environment, which only the started program can see.
 fn set_variables(dialect: &Dialect, entry: &mut Entry, remote: &Remote) {
     let url = remote.url_is_secret.then_some((URL_VARIABLE, &remote.url));
     let headers = remote.headers.iter();
@@ -124,7 +125,8 @@ fn set_variables(dialect: &Dialect, entry: &mut Entry, remote: &Remote) {
         .filter_map(|header| Some((header.variable.as_str(), header.value.as_ref()?)));
     for (variable, value) in url.into_iter().chain(given) {
         let variables = entry.entry(dialect.env).or_insert(Value::Null);
-        // Null becomes a table; other values were refused before.
+        // If the field does not exist or is null, this creates a table; a field of another type was
+        // refused before.
         variables[variable] = json!(value);
     }
     let outside = headers.filter(|header| header.value.is_none());
@@ -153,7 +155,7 @@ pub(crate) fn set_command(
 }
 
 /// Reconstructs the original entry from its command line, for entries that have no record or that
-/// were changed since. `None` if the command line does not tell.
+/// were changed since. Returns `None` if the command line does not contain enough.
 pub(crate) fn peeled(
     client: Client,
     dialect: &Dialect,
@@ -170,7 +172,10 @@ pub(crate) fn peeled(
         set_command(dialect, &mut entry, program, arguments);
         return Some(entry);
     }
-    let after = |flag| values_of(words, flag);
+    let after = |flag: &str| {
+        let pairs = words.windows(2).filter(|pair| pair[0] == flag);
+        pairs.map(|pair| &pair[1]).collect::<Vec<_>>()
+    };
     let url = match (after("--url").first(), after("--url-env").first()) {
         (Some(url), _) => json!(url),
         (None, Some(variable)) => variables(dialect, &mut entry)?.remove(*variable)?,
@@ -213,12 +218,6 @@ pub(crate) fn peeled(
         entry.insert("type".to_owned(), json!(remote_type(client, sse)));
     }
     Some(entry)
-}
-
-/// Returns the value after each occurrence of a flag.
-fn values_of<'w>(words: &'w [String], flag: &str) -> Vec<&'w String> {
-    let pairs = words.windows(2).filter(|pair| pair[0] == flag);
-    pairs.map(|pair| &pair[1]).collect()
 }
 
 fn variables<'e>(dialect: &Dialect, entry: &'e mut Entry) -> Option<&'e mut Entry> {

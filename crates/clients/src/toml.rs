@@ -103,7 +103,8 @@ fn edit_table(item: &mut Item, changes: &[Change]) -> Result<(), Trouble> {
     let mut new = None;
     for change in changes {
         let Some(value) = &change.to else { continue };
-        let value = to_toml(value).ok_or_else(|| Trouble::form("a value is none of TOML's"))?;
+        let value =
+            to_toml(value).ok_or_else(|| Trouble::form("a value cannot be written in TOML"))?;
         if let Some(at) = place(&order, &change.field) {
             let had = table.get_mut(&change.field);
             set(had.expect("invariant: it was listed"), value);
@@ -154,7 +155,7 @@ fn set(item: &mut Item, value: Toml) {
     }
 }
 
-/// Edits the front of the list; `false` if the change is not limited to the front.
+/// Edits the first elements of the list. Returns `false` if the change affects other elements, too.
 fn edit_front(array: &mut Array, new: &Array) -> bool {
     let values = |array: &Array| array.iter().map(from_toml).collect::<Vec<Value>>();
     let (had, new) = (values(array), values(new));
@@ -165,8 +166,8 @@ fn edit_front(array: &mut Array, new: &Array) -> bool {
             for _ in 0..count {
                 array.remove(0);
             }
-            // On one line, the new first element takes the position of the old one. If each element
-            // has its own line, each keeps the comments above it.
+            // If the list is on one line, the new first element takes the position of the old one.
+            // If each element has its own line, each element keeps the comments above it.
             let first = array.get_mut(0).zip(decor);
             if let Some((first, decor)) = first.filter(|(first, _)| on_its_line(first)) {
                 *first.decor_mut() = decor;
@@ -188,8 +189,8 @@ fn add_front(array: &mut Array, added: &[Value]) -> bool {
         return false;
     };
     let before = decor.prefix().and_then(RawString::as_str);
-    // On one line the first element stands close to the bracket. Otherwise each element has its own
-    // line, and a comment above the first stays there.
+    // If the list is on one line, the first element follows the bracket directly. Otherwise each
+    // element has its own line, and a comment above the first element stays there.
     let (first, other) = match before.map(|text| text.rsplit_once('\n')) {
         Some(Some((_, indent))) => (format!("\n{indent}"), format!("\n{indent}")),
         _ => (before.unwrap_or_default().to_owned(), " ".to_owned()),
@@ -207,7 +208,7 @@ fn add_front(array: &mut Array, added: &[Value]) -> bool {
     true
 }
 
-/// Sorts fields; sub-tables with their own headers stay behind their table.
+/// Sorts fields. Sub-tables with their own headers stay after the table that contains them.
 fn sort(item: &mut Item, place: impl Fn(&str) -> Option<usize>) {
     match item {
         Item::Table(table) => {

@@ -17,8 +17,9 @@ use crate::rewrite::peeled;
 use crate::wrap::to_become;
 use crate::{Client, ClientsError, Scope, ServerTable, dialect};
 
-/// Plans to unwrap the servers of `file`: those in `places` and, if `whole`, all others with a
-/// record. A non-empty `only` restricts the plan to these names. `None` if the file does not exist.
+/// Plans to unwrap the servers of `file`: those in the tables `places` and, if `whole` is true, all
+/// others with a record. A non-empty `only` restricts the plan to these names. Returns `None` if
+/// the file does not exist.
 pub fn unwrap(
     client: Client,
     file: &Path,
@@ -124,7 +125,8 @@ impl Undoing {
     fn of(client: Client, all: Vec<Found<'_>>, record: Option<&Record>) -> Self {
         let mut undoing = Self::default();
         for found in all {
-            let was = record.and_then(|record| kept(record, &found.at));
+            let was =
+                record.and_then(|record| record.entries.iter().find(|kept| kept.at == found.at));
             let Some((state, to)) = judge(client, &found, was) else {
                 continue;
             };
@@ -169,7 +171,7 @@ fn is_lookups(client: Client, found: &Found<'_>) -> bool {
     matches!(found.entry.map(kind), Some(Kind::Lookups(_)))
 }
 
-/// Returns whether a server stays behind the gateway that relies on the entry with the lookup
+/// Returns whether any server that stays behind the gateway relies on the entry with the lookup
 /// tools.
 fn needs_lookups(client: Client, all: &[Found<'_>], only: &[String]) -> bool {
     let dialect = dialect::of(client);
@@ -183,7 +185,7 @@ fn needs_lookups(client: Client, all: &[Found<'_>], only: &[String]) -> bool {
     })
 }
 
-/// The digests of a file before and after, and whether it is restored exactly.
+/// The digests of a file before and after the change, and whether the file is restored exactly.
 struct Became {
     from: String,
     to: String,
@@ -210,7 +212,8 @@ fn forget(
     }
     let next = Record {
         entries: left,
-        // A file that others changed still does not count as one that Spillgate wrote.
+        // If another program changed the file, its content still does not count as written by
+        // Spillgate.
         written: match record.written == file.from {
             true => file.to,
             false => record.written.clone(),
@@ -224,12 +227,8 @@ fn forget(
     })
 }
 
-fn kept<'r>(record: &'r Record, at: &[String]) -> Option<&'r Kept> {
-    record.entries.iter().find(|kept| kept.at == at)
-}
-
-/// Returns the entries of the record outside the given places: those of other directories, in a
-/// file that covers several.
+/// Returns the recorded entries that are not in the given tables. If a file contains the servers of
+/// several directories, these are the entries of the other directories.
 fn elsewhere<'v>(values: &'v Value, record: &'v Record, known: &[Found<'v>]) -> Vec<Found<'v>> {
     let others = record.entries.iter();
     let others = others.filter(|kept| !kept.is_list);
@@ -245,7 +244,7 @@ fn elsewhere<'v>(values: &'v Value, record: &'v Record, known: &[Found<'v>]) -> 
     found.collect()
 }
 
-/// Returns the restored entry; `None` if Spillgate did not change it.
+/// Decides how an entry is restored; returns `None` if Spillgate did not change the entry.
 fn judge(client: Client, found: &Found<'_>, was: Option<&Kept>) -> Option<(State, Option<Entry>)> {
     let dialect = dialect::of(client);
     let entry = found.entry?;
@@ -264,7 +263,7 @@ fn judge(client: Client, found: &Found<'_>, was: Option<&Kept>) -> Option<(State
     Some(match to {
         Some(to) => (State::Restored, Some(to)),
         None => (
-            State::Left("its command line does not say what it was".into()),
+            State::Left("its command line does not contain the original entry".into()),
             None,
         ),
     })

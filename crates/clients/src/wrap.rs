@@ -15,10 +15,10 @@ use crate::rewrite::Gateway;
 use crate::unwrap::undo;
 use crate::{Client, ClientsError, Scope, ServerTable, Surroundings, dialect};
 
-const NO_LOGIN: &str = "no header of it logs in; if the client has logged in to it by OAuth, that login is the client's own: run `spillgate auth";
+const NO_LOGIN: &str = "none of its headers contains a login; if the client has logged in to it by OAuth, the gateway cannot use that login: run `spillgate auth";
 
-/// Plans to put the servers of `file` in `places` behind `gateway`. A non-empty `only` restricts
-/// the plan to these names. `None` if the file does not exist.
+/// Plans to put the servers of `file` in the tables `places` behind `gateway`. A non-empty `only`
+/// restricts the plan to these names. Returns `None` if the file does not exist.
 pub fn wrap(
     client: Client,
     file: &Path,
@@ -64,7 +64,7 @@ pub fn wrap(
         edits.extend(new.edits);
     }
     let after = match seen.edited(&edits) {
-        // The new entry does not fit the form of the file, so each server lists the tools.
+        // The new entry cannot be inserted into this file, so each server lists the tools instead.
         Err(ClientsError::Form { .. }) if needs_lookups => {
             let each = gateway.without_lookups();
             return wrap(client, file, &places, only, &each, records);
@@ -100,7 +100,7 @@ fn plan(
     }
 }
 
-/// Additions to a file.
+/// The edits of a file that are planned besides those of its servers, with their outcomes.
 #[derive(Default)]
 struct New {
     outcomes: Vec<Outcome>,
@@ -213,7 +213,7 @@ fn judge(
     }
 }
 
-/// Builds the record that allows the change to be undone.
+/// Builds the record from which the change can be undone later.
 fn remember(
     client: Client,
     seen: &Seen,
@@ -229,7 +229,8 @@ fn remember(
     let now = digest(&seen.bytes);
     let (original, mut entries) = match &had {
         Some(record) if record.written == now => (records.backup(record)?, record.entries.clone()),
-        // The file was changed since: derives its content without Spillgate's entries.
+        // The file was changed since, so its content without Spillgate's entries is derived from
+        // the current text.
         Some(record) if record.original != now => {
             let still = |kept: &&Kept| {
                 if kept.is_list {

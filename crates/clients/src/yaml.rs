@@ -169,8 +169,8 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Returns the range of a collection: one in brackets ends with its bracket, one in block style
-/// with its last value.
+/// Returns the range of a collection. A collection in brackets ends at its closing bracket, a
+/// collection in block style at its last value.
 fn whole(
     start: Range<usize>,
     end: Option<Range<usize>>,

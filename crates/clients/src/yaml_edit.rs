@@ -1,7 +1,7 @@
 //! Edits YAML in place.
 //!
-//! The editor cuts and inserts text at the positions that the parser reports. It refuses an edit
-//! that this cannot express.
+//! The editor cuts and inserts text at the positions that the parser reports. It refuses edits that
+//! cannot be made this way.
 
 use std::ops::Range;
 
@@ -99,7 +99,7 @@ fn trimmed(text: &str, member: &Member) -> Range<usize> {
     let start = member.key.at.start;
     let end = member.node.at.end.max(member.key.at.end);
     let mut end = start + text[start..end].trim_end().len();
-    // A missing value leaves its colon.
+    // A key without a value is still followed by its colon.
     if member.node.at.is_empty() {
         end += text[end..].find(':').map_or(0, |colon| colon + 1);
     }
@@ -214,8 +214,8 @@ fn inline(value: &Value) -> String {
     }
 }
 
-/// Formats a string: bare if it cannot be misread, otherwise in double quotes, where YAML accepts
-/// all of JSON's escapes.
+/// Formats a string: without quotes if it cannot be misread, otherwise in double quotes, in which
+/// YAML accepts all escapes of JSON.
 fn scalar(text: &str) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric() || "_./@-".contains(c);
     let starts_well = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '_');

@@ -95,7 +95,7 @@ fn a_missing_file_is_no_error_and_a_directory_is_one() {
 
 #[test]
 fn a_directory_that_cannot_be_written_changes_nothing() {
-    // Root can write everywhere except where there is no directory.
+    // The records are placed below a file, because root can write into every existing directory.
     let (home, file, _) = home();
     let records = Records::new(file.join("state"));
     let plan = plan(&file, &Records::new(home.path().join("other"))).unwrap();
@@ -108,7 +108,7 @@ fn a_protected_file_is_left_to_its_owner() {
     let (_home, file, records) = home();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
     let plan = plan(&file, &records).unwrap();
-    // Root can write it nevertheless.
+    // Root can write the file nevertheless.
     let may = fs::File::options().write(true).open(&file).is_ok();
     assert_eq!(plan.carry_out(&records).is_ok(), may);
     assert_eq!(fs::read_to_string(&file).unwrap() != TEXT, may);

@@ -1,4 +1,4 @@
-//! Wraps and unwraps files of every client and compares the texts.
+//! Tests that wrap and unwrap files of every client and compare the texts.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -117,7 +117,7 @@ fn told(outcomes: &[Outcome]) -> String {
     outcomes.iter().map(line).collect()
 }
 
-/// Wraps twice and unwraps. Returns the text in between and the reported outcomes.
+/// Wraps twice and unwraps. Returns the wrapped text and the reported outcomes.
 fn there_and_back(client: Client, before: &str) -> String {
     let house = House::new(client, Scope::User, before);
     let said = told(&house.wrap(&[]).outcomes);
@@ -222,12 +222,12 @@ fn with_an_entry(client: Client, text: &str) -> (String, String) {
     let report = report.unwrap().unwrap();
     assert_eq!(report.lookups, Lookups::Offered("spillgate".into()));
     assert!(report.servers.iter().all(|one| one.hidden_by.is_none()));
-    // Undoes entry by entry what another program changed since.
+    // Another program has changed the file, so the entries are undone one by one.
     fs::write(&house.file, format!("{after}\n")).unwrap();
     house.unwrap(&[]);
     let values = house.text();
     assert!(!values.contains("spillgate") && values.contains("big") == text.contains("big"));
-    // Wraps again and restores byte for byte.
+    // Wraps again and checks that the file is restored byte for byte.
     let house = house_with(client, text, true);
     house.wrap(&[]);
     assert!(house.unwrap(&[]).exact);
@@ -321,7 +321,7 @@ fn lists_of_what_is_allowed_name_the_entry_too() {
         servers.into_iter().find_map(|one| one.hidden_by)
     };
     assert_eq!(hidden(&house), None);
-    // The file was changed since: only Spillgate's name is removed.
+    // The file was changed since, so only Spillgate's name is removed.
     let more = house.text().replace(r#"["a", "#, r#"["b", "a", "#);
     fs::write(&house.file, more).unwrap();
     house.unwrap(&[]);
@@ -330,7 +330,7 @@ fn lists_of_what_is_allowed_name_the_entry_too() {
         "{}",
         house.text()
     );
-    // The reverse: the user removed the name.
+    // The user removed the name that Spillgate had added.
     let house = house_with(Client::Gemini, text, true);
     house.wrap(&[]);
     let less = house.text().replace(r#", "spillgate"]"#, "]");
@@ -388,7 +388,7 @@ fn the_entry_goes_with_the_last_server_that_needs_it() {
     let found = |house: &House| {
         spillgate_clients::lookups(house.client, &house.file, &house.places()).unwrap()
     };
-    // The name was taken.
+    // The name `spillgate` was already taken.
     assert_eq!(found(&house), Lookups::Offered("spillgate_lookups".into()));
     house.unwrap(&["a"]);
     assert_eq!(found(&house), Lookups::Offered("spillgate_lookups".into()));
@@ -572,7 +572,7 @@ fn codex() {
     "#);
 }
 
-/// The command line suffices without a record.
+/// Tests that an entry without a record can be restored from its command line.
 #[test]
 fn without_a_record() {
     for (client, text) in [
@@ -1094,7 +1094,7 @@ fn a_damaged_backup_is_not_put_back() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever stands between the values, the rest of the file stays.
+    /// Tests that spaces and comments between the values do not change, wherever they are.
     #[test]
     fn spaces_and_comments_survive(
         gaps in prop::collection::vec(r"[ \t]{0,3}(/\*[a-z ]{0,5}\*/)?(//[a-z]{0,4}\n)?\n{0,2}", 12),
@@ -1130,7 +1130,7 @@ proptest! {
         prop_assert_eq!(wrapped.starts_with('\u{feff}'), mark);
         prop_assert_eq!(wrapped.matches("/*").count(), text.matches("/*").count());
         prop_assert_eq!(wrapped.matches("//").count(), text.matches("//").count());
-        // Undone without the backup, the file has the same comments and values.
+        // Without the backup, the file gets back the same number of comments.
         fs::remove_dir_all(house.home.path().join("state")).unwrap();
         house.unwrap(&[]);
         prop_assert_eq!(house.text().matches("/*").count(), text.matches("/*").count());
@@ -1140,7 +1140,8 @@ proptest! {
         prop_assert_eq!(house.text(), text);
     }
 
-    /// Comment lines and empty lines anywhere, comments after values, any indentation.
+    /// Tests that the file keeps its comment lines, empty lines, comments after values, and any
+    /// indentation.
     #[test]
     fn lines_and_comments_survive(
         gaps in prop::collection::vec("( *# [a-z]{0,4}\n|\n){0,2}", 9),

@@ -1,6 +1,6 @@
 //! Parses JSON.
 //!
-//! Comments and trailing commas are accepted, because every editor writes them into such files.
+//! Comments and trailing commas are accepted, because editors accept and write them in such files.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ pub fn parse(text: &str) -> Result<Node, Malformed> {
             line: error.line_display(),
             column: error.column_display(),
         };
-        place.wrong(format!("this is no JSON: {}", error.kind()))
+        place.wrong(format!("this is not JSON: {}", error.kind()))
     })?;
     let lines = Lines::of(text);
     match parsed.value {
@@ -67,7 +67,7 @@ fn node(lines: &Lines<'_>, value: Ast<'_>, depth: usize) -> Result<Node, Malform
                 let at = lines.place(property.range.start);
                 let key = property.name.into_string();
                 if let Some(line) = seen.insert(key.clone(), at.line) {
-                    return at.wrong(format!("the key {key:?} stands on line {line}, too"));
+                    return at.wrong(format!("the key {key:?} is also on line {line}"));
                 }
                 let node = node(lines, property.value, depth + 1)?;
                 members.push(Member { key, at, node });
@@ -120,14 +120,14 @@ mod tests {
         });
         insta::assert_snapshot!(texts.join("\n"), @r#"
         1:71: it is more than 64 deep
-        1:513: this is no JSON: Maximum nesting depth exceeded
-        2:2: the key "a" stands on line 1, too
-        1:1: this is no JSON: Unterminated object
-        1:2: this is no JSON: Expected string for object property
-        1:2: this is no JSON: Single-quoted strings are not allowed
-        1:8: this is no JSON: Expected comma
-        1:7: this is no JSON: Hexadecimal numbers are not allowed
-        2:1: this is no JSON: Text cannot contain more than one JSON value
+        1:513: this is not JSON: Maximum nesting depth exceeded
+        2:2: the key "a" is also on line 1
+        1:1: this is not JSON: Unterminated object
+        1:2: this is not JSON: Expected string for object property
+        1:2: this is not JSON: Single-quoted strings are not allowed
+        1:8: this is not JSON: Expected comma
+        1:7: this is not JSON: Hexadecimal numbers are not allowed
+        2:1: this is not JSON: Text cannot contain more than one JSON value
         "#);
     }
 }

@@ -1,4 +1,5 @@
-//! Layers of trees: later layers win, and each value knows its source.
+//! Merges trees of settings in layers: values of later layers take precedence, and the source of
+//! each value is recorded.
 
 use std::path::PathBuf;
 
@@ -17,7 +18,8 @@ pub enum LayerSource {
     Option(String),
 }
 
-/// Merged trees. A later layer replaces values of earlier ones; tables are merged member by member.
+/// Merged trees. Values of later layers replace values of earlier layers; tables are merged member
+/// by member.
 #[derive(Debug, Clone)]
 pub struct Layers {
     sources: Vec<LayerSource>,
@@ -40,18 +42,18 @@ impl Layers {
         self.sources.push(source);
     }
 
-    /// The merged tree. The members of each table are sorted by their keys.
+    /// Returns the merged tree. The members of each table are sorted by their keys.
     pub fn root(&self) -> &Node {
         &self.root
     }
 
-    /// The merged tree without its sources.
+    /// Returns the merged tree without its sources.
     pub fn into_root(self) -> Node {
         self.root
     }
 
-    /// Moves a value to another path. The table of the new path must exist, the value must
-    /// not.
+    /// Moves a value to another path. The table of the new path must exist, and must not yet
+    /// contain the value.
     pub fn rename(&mut self, from: &[&str], to: &[&str]) {
         let (Some((old, above)), Some((new, beside))) = (from.split_last(), to.split_last()) else {
             return;
@@ -66,8 +68,8 @@ impl Layers {
         }
     }
 
-    /// The source of a value of [`root`](Self::root). The source of a table is the last one that
-    /// set anything in it.
+    /// Returns the source of a value of [`root`](Self::root). The source of a table is the last
+    /// layer that set anything in it.
     pub fn source(&self, node: &Node) -> &LayerSource {
         &self.sources[node.layer]
     }

@@ -6,7 +6,7 @@
 //!
 //! [`toml`], [`yaml`] and [`json`] parse a text into a tree. [`Layers`] merges the trees of several
 //! [`Source`]s. [`read()`] converts a tree into a type, or finds all problems in it. The crate that
-//! knows the file words the messages.
+//! defines the file formats the messages.
 
 pub mod json;
 mod layers;

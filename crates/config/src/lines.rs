@@ -2,10 +2,11 @@
 
 use crate::node::Position;
 
-/// Bytes of a line above which columns count bytes instead of characters.
+/// In lines of more bytes than this, columns count bytes instead of characters.
 const LONG_LINE: usize = 10_000;
 
-/// The offsets at which lines start, because positions are looked up by the thousand.
+/// The offsets at which lines start. They are kept, because thousands of positions may be looked
+/// up.
 pub(crate) struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
@@ -25,7 +26,7 @@ impl<'t> Lines<'t> {
         let line = self.starts.partition_point(|&start| start <= byte);
         let start = self.starts[line - 1];
         let before = self.text.get(start..byte).unwrap_or_default();
-        // Avoids counting the characters of a line of megabytes again and again.
+        // In a very long line, the characters are not counted for each position.
         let characters = match before.len() > LONG_LINE {
             true => before.len(),
             false => before.chars().count(),

@@ -1,6 +1,7 @@
 //! The tree of a configuration file in any syntax.
 //!
-//! A text keeps its original form, so that the values of variables need never be shown.
+//! A text also keeps its form before the expansion of variables, so that messages can show it
+//! without the values of variables.
 
 use std::fmt;
 
@@ -28,7 +29,7 @@ impl Position {
     pub const START: Self = Self { line: 1, column: 1 };
 }
 
-/// A text that is not well-formed, or exceeds a limit.
+/// The error for a text that is not well-formed or that exceeds a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{}: {what}", at.line, at.column)]
 pub struct Malformed {
@@ -49,11 +50,11 @@ impl Position {
 /// A value and its position.
 #[derive(Clone, PartialEq)]
 pub struct Node {
-    /// The position of its first character.
+    /// The position of the value's first character.
     pub at: Position,
     /// The value.
     pub kind: NodeKind,
-    /// Its layer ([`crate::Layers`]).
+    /// The layer that the value comes from, for [`crate::Layers`].
     pub(crate) layer: usize,
 }
 
@@ -74,7 +75,8 @@ pub enum NodeKind {
     Table(Vec<Member>),
 }
 
-/// A number. Messages show its sign as the syntax has it.
+/// A number. Whether it is signed depends on the syntax of the file, and messages show it
+/// accordingly.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
     /// A whole number that is not negative.
@@ -233,14 +235,14 @@ impl Node {
 }
 
 impl fmt::Debug for Text {
-    /// Shows nothing of the text: it may be a secret.
+    /// Shows nothing of the text, because it may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Text")
     }
 }
 
 impl fmt::Debug for Node {
-    /// Shows only the position: the value may be a secret.
+    /// Shows only the position, because the value may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Node at {}:{}", self.at.line, self.at.column)
     }
@@ -300,7 +302,7 @@ mod tests {
         assert_eq!(format!("{node:?}"), "Node at 3:7");
     }
 
-    /// Any JSON that a person would write.
+    /// Generates JSON like that in configuration files.
     fn any_json() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),

@@ -6,7 +6,7 @@ use serde::de::{self, Expected, Unexpected};
 
 use crate::node::{NodeKind, Number, Position};
 
-/// One problem, as data. The crate that knows the file words the message.
+/// One problem, as data. The crate that defines the file formats the message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     /// The position of the key, or of the value if it has no key.
@@ -24,9 +24,9 @@ pub struct Problem {
 /// A step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Into a table.
+    /// A step into a member of a table.
     Key(String),
-    /// Into a list.
+    /// A step into an element of a list.
     Index(usize),
 }
 
@@ -37,14 +37,14 @@ pub enum ProblemKind {
     Type {
         /// The value; lists and tables are empty here.
         actual: NodeKind,
-        /// What the type expects, in its own words.
+        /// What the type expects, as its deserializer describes it.
         expected: String,
     },
     /// The value has the right type, but the type does not accept it.
     Value {
         /// The value.
         actual: NodeKind,
-        /// What the type expects, in its own words.
+        /// What the type expects, as its deserializer describes it.
         expected: String,
     },
     /// The text is not one of the known names.
@@ -70,11 +70,12 @@ pub enum ProblemKind {
         /// The other name and its line, if they are known.
         other: Option<(String, usize)>,
     },
-    /// Something else, in the words of the type.
+    /// Any other problem, as the type's deserializer describes it.
     Other(String),
 }
 
-/// Converts the value that serde describes. A value that no file can contain becomes a text.
+/// Converts serde's description of a value to a value. A value that no file can contain becomes a
+/// text that describes it.
 fn kind_of(unexpected: Unexpected<'_>) -> NodeKind {
     match unexpected {
         Unexpected::Bool(value) => NodeKind::Bool(value),
@@ -89,7 +90,7 @@ fn kind_of(unexpected: Unexpected<'_>) -> NodeKind {
     }
 }
 
-/// Serde's error while reading a tree; `None` if the problem is already recorded.
+/// The error that serde gets while it reads a tree; `None` if the problem is already recorded.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?}")]
 pub(crate) struct Wrong(pub(crate) Option<ProblemKind>);

@@ -17,7 +17,7 @@ use serde::forward_to_deserialize_any;
 use crate::node::{Member, Node, NodeKind, Number, Position, camel, snake};
 use crate::problem::{Problem, ProblemKind, Step, Wrong};
 
-/// Maximum number of reported problems: a tree with more is another kind of file.
+/// Maximum number of reported problems. A tree with more problems is probably another kind of file.
 const MOST_PROBLEMS: usize = 50;
 
 /// How keys are matched with the fields of a type.
@@ -78,7 +78,7 @@ impl Run {
         self.bad.borrow().contains(&std::ptr::from_ref(node))
     }
 
-    /// Records a problem of `node`, which is at the current steps.
+    /// Records a problem of `node`; `steps` contains the path to this node.
     fn note(&self, node: &Node, kind: ProblemKind, is_of_key: bool) {
         self.bad.borrow_mut().insert(node);
         if self.count() >= MOST_PROBLEMS {
@@ -109,10 +109,11 @@ struct Reader<'r> {
 }
 
 impl<'r> Reader<'r> {
-    /// Records the problem of `result`.
+    /// Records the problem if `result` is an error.
     fn told<T>(self, result: Result<T, Wrong>) -> Result<T, Wrong> {
         result.map_err(|Wrong(kind)| {
-            // A value that was skipped is not missing.
+            // A value may be missing only because an earlier pass found it faulty, so it is not
+            // reported again.
             let is_follower = matches!(kind, Some(ProblemKind::Missing(_))) && self.run.count() > 0;
             if let Some(kind) = kind.filter(|_| !is_follower) {
                 self.run.note(self.node, kind, false);
@@ -202,11 +203,11 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 }
 
-/// The members of a table without the faulty ones.
+/// The members of a table, without those that are known to be faulty.
 struct Members<'r> {
     rest: slice::Iter<'r, Member>,
     run: &'r Run,
-    /// The fields of the type; `None` if it accepts any.
+    /// The fields of the type that is read; `None` if the type accepts any key.
     fields: Option<&'static [&'static str]>,
     is_lenient: bool,
     /// The fields found so far, with their members.
@@ -215,7 +216,7 @@ struct Members<'r> {
 }
 
 impl<'r> Members<'r> {
-    /// Returns the type's name for a member; `None` skips it.
+    /// Returns the name of the field that a member sets; `None` skips the member.
     fn name(&mut self, member: &'r Member) -> Option<&'r str> {
         let Some(fields) = self.fields else {
             return Some(&member.key);
@@ -292,7 +293,7 @@ impl<'de> MapAccess<'de> for Members<'_> {
     }
 }
 
-/// The elements of a list without the faulty ones.
+/// The elements of a list, without those that are known to be faulty.
 struct Elements<'r> {
     rest: std::iter::Enumerate<slice::Iter<'r, Node>>,
     run: &'r Run,

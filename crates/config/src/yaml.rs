@@ -12,7 +12,8 @@ use crate::node::{DEEPEST, MAX_FILE_BYTES, Malformed, Member, Node, NodeKind, Po
 /// Maximum size of a tree in bytes with aliases expanded: eight times the maximum file size.
 const BUDGET: usize = 8 * MAX_FILE_BYTES;
 
-/// Bytes that a node counts beside its text: about its size in memory.
+/// Size in bytes that is counted for a node in addition to its text: about the node's size in
+/// memory.
 const NODE: usize = 64;
 
 /// Parses the only document of `text`, which starts on line `first_line` of the file; returns an
@@ -62,7 +63,7 @@ impl<'t> Reader<'t> {
                 line: self.lines_before + error.marker().line(),
                 column: error.marker().col() + 1,
             };
-            place.wrong(format!("this is no YAML: {}", error.kind()))
+            place.wrong(format!("this is not YAML: {}", error.kind()))
         })
     }
 
@@ -74,7 +75,7 @@ impl<'t> Reader<'t> {
     fn spend(&mut self, cost: usize, place: Position) -> Result<(), Malformed> {
         self.spent = self.spent.saturating_add(cost);
         match self.spent > BUDGET {
-            true => place.wrong("it has too many values, aliases put in"),
+            true => place.wrong("it has too many values after its aliases are expanded"),
             false => Ok(()),
         }
     }
@@ -106,11 +107,11 @@ impl<'t> Reader<'t> {
                 check_tag(tag.as_deref(), place)?;
                 (anchor, NodeKind::Table(self.table(depth)?))
             }
-            _ => return place.wrong("here is no value"),
+            _ => return place.wrong("there is no value here"),
         };
         let node = Node::new(place, kind);
         if anchor > 0 {
-            // The stored copy counts, too.
+            // The copy of the value that is stored for the anchor counts, too.
             let cost = self.spent - before;
             self.spend(cost, place)?;
             self.anchors.insert(anchor, (node.clone(), cost));
@@ -120,7 +121,7 @@ impl<'t> Reader<'t> {
 
     fn alias(&mut self, id: usize, place: Position) -> Result<Node, Malformed> {
         let Some((_, cost)) = self.anchors.get(&id) else {
-            return place.wrong("this alias stands within what it names");
+            return place.wrong("this alias is inside the value that it refers to");
         };
         let cost = *cost;
         self.spend(cost, place)?;
@@ -153,7 +154,7 @@ impl<'t> Reader<'t> {
             let key = key.into_owned();
             self.spend(key.len(), at)?;
             if let Some(line) = lines.insert(key.clone(), at.line) {
-                return at.wrong(format!("the key {key:?} stands on line {line}, too"));
+                return at.wrong(format!("the key {key:?} is also on line {line}"));
             }
             let (event, span) = self.needed()?;
             let node = self.node(event, span, depth + 1)?;
@@ -162,7 +163,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Checks a tag: tags can request anything, and only `!!str` changes what this parser reads.
+/// Checks a tag. Tags can request any type; only `!!str`, `!!map` and `!!seq` are supported.
 fn check_tag(tag: Option<&Tag>, place: Position) -> Result<(), Malformed> {
     match tag {
         None => Ok(()),
@@ -173,7 +174,7 @@ fn check_tag(tag: Option<&Tag>, place: Position) -> Result<(), Malformed> {
         {
             Ok(())
         }
-        Some(_) => place.wrong("tags such as this one are not read"),
+        Some(_) => place.wrong("tags such as this one are not supported"),
     }
 }
 
@@ -246,18 +247,18 @@ mod tests {
             Err(error) => error.to_string(),
         });
         insta::assert_snapshot!(texts.join("\n"), @r#"
-        10:15: it has too many values, aliases put in
-        5:8: this alias stands within what it names
+        10:15: it has too many values after its aliases are expanded
+        5:8: this alias is inside the value that it refers to
         5:68: it is more than 64 deep
-        5:256: this is no YAML: recursion limit exceeded
+        5:256: this is not YAML: recursion limit exceeded
         7:1: a second document begins here
-        7:1: the key "a" stands on line 5, too
+        7:1: the key "a" is also on line 5
         5:3: a key must be a text
-        5:13: tags such as this one are not read
-        5:29: tags such as this one are not read
-        5:4: this is no YAML: unclosed bracket '['
-        5:5: this is no YAML: mapping values are not allowed in this context
-        5:4: this is no YAML: while parsing node, found unknown anchor
+        5:13: tags such as this one are not supported
+        5:29: tags such as this one are not supported
+        5:4: this is not YAML: unclosed bracket '['
+        5:5: this is not YAML: mapping values are not allowed in this context
+        5:4: this is not YAML: while parsing node, found unknown anchor
         "#);
     }
 }

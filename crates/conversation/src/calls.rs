@@ -1,4 +1,4 @@
-//! The calls of a reply: which are made, and which reply belongs to which.
+//! Decides which tool calls of a model's reply are made, and assigns each result to its call.
 
 use std::collections::HashSet;
 
@@ -16,17 +16,17 @@ pub struct Calls {
     pub refused: Vec<(ToolCall, ToolReply)>,
 }
 
-/// The calls in the model's order, with the replies that are known.
+/// The calls in the model's order, with the replies that are already known.
 #[derive(Debug, Clone)]
 pub struct Sorted {
     calls: Vec<ToolCall>,
-    /// One entry for each call; `None` for a call that is made.
+    /// One entry per call: the reply to a call that cannot be made, or `None`.
     refusals: Vec<Option<ToolReply>>,
 }
 
 impl Sorted {
-    /// Decides which of `calls` can be made with `tools`; at most `limit` are. Changes ids where
-    /// needed, so that each reply can be told from the others.
+    /// Decides which of `calls` can be made with `tools`, up to `limit`. Changes ids where needed,
+    /// so that each reply can be assigned to its call.
     #[must_use]
     pub fn of(mut calls: Vec<ToolCall>, tools: &[ToolSpec], limit: u32) -> (Calls, Self) {
         mend(&mut calls, tools);
@@ -55,14 +55,14 @@ impl Sorted {
         &self.calls
     }
 
-    /// Returns for each call its reply, if it cannot be made.
+    /// Returns one entry per call: the reply if the call cannot be made, or `None`.
     #[must_use]
     pub fn refusals(&self) -> &[Option<ToolReply>] {
         &self.refusals
     }
 
-    /// Returns one reply for each call, in their order; `made` are the replies of the calls that
-    /// were made.
+    /// Returns one reply per call, in the order of the calls. `made` are the replies of the calls
+    /// that were made.
     pub(crate) fn with(self, made: Vec<ToolReply>) -> Vec<ToolReply> {
         let mut made = made.into_iter();
         let replies = self.calls.iter().zip(self.refusals);
@@ -78,11 +78,12 @@ impl Sorted {
     }
 }
 
-/// Most characters of a tool's name that providers accept.
+/// Maximum length, in characters, of a tool's name that providers accept.
 const NAME_CHARS: usize = 64;
 
-/// Corrects calls so that providers accept them: each gets a unique id; an unknown tool's name
-/// keeps letters, digits, `_` and `-`; missing arguments become an empty object.
+/// Corrects calls so that providers accept them. Each call gets a unique id. In the name of an
+/// unknown tool, all characters except letters, digits, `_` and `-` are replaced. Missing arguments
+/// become an empty object.
 fn mend(calls: &mut [ToolCall], tools: &[ToolSpec]) {
     let mut ids = HashSet::new();
     for (at, call) in calls.iter_mut().enumerate() {
@@ -115,7 +116,8 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// Returns why a call is not made; `limit` is set if no more calls are made.
+/// Returns why a call is not made; `None` if it is. `limit` is set if the limit of calls is
+/// reached.
 fn refusal(call: &ToolCall, tools: &[ToolSpec], limit: Option<u32>) -> Option<ToolReply> {
     let why = if let Some(limit) = limit {
         texts::too_many(limit)

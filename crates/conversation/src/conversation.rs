@@ -13,90 +13,94 @@ use crate::slot::{Slot, SlotError};
 
 pub use fitting::LeftOut;
 
-/// Tokens that a message costs beside its text: its role and its ends, as
+/// Tokens that a message costs in addition to its text, for its role and its delimiters, as
 /// providers count them.
 pub(crate) const MESSAGE_TOKENS: u64 = 4;
 
-/// How long a conversation may go on.
+/// The limits at which a conversation ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnLimits {
-    /// Times that the model is asked.
+    /// How often the model may be asked.
     pub turns: u32,
-    /// Calls of tools that are made of one reply.
+    /// Maximum number of calls that are made for one reply.
     pub calls_per_turn: u32,
-    /// Tokens that a reply may have.
+    /// Maximum length of a reply, in tokens.
     pub max_output_tokens: u64,
-    /// Tokens that the conversation may have before the model must answer, those of a
-    /// reply included.
+    /// Maximum size of the conversation, in tokens, including the reply. When it is reached, the
+    /// model must answer.
     pub window: u64,
 }
 
-/// A conversation that is to be led.
+/// A conversation to be held with a model.
 #[derive(Debug, Clone)]
 pub struct Turns {
     /// The system prompt.
     pub system: String,
     /// The conversation so far.
     pub messages: Vec<Message>,
-    /// Where the answer will stand.
+    /// The slot in which the answer will stand.
     pub slot: Slot,
-    /// How long it may go on.
+    /// The limits at which the conversation ends.
     pub limits: TurnLimits,
-    /// What counts it against the window.
+    /// Counts the tokens of the conversation.
     pub counter: Arc<dyn TokenCounter>,
 }
 
-/// What differs between those who lead conversations.
+/// The differences between the two users of conversations: the loop of this crate, and an agent.
 #[derive(Debug, Clone)]
 pub struct TurnPolicy {
-    /// Whether the second reply without an answer and without a call ends it.
+    /// Whether the model is reminded only once. If so, its second reply without an answer and
+    /// without a call ends the conversation, even if other replies came in between.
     pub reminds_once: bool,
-    /// Whether the window is kept at every moment. Then the last notice has its room from
-    /// the start, a reminder is sent only if it fits beside it, and all but the first message
-    /// may be left out. Else only what the tools gave is left out, and what is still too long
-    /// is sent without tools.
+    /// Whether no request may exceed the window. If so, room for the last notice is reserved from
+    /// the start, a reminder is sent only if it fits in addition, and everything except the first
+    /// message may be left out. Otherwise only tool results are left out, and a conversation that
+    /// is still too long is sent without tools.
     pub keeps_window: bool,
-    /// The tools of the last turn; calls of others are refused. `None`: the request forbids
-    /// calls, and lists the usual tools where the conversation has calls of them.
+    /// The tools that may be called in the last turn; calls of other tools are refused. If `None`,
+    /// the request forbids all calls; it then lists the usual tools only if the conversation
+    /// contains calls of them.
     pub last_tools: Option<Vec<ToolSpec>>,
-    /// Says that a reply had neither a call nor an answer, and why.
+    /// Returns the text that tells the model that its reply had neither a call nor an answer, and
+    /// why.
     pub reminder: fn(&Slot, &str) -> String,
-    /// Says that only the answer is left to do, and what was wrong with the reply before.
+    /// Returns the text that tells the model to give only the answer now, and what was wrong with
+    /// its previous reply.
     pub last_turn: fn(&Slot, Option<&str>) -> String,
 }
 
 /// What the model said.
 #[derive(Debug)]
 pub struct Said {
-    /// Its text.
+    /// The text of the reply.
     pub text: String,
-    /// What stands in the slot, if something does.
+    /// The content of the slot, or why the reply has none.
     pub written: Result<String, SlotError>,
-    /// Its calls, by whether they can be made.
+    /// The calls of the reply, divided into those that are made and those that are refused.
     pub calls: Calls,
-    /// The same in their order.
+    /// The same calls in their original order.
     pub sorted: Sorted,
 }
 
-/// A conversation under way. It asks nobody and calls nothing; who leads it decides what is
-/// shown of a tool's results, and takes the room for it from [`Conversation::guard`].
+/// A conversation in progress. It does not ask models or call tools itself. Its user decides what
+/// is shown of a tool's results, and reserves room for that through [`Conversation::guard`].
 ///
-/// The last turn comes when the turns are used up, or when the conversation would not fit the
-/// window, by our count or by the provider's.
+/// The last turn comes when the turns are used up, or when the conversation would no longer fit the
+/// window according to our count or the provider's.
 #[derive(Debug, Clone)]
 pub struct Conversation {
-    /// What it takes of the window.
+    /// Counts how much of the window the conversation takes.
     pub guard: Guard,
     turns: Turns,
     policy: TurnPolicy,
-    /// For each message what is known of it.
+    /// Additional facts about the messages, one entry per message.
     notes: Vec<Note>,
-    /// What was left out since it was told.
+    /// The tool replies that were left out since the last call of `take_left_out`.
     left_out: Vec<LeftOut>,
     tools: Vec<ToolSpec>,
-    /// Tokens that the guard counts for the last notice.
+    /// Tokens that the guard has reserved for the last notice.
     reserved: u64,
-    /// Times that the model was asked, and those of them that do not count.
+    /// How often the model was asked, and how many of these turns do not count.
     asked: u32,
     free: u32,
     usage: Usage,
@@ -104,17 +108,18 @@ pub struct Conversation {
     is_last: bool,
 }
 
-/// What is known of a message.
+/// Additional facts about a message.
 #[derive(Debug, Clone, Default)]
 struct Note {
-    /// How often the model was asked before it.
+    /// How often the model had been asked before the message.
     turn: u32,
-    /// For each reply in it whether it leads to what is stored.
+    /// For each tool reply in the message, whether it names the handle of a stored result.
     handles: Vec<bool>,
 }
 
 impl Conversation {
-    /// A conversation about to start. All that will ever be in `tools` is counted now.
+    /// Creates a conversation that is about to start. `tools` must contain every tool that will
+    /// ever be offered, so that all of them are counted now.
     #[must_use]
     pub fn new(turns: Turns, policy: TurnPolicy, tools: Vec<ToolSpec>) -> Self {
         let limits = turns.limits;
@@ -145,12 +150,12 @@ impl Conversation {
         conversation
     }
 
-    /// From now on these are the tools, until the last turn.
+    /// Sets the tools that are offered from now on, until the last turn.
     pub fn offer(&mut self, tools: Vec<ToolSpec>) {
         self.tools = tools;
     }
 
-    /// The tools that may be called in this turn.
+    /// Returns the tools that may be called in this turn.
     #[must_use]
     pub fn tools(&self) -> &[ToolSpec] {
         match &self.policy.last_tools {
@@ -159,8 +164,8 @@ impl Conversation {
         }
     }
 
-    /// The next request; `why` is what was wrong with the reply before, and `is_last` says
-    /// that this turn must be the last. `None` where the model is not asked again.
+    /// Returns the next request, or `None` if the model must not be asked again. `why` says what
+    /// was wrong with the previous reply, and `is_last` makes this turn the last one.
     pub fn ask(&mut self, why: Option<&str>, is_last: bool) -> Option<Request> {
         let is_repeated = why.is_some() && self.was_reminded && self.policy.reminds_once;
         if self.is_last || is_repeated || !self.has_turns() {
@@ -195,8 +200,8 @@ impl Conversation {
         Some(Request {
             system: self.turns.system.clone(),
             messages: self.turns.messages.clone(),
-            // Providers want the tools listed that a conversation has calls of; in a
-            // window that is too small for that they go all the same.
+            // Providers require that the tools of all calls in a conversation are listed. If the
+            // window is too small for that, the tools are omitted anyway.
             tools: match no_calls && !(fits && has_calls) {
                 true => Vec::new(),
                 false => self.tools().to_vec(),
@@ -206,7 +211,7 @@ impl Conversation {
         })
     }
 
-    /// Reads a reply; `None` where the model refused.
+    /// Reads a reply; `None` if the model refused.
     pub fn read(&mut self, reply: Reply) -> Option<Said> {
         self.usage += reply.usage;
         self.guard.counted(reply.usage.input);
@@ -223,7 +228,8 @@ impl Conversation {
         })
     }
 
-    /// Takes in a reply without an answer. Providers refuse messages that say nothing.
+    /// Adds a reply without an answer. A reply with neither text nor calls is not added, because
+    /// providers reject empty messages.
     pub fn hear(&mut self, text: String, calls: &[ToolCall]) {
         if calls.is_empty() && text.trim().is_empty() {
             return;
@@ -234,55 +240,57 @@ impl Conversation {
         self.push(said, Vec::new());
     }
 
-    /// Takes in the replies to the calls of the latest message, each with whether it leads to
-    /// what is stored. Their tokens must have been taken from the guard.
+    /// Adds the replies to the calls of the latest message. The flag of each says whether it names
+    /// the handle of a stored result. The room for their tokens must already be reserved through
+    /// the guard.
     pub fn answered(&mut self, replies: impl IntoIterator<Item = (ToolReply, bool)>) {
         let (replies, handles) = replies.into_iter().unzip();
         self.push(Message::Tools(replies), handles);
     }
 
-    /// The turn at hand does not count, unless `most` already did not.
+    /// Excludes the current turn from the limit on turns, unless `most` turns are already excluded.
     pub fn free_turn(&mut self, most: u32) {
         self.free += u32::from(self.free < most);
     }
 
-    /// Whether there are turns left.
+    /// Returns whether the model may be asked again within the limit on turns.
     #[must_use]
     pub fn has_turns(&self) -> bool {
         self.asked.saturating_sub(self.free) < self.turns.limits.turns
     }
 
-    /// Times that the model was asked.
+    /// Returns how often the model was asked.
     #[must_use]
     pub fn asked(&self) -> u32 {
         self.asked
     }
 
-    /// Whether only the answer is left to do.
+    /// Returns whether this is the last turn, in which the model must give its answer.
     #[must_use]
     pub fn is_last(&self) -> bool {
         self.is_last
     }
 
-    /// What all replies used together.
+    /// Returns the tokens and the cost of all replies together.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// What was said so far.
+    /// Returns the messages so far.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.turns.messages
     }
 
-    /// Tokens of a text.
+    /// Returns the number of tokens of a text.
     #[must_use]
     pub fn count(&self, text: &str) -> u64 {
         self.turns.counter.count(text)
     }
 
-    /// Tokens of a message. A call costs what its reply costs beside its text, too.
+    /// Returns the tokens of a message. The cost of a call includes what its reply will cost in
+    /// addition to the reply's text.
     fn cost(&self, message: &Message) -> u64 {
         let call = |call: &ToolCall| {
             2 * (self.count(&call.id) + MESSAGE_TOKENS)
@@ -309,7 +317,7 @@ impl Conversation {
     }
 }
 
-/// Tokens of a list of tools.
+/// Returns the number of tokens of a list of tools.
 pub fn tokens_of(tools: &[ToolSpec], count: &dyn Fn(&str) -> u64) -> u64 {
     let one = |tool: &ToolSpec| {
         count(&tool.name) + count(&tool.description) + count(&tool.schema.to_string())

@@ -1,9 +1,9 @@
-//! The count of a conversation's tokens against its limit.
+//! Counts the tokens of a conversation and compares them with its limit.
 //!
 //! A check ([`Guard::holds`]) changes nothing. A reservation that fails is remembered: the
 //! conversation then has one more turn (docs/spec/behaviour.md, "The window").
 
-/// What is in a conversation, in tokens, against its limit.
+/// The tokens of a conversation and their limit.
 #[derive(Debug, Clone)]
 pub struct Guard {
     limit: u64,
@@ -12,7 +12,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// A conversation that begins with `tokens`, of at most `limit`.
+    /// Creates the guard of a conversation that begins with `tokens` and may have up to `limit`.
     pub(crate) fn new(limit: u64, tokens: u64) -> Self {
         Self {
             limit,
@@ -21,14 +21,14 @@ impl Guard {
         }
     }
 
-    /// Whether so many more would fit. Changes nothing.
+    /// Returns whether `more` tokens would fit. Changes nothing.
     #[must_use]
     pub fn holds(&self, more: u64) -> bool {
         self.tokens.saturating_add(more) <= self.limit
     }
 
-    /// Takes room for so many more. If there is none it is noted for good that the
-    /// conversation overflowed: it must come to its end.
+    /// Reserves room for `more` tokens and returns whether they fit. If they do not, the guard
+    /// remembers permanently that the conversation overflowed, and the next turn must be the last.
     pub fn reserve(&mut self, more: u64) -> bool {
         let holds = self.holds(more);
         self.is_over |= !holds;
@@ -38,39 +38,42 @@ impl Guard {
         holds
     }
 
-    /// Counts what is there whether it fits or not: what the model itself said.
+    /// Counts tokens that are added to the conversation even if they exceed the limit, such as the
+    /// model's own words.
     pub fn add(&mut self, more: u64) {
         self.tokens = self.tokens.saturating_add(more);
     }
 
-    /// Gives room back: something was left out.
+    /// Releases the tokens of something that was left out.
     pub fn free(&mut self, less: u64) {
         self.tokens = self.tokens.saturating_sub(less);
     }
 
-    /// The provider counted so many: who reads it counts it best.
+    /// Raises the count to `tokens`, the number that the provider reported, because only the
+    /// provider knows exactly how it counts.
     pub(crate) fn counted(&mut self, tokens: u64) {
         self.tokens = self.tokens.max(tokens);
     }
 
-    /// Tokens over the limit, if `more` came.
+    /// Returns how many tokens exceed the limit if `more` are added.
     #[must_use]
     pub fn excess(&self, more: u64) -> u64 {
         self.tokens.saturating_add(more).saturating_sub(self.limit)
     }
 
-    /// Whether something did not fit once.
+    /// Returns whether the next turn must be the last, because room for something could not be
+    /// reserved or because the guard was closed.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// From now on the conversation comes to its end.
+    /// Records that the conversation must end: the next turn must be the last.
     pub fn close(&mut self) {
         self.is_over = true;
     }
 
-    /// Tokens of the conversation.
+    /// Returns the number of tokens of the conversation.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.tokens

@@ -1,4 +1,4 @@
-//! The interfaces that a loop uses: the host of the tools, and an observer.
+//! The interfaces that a loop uses: the host of the tools, and an observer of the loop.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,14 +10,14 @@ pub type ToolReplyFuture<'a> = Pin<Box<dyn Future<Output = ToolReply> + Send + '
 
 /// A provider of tools.
 pub trait ToolHost: Send + Sync {
-    /// Returns the tools, in the order in which the model is told of them.
+    /// Returns the tools, in the order in which they are listed for the model.
     fn tools(&self) -> Vec<ToolSpec>;
 
     /// Calls a tool. A failure is a reply too: the model reads it and can act on it.
     fn call<'a>(&'a self, call: &'a ToolCall) -> ToolReplyFuture<'a>;
 }
 
-/// Observes a loop, for accounts and traces.
+/// Observes a loop, for example to record its cost and its trace.
 pub trait Observer: Send + Sync {
     /// The model was asked; `reply` is its reply or the error.
     fn asked(&self, request: &Request, reply: &Result<Reply, LlmError>);

@@ -1,10 +1,11 @@
 //! Conversations of a model with tools.
 //!
-//! [`Conversation`] is the one engine. It holds what was said and what it costs, leaves out what
-//! the window does not hold, decides when the last turn comes, and makes the requests and reads the
-//! replies. Its users differ in a [`TurnPolicy`] and in what becomes of results. [`run`] is the
-//! simplest user: it shows every result as it is, until there is an answer. The answer stands in a
-//! wrapper with a fresh nonce ([`Slot`]), so that nothing that the model has read can pass for it.
+//! [`Conversation`] is the engine of all of them. It holds the messages and counts their tokens,
+//! leaves out what does not fit the window, decides when the last turn comes, makes the requests
+//! and reads the replies. Its users differ in their [`TurnPolicy`] and in how they treat results.
+//! [`run`] is the simplest user: it shows every result unchanged until there is an answer. The
+//! answer stands in a wrapper with a fresh nonce ([`Slot`]), so no text that the model has read can
+//! be mistaken for it.
 
 mod calls;
 mod conversation;

@@ -1,4 +1,4 @@
-//! Runs a loop: asks the model and calls the tools.
+//! Runs a conversation loop: asks the model and calls the tools.
 
 use futures_util::future::join_all;
 use spillgate_llm::{ChatModel, NoDeltas, ToolCall, ToolReply};
@@ -30,7 +30,7 @@ pub async fn run(
     }
 }
 
-/// Makes the calls of one reply, all at once.
+/// Makes the calls of one reply, all at the same time, and returns their replies.
 async fn call(calls: &Calls, host: &dyn ToolHost, observer: &dyn Observer) -> Vec<ToolReply> {
     for (call, reply) in &calls.refused {
         observer.called(call, reply);

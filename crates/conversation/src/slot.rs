@@ -1,4 +1,4 @@
-//! The wrapper in which an answer stands, named by a nonce.
+//! The slot: the pair of tags with a nonce between which a model must write its answer.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -43,22 +43,22 @@ impl Nonces for RandomNonces {
     }
 }
 
-/// The slot of one answer.
+/// The slot of one answer: a wrapper with a nonce (docs/spec/texts.md, "Wrapper").
 ///
-/// The wrapper (docs/spec/texts.md, "Wrapper"), read strictly: what a model must write to
-/// answer is something that it can only know from us.
+/// The wrapper is read strictly, so that only a model that knows the nonce from us can write an
+/// answer.
 ///
-/// - Text outside the wrapper is ignored, a code fence around it too. A wrapper with
-///   escaped brackets (`&lt;`) is text.
-/// - The tag must be whole and exact, with our nonce. Attributes may stand in any
-///   order, with either quotes or none; a `format` that is not the slot's (`text`, unless
-///   told otherwise) names another slot.
-/// - Outside a wrapper, what stands in `<think>` or `<thinking>` is ignored, as is
-///   everything before a closing one that was never opened: some templates put
-///   the opening one into the prompt. Thinking without an end goes on to the end.
-/// - The closing tag may be missing where the model stopped by itself.
-/// - An opening tag within a slot begins the answer again. All answers that are not
-///   blank must be the same text: half an answer is never taken for all of it.
+/// - Text outside the wrapper is ignored, including a code fence around it. A wrapper with escaped
+///   brackets (`&lt;`) is plain text.
+/// - The tag must be complete and exact, with our nonce. Its attributes may stand in any order,
+///   with either kind of quotes or none. A tag with a `format` other than the slot's (by default
+///   `text`) names another slot and is ignored.
+/// - Outside a wrapper, the content of `<think>` or `<thinking>` is ignored. Everything before a
+///   closing tag without an opening one is ignored as well, because some templates put the opening
+///   tag into the prompt. Thinking without a closing tag extends to the end of the reply.
+/// - The closing tag may be missing if the model stopped by itself.
+/// - An opening tag within a slot starts the answer again. All answers that are not blank must be
+///   the same text, so that half an answer is never taken for a whole one.
 #[derive(Debug, Clone)]
 pub struct Slot {
     nonce: Nonce,
@@ -69,7 +69,7 @@ pub struct Slot {
 /// Why a reply has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SlotError {
-    /// The reply or its slot is empty. A model that says nothing has not answered.
+    /// The reply or its slot is empty, so the model has not answered.
     #[error("received empty content")]
     Empty,
     /// The wrapper is missing.
@@ -84,7 +84,7 @@ pub enum SlotError {
 }
 
 impl Slot {
-    /// Returns the slot that `nonce` names.
+    /// Returns the slot with this nonce.
     #[must_use]
     pub fn new(nonce: Nonce) -> Self {
         let marks = marks(&nonce);
@@ -101,25 +101,25 @@ impl Slot {
         Self { format, ..self }
     }
 
-    /// Returns its nonce.
+    /// Returns the slot's nonce.
     #[must_use]
     pub fn nonce(&self) -> &Nonce {
         &self.nonce
     }
 
-    /// Returns its opening tag.
+    /// Returns the slot's opening tag.
     #[must_use]
     pub fn opening(&self) -> String {
         format!("<ai-agent-{}-FINAL format=\"{}\">", self.nonce, self.format)
     }
 
-    /// Returns its closing tag.
+    /// Returns the slot's closing tag.
     #[must_use]
     pub fn closing(&self) -> String {
         format!("</ai-agent-{}-FINAL>", self.nonce)
     }
 
-    /// Returns the answer in a reply that stopped because of `stop`, without surrounding white
+    /// Returns the answer in a reply that ended for the reason `stop`, without surrounding white
     /// space.
     pub fn answer(&self, reply: &str, stop: &Stop) -> Result<String, SlotError> {
         if reply.trim().is_empty() {
@@ -179,8 +179,8 @@ impl Slot {
         }
     }
 
-    /// Returns the content of a slot that begins at `start` and has no closing tag, without a
-    /// cut-off tag and without the end of a code fence that began before the slot.
+    /// Returns the content of a slot that begins at `start` and is not closed, without a closing
+    /// tag that was cut off and without the end of a code fence that began before the slot.
     fn unclosed<'a>(&self, reply: &'a str, start: usize) -> &'a str {
         let (before, rest) = reply.split_at(start);
         let mut answer = rest.trim_end();
@@ -202,18 +202,18 @@ impl Slot {
     }
 }
 
-/// Words between the tags where a notice names both: "between … and …", "begins with … and ends
-/// with …".
+/// The words between the two tags in a notice that names both tags: "between … and …", "begins with
+/// … and ends with …".
 const NAMED: [&str; 2] = ["and", "and ends with"];
 
-/// Returns whether a slot holds nothing but the dots or words that stand in it where a prompt names
-/// it. A model that repeats its prompt has not answered.
+/// Returns whether a slot contains no answer, but only dots or the words that a notice has between
+/// the two tags. A model that repeats such a notice has not answered.
 fn is_blank(answer: &str) -> bool {
     answer.trim_matches(['.', '…']).is_empty() || NAMED.contains(&answer)
 }
 
-/// Returns the pattern of the tags that matter in a reply: those of the slot of `nonce`, and those
-/// of thinking.
+/// Returns the pattern of the tags that matter in a reply: the tags of the slot with `nonce`, and
+/// the tags of thinking.
 fn marks(nonce: &Nonce) -> Regex {
     let marks = format!(
         r#"(?x)
@@ -228,15 +228,16 @@ fn marks(nonce: &Nonce) -> Regex {
     Regex::new(&marks).expect("invariant: a nonce is hex, the rest is ours")
 }
 
-/// Where in a reply a tag stands.
+/// The part of the reply in which a tag occurs.
 enum Place {
     Outside,
     Thinking,
-    /// In the slot whose content begins at this byte.
+    /// The tag occurs in a slot whose content begins at this byte offset.
     Inside(usize),
 }
 
-/// Returns whether the slot held the end of thinking: then its first tag was part of a thought.
+/// Returns whether the text of a slot closes a block of thinking that began before the slot. The
+/// slot's opening tag was then part of the thinking, not of the answer.
 fn was_thinking(text: &str) -> bool {
     text.rfind("</think") > text.rfind("<think")
 }
@@ -246,7 +247,7 @@ static ATTRIBUTE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"([\w:.-]+)\s*=\s*("[^"]*"|'[^']*'|\S+)"#).expect("invariant: it is ours")
 });
 
-/// Returns whether a tag with these attributes opens a slot of that format.
+/// Returns whether a tag with these attributes opens a slot of this format.
 fn is_of(attributes: &str, format: &str) -> bool {
     ATTRIBUTE.captures_iter(attributes).all(|attribute| {
         let quotes = |c: char| "\"'“”".contains(c) || c.is_whitespace();
@@ -260,12 +261,13 @@ mod tests {
 
     use super::*;
 
-    /// A slot of a nonce that ends in `01`, and short marks for its tags.
+    /// A slot with a known nonce.
     fn slot() -> Slot {
         Slot::new(Nonce::of([1; 16]))
     }
 
-    /// `{` and `}` stand for the tags of `slot`, `~` for its nonce.
+    /// Returns the reply with the tags of `slot` in place of `{` and `}`, and its nonce in place of
+    /// `~`.
     fn written(reply: &str) -> String {
         let slot = slot();
         reply
@@ -381,7 +383,7 @@ mod tests {
         }
     }
 
-    /// Text that holds no tag of ours.
+    /// Generates text that contains no tag of the slot.
     fn prose() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             "\\PC{0,20}",

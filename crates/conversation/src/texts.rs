@@ -1,4 +1,4 @@
-//! What the loop itself says to the model.
+//! The texts that the engine of conversations itself writes to the model.
 
 use spillgate_llm::ToolSpec;
 
@@ -8,20 +8,20 @@ use crate::slot::{Slot, SlotError};
 /// "Notices of an agent").
 pub const DROPPED: &str = "(tool failed: context window budget exceeded)";
 
-/// Replaces words of the model that were left out.
+/// Replaces text of the model that was left out.
 pub(crate) const WORDS_LEFT_OUT: &str = "(left out)";
 
-/// A host's reply that never came.
+/// Replaces the reply of a host that returned none.
 pub(crate) const NO_REPLY: &str = "The tool gave no reply.";
 
-/// That a reply had neither a call nor an answer.
+/// Tells the model that its reply had neither a call nor an answer.
 pub(crate) fn reminder(slot: &Slot, why: &str) -> String {
     let how = how_to_answer(slot);
     format!("{why} Call a tool, or answer. {how}")
 }
 
-/// That nothing more can be looked at; after a reply without an answer, why it
-/// had none.
+/// Tells the model that no more tools can be called and, if the previous reply had no answer, why
+/// it had none.
 pub(crate) fn last_turn(slot: &Slot, why: Option<&str>) -> String {
     let why = why.map(|why| format!("{why} ")).unwrap_or_default();
     let how = how_to_answer(slot);
@@ -30,7 +30,7 @@ pub(crate) fn last_turn(slot: &Slot, why: Option<&str>) -> String {
     )
 }
 
-/// Why a reply has no answer.
+/// Returns the text that says why a reply has no answer.
 pub(crate) fn what_was_wrong(error: &SlotError) -> &'static str {
     match error {
         SlotError::Empty => "Your answer is empty.",
@@ -40,7 +40,8 @@ pub(crate) fn what_was_wrong(error: &SlotError) -> &'static str {
     }
 }
 
-/// What stands between the tags here is no answer to [`Slot::answer`], should a model echo it.
+/// Tells the model how to write the answer. If a model repeats this text, [`Slot::answer`] does not
+/// take the words between the tags for an answer.
 fn how_to_answer(slot: &Slot) -> String {
     format!(
         "The answer begins with {} and ends with {}.",
@@ -49,14 +50,15 @@ fn how_to_answer(slot: &Slot) -> String {
     )
 }
 
-/// That a reply had more calls than are made.
+/// Tells the model that its reply had more calls than are allowed.
 pub(crate) fn too_many(limit: u32) -> String {
     format!(
         "This call was not made: a reply may have {limit} calls. Call again if it is still needed."
     )
 }
 
-/// That there is no such tool; a plain and short name is told back.
+/// Tells the model that there is no such tool. The caller has already shortened the name and
+/// reduced it to plain characters.
 pub(crate) fn unknown_tool(name: &str, tools: &[ToolSpec]) -> String {
     let known: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     match known.is_empty() {
@@ -65,7 +67,7 @@ pub(crate) fn unknown_tool(name: &str, tools: &[ToolSpec]) -> String {
     }
 }
 
-/// That arguments cannot be read.
+/// Tells the model that the arguments of a call cannot be read.
 pub(crate) fn bad_arguments(why: &str) -> String {
     format!("The arguments are not a JSON object: {why}. Call again with one.")
 }

@@ -1,4 +1,5 @@
-//! A loop of a model with tools as a pure step function, for those who show every result.
+//! The loop in which a model calls tools until it answers, as a pure step function. It shows every
+//! tool result to the model unchanged.
 
 use spillgate_llm::{LlmError, Reply, Request, ToolReply, ToolSpec};
 
@@ -7,34 +8,34 @@ use crate::conversation::{Conversation, MESSAGE_TOKENS, TurnPolicy, Turns};
 use crate::slot::SlotError;
 use crate::texts;
 
-/// What happened.
+/// An event in a loop.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Event {
-    /// Nothing yet.
+    /// The loop starts.
     Start,
-    /// The model was asked, and this came of it.
+    /// The model replied, or could not be asked.
     Replied(Result<Reply, LlmError>),
-    /// The calls were made; a reply for each, in their order.
+    /// The calls were made. One reply per call, in the order of the calls.
     Called(Vec<ToolReply>),
 }
 
-/// What to do next, and to tell when it is done.
+/// What the caller must do next. The resulting event is then passed to [`ToolLoop::step`].
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Effect {
     /// Ask the model.
     Ask(Request),
     /// Call tools.
     Call(Calls),
-    /// Nothing: this came of it.
+    /// Do nothing more: the loop has ended.
     Finish(LoopOutcome),
 }
 
 /// How a loop ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoopEnding {
-    /// With an answer.
+    /// The loop ended with an answer.
     Answered(String),
-    /// The turns were used up, or the last reply had no answer in its slot.
+    /// There is no answer: the turns were used up, or the last reply had none in its slot.
     NoAnswer(SlotError),
     /// The model refused.
     Refused,
@@ -42,31 +43,31 @@ pub enum LoopEnding {
     Failed(LlmError),
 }
 
-/// What came of a loop.
+/// The outcome of a loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopOutcome {
-    /// How it ended.
+    /// How the loop ended.
     pub ending: LoopEnding,
-    /// Times that the model was asked.
+    /// How often the model was asked.
     pub turns: u32,
 }
 
-/// A loop under way: every way that a model can behave is a table in a test.
+/// A loop in progress. It reacts to a reply of the model as follows:
 ///
-/// - An answer in the slot ends it, calls beside it are not made.
-/// - A reply without an answer and without a call is told once what is missing;
-///   the second ends it.
-/// - A refusal ends it.
+/// - An answer in the slot ends the loop; calls in the same reply are not made.
+/// - After a reply without an answer and without a call, the model is told once what is missing; a
+///   second such reply ends the loop.
+/// - A refusal ends the loop.
 /// - On the last turn no tool may be called, and the model is told so.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolLoop {
     conversation: Conversation,
-    /// Calls that wait for their replies.
+    /// Calls that were requested and wait for their replies.
     waiting: Option<Sorted>,
 }
 
 impl Turns {
-    /// The loop, about to start, with these tools.
+    /// Creates a loop that is about to start with these tools.
     pub(crate) fn begin(self, tools: Vec<ToolSpec>) -> ToolLoop {
         let policy = TurnPolicy {
             reminds_once: true,
@@ -83,7 +84,7 @@ impl Turns {
 }
 
 impl ToolLoop {
-    /// What to do after `event`.
+    /// Returns what to do after `event`.
     pub(crate) fn step(&mut self, event: Event) -> Effect {
         match event {
             Event::Start => self.ask(None),
@@ -113,7 +114,7 @@ impl ToolLoop {
         let is_silent = said.sorted.calls().is_empty();
         let error = match said.written {
             Ok(answer) => return self.finish(LoopEnding::Answered(answer)),
-            // Calls are something, but no answer.
+            // A reply with calls but without text is not empty. It only lacks the slot.
             Err(SlotError::Empty) if !is_silent => SlotError::Missing,
             Err(error) => error,
         };
@@ -131,13 +132,14 @@ impl ToolLoop {
     fn called(&mut self, replies: Vec<ToolReply>) {
         let count = |reply: &ToolReply| self.conversation.count(&reply.text);
         let tokens: u64 = replies.iter().map(count).sum();
-        // Their message costs, too; an agent, which takes room result by result, leaves it out.
+        // The message with the replies costs tokens, too. An agent, which reserves room for each
+        // result individually, does not count them.
         self.conversation.guard.add(tokens + MESSAGE_TOKENS);
         let replies = replies.into_iter().map(|reply| (reply, false));
         self.conversation.answered(replies);
     }
 
-    /// Asks again; `error` is why the reply before had no answer.
+    /// Asks the model again. `error` says why the previous reply had no answer.
     fn ask(&mut self, error: Option<SlotError>) -> Effect {
         let why = error.as_ref().map(texts::what_was_wrong);
         match self.conversation.ask(why, false) {

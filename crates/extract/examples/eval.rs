@@ -1,14 +1,14 @@
-//! Evaluates what extraction makes of a model's answers, good or bad.
+//! Evaluates the results of extraction with good and with bad models.
 //!
 //! `eval DATA [--details]` asks scripted models, which are good or deliberately bad, the questions
-//! of `DATA/questions.jsonl`, and prints the outcome of the extractions. `cargo xtask eval` calls
+//! in `DATA/questions.jsonl`, and prints the results of the extractions. `cargo xtask eval` calls
 //! it.
 //!
-//! - the *oracle* answers only if the gold strings lie wholly in the chunk that it is shown: it
-//!   misses those that were cut apart (boundary loss). With `early_stop` it also shows how many
-//!   calls are made until the answer.
-//! - the *liar* quotes what does not exist; the *obeyer* obeys a planted text; the *broken* model
-//!   omits the wrapper; the *refusing* one refuses.
+//! - The *oracle* answers only if the expected strings (the *gold*) lie completely in the chunk
+//!   that it is shown. It misses strings that were cut apart (boundary loss). With `early_stop`, it
+//!   also shows how many calls are made until the answer.
+//! - The *liar* quotes text that does not exist, the *obeyer* follows instructions in the output,
+//!   the *broken* model omits the wrapper, and the *refusing* model refuses.
 
 #![allow(
     clippy::print_stdout,
@@ -31,17 +31,18 @@ use spillgate_store::MemoryStore;
 use spillgate_testkit::in_slot;
 use spillgate_text::Tokenizer;
 
-/// Tokens of a chunk (docs/spec/behaviour.md, "Chunks").
+/// Chunk sizes, in tokens (docs/spec/behaviour.md, "Chunks").
 const CHUNKS: [u64; 2] = [2000, 8000];
 
-/// A question with the strings that answer it.
+/// A question, and the strings that answer it.
 #[derive(Clone)]
 struct Question {
     set: String,
     document: String,
     words: String,
     gold: Vec<String>,
-    /// Whether gold is a range of lines, of which one is enough for an answer.
+    /// Whether the expected answer is a range of lines. One of these lines is then enough for an
+    /// answer.
     is_stretch: bool,
 }
 
@@ -86,7 +87,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::from(u8::from(is_below)))
 }
 
-/// The oracle's results in one data set.
+/// The results of the oracle, a model that answers perfectly from what it is shown, for one data
+/// set.
 #[derive(Default)]
 struct Scores {
     asked: usize,
@@ -176,7 +178,8 @@ async fn oracle(
     Ok(scores)
 }
 
-/// Quotes the gold if all of it is shown; of a range of lines, any of it.
+/// Returns the reply of a perfect model: quotes the expected answer if all of it is shown. If the
+/// expected answer is a range of lines, quotes the lines that are shown.
 fn oracle_reply(question: &Question, request: &Request) -> Reply {
     let shown = squeezed(&shown(request));
     let held = |gold: &&String| shown.contains(&squeezed(gold));
@@ -195,7 +198,7 @@ fn oracle_reply(question: &Question, request: &Request) -> Reply {
     says(request, &text)
 }
 
-/// A model that is bad on purpose.
+/// A model that is deliberately bad, and a check of what it leads to.
 #[derive(Clone, Copy)]
 struct Bad {
     name: &'static str,
@@ -254,7 +257,8 @@ fn failed(found: &Extraction) -> bool {
     found.status == Status::Failed && found.body.starts_with(warning)
 }
 
-/// Returns how often a bad model ends as documented, and the number of documents.
+/// Returns for how many documents an extraction with this bad model ends as documented, and the
+/// number of documents.
 async fn judge(
     shelf: &mut Shelf<'_>,
     questions: &[Question],
@@ -278,7 +282,7 @@ async fn judge(
     Ok((good, all))
 }
 
-/// The documents, stored as any tool result is.
+/// The documents, stored like the result of any tool.
 struct Shelf<'a> {
     data: &'a Path,
     offloader: Offloader,
@@ -347,7 +351,8 @@ fn says(request: &Request, text: &str) -> Reply {
     Scripted::says(in_slot(&request.system, text))
 }
 
-/// Returns the chunk of a request without line numbers; for a reduction, the answers to combine.
+/// Returns the chunk in a request without line numbers. For a reduction, returns the answers to
+/// combine.
 fn shown(request: &Request) -> String {
     if request.system.contains("CHUNK OUTPUTS") {
         return request.system.clone();
@@ -358,7 +363,7 @@ fn shown(request: &Request) -> String {
     text.lines().map(row).collect::<Vec<_>>().join("\n")
 }
 
-/// Removes the number of a row: `12|`, `12-15|`, or `12+` where a line continues.
+/// Removes the number of a row: `12|`, `12-15|`, or `12+` for a continued line.
 fn row(line: &str) -> &str {
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-');
     match number.strip_prefix(['|', '+']) {
@@ -367,7 +372,7 @@ fn row(line: &str) -> &str {
     }
 }
 
-/// Removes white space and decodes escapes: chunks of JSON are printed compactly.
+/// Removes white space and decodes escapes, because chunks of JSON are printed compactly.
 fn squeezed(text: &str) -> String {
     let mut parts = text.split("\\u");
     let mut read = parts.next().unwrap_or_default().to_owned();

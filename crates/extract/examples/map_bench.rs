@@ -1,7 +1,8 @@
-//! Measures the cost of reading in chunks beside the model.
+//! Measures the cost of reading in chunks, apart from the time of the model.
 //!
-//! Prints one JSON object: calls a second with a model that takes no time, and the speed-up of four
-//! parallel chunks with a model that takes 50 ms. `benches/run.sh --only extract` calls it.
+//! Prints one JSON object with the calls per second for a model that takes no time, and the
+//! speed-up of reading four chunks in parallel with a model that takes 50 ms. `benches/run.sh
+//! --only extract` calls it.
 
 #![allow(
     clippy::print_stdout,
@@ -21,12 +22,14 @@ use spillgate_store::MemoryStore;
 use spillgate_testkit::{in_slot, log};
 use spillgate_text::Tokenizer;
 
-/// Chunks for the speed-up: enough that the last round matters little.
+/// Number of chunks with which the speed-up is measured. It is so large that an incomplete last
+/// round of parallel requests matters little.
 const CHUNKS: u64 = 80;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let offloader = offloader();
-    // The vocabulary is loaded once per process, which would delay the model's first call.
+    // The tokenizer's vocabulary is loaded once per process. It is loaded now, so that the first
+    // measured call has no delay.
     offloader.counter().prepare();
     let text = log(60_000);
     let handle = stored(&offloader, &text)?;
@@ -52,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the number of calls, and the seconds of the whole extraction.
+/// Returns the number of calls, and the duration of the whole extraction in seconds.
 async fn seconds(
     offloader: &Offloader,
     handle: Handle,
@@ -65,7 +68,7 @@ async fn seconds(
         let text = in_slot(&seen.request.system, "NO RELEVANT DATA FOUND");
         Ok(Scripted::says(text))
     });
-    // A small window keeps chunks small: they grow where it allows that.
+    // A small window keeps chunks small, because they would otherwise be made larger.
     let model = model
         .with_limits(3000, 500)
         .with_latency(Duration::from_millis(latency));

@@ -1,7 +1,7 @@
-//! Measures how fast a large output is cut into chunks.
+//! Measures how fast a large output is divided into chunks.
 //!
-//! `plan_bench [MEGABYTES]` makes a log and a JSON document of that size (100 MB by default) in a
-//! store in memory and prints how fast their views are planned, one JSON object a line.
+//! `plan_bench [MEGABYTES]` creates a log and a JSON document of that size (100 MB by default) in a
+//! store in memory, plans the chunks of both, and prints one JSON object per line with the times.
 
 #![allow(
     clippy::print_stdout,
@@ -12,7 +12,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use serde_json::json;
-use spillgate_artifact::{ContentKind, Layout};
+use spillgate_artifact::{ContentKind, HandleForm, Layout};
 use spillgate_extract::plan_chunks;
 use spillgate_lookup::Artifact;
 use spillgate_store::conformance::facts_of;
@@ -68,6 +68,6 @@ fn stored(text: &[u8], kind: ContentKind, layout: Layout) -> Result<Artifact, Bo
     facts.view.layout = layout;
     let mut draft = store.draft()?;
     draft.write(Part::Raw, text)?;
-    let receipt = draft.commit(facts, &indexer.finish().to_bytes())?;
+    let receipt = draft.commit(facts, &indexer.finish().to_bytes(), HandleForm::Short)?;
     Ok(Artifact::open(store.open(receipt.handle())?)?)
 }

@@ -1,11 +1,11 @@
-//! One question to a model, with an answer in its slot.
+//! Asks a model one question and reads the answer from its slot.
 
 use spillgate_conversation::{Slot, SlotError};
 use spillgate_llm::{ErrorKind, LlmError, Message, NoDeltas, Request, Stop};
 
 use crate::case::Asking;
 
-/// Times that a model is asked the same before a missing wrapper counts.
+/// How often the same question is asked before a reply without the wrapper counts as a failure.
 const ATTEMPTS: u32 = 2;
 
 /// Why there is no answer.
@@ -17,16 +17,17 @@ pub(crate) enum AskError {
     /// The model could not be asked.
     #[error("{0}")]
     Model(LlmError),
-    /// It refused.
+    /// The model refused.
     #[error("the model refused")]
     Refused,
-    /// It answered, but not in the slot.
+    /// The model replied, but not in the slot.
     #[error("{0}")]
     NoAnswer(#[from] SlotError),
 }
 
 impl AskError {
-    /// The same failure without the id of the exchange: many chunks fail alike.
+    /// Returns the failure without the id of the exchange, so that the same failure of many chunks
+    /// is reported only once.
     pub(crate) fn alike(&self) -> Self {
         let bare =
             |error: &LlmError| LlmError::new(error.kind, error.target.clone(), &error.message);
@@ -38,13 +39,12 @@ impl AskError {
     }
 }
 
-/// A prompt for a slot: the system's and the user's part.
+/// A function that makes the prompt for a slot: the system prompt and the user message.
 pub(crate) type Prompt<'a> = &'a (dyn Fn(&Slot) -> (String, String) + Send + Sync);
 
 impl Asking {
-    /// Asks with the prompt that `prompt` makes for a slot whose nonce `data` does
-    /// not hold. A reply without an answer in its slot is asked for again, with a
-    /// fresh nonce.
+    /// Asks the model with the prompt that `prompt` makes for a new slot whose nonce does not occur
+    /// in `data`. If a reply has no answer in its slot, asks again with a fresh nonce.
     pub(crate) async fn ask(
         &self,
         name: &str,

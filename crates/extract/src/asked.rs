@@ -1,4 +1,4 @@
-//! The question of an extraction.
+//! The question of an extraction: the stored output, what to extract from it, and the mode.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +19,8 @@ pub struct Asked {
     pub mode: Mode,
 }
 
-/// The modes of extraction (docs/spec/texts.md, "Extraction tool"; `search` is ours).
+/// The modes of extraction (docs/spec/texts.md, "Extraction tool"). `search` is not in the original
+/// design; this project added it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -28,16 +29,16 @@ pub enum Mode {
     Auto,
     /// A model reads every chunk, then combines the answers.
     FullChunked,
-    /// A model reads and greps in the output.
+    /// A model searches the output with `Read` and `Grep`.
     ReadGrep,
-    /// The top and the bottom, without a model.
+    /// Returns the beginning and the end of the output, without a model.
     Truncate,
-    /// The passages that answer best, without a model.
+    /// Returns the most relevant passages, without a model.
     Search,
 }
 
 impl Mode {
-    /// All modes, in the order of listings.
+    /// All modes, in the order in which they are listed.
     pub const ALL: [Self; 5] = [
         Self::Auto,
         Self::FullChunked,

@@ -1,19 +1,20 @@
 //! Bounds the length of a model's answer.
 //!
-//! A request limits the reply, but the provider may ignore that. So the answer is counted here
-//! before it is passed on.
+//! A request limits the length of the reply, but a provider may ignore the limit. Therefore this
+//! module measures the answer and cuts it if it is too long.
 
 use spillgate_text::TokenCounter;
 
-/// Ends an answer that was cut. It names no line: line numbers are checked against the output.
+/// Ends an answer that was cut. It contains no line number, because line numbers in an answer are
+/// checked against the output.
 const CUT: &str = "\n[CUT: the answer goes on; ask for less at a time]";
-/// Most bytes of a token, with a margin.
+/// Maximum length of a token in bytes, with a margin.
 const BYTES_A_TOKEN: u64 = 16;
-/// To stop at the end of a line, an answer is shortened by at most a quarter.
+/// To stop at the end of a line, an answer is shortened by at most one quarter (1 / `NEAR`).
 const NEAR: usize = 4;
 
-/// Returns `answer`, or as much of its beginning as has at most `tokens` and `bytes`, followed by a
-/// line that says so.
+/// Returns `answer`, cut to `tokens` and `bytes` if it is longer. A last line then says that it was
+/// cut.
 pub(crate) fn bounded(
     answer: String,
     tokens: u64,
@@ -27,8 +28,8 @@ pub(crate) fn bounded(
     let most = usize::try_from(tokens.saturating_mul(BYTES_A_TOKEN)).unwrap_or(usize::MAX);
     let (mut low, mut high) = (0, answer.len().min(most));
     let mut best = cut(&answer, 0);
-    // More bytes cost more tokens, closely enough for a binary search; the result itself is
-    // counted.
+    // Longer texts have more tokens, with exceptions that are too small to disturb a binary search.
+    // Each candidate is counted, so the result keeps the limit.
     while low < high {
         let middle = low + (high - low).div_ceil(2);
         let one = cut(&answer, middle);

@@ -1,4 +1,4 @@
-//! The question to an artifact, as all strategies receive it.
+//! A question about an artifact, with the settings and services that every strategy needs.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::ExtractionSettings;
 use crate::bound::bounded;
 use crate::trace::Scope;
 
-/// Minimum tokens of an answer: a smaller one is not worth cutting.
+/// Minimum for the configured length of an answer, in tokens. A smaller setting counts as this.
 const LEAST: u64 = 64;
 
 /// A question about one artifact.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub artifact: Arc<Artifact>,
-    /// What to extract, trimmed.
+    /// What to extract, without surrounding white space.
     pub extract: Arc<str>,
     pub settings: Arc<ExtractionSettings>,
     pub counter: Arc<dyn TokenCounter>,
     pub nonces: Arc<dyn Nonces>,
-    /// The scope for records of what is done.
+    /// The scope in which operations are recorded.
     pub scope: Scope,
 }
 
@@ -39,19 +39,20 @@ impl Case {
         }
     }
 
-    /// Cuts an answer to the size that is passed on.
+    /// Cuts an answer to the size in which it is passed on.
     pub(crate) fn bounded(&self, answer: String) -> String {
         let bytes = self.settings.most_bytes.unwrap_or(u64::MAX);
         bounded(answer, self.shown_tokens(), bytes, &*self.counter)
     }
 
-    /// Returns the maximum tokens of an answer that is passed on: twice the requested number, which
-    /// leaves room for marks and for models whose tokenizer counts differently.
+    /// Returns the maximum length, in tokens, of an answer that is passed on. It is twice the
+    /// requested number, which leaves room for marks and for models whose tokenizer counts
+    /// differently.
     pub(crate) fn shown_tokens(&self) -> u64 {
         self.settings.answer_tokens.max(LEAST).saturating_mul(2)
     }
 
-    /// Runs `work` on the artifact outside the tasks that talk to models.
+    /// Runs `work` on the artifact in a blocking thread, so that it does not block the async tasks.
     pub(crate) async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> T + Send + 'static,
@@ -62,7 +63,7 @@ impl Case {
     }
 }
 
-/// A question with the model to ask.
+/// A question and the model to ask.
 #[derive(Debug, Clone)]
 pub(crate) struct Asking {
     pub case: Case,
@@ -70,11 +71,11 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    /// Returns the maximum tokens of an answer.
+    /// Returns the maximum length of a model's answer, in tokens.
     pub(crate) fn answer_tokens(&self) -> u64 {
         let limits = self.model.limits();
         let asked = self.case.settings.answer_tokens.max(1);
-        // An answer that could fill the window would leave no room for data.
+        // An answer that can fill the window would leave no room for data.
         asked.min(limits.max_output).min(limits.window / 3).max(1)
     }
 }

@@ -1,4 +1,4 @@
-//! The size of chunks, and which of them are read in which order.
+//! Decides the size of chunks, which of them are read, and in which order.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,18 +10,19 @@ use crate::case::Asking;
 use crate::plan::{Chunk, Plan, Want, plan};
 use crate::prompt::{self, ChunkInfo};
 
-/// Minimum tokens of a chunk: a smaller one is not worth a call.
+/// Minimum size of a chunk, in tokens. A smaller one is not worth a request.
 const LEAST: u64 = 128;
 
-/// Fraction of the window that stays free, as its divisor (one twentieth), because the model's
-/// tokenizer differs from the one that counts here. A chunk that exceeds the window nevertheless is
-/// split.
+/// Divisor of the fraction of the window that stays free (one twentieth), because the model's
+/// tokenizer differs from the one that counts here. A chunk that exceeds the window in spite of
+/// this is split.
 const MARGIN: u64 = 20;
 
-/// Minimum number of splits allowed for chunks that a provider calls too long.
+/// Minimum number of splits that are allowed when a provider rejects chunks as too long.
 const LEAST_SPLITS: u64 = 16;
 
-/// Words that ask for everything: the answer to such a question never stops early.
+/// Words that ask for everything. Reading never stops early for a question that contains one of
+/// them.
 const EXHAUSTIVE: [&str; 16] = [
     "all",
     "every",
@@ -47,17 +48,18 @@ pub(crate) struct Reading {
     pub plan: Plan,
     /// Indices of the chunks in the plan, in reading order.
     pub order: Vec<usize>,
-    /// Maximum tokens of a chunk as rendered.
+    /// Maximum size of a rendered chunk, in tokens.
     pub chunk_tokens: u64,
-    /// The configured maximum, if it would have made too many chunks.
+    /// The configured maximum size of a chunk, if larger chunks are read because chunks of this
+    /// size would be too many.
     pub asked_tokens: Option<u64>,
-    /// Remaining splits of chunks that a provider calls too long.
+    /// Number of splits that are left for chunks that a provider rejects as too long.
     splits: AtomicU64,
 }
 
 impl Asking {
-    /// Returns the maximum tokens of a chunk beside the actual prompt and the answer; 0 if there is
-    /// no room.
+    /// Returns the maximum size of a chunk, in tokens, that fits the window together with the
+    /// actual prompt and the answer; 0 if there is no room.
     pub(crate) fn room(&self) -> u64 {
         let limits = self.model.limits();
         let counter = &self.case.counter;
@@ -81,7 +83,7 @@ impl Asking {
         }
     }
 
-    /// Returns the maximum tokens of a chunk, at most `room`; 0 if there is no room.
+    /// Returns the maximum size of a chunk, in tokens: the configured size, but at most `room`.
     pub(crate) fn chunk_tokens(&self, room: u64) -> u64 {
         match self.case.settings.chunk_tokens {
             0 => room,
@@ -89,7 +91,7 @@ impl Asking {
         }
     }
 
-    /// Plans the chunks of the artifact to read.
+    /// Plans the chunks of the artifact and decides which are read.
     pub(crate) fn reading(&self, room: u64) -> io::Result<Reading> {
         let settings = &self.case.settings;
         let capped = self.chunk_tokens(room);
@@ -103,7 +105,8 @@ impl Asking {
         let mut chunk_tokens = capped;
         let mut planned = plan(artifact, &want(capped), counter)?;
         if planned.is_too_many() && capped < room {
-            // Larger chunks are less exact, but chunks that no model reads are worse.
+            // Larger chunks are read less accurately, but chunks that are not read at all are
+            // worse.
             let needed = planned.estimated_tokens.div_ceil(hard as u64);
             chunk_tokens = (needed + needed / 4).clamp(capped, room);
             planned = plan(artifact, &want(chunk_tokens), counter)?;
@@ -141,8 +144,8 @@ fn is_exhaustive(extract: &str) -> bool {
 }
 
 impl Reading {
-    /// Takes one split from the budget; `false` if it is used up. Without it, a server that calls
-    /// everything too long would be asked about each line.
+    /// Takes one split from the budget; returns `false` if none is left. Without this limit, a
+    /// server that rejects everything as too long would receive requests down to single lines.
     pub(crate) fn may_split(&self) -> bool {
         let taken = |left: u64| left.checked_sub(1);
         let order = Ordering::Relaxed;

@@ -1,4 +1,4 @@
-//! `tool_output` as a model calls it: every error is an envelope.
+//! Answers a model's calls of `tool_output`. Errors, too, are returned as text in an envelope.
 
 use serde_json::{Value, json};
 use spillgate_artifact::Handle;
@@ -7,18 +7,18 @@ use spillgate_store::StoreError;
 
 use crate::{Asked, Extractor, Mode, Watch, envelope};
 
-/// Most characters of a handle that an answer repeats.
+/// Maximum length of a handle that an answer repeats, in characters.
 const HANDLE: usize = 120;
 
-/// Answer to a text that is not a handle, such as the second half of one.
+/// The answer to a text that is not a handle, such as the second half of a handle.
 const NO_HANDLE: &str = "It was never stored here: handles have the form \
                          session-<uuid>/<uuid>, both parts, as the tool-result message has them.";
 
 /// The description of `tool_output` for models.
 pub const TOOL: &str = "Extract from a stored tool output what you describe.";
 
-/// JSON Schema of its arguments (docs/spec/texts.md, "Extraction tool"); `has_search` adds the
-/// mode that is ours.
+/// The JSON Schema of the arguments of `tool_output` (docs/spec/texts.md, "Extraction tool"). With
+/// `has_search`, it lists the mode `search`, which is Spillgate's own addition.
 #[must_use]
 pub fn tool_schema(has_search: bool) -> Value {
     let modes = modes(has_search);
@@ -65,14 +65,14 @@ fn modes(has_search: bool) -> Vec<&'static str> {
 /// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutput {
-    /// The envelope with its text.
+    /// The answer in its envelope, as the model sees it.
     pub shown: Presentation,
-    /// Whether the call failed; *not found* is not a failure.
+    /// Whether the call failed. "Not found" is not a failure.
     pub is_error: bool,
 }
 
 impl Extractor {
-    /// Returns the modes that the schema lists for the calling model.
+    /// Returns the modes that the schema lists for the calling model, as text.
     fn listed_modes(&self) -> String {
         let policy = self.offloader().policy();
         let modes = modes(!policy.uses_only(&Profile::Handle));
@@ -80,7 +80,7 @@ impl Extractor {
         format!("{} and {last}", first.join(", "))
     }
 
-    /// Answers a call of `tool_output`. Parameters that are missing or not text are `None`.
+    /// Answers a call of `tool_output`. A parameter that is missing or is not text is `None`.
     pub async fn tool_output(
         &self,
         handle: Option<&str>,
@@ -95,7 +95,9 @@ impl Extractor {
         };
         let mode = given(mode).unwrap_or_else(|| Mode::Auto.name().to_owned());
         let spelled = mode.chars().take(HANDLE).collect::<String>();
-        let shown = given(handle).map_or("<missing>".to_owned(), |handle| shown(&handle));
+        let shown = given(handle).map_or("<missing>".to_owned(), |handle| {
+            crate::mask::inline(&handle, HANDLE)
+        });
         let (Some(handle), Some(extract)) = (given(handle), given(extract)) else {
             let what = "Invalid tool_output parameters: handle and extract are required.";
             return self.failed(&shown, &spelled, what);
@@ -151,9 +153,4 @@ impl Extractor {
             is_error: false,
         }
     }
-}
-
-/// Formats a handle for an answer: on one line, bounded.
-fn shown(handle: &str) -> String {
-    crate::mask::inline(handle, HANDLE)
 }

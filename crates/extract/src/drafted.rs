@@ -1,4 +1,4 @@
-//! The unchecked result of a strategy.
+//! The answer of a strategy, before its quotes are checked.
 
 use std::io;
 
@@ -36,10 +36,11 @@ impl Drafted {
     }
 }
 
-/// The reason why a strategy could not run.
+/// Why a strategy could not run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StrategyError {
-    /// The text to extract fills the model's window.
+    /// The prompt alone fills the model's window, for example because the text to extract is too
+    /// long.
     #[error(
         "the prompt alone fills the model's window of {window} tokens; shorten `extract` or use a larger model"
     )]
@@ -50,13 +51,13 @@ pub(crate) enum StrategyError {
     /// No chunk could be read.
     #[error("{0}")]
     Chunks(String),
-    /// The child's model could not be reached.
+    /// The model of the read-grep child could not be reached.
     #[error("{0}")]
     Model(#[from] LlmError),
-    /// The child's model refused.
+    /// The model of the read-grep child refused.
     #[error("the model refused")]
     Refused,
-    /// The child ended without an answer.
+    /// The read-grep child ended without an answer.
     #[error("{0}")]
     NoAnswer(#[from] SlotError),
     /// The output could not be read.

@@ -1,4 +1,5 @@
-//! The envelopes of an answer (docs/spec/texts.md, "Envelopes of extraction").
+//! The text that encloses an answer or an error of `tool_output`
+//! (docs/spec/texts.md, "Envelopes of extraction").
 
 /// Formats an answer.
 pub(crate) fn success(tool: &str, handle: &str, strategy: &str, body: &str) -> String {

@@ -1,4 +1,4 @@
-//! The way of an extraction, from the question to the answer.
+//! Runs an extraction, from the question to the answer.
 
 use std::sync::Arc;
 
@@ -20,24 +20,24 @@ use crate::truncate::truncation;
 use crate::verify::ground;
 use crate::{Asked, Citation, Extraction, ExtractionSettings, Mode, Status, Strategy, Watch, plan};
 
-/// What an extraction is called in a trace.
+/// The name of an extraction in a trace.
 const NAME: &str = "tool_output";
-/// Characters of why a strategy could not run.
+/// Maximum length, in characters, of the reason why a strategy could not run.
 const WHY: usize = 500;
 
-/// Extracts from stored outputs.
+/// Answers questions about stored outputs.
 #[derive(Debug, Clone)]
 pub struct Extractor {
     offloader: Offloader,
     model: Option<Arc<dyn ChatModel>>,
     settings: Arc<ExtractionSettings>,
     nonces: Arc<dyn Nonces>,
-    /// Where extractions are written down beside what they give.
+    /// The scope in which extractions are also recorded, in addition to the trace in their result.
     scope: Option<Scope>,
 }
 
-/// An extraction that has no answer yet: what it has cost is entered all the same
-/// when it is cancelled or fails.
+/// An extraction that has no answer yet. If it is cancelled or fails, dropping this value records
+/// its cost nevertheless.
 struct Unfinished<'a> {
     extractor: &'a Extractor,
     handle: Handle,
@@ -53,10 +53,10 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-/// An answer that only has to be told.
+/// An answer that is ready to be returned.
 struct Answered {
     strategy: Strategy,
-    /// Why it is not the strategy that was to be run.
+    /// Why the answer is not from the strategy that was chosen first; `None` if it is.
     fell_back: Option<String>,
     status: Status,
     body: String,
@@ -66,7 +66,7 @@ struct Answered {
 }
 
 impl Extractor {
-    /// An extractor from what `offloader` stored; without a model it searches.
+    /// Creates an extractor for the outputs that `offloader` stored. Without a model, it searches.
     #[must_use]
     pub fn new(
         offloader: Offloader,
@@ -82,49 +82,48 @@ impl Extractor {
         }
     }
 
-    /// The same with nonces of another source, for tests.
+    /// Returns the extractor with another source of nonces, for tests.
     #[must_use]
     pub fn with_nonces(self, nonces: Arc<dyn Nonces>) -> Self {
         Self { nonces, ..self }
     }
 
-    /// The same with another account.
+    /// Returns the extractor with another ledger.
     #[must_use]
     pub fn with_ledger(self, ledger: Arc<dyn Ledger>) -> Self {
         let offloader = self.offloader.with_ledger(ledger);
         Self { offloader, ..self }
     }
 
-    /// The same, which writes down what it does within `scope`, so that it is not lost
-    /// when an extraction is cancelled.
+    /// Returns the extractor that also records what it does in `scope`, so that the records are
+    /// kept when an extraction is cancelled.
     #[must_use]
     pub fn within(self, scope: Scope) -> Self {
         let scope = Some(scope);
         Self { scope, ..self }
     }
 
-    /// What it extracts from.
+    /// Returns the offloader whose outputs this extractor reads.
     pub(crate) fn offloader(&self) -> &Offloader {
         &self.offloader
     }
 
-    /// Whether there is a model to ask.
+    /// Returns whether there is a model to ask.
     #[must_use]
     pub fn has_model(&self) -> bool {
         self.model.is_some()
     }
 
-    /// What the output says about what is asked. Dropping the future cancels it:
-    /// nothing is left behind. An error is the artifact's: there is none, or it
-    /// cannot be read.
+    /// Answers the question about the output. Dropping the future cancels the extraction, and
+    /// nothing is left behind. It fails only if the artifact does not exist or cannot be read.
     pub async fn extract(
         &self,
         asked: &Asked,
         watch: &dyn Watch,
     ) -> Result<Extraction, RetrieveError> {
         let (handle, mode) = (asked.handle, asked.mode);
-        tracing::info!(%handle, %mode, "extraction begins");
-        // What reads the artifact ends with this future.
+        tracing::info!(%handle, %mode, "an extraction starts");
+        // All reading of the artifact stops when this future ends.
         let interrupt = Interrupt::default();
         let _ends = interrupt.on_drop();
         let artifact = self.open(asked, interrupt.clone()).await?;
@@ -160,7 +159,7 @@ impl Extractor {
         let tool = case.artifact.manifest().facts.origin.tool.clone();
         let (strategy, status) = (answered.strategy, answered.status);
         let (calls, ms) = (sum.calls, trace.took_ms);
-        tracing::info!(%handle, %strategy, ?status, calls, ms, "extraction ends");
+        tracing::info!(%handle, %strategy, ?status, calls, ms, "an extraction finished");
         let extraction = Extraction {
             tool,
             handle,
@@ -178,7 +177,7 @@ impl Extractor {
         Ok(extraction)
     }
 
-    /// Enters into the ledger what was shown, how it was made and what it cost.
+    /// Records in the ledger what was shown, how it was made and what it cost.
     fn account(&self, handle: Handle, text: &str, made: Option<&Made>, trace: &Op) {
         let Sum { calls, usage } = trace.sum();
         let spent = Spent {
@@ -211,7 +210,7 @@ impl Extractor {
             (Strategy::Truncate, _) => return truncated(case, None).await,
             (Strategy::Search, _) => return found_by_search(case, None).await,
             (asked, None) => {
-                tracing::warn!(%asked, "no model is configured: searching instead");
+                tracing::warn!(%asked, "no model is configured: the extraction searches instead");
                 return found_by_search(case, Some("no model is configured")).await;
             }
             (_, Some(model)) => Arc::clone(model),
@@ -235,13 +234,13 @@ impl Extractor {
             Err(StrategyError::Io(error)) => Err(error.into()),
             Err(StrategyError::Lookup(error)) => Err(error.into()),
             Err(error) => {
-                tracing::warn!(%strategy, %error, "the strategy could not run: truncating instead");
+                tracing::warn!(%strategy, %error, "the chosen strategy could not run: the extraction reads a truncated text instead");
                 truncated(case, Some((strategy, error.to_string()))).await
             }
         }
     }
 
-    /// The strategy for this output.
+    /// Returns the strategy for this output.
     async fn route(&self, case: &Case, mode: Mode) -> Result<Strategy, RetrieveError> {
         let span = case.scope.begin(OpKind::Internal, "route");
         let settings = Arc::clone(&self.settings);
@@ -314,7 +313,7 @@ async fn grounded(
     Ok(answered)
 }
 
-/// The passages that answer best; `instead` says why no model was asked.
+/// Returns the most relevant passages. `instead` is the text that says why no model was asked.
 async fn found_by_search(
     case: &Case,
     instead: Option<&'static str>,
@@ -345,7 +344,8 @@ async fn found_by_search(
     })
 }
 
-/// The two ends; `failed` says which strategy could not run, and why.
+/// Returns the beginning and the end of the output. `failed` is the strategy that could not run,
+/// with the reason.
 async fn truncated(
     case: &Case,
     failed: Option<(Strategy, String)>,

@@ -1,4 +1,4 @@
-//! The strategy that reads every chunk.
+//! The strategy in which a model reads every chunk of the output.
 
 use crate::bound::bounded;
 use crate::case::Asking;
@@ -6,18 +6,17 @@ use crate::chunks::Reading;
 use crate::drafted::{Drafted, StrategyError};
 use crate::map::{Answer, Mapped};
 use crate::mask::inline;
-use crate::outcome::Coverage;
 use crate::prompt::NOTHING;
 use crate::reduce::{HEADING, outputs};
 use crate::watch::Watch;
 
-/// Most chunks whose descriptions are repeated if none has an answer.
+/// Maximum number of chunks whose descriptions are repeated if no chunk has an answer.
 const REPEATED: usize = 5;
-/// Most characters of each description.
+/// Maximum length of each description, in characters.
 const DESCRIBED: usize = 400;
 
 impl Asking {
-    /// Has every chunk read and combines the answers.
+    /// Reads every chunk with the model and combines the answers.
     pub(crate) async fn full_chunked(&self, watch: &dyn Watch) -> Result<Drafted, StrategyError> {
         let view = self.case.artifact.view();
         if view.bytes() == 0 {
@@ -57,7 +56,10 @@ impl Asking {
         Ok(Drafted {
             text,
             is_found,
-            is_partial: is_partial(&mapped.coverage, mapped.stopped_early),
+            // An answer is partial if chunks failed. It is also partial if chunks were not read,
+            // unless reading stopped early at a complete answer.
+            is_partial: mapped.coverage.failed_chunks > 0
+                || !mapped.coverage.is_whole() && !mapped.stopped_early,
             coverage: mapped.coverage,
             notes,
         })
@@ -65,7 +67,8 @@ impl Asking {
 }
 
 impl Asking {
-    /// Bounds answers that are shown side by side: each gets an equal share.
+    /// Shortens answers that are shown below each other, so that each gets an equal share of the
+    /// space.
     fn shares(&self, answers: &[Answer]) -> Vec<Answer> {
         let share = self.case.shown_tokens() / answers.len().max(1) as u64;
         let share = share.saturating_sub(HEADING);
@@ -77,13 +80,7 @@ impl Asking {
     }
 }
 
-/// Whether the answer covers only a part. An answer that was found early is complete; one with
-/// chunks that failed or were not read is not.
-fn is_partial(coverage: &Coverage, stopped_early: bool) -> bool {
-    coverage.failed_chunks > 0 || !coverage.is_whole() && !stopped_early
-}
-
-/// Returns notes on what was read.
+/// Returns notes about which chunks were read and which failed.
 fn notes(reading: &Reading, mapped: &Mapped) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(asked) = reading.asked_tokens {

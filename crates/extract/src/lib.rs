@@ -8,9 +8,9 @@
 //!   → envelope   the answer as a model sees it
 //! ```
 //!
-//! The rules: docs/spec/behaviour.md, "Extraction". A strategy that cannot run ends in a truncation
-//! that says so; nothing is cut silently. The entry point is [`Extractor`]; read `extractor.rs`
-//! first.
+//! The rules are in docs/spec/behaviour.md, "Extraction". If a strategy cannot run, the answer is a
+//! truncated text that says so; nothing is cut silently. The entry point is [`Extractor`]; start
+//! reading with `extractor.rs`.
 
 mod ask;
 mod asked;

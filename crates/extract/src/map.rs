@@ -1,7 +1,7 @@
 //! Reads the chunks of an output, each with one request to a model.
 //!
-//! A few chunks are read at once. A chunk that turns out too long is split and both halves are
-//! read; one that fails does not stop the others.
+//! A few chunks are read at the same time. A chunk that turns out too long is split, and both
+//! halves are read. A chunk that fails does not stop the others.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,40 +19,41 @@ use crate::prompt::{self, NOTHING};
 use crate::verify::ground;
 use crate::watch::Watch;
 
-/// Most reasons of failed chunks that are reported.
+/// Maximum number of failure reasons that are reported.
 const REASONS: usize = 3;
-/// Most characters of each reason.
+/// Maximum length of each reason, in characters.
 const REASON: usize = 300;
 
 /// The answers of the chunks.
 #[derive(Debug, Default)]
 pub(crate) struct Mapped {
-    /// The answers, in the order of the document.
+    /// The answers, in the order of their chunks in the document.
     pub answers: Vec<Answer>,
-    /// Whether reading ended early, at a verified answer.
+    /// Whether reading stopped early at a verified answer.
     pub stopped_early: bool,
     pub coverage: Coverage,
-    /// Why chunks failed, each reason once.
+    /// The reasons why chunks failed; equal reasons are listed once.
     pub failures: Vec<AskError>,
 }
 
 /// The answer of one chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// First byte of the chunk's own part; it orders answers.
+    /// The first byte of the part of the chunk that does not repeat the previous chunk. Answers are
+    /// sorted by it.
     pub at: u64,
     pub text: String,
 }
 
 impl Answer {
-    /// Whether the answer found something.
+    /// Returns whether the answer found something.
     pub(crate) fn found(&self) -> bool {
         found(&self.text)
     }
 }
 
-/// Whether an answer found something: it does not begin with the words that the prompts prescribe
-/// for nothing, whatever a model puts around them.
+/// Returns whether an answer found something: it does not begin with the words that the prompts
+/// prescribe for "nothing found". Punctuation that a model puts before these words is ignored.
 pub(crate) fn found(answer: &str) -> bool {
     let bare = answer.trim_start_matches(|c: char| !c.is_alphanumeric());
     !bare
@@ -63,7 +64,7 @@ pub(crate) fn found(answer: &str) -> bool {
 /// A chunk to read.
 #[derive(Debug, Clone)]
 struct Job {
-    /// Its index in the plan; both halves of a chunk keep its index.
+    /// The chunk's index in the plan; both halves of a split chunk keep it.
     index: usize,
     chunk: Chunk,
 }
@@ -99,7 +100,10 @@ impl Asking {
             while running.len() < parallel
                 && let Some(job) = waiting.pop_front()
             {
-                running.push(self.read(reading, job, total));
+                running.push(async move {
+                    let done = self.read_chunk(reading, &job, total).await;
+                    (job, done)
+                });
             }
             let Some((job, result)) = running.next().await else {
                 break;
@@ -135,11 +139,6 @@ impl Asking {
             ..mapped.coverage
         };
         Ok(mapped)
-    }
-
-    async fn read(&self, reading: &Reading, job: Job, total: u64) -> (Job, io::Result<Done>) {
-        let done = self.read_chunk(reading, &job, total).await;
-        (job, done)
     }
 
     async fn read_chunk(&self, reading: &Reading, job: &Job, total: u64) -> io::Result<Done> {
@@ -186,8 +185,8 @@ impl Asking {
         }
     }
 
-    /// Whether the newest answer ends the reading: it found something, and every value that it
-    /// quotes is in the text.
+    /// Returns whether reading can stop at the newest answer: it found something, and every value
+    /// that it quotes is in the text.
     async fn is_enough(&self, mapped: &Mapped) -> io::Result<bool> {
         let newest = mapped.answers.last().filter(|answer| answer.found());
         let Some(answer) = newest.filter(|_| self.may_stop_early()).cloned() else {
@@ -210,7 +209,7 @@ impl Mapped {
         }
     }
 
-    /// Returns why chunks failed: the first few reasons, in the words of providers.
+    /// Returns the first few reasons why chunks failed, as the providers worded them.
     pub(crate) fn reasons(&self) -> String {
         let told = self.failures.iter().take(REASONS);
         let told: Vec<String> = told.map(|why| inline(&why.to_string(), REASON)).collect();
@@ -221,7 +220,7 @@ impl Mapped {
     }
 }
 
-/// Bytes of the view that were read, each counted once, because chunks overlap.
+/// The ranges of the view that were read. Chunks overlap, but each byte is counted once.
 #[derive(Debug, Default)]
 pub(crate) struct Seen(Vec<(u64, u64)>);
 

@@ -1,31 +1,34 @@
-//! Masks untrusted text for a model, so that none of it passes for our protocol.
+//! Masks untrusted text for a model, so that no part of it can be mistaken for our protocol.
 //!
-//! Prompts contain stored text, tool names and arguments, and whoever wrote those may have written
-//! our protocol into them. In the copy that a model is shown
+//! Prompts contain stored text, tool names and arguments. Whoever wrote these may have imitated our
+//! protocol. The copy that a model sees is changed as follows:
 //!
-//! - a look-alike of protocol gets a middle dot after its first character: `<·ai-agent-`,
-//!   `<·/think`, `<·|im_end|>`, `[·INST]`;
-//! - a character that is invisible, or that acts on a terminal, is written out: `\u{200b}`,
+//! - Text that looks like protocol gets a middle dot after its first character: `<·ai-agent-`,
+//!   `<·/think`, `<·|im_end|>`, `[·INST]`.
+//! - A character that is invisible or that acts on a terminal is written as an escape: `\u{200b}`,
 //!   `\u{1b}`.
 //!
-//! Masking removes nothing and adds or removes no newline, so lines keep their numbers. The store
-//! keeps the original. Masking is hygiene; the security boundary is that the reader of this text
-//! has no other tools and that its quotes are checked (docs/spec/behaviour.md, "Trust of a stored
-//! text"). Quotes are from the masked copy, so [`unmasked`] maps them back.
+//! Masking removes nothing and does not change the number of newlines, so line numbers stay valid.
+//! The store keeps the original. Masking is only an additional precaution. The security boundary is
+//! that the model that reads this text has no other tools, and that its quotes are checked
+//! (docs/spec/behaviour.md, "Trust of a stored text"). Quotes come from the masked copy, so
+//! [`unmasked`] maps them back.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// Inserted after the first character of a look-alike.
+/// The character that masks a control tag. It is inserted after the tag's first character.
 const DOT: char = '·';
 
-/// First characters of protocol: `<`, `[` and what a model reads as one of them.
+/// The first characters of control tags: `<`, `[` and characters that a model may take for one of
+/// these.
 const OPEN: &str = r"[<＜﹤‹⟨〈〈˂ᐸ\[［]";
 
-/// Protocol after its first character. Letters of `ai-agent` may also be full-width, Cyrillic or
-/// Greek, and hyphens of any kind. The tokens of chat templates are those of open models.
+/// The rest of a control tag after its first character. Control tags are our own tags, whose
+/// letters may also be full-width, Cyrillic or Greek and whose hyphens may be of any kind, and the
+/// tokens in the chat templates of open models.
 const REST: &str = concat!(
     r"(?:[ \t]{0,4}[/／]?[ \t]{0,4}(?:",
     r"(?i:[aａаα][iｉіι][\-_‐‑‒–—−－][aａаα][gｇɡ][eｅеε][nｎ][tｔтτ][\-_‐‑‒–—−－])",
@@ -39,8 +42,9 @@ const REST: &str = concat!(
     r"|/?(?:INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT)\])",
 );
 
-/// Characters that are invisible or have effects: controls other than tab and newline, bidi, format
-/// characters, fillers, line separators, variation selectors, tags.
+/// Characters that are invisible or change how text is displayed: control characters other than tab
+/// and newline, bidirectional controls, format characters, fillers, line separators, variation
+/// selectors, tags.
 const HIDDEN: &str = concat!(
     r"[\x00-\x08\x0B-\x1F\x7F-\u{9F}\u{AD}\u{34F}\u{61C}\u{115F}\u{1160}\u{17B4}\u{17B5}",
     r"\u{180B}-\u{180F}\u{200B}-\u{200F}\u{2028}-\u{202E}\u{2060}-\u{206F}\u{3164}",
@@ -48,13 +52,13 @@ const HIDDEN: &str = concat!(
     r"\u{1D173}-\u{1D17A}\u{E0000}-\u{E0FFF}]",
 );
 
-/// Finds what to mask: a look-alike or a hidden character.
+/// Matches what must be masked: a control tag, or a hidden character.
 static MASK: LazyLock<Regex> = LazyLock::new(|| {
     compiled(&format!(
         "(?<open>{OPEN})(?<rest>{REST})|(?<hidden>{HIDDEN})"
     ))
 });
-/// Finds masks.
+/// Matches masked text.
 static MASKED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(&format!(
         r"(?<open>{OPEN}){DOT}(?<rest>{REST})|\\u\{{(?<hidden>[0-9a-f]{{1,6}})\}}"
@@ -66,8 +70,8 @@ fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("invariant: patterns of ours are well-formed")
 }
 
-/// Returns the copy of `text` that a model is shown; borrowed if there is nothing to mask. Masking
-/// is idempotent.
+/// Returns the masked copy of `text`; the text itself if there is nothing to mask. Masking twice
+/// gives the same text as masking once.
 pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     MASK.replace_all(text, |found: &Captures<'_>| {
         if let (Some(open), Some(rest)) = (found.name("open"), found.name("rest")) {
@@ -84,9 +88,9 @@ pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Whether a hidden character belongs to ordinary text: a carriage return before its newline, a
-/// joiner between letters of scripts that need it, or what turns a character into an emoji. Only a
-/// single one, because runs can carry messages.
+/// Returns whether a hidden character belongs to ordinary text: a carriage return before a newline,
+/// a joiner between letters of scripts that need it, or a character that is part of an emoji. This
+/// holds only for a single character, because a run of hidden characters can carry a message.
 fn is_at_home(hidden: char, before: &str, after: &str) -> bool {
     let before = match hidden {
         '\u{200d}' => before.strip_suffix('\u{fe0f}').unwrap_or(before),
@@ -107,8 +111,8 @@ fn is_hidden(c: char) -> bool {
     IS_HIDDEN.is_match(c.encode_utf8(&mut [0; 4]))
 }
 
-/// Returns the stored text of a quote from a masked copy. Original text that looks like a mask is
-/// also unmasked, so callers look for the quote as it is first.
+/// Returns the stored text for a quote from a masked copy. Original text that looks masked is
+/// changed, too, so callers must search for the unchanged quote first.
 pub(crate) fn unmasked(quote: &str) -> Cow<'_, str> {
     MASKED.replace_all(quote, |found: &Captures<'_>| {
         if let (Some(open), Some(rest)) = (found.name("open"), found.name("rest")) {
@@ -122,8 +126,8 @@ pub(crate) fn unmasked(quote: &str) -> Cow<'_, str> {
     })
 }
 
-/// Formats untrusted text for a line of ours: masked, on one line, with at most `most_chars`
-/// characters and then the total number of characters.
+/// Formats untrusted text for one of our own lines: masked, on one line, and with at most
+/// `most_chars` characters. If it was cut, the total number of characters follows.
 pub(crate) fn inline(text: &str, most_chars: usize) -> String {
     let cut = text.char_indices().nth(most_chars).map(|(at, _)| at);
     let mut line = String::new();

@@ -1,4 +1,5 @@
-//! Finds what comes nearest when nothing was found.
+//! Finds the line of the output that matches the question best, for an extraction that found
+//! nothing.
 
 use std::collections::BTreeSet;
 
@@ -9,40 +10,41 @@ use spillgate_text::TokenCounter;
 
 use crate::mask::inline;
 
-/// Tokens of the search: for one passage and the absent words.
+/// Token budget of the search, which covers one passage and the absent words.
 const BUDGET: u64 = 300;
-/// Most characters of a line that is shown.
+/// Maximum length of the shown line, in characters.
 const LINE_CHARS: usize = 160;
-/// Most absent words that are listed.
+/// Maximum number of absent words that are listed.
 const MOST_ABSENT: usize = 8;
 
-/// What is known about something that was not found.
+/// What the output contains in place of a text that was not found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Nearest {
-    /// The line that answers best, if one shares a word with the question.
+    /// The most relevant line; `None` if no line shares a word with the question.
     pub place: Option<NearPlace>,
-    /// Identifiers of the question that occur nowhere.
+    /// Identifiers in the question that do not occur in the output.
     pub absent: Vec<String>,
 }
 
 /// A line of the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NearPlace {
-    /// Its line number in the view.
+    /// The number of the line in the view.
     pub line: u64,
-    /// Its path in jq syntax, in JSON.
+    /// The path of the line in jq syntax; only in JSON.
     pub path: Option<String>,
-    /// Its text, masked and cut.
+    /// The text of the line, masked and shortened.
     pub text: String,
 }
 
-/// Finds what comes nearest to `extract` in the output. Nothing is near a question without words.
+/// Finds the line of the output that best matches `extract`, and the identifiers in `extract` that
+/// do not occur in the output. Finds nothing if `extract` contains no words.
 pub(crate) fn nearest(
     artifact: &Artifact,
     extract: &str,
     counter: &dyn TokenCounter,
 ) -> Result<Nearest, LookupError> {
-    let query = SearchQuery::new(extract, TokenBudget::new(BUDGET));
+    let query = SearchQuery::new(extract, TokenBudget::new(BUDGET)).passages_only();
     let page = match search(artifact, &query, counter) {
         Err(LookupError::EmptyQuestion) => return Ok(Nearest::default()),
         page => page?,
@@ -55,14 +57,15 @@ pub(crate) fn nearest(
     })
 }
 
-/// Returns the line of a passage that shares most with the question. For JSON it returns the start
-/// of the passage, as much as fits, because the first line is only a bracket.
+/// Returns the line of a passage that shares most with the question. For JSON, it returns the start
+/// of the passage, up to the maximum length, because its first line is only a bracket.
 fn place(passage: &Passage, extract: &str) -> NearPlace {
     let (line, text) = if passage.path.is_some() {
         let words: Vec<&str> = passage.text.split_whitespace().collect();
         (passage.lines.first, words.join(" "))
     } else {
-        // The first of equal lines: `max_by_key` returns the last.
+        // Of equally good lines, the first one is taken; `max_by_key` alone would return the last
+        // one.
         let lines: Vec<(u64, &str)> = passage.numbered().collect();
         let best = lines
             .iter()
@@ -78,8 +81,8 @@ fn place(passage: &Passage, extract: &str) -> NearPlace {
     }
 }
 
-/// Returns the number of characters in the words that a line shares with a question. Words are
-/// compared by their first four characters, so that `test` matches `tests`.
+/// Returns the total length, in characters, of the words that a line shares with a question. Words
+/// are compared by their first four characters, so that `test` matches `tests`.
 fn shared(line: &str, extract: &str) -> usize {
     let words = |text: &str| -> BTreeSet<String> {
         let words = text.split(|c: char| !c.is_alphanumeric());
@@ -95,7 +98,8 @@ fn shared(line: &str, extract: &str) -> usize {
         .sum()
 }
 
-/// Formats what is nearest in a line or two; empty if nothing is known.
+/// Formats the most relevant line and the absent words in one or two lines; empty if there are
+/// none.
 pub(crate) fn told(nearest: &Nearest) -> String {
     let mut told = Vec::new();
     if let Some(place) = &nearest.place {
@@ -156,7 +160,7 @@ mod tests {
 
     #[test]
     fn nothing_is_near() {
-        assert_snapshot!(near(&log(10), "zebra-9 xylophone"), @"Not in the text: zebra-9");
+        assert_snapshot!(near(&log(10), "zebra-9 xylophone"), @"Not in the text: zebra-9, xylophone");
         assert_eq!(near(&log(10), "?!"), "");
     }
 

@@ -1,4 +1,4 @@
-//! The outcome of an extraction.
+//! The outcome of an extraction: the answer, its citations and what it cost.
 
 use std::fmt;
 
@@ -14,25 +14,26 @@ use crate::trace::Op;
 pub struct Extraction {
     /// The tool that made the output.
     pub tool: String,
-    /// The output.
+    /// The handle of the output.
     pub handle: Handle,
     /// Whether there is an answer.
     pub status: Status,
     /// The strategy that made the answer.
     pub strategy: Strategy,
-    /// The answer with its marks: the text between the envelope's first line and its end.
+    /// The answer, in which marks show what could not be verified. It is the text inside the
+    /// envelope.
     pub body: String,
-    /// The places in the output that the answer rests on.
+    /// The places in the output that the answer is based on.
     pub citations: Vec<Citation>,
-    /// Quoted values that are nowhere in the output.
+    /// Quoted values that do not occur in the output.
     pub unverified: Vec<String>,
     /// How much of the output was examined.
     pub coverage: Coverage,
     /// Number of requests to models.
     pub calls: u64,
-    /// What these requests used.
+    /// Total tokens and cost of the requests to models.
     pub usage: Usage,
-    /// The operations, as a tree.
+    /// The operations of the extraction, as a tree.
     pub trace: Op,
 }
 
@@ -50,19 +51,21 @@ impl Extraction {
     }
 }
 
-/// Whether there is an answer. None of these is an error: *not found* says what was searched,
-/// *failed* that no strategy could run and ends were shown.
+/// Whether there is an answer. No status is an error: `NotFound` says that nothing was found in
+/// what was examined, and `Failed` says that no strategy could run, so that the output's beginning
+/// and end are shown instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// There is an answer.
     Found,
-    /// The answer, even that there is nothing, covers only a part of the output: chunks failed or
-    /// were left out, or only the two ends are shown.
+    /// The answer covers only a part of the output, because chunks failed or were left out, or
+    /// because only the beginning and the end are shown. This also applies to an answer that found
+    /// nothing.
     Partial,
     /// Nothing was found in what was examined; [`Coverage`] says how much that was.
     NotFound,
-    /// The strategy could not run; the fallback's text is shown.
+    /// The strategy could not run. The fallback's text is shown.
     Failed,
 }
 
@@ -72,7 +75,7 @@ pub enum Status {
 pub enum Strategy {
     /// A model read every chunk.
     FullChunked,
-    /// A model read and grepped.
+    /// A model searched the output with `Read` and `Grep`.
     ReadGrep,
     /// The middle was cut out.
     Truncate,
@@ -102,14 +105,15 @@ impl fmt::Display for Strategy {
 /// A place in the output that an answer cites.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Citation {
-    /// View lines, as `spillgate read` counts them.
+    /// The lines of the view, as `spillgate read` counts them.
     pub lines: LineRange,
-    /// The raw bytes that the lines come from: the first byte, and the one after the last.
+    /// The range of raw bytes that the lines come from, as the first byte and the byte after the
+    /// last one.
     pub bytes: (u64, u64),
-    /// The path in jq syntax, in JSON.
+    /// The path in jq syntax; only in JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The value that was quoted and found there; `None` for lines that are cited without a quote.
+    /// The quoted value that was found there; `None` for lines that are cited without a quote.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quote: Option<String>,
     /// How the quote matches; `None` without a quote.
@@ -121,18 +125,18 @@ pub struct Citation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Match {
-    /// Byte for byte.
+    /// Equal byte for byte.
     Exact,
-    /// Apart from white space, or from escapes in JSON.
+    /// Equal except for white space or, in JSON, escapes.
     Normalised,
 }
 
 /// How much of an output was examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Coverage {
-    /// Bytes of the view that a model or a search has seen, each counted once.
+    /// Bytes of the view that a model or a search has examined, each counted once.
     pub bytes_examined: u64,
-    /// Bytes of the view.
+    /// Size of the view, in bytes.
     pub bytes_total: u64,
     /// Chunks that were planned.
     pub chunks: u64,
@@ -143,7 +147,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Whether the whole output was examined.
+    /// Returns whether the whole output was examined.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.bytes_examined >= self.bytes_total

@@ -1,4 +1,4 @@
-//! The strategy without a model, which ranks passages.
+//! The strategy that ranks passages without a model.
 
 use spillgate_artifact::TokenBudget;
 use spillgate_lookup::LookupError;
@@ -10,7 +10,7 @@ use crate::outcome::{Citation, Coverage};
 use crate::prompt::NOTHING;
 
 impl Case {
-    /// Returns the passages that answer best, verbatim, with their places.
+    /// Returns the most relevant passages verbatim, with their places.
     pub(crate) fn passages(&self) -> Result<(Drafted, Vec<Citation>), StrategyError> {
         let total = self.artifact.view().bytes();
         let coverage = Coverage {
@@ -22,7 +22,7 @@ impl Case {
             return Ok((Drafted::empty(), Vec::new()));
         }
         let budget = TokenBudget::new(self.settings.passage_tokens);
-        let asked = SearchQuery::new(&self.extract, budget);
+        let asked = SearchQuery::new(&self.extract, budget).passages_only();
         let page = match search(&self.artifact, &asked, &*self.counter) {
             Err(LookupError::EmptyQuestion) => None,
             page => Some(page?),

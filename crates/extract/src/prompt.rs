@@ -1,8 +1,8 @@
 //! The prompts for the models.
 //!
-//! The three prompts of the extraction design keep its headings and fields, in its order.
-//! Spillgate's additions (the position of the chunk, that it is data, how to cite) stand before
-//! `OUTPUT FORMAT` (docs/spec/texts.md, "Prompts of extraction").
+//! The three prompts keep the headings and fields of the extraction design, in their order.
+//! Spillgate's additions (the position of the chunk, that the text is data, how to cite) come
+//! before `OUTPUT FORMAT` (docs/spec/texts.md, "Prompts of extraction").
 
 use spillgate_artifact::LineRange;
 use spillgate_conversation::Slot;
@@ -13,9 +13,9 @@ use crate::mask::{inline, masked};
 /// The start of an answer that found nothing.
 pub(crate) const NOTHING: &str = "NO RELEVANT DATA FOUND";
 
-/// Maximum characters of a tool's arguments in a prompt.
+/// Maximum length of a tool's arguments in a prompt, in characters.
 const ARGUMENTS: usize = 2000;
-/// Maximum characters of a tool's name.
+/// Maximum length of a tool's name in a prompt, in characters.
 const NAME: usize = 200;
 
 /// The position of a chunk.
@@ -77,8 +77,8 @@ pub(crate) fn map(case: &Case, chunk: &ChunkInfo, slot: &Slot) -> String {
     )
 }
 
-/// Formats the user message for one chunk: the data, then the question again, because models heed
-/// the last text most.
+/// Formats the user message for one chunk: the data, followed by the question again, because models
+/// pay most attention to the last text.
 pub(crate) fn chunk(case: &Case, rendered: &str, slot: &Slot) -> String {
     format!(
         "<ai-agent-{nonce}-DATA>\n{data}\n</ai-agent-{nonce}-DATA>\n\
@@ -119,10 +119,10 @@ pub(crate) fn reduce(case: &Case, outputs: &str, slot: &Slot) -> String {
     )
 }
 
-/// The user message of a reduction, in the shipped system's words.
+/// The user message of a reduction, worded as in the shipped system (docs/spec/sources.md).
 pub(crate) const SYNTHESIZE: &str = "Synthesize the extracted content into a final answer.";
 
-/// Formats the system prompt of the child that reads and greps in `filename`.
+/// Formats the system prompt of the read-grep child, which searches `filename`.
 pub(crate) fn read_grep(case: &Case, filename: &str, slot: &Slot) -> String {
     let manifest = case.artifact.manifest();
     let stats = &manifest.facts.stats;
@@ -162,8 +162,8 @@ pub(crate) fn read_grep(case: &Case, filename: &str, slot: &Slot) -> String {
     )
 }
 
-/// Formats the user message that starts the child. It repeats the question, because small models
-/// grep for the words that they read last.
+/// Formats the user message that starts the read-grep child. It repeats the question, because small
+/// models grep for the words that they read last.
 pub(crate) fn search_the_file(case: &Case) -> String {
     format!(
         "Extract from the file:\n{}\n\nBegin with Grep.",

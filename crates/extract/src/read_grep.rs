@@ -1,7 +1,7 @@
-//! The strategy that looks for it: a child with `Read` and `Grep`.
+//! The strategy in which a model (the *child*) searches the output with `Read` and `Grep`.
 //!
-//! The child sees one file, the output itself (the shipped system's saw every
-//! session's), has no other tool and no memory of the conversation.
+//! The child sees only one file, which is the output. It has no other tool and does not know the
+//! conversation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ use crate::trace::{OpKind, Scope};
 use crate::watch::Watch;
 
 impl Asking {
-    /// Has a child look for the answer.
+    /// Lets a child search for the answer.
     pub(crate) async fn read_grep(&self, watch: &dyn Watch) -> Result<Drafted, StrategyError> {
         let case = &self.case;
         if case.artifact.view().bytes() == 0 {
@@ -42,7 +42,8 @@ impl Asking {
                 name: filename,
                 artifact: Arc::clone(&case.artifact),
             }),
-            // A look may take a quarter of what is free: the child needs several.
+            // One tool result may take a quarter of the free tokens, because the child needs
+            // several results.
             budget: TokenBudget::new(case.settings.tool_tokens.min(free / 4)),
             counter: Arc::clone(&case.counter),
         };
@@ -82,7 +83,7 @@ impl Asking {
         })
     }
 
-    /// The child's conversation, and the tokens that are free in it.
+    /// Returns the child's conversation, and how many tokens are free in it.
     fn conversation(&self, system: String, slot: Slot) -> Result<(Turns, u64), StrategyError> {
         let (case, window) = (&self.case, self.model.limits().window);
         let fixed = case.counter.count(&system) + self.answer_tokens();
@@ -105,16 +106,16 @@ impl Asking {
     }
 }
 
-/// The child's tools, and who writes down what it does.
+/// The child's tools, which also record what the child does.
 struct Child<'a> {
     case: &'a Case,
     tools: FileTools,
-    /// Bytes that the child was shown.
+    /// The bytes that the child was shown.
     seen: Mutex<Seen>,
-    /// What it grepped for.
+    /// The patterns that the child searched for with `Grep`.
     looked_for: Mutex<Vec<String>>,
     watch: &'a dyn Watch,
-    /// Times that the model was asked.
+    /// How often the child's model was asked.
     asked: AtomicU64,
 }
 
@@ -155,11 +156,11 @@ impl ToolHost for Child<'_> {
     }
 }
 
-/// Patterns that an answer repeats, and characters of each.
+/// Maximum number of patterns that an answer repeats, and maximum length of each, in characters.
 const PATTERNS: usize = 5;
 const PATTERN: usize = 60;
 
-/// How the child searched: *not found* must say what was searched.
+/// Describes how the child searched, because a "not found" must say what was searched.
 fn looked_for(patterns: &[String], examined: u64) -> String {
     let shown: Vec<&str> = patterns.iter().take(PATTERNS).map(String::as_str).collect();
     match patterns.len() {
@@ -187,7 +188,7 @@ impl Child<'_> {
         }
     }
 
-    /// Notes that the child was shown these lines.
+    /// Records that the child was shown these lines.
     async fn note(&self, lines: spillgate_artifact::LineRange) {
         let range = self.case.look(move |case| {
             let view = case.artifact.view();
@@ -211,7 +212,7 @@ impl Observer for Child<'_> {
     fn called(&self, _: &ToolCall, _: &ToolReply) {}
 }
 
-/// The child's model, whose turns are written down.
+/// The child's model. Its turns are recorded.
 #[derive(Debug)]
 struct Noted<'a> {
     model: &'a dyn ChatModel,

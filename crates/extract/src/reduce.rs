@@ -1,6 +1,6 @@
 //! Combines the answers of all chunks into one.
 //!
-//! Answers that do not fit one prompt are combined in rounds: each round leaves fewer of them,
+//! Answers that do not fit one prompt are combined in rounds. Each round leaves fewer answers,
 //! until one is left.
 
 use crate::ask::AskError;
@@ -15,8 +15,8 @@ pub(crate) enum ReduceError {
     /// A model gave no answer.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// Not even two answers fit into one prompt.
-    #[error("the answers of two chunks do not fit the model")]
+    /// One prompt has no room for two answers.
+    #[error("the answers from two chunks do not fit the model's window")]
     NoRoom,
 }
 
@@ -45,7 +45,8 @@ impl Asking {
                 };
                 let text = match text {
                     Err(AskError::TooLong(_)) if room > LEAST => {
-                        // The provider's own count is decisive: retry with smaller batches.
+                        // The provider counts tokens differently from us, and only its count
+                        // decides, so try again with smaller batches.
                         room /= 2;
                         continue 'rounds;
                     }
@@ -73,7 +74,7 @@ impl Asking {
         self.ask(name, outputs, &prompt).await
     }
 
-    /// Returns the tokens of answers that fit into one prompt.
+    /// Returns how many tokens of answers fit into one prompt.
     fn reduce_room(&self) -> u64 {
         let limits = self.model.limits();
         let slot = self.case.slot("");
@@ -81,12 +82,12 @@ impl Asking {
             .case
             .counter
             .count(&prompt::reduce(&self.case, "", &slot));
-        // The same margin as for chunks, for the same reason.
+        // The same margin as for chunks, because the model's tokenizer differs from ours.
         let taken = prompt + self.answer_tokens() + limits.window / 20;
         limits.window.saturating_sub(taken)
     }
 
-    /// Groups neighbouring answers, as many as fit.
+    /// Groups neighbouring answers into batches, each with as many answers as fit.
     fn batches<'a>(&self, answers: &'a [Answer], room: u64) -> Vec<&'a [Answer]> {
         let (mut batches, mut start, mut tokens) = (Vec::new(), 0, 0);
         for (i, answer) in answers.iter().enumerate() {
@@ -102,12 +103,12 @@ impl Asking {
     }
 }
 
-/// Tokens of answers below which smaller batches are not tried any more.
+/// Minimum size of a batch, in tokens of answers. Smaller batches are not tried.
 const LEAST: u64 = 128;
-/// Tokens of the heading above an answer.
+/// Size of the heading above an answer, in tokens.
 pub(crate) const HEADING: u64 = 8;
 
-/// Formats answers under headings (the shipped system's form).
+/// Formats answers, each under a heading.
 pub(crate) fn outputs(answers: &[Answer]) -> String {
     let parts: Vec<String> = answers
         .iter()

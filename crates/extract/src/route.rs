@@ -2,20 +2,21 @@
 
 use crate::{ExtractionSettings, Mode, Strategy};
 
-/// What a route depends on.
+/// The facts on which the choice of a strategy depends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ground {
     /// Whether there is a model to ask.
     pub has_model: bool,
-    /// Tokens of the output when rendered in chunks.
+    /// Tokens of the output when it is rendered in chunks.
     pub tokens: u64,
-    /// Tokens that one chunk may have; 0 if the prompt alone fills the model.
+    /// Maximum size of one chunk, in tokens; 0 if the prompt alone fills the model's window.
     pub chunk_tokens: u64,
     /// Average bytes per line of the original text, rounded up.
     pub average_line: u64,
 }
 
-/// Returns the strategy for a mode. `auto` decides by the output; an explicit mode is obeyed.
+/// Returns the strategy for a mode. For `auto`, the facts about the output decide; any other mode
+/// names its strategy.
 pub(crate) fn route(mode: Mode, ground: &Ground, settings: &ExtractionSettings) -> Strategy {
     match mode {
         Mode::FullChunked => Strategy::FullChunked,
@@ -55,7 +56,7 @@ mod tests {
         for (mode, ground, strategy) in [
             (Mode::Auto, ground(true, 2000, 1000, 80), FullChunked),
             (Mode::Auto, ground(true, 2001, 1000, 80), ReadGrep),
-            // The threshold means more than 1000 bytes, not 1000 and more.
+            // The threshold must be exceeded: 1000 bytes do not count as more than 1000.
             (Mode::Auto, ground(true, 9000, 1000, 1000), ReadGrep),
             (Mode::Auto, ground(true, 9000, 1000, 1001), FullChunked),
             (Mode::Auto, ground(true, 10, 0, 80), ReadGrep),

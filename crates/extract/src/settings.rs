@@ -6,46 +6,50 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExtractionSettings {
-    /// Number of chunks up to which `auto` has every chunk read.
+    /// The number of chunks up to which `auto` reads every chunk.
     #[serde(alias = "maxChunks")]
     pub max_chunks: u64,
-    /// Most chunks that are read, whatever is requested; the answer says what was left out.
+    /// Maximum number of chunks that are read, whatever is requested. The answer says what was left
+    /// out.
     #[serde(alias = "maxChunksHard")]
     pub max_chunks_hard: u64,
-    /// Percent of a chunk that the next one repeats, 0 to 50; none in JSON and tables.
+    /// How much of a chunk the next one repeats, in percent, 0 to 50. Chunks of JSON and tables do
+    /// not overlap.
     #[serde(alias = "overlapPercent")]
     pub overlap_percent: u64,
-    /// Average bytes of a raw line above which grepping makes no sense.
+    /// Average size of a raw line, in bytes, above which searching by lines makes no sense.
     #[serde(alias = "avgLineBytesThreshold")]
     pub avg_line_bytes_threshold: u64,
-    /// Most tokens of a chunk; 0 means as many as the model takes.
+    /// Maximum size of a chunk, in tokens; 0 means as many as the model's window allows.
     #[serde(alias = "chunkTokens")]
     pub chunk_tokens: u64,
-    /// Chunks that are read in parallel.
+    /// Number of chunks that are read at the same time.
     pub parallel: u64,
-    /// Stops reading once a chunk has a verified answer.
+    /// Whether to stop reading once a chunk has a verified answer.
     #[serde(alias = "earlyStop")]
     pub early_stop: bool,
-    /// Tokens of a model's answer; at most twice as many are passed on.
+    /// Maximum length of a model's answer, in tokens. An answer of at most twice this length is
+    /// passed on.
     #[serde(alias = "answerTokens")]
     pub answer_tokens: u64,
-    /// Tokens of passages (`search`).
+    /// Maximum size of the passages of `search`, in tokens.
     #[serde(alias = "passageTokens")]
     pub passage_tokens: u64,
-    /// Tokens of the two ends (`truncate`): some 10,000 bytes, which every client passes on whole.
+    /// Maximum size of a `truncate` text, in tokens. The default corresponds to about 10,000 bytes,
+    /// which every client passes on completely.
     #[serde(alias = "truncateTokens")]
     pub truncate_tokens: u64,
-    /// Most requests to the model of the read-grep child.
+    /// Maximum number of requests to the model of the read-grep child.
     #[serde(alias = "maxTurns")]
     pub max_turns: u32,
-    /// Most calls that it may make in one reply.
+    /// Maximum number of calls that the child may make in one reply.
     #[serde(alias = "maxToolCallsPerTurn")]
     pub max_tool_calls_per_turn: u32,
-    /// Tokens of one result of its tools.
+    /// Maximum size of one result of the child's tools, in tokens.
     #[serde(alias = "toolTokens")]
     pub tool_tokens: u64,
-    /// Most bytes of an answer that is passed on, without the lines around it; `None` means no
-    /// limit. Not a key in files: [`within`](Self::within) sets it.
+    /// Maximum size of an answer that is passed on, in bytes, without the lines around it; `None`
+    /// means no limit. It is not a key in configuration files: [`within`](Self::within) sets it.
     #[serde(skip)]
     pub most_bytes: Option<u64>,
 }
@@ -71,16 +75,17 @@ impl Default for ExtractionSettings {
     }
 }
 
-/// Least tokens of passages and ends, however small the cap: fewer say nothing.
+/// Minimum size of passages and truncated texts, in tokens, even if the session's size limit is
+/// smaller. Fewer tokens would tell the model nothing.
 const LEAST: u64 = 64;
 
-/// Approximate bytes of a token in ordinary text.
+/// Approximate size of a token in ordinary text, in bytes.
 const TOKEN_BYTES: u64 = 4;
 
 impl ExtractionSettings {
-    /// Returns the settings for a session whose tool results may have this many bytes. The
-    /// strategies without a model (`search`, `truncate`) stay approximately within them; a model's
-    /// answer is cut there.
+    /// Returns the settings for a session whose tool results may have at most `bytes` bytes. The
+    /// results of the strategies without a model (`search`, `truncate`) keep approximately to this
+    /// size; a model's answer is cut to it.
     #[must_use]
     pub fn within(self, bytes: u64) -> Self {
         let most = (bytes / TOKEN_BYTES).max(LEAST);

@@ -1,18 +1,18 @@
-//! Artifacts for tests.
+//! Provides artifacts for tests.
 
 use std::sync::Arc;
 
-use spillgate_artifact::{Layout, Origin, SystemClock};
+use spillgate_artifact::{HandleForm, Layout, Origin, SystemClock};
 use spillgate_lookup::Artifact;
 use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{ArtifactStore, MemoryStore, Part};
 use spillgate_text::{Indexer, Tokenizer};
 
-/// Stores a text as a tool's result is stored, however small it is.
+/// Stores a text like the result of a tool, however small it is.
 pub(crate) fn artifact(text: &str) -> Artifact {
     if text.len() <= 1 {
-        return tiny(text); // would be shown inline
+        return tiny(text); // too small to be stored by a rule
     }
     let everything = Rule {
         max_bytes: Some(1),
@@ -45,7 +45,11 @@ fn tiny(text: &str) -> Artifact {
         .write(Part::Raw, text.as_bytes())
         .expect("a store in memory");
     let receipt = draft
-        .commit(facts_of(text.as_bytes()), &indexer.finish().to_bytes())
+        .commit(
+            facts_of(text.as_bytes()),
+            &indexer.finish().to_bytes(),
+            HandleForm::Short,
+        )
         .expect("a store in memory");
     let stored = store.open(receipt.handle()).expect("it was just stored");
     Artifact::open(stored).expect("its index is right")

@@ -1,8 +1,7 @@
-//! The truncate strategy: the top and the bottom of an output.
+//! The truncate strategy: returns the beginning and the end of an output.
 //!
-//! One budget covers everything: what the caller puts before the text, our two notices and the two
-//! ends. (The shipped system cut twice, and the number at the top was not that of the cut:
-//! docs/spec/sources.md, "Corrections".)
+//! One budget covers everything: the text that the caller puts before the result, our two notices,
+//! and both ends of the output (docs/spec/sources.md, "Corrections").
 
 use std::io;
 
@@ -11,25 +10,25 @@ use spillgate_lookup::Artifact;
 use spillgate_offload::middle_cut;
 use spillgate_text::{TokenCounter, source_exceeds};
 
-/// Most bytes of a token, with a margin: no ordinary text has more.
+/// Maximum length of a token in ordinary text, in bytes, with a margin.
 const BYTES_A_TOKEN: u64 = 16;
-/// Most bytes of one end that are read, 8 MiB.
+/// Maximum number of bytes that are read of each end, 8 MiB.
 const LARGEST_END: u64 = 8 << 20;
-/// To stop at a line break, an end is shortened by at most a quarter.
+/// To stop at a line break, an end is shortened by at most one quarter (1 / `NEAR`).
 const NEAR: usize = 4;
 
-/// An output with its middle cut out, or all of it.
+/// An output with its middle cut out, or the whole output if it fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Truncated {
-    /// The text, without what the caller puts before it.
+    /// The text, without the text that the caller puts before it.
     pub text: String,
-    /// Bytes of the view that are in it.
+    /// Number of bytes of the view that the text contains.
     pub bytes_examined: u64,
 }
 
-/// Returns the whole view if it fits `budget` together with `reserved`, which the caller puts
-/// before it; otherwise its two ends, byte for byte. Only the ends of a large view are read. If not
-/// even the notices fit, only they are returned.
+/// Returns the whole view if it fits `budget` together with `reserved`, the text that the caller
+/// puts before it. Otherwise returns both ends of the view, byte for byte. Of a large view, only
+/// the ends are read. If even the notices do not fit, returns only the notices.
 pub(crate) fn truncation(
     artifact: &Artifact,
     budget: TokenBudget,
@@ -63,11 +62,11 @@ pub(crate) fn truncation(
     Ok(ends.within(fits))
 }
 
-/// The first and the last bytes of a view.
+/// The beginning and the end of a view that were read.
 struct Ends {
     head: Vec<u8>,
     tail: Vec<u8>,
-    /// Bytes of the view.
+    /// Size of the view, in bytes.
     bytes: u64,
 }
 
@@ -75,11 +74,11 @@ impl Ends {
     /// Returns as much of both ends as `fits` accepts.
     fn within(&self, fits: impl Fn(&str) -> bool) -> Truncated {
         let most = (self.head.len() + self.tail.len()) as u64;
-        // At least one byte is cut.
+        // At least one byte is cut out.
         let (mut low, mut high) = (0, most.min(self.bytes - 1));
         let mut best = self.kept(0);
-        // More bytes cost more tokens, closely enough for a binary search; the result itself is
-        // counted.
+        // Longer texts have more tokens, with exceptions that are too small to disturb a binary
+        // search. Each candidate is counted, so the result keeps the limit.
         while low < high {
             let kept = low + (high - low).div_ceil(2);
             let one = self.kept(usize::try_from(kept).unwrap_or(usize::MAX));
@@ -111,8 +110,8 @@ impl Ends {
     }
 }
 
-/// Returns where the first `most` bytes end: after a line if one ends near, otherwise after a
-/// character.
+/// Returns the end of a beginning of at most `most` bytes: after a line break if there is one
+/// nearby, otherwise after a whole character.
 fn head_end(bytes: &[u8], most: usize) -> usize {
     let most = most.min(bytes.len());
     let near = most - most / NEAR;
@@ -125,8 +124,8 @@ fn head_end(bytes: &[u8], most: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns where the last bytes begin, at `from` or later: with a line if one begins near,
-/// otherwise with a character.
+/// Returns the start of an end that begins at `from` or later: at the start of a line if there is
+/// one nearby, otherwise at the start of a character.
 fn tail_start(bytes: &[u8], from: usize) -> usize {
     let near = from + (bytes.len() - from) / NEAR;
     if from > 0 && bytes[from - 1] == b'\n' {
@@ -230,7 +229,8 @@ mod tests {
                 false => head.strip_suffix('\n').unwrap(),
             };
             prop_assert!(view.starts_with(head) && view.ends_with(tail));
-            // The view may have a newline where one was inserted.
+            // The text does not show whether the newline after the head belongs to the view or was
+            // inserted, so both are accepted.
             let kept = (head.len() + tail.len()) as u64;
             prop_assert!(shown.bytes_examined.abs_diff(kept) <= 1);
         }

@@ -1,9 +1,9 @@
-//! Progress of an extraction.
+//! The interface through which an extraction reports its progress.
 
 /// Receives the progress of an extraction.
 pub trait Watch: Send + Sync {
-    /// `done` of `total` steps of `stage` (`map`, `reduce`, `read-grep`) are done. The total may
-    /// grow: chunks are split, replies reduced in rounds.
+    /// Reports that `done` of `total` steps of `stage` (`map`, `reduce`, `read-grep`) are done. The
+    /// total may grow when chunks are split or replies are combined in rounds.
     fn step(&self, stage: &str, done: u64, total: u64);
 }
 

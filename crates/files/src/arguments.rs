@@ -1,8 +1,7 @@
-//! The arguments of a call, read as models write them.
+//! Reads the arguments of a call as models write them.
 //!
-//! Numbers may be quoted, `null` means the default, and unknown arguments are ignored;
-//! arguments that cannot be understood are errors (docs/spec/behaviour.md, "Arguments of
-//! models").
+//! Numbers may be quoted, `null` means the default, and unknown arguments are ignored. An argument
+//! that cannot be understood is an error (docs/spec/behaviour.md, "Arguments of models").
 
 use serde_json::{Map, Value};
 
@@ -10,10 +9,10 @@ use serde_json::{Map, Value};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArgumentError {
-    /// They are JSON, but not an object.
+    /// The arguments are JSON, but not an object.
     #[error("the arguments must be a JSON object")]
     NoObject,
-    /// They are not JSON.
+    /// The arguments are not JSON.
     #[error("the arguments are not JSON: {0}")]
     NotJson(#[from] serde_json::Error),
     /// A required argument is missing.
@@ -24,7 +23,7 @@ pub enum ArgumentError {
     Kind {
         /// The argument's name.
         name: String,
-        /// What it must be.
+        /// What the argument must be.
         what: &'static str,
     },
 }
@@ -36,7 +35,7 @@ impl ArgumentError {
     }
 }
 
-/// For callers that only report the text to the model.
+/// Converts the error for callers that only report its text to the model.
 impl From<ArgumentError> for String {
     fn from(error: ArgumentError) -> Self {
         error.to_string()
@@ -83,8 +82,8 @@ impl Arguments {
         }
     }
 
-    /// Returns the first of these arguments that is present, for arguments that models call by
-    /// several names.
+    /// Returns the first of these arguments that is present. Used where models give one argument
+    /// different names.
     pub fn any_of(&self, names: &[&str]) -> Result<Option<String>, ArgumentError> {
         for name in names {
             if let Some(text) = self.optional(name)? {
@@ -94,7 +93,7 @@ impl Arguments {
         Ok(None)
     }
 
-    /// Returns a text; empty if it is missing.
+    /// Returns a text; an empty text if it is missing.
     pub fn text(&self, name: &str) -> Result<&str, ArgumentError> {
         match self.get(name) {
             Some(Value::String(text)) => Ok(text),
@@ -103,7 +102,7 @@ impl Arguments {
         }
     }
 
-    /// Returns a whole number from 0 on: `4`, `4.0` or `"4"`.
+    /// Returns a whole number that is not negative: `4`, `4.0` or `"4"`.
     pub fn number(&self, name: &str) -> Result<Option<u64>, ArgumentError> {
         let text = match self.get(name) {
             Some(Value::Number(number)) => number.to_string(),

@@ -5,10 +5,10 @@ use std::io;
 use spillgate_artifact::{Interrupted, SourceTruncated};
 use spillgate_text::clip;
 
-/// Characters of a name that an error repeats.
+/// Maximum characters of a name that an error repeats.
 const NAME_CHARS: usize = 256;
 
-/// A name does not lead to a readable text (docs/spec/texts.md, "Read and Grep").
+/// Why a name does not lead to a readable text (docs/spec/texts.md, "Read and Grep").
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The name is empty.
@@ -26,16 +26,16 @@ pub enum FileError {
     /// The name is longer than 4096 characters.
     #[error("file must have at most 4096 characters")]
     TooLong,
-    /// Nothing exists there.
+    /// Nothing exists at this path.
     #[error("{}: no such file", short(.0))]
     Absent(String),
-    /// It is a directory, a pipe or a device.
+    /// The path leads to a directory, a pipe or a device.
     #[error("{}: not a regular file", short(.0))]
     NotRegular(String),
     /// A link on the path leads out of the root.
     #[error("{}: leads out of the root", short(.0))]
     Outside(String),
-    /// It could not be read.
+    /// The file could not be read.
     #[error("{}: {}", short(name), unreadable(error))]
     Unreadable {
         /// The name.
@@ -49,7 +49,7 @@ fn short(name: &str) -> String {
     clip(name, NAME_CHARS)
 }
 
-/// Why a file could not be read, with advice if there is any.
+/// Says why a file could not be read, with advice for some reasons.
 fn unreadable(error: &io::Error) -> String {
     match (Interrupted::of(error), SourceTruncated::of(error)) {
         (Some(why @ Interrupted::TimedOut { .. }), _) => {

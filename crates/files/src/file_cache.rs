@@ -1,15 +1,16 @@
-//! A cache of facts about files that have not changed.
+//! Caches facts about files, such as line counts, for as long as the files do not change.
 
 use parking_lot::Mutex;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-/// Files in the cache: a model reads on in the same few.
+/// Maximum number of files in the cache: a model reads the same few files repeatedly.
 const KNOWN: usize = 8;
 
-/// Identifies a file and its content: device, inode, size in bytes, and when its content and
-/// its inode changed (seconds, nanoseconds). No program can set the second of the two times.
+/// Identifies a file and its content: device, inode, size in bytes, and the times when its content
+/// and its inode changed last (seconds, nanoseconds). No program can set the time of the inode's
+/// change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     file: (u64, u64),
@@ -30,7 +31,7 @@ impl From<&Metadata> for Identity {
     }
 }
 
-/// A cache of a value per file, for the files used last.
+/// A cache of one value per file, for the most recently used files.
 #[derive(Debug)]
 pub struct FileCache<T>(Mutex<Vec<(Identity, Arc<T>)>>);
 
@@ -45,12 +46,14 @@ impl<T> FileCache<T> {
     pub fn get(&self, identity: &Identity) -> Option<Arc<T>> {
         let mut known = self.0.lock();
         let at = known.iter().position(|(known, _)| known == identity)?;
-        // Moves the entry to the end: the least recently used one is evicted first.
+        // Moves the entry to the end. The least recently used entry is at the beginning and is
+        // evicted first.
         known[at..].rotate_left(1);
         known.last().map(|(_, found)| Arc::clone(found))
     }
 
-    /// Caches a value for a file, and replaces the one cached for an earlier state of it.
+    /// Caches a value for a file. Replaces the value that was cached for an earlier state of the
+    /// same file.
     pub fn keep(&self, identity: Identity, found: T) -> Arc<T> {
         let found = Arc::new(found);
         let mut known = self.0.lock();

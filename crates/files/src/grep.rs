@@ -1,4 +1,4 @@
-//! `Grep`: finds lines of a file by a regular expression.
+//! `Grep`: finds the lines of a file that match a regular expression.
 
 use std::fmt::Write;
 use std::io;
@@ -49,7 +49,8 @@ impl Grep {
         view: &View,
         page: &PageBudget<'_>,
     ) -> io::Result<Result<String, String>> {
-        // An error in the pattern does not depend on the room.
+        // An error in the pattern does not depend on the room that is left. It is kept here,
+        // because the closure can only return errors of I/O.
         let pattern_error = std::cell::RefCell::new(None);
         let total = view.lines();
         let hint = page.counter.count(&hint(u64::MAX >> 24, total, total));
@@ -73,7 +74,8 @@ impl Grep {
     }
 
     fn query(&self, room: TokenBudget) -> GrepQuery<'_> {
-        // Every line costs at least one token, so no more lines than tokens can be shown.
+        // Every line costs at least one token, so the page can show at most as many lines as it has
+        // tokens.
         let lines = |lines: u64| lines.min(room.get());
         GrepQuery {
             case: self.case,
@@ -122,7 +124,7 @@ fn rows(found: &Match, text: &mut String, last: &mut Option<u64>) {
     }
 }
 
-/// The hint on how to continue after `shown` of `total` matches.
+/// Returns the hint on how to continue after `shown` of `total` matches.
 fn hint(shown: u64, total: u64, start: u64) -> String {
     format!(
         "[cut: {shown} of {total} matching lines shown; Grep with start={start}, or a narrower regex or less context]"

@@ -1,8 +1,8 @@
-//! `Read` and `Grep` over texts below one root, as a model calls them.
+//! `Read` and `Grep` over texts below one root, in the form in which a model calls them.
 //!
-//! These are the tools of the read-grep child (docs/spec/texts.md, "Read and Grep"). A name
-//! leads to one text and never out of the root, pages are bounded in tokens, and every answer
-//! is one text. [`PinnedFile`] gives access to a single stored output, [`Root`] to a directory.
+//! These are the tools of the read-grep child (docs/spec/texts.md, "Read and Grep"). A name leads
+//! to one text and never out of the root. Every answer is one page of text with a bounded number of
+//! tokens. [`PinnedFile`] gives access to a single stored output, [`Root`] to a directory.
 
 mod arguments;
 mod error;

@@ -2,14 +2,13 @@
 
 use crate::FileError;
 
-/// The longest name, in characters (docs/spec/limits.md, "Look-ups").
+/// Maximum length of a name, in characters (docs/spec/limits.md, "Look-ups").
 const LONGEST: usize = 4096;
 
-/// Returns the name if, judged by its text, it stays below the root; links are checked when the
-/// root opens it.
+/// Returns the name if its text does not lead out of the root. Links are checked later, when the
+/// root opens the name.
 ///
-/// `\` separates parts as `/` does: a name written for one system must not mean something else
-/// on another.
+/// `\` separates components as `/` does, so that a name means the same on every system.
 pub(crate) fn checked(name: &str) -> Result<&str, FileError> {
     let mut parts = name.split(['/', '\\']);
     let bytes = name.as_bytes();

@@ -8,12 +8,12 @@ use crate::FileError;
 
 /// Opens texts by name.
 pub trait Files: Send + Sync + std::fmt::Debug {
-    /// Opens the text that `name` leads to, as a model wrote it. `interrupt` cancels opening it
-    /// and reading it.
+    /// Opens the text that `name` leads to; `name` is as a model wrote it. `interrupt` cancels the
+    /// opening and all later reads.
     fn open(&self, name: &str, interrupt: &Interrupt) -> Result<OpenedFile, FileError>;
 }
 
-/// An open text.
+/// A text that is open for reading.
 #[derive(Debug)]
 pub struct OpenedFile(View);
 

@@ -1,4 +1,4 @@
-//! Keeps an answer within its token budget.
+//! Keeps an answer of `Read` or `Grep` within its token budget.
 
 use std::borrow::Cow;
 use std::io;
@@ -7,10 +7,12 @@ use spillgate_artifact::TokenBudget;
 use spillgate_lookup::fitting;
 use spillgate_text::TokenCounter;
 
-/// The smallest budget, in tokens: below it a name, a line and the hint do not fit together.
+/// The smallest budget, in tokens. A smaller budget has no room for a name, a line and the hint
+/// together.
 const LEAST: u64 = 128;
 
-/// The name may cost at most one part in this many of the budget; the rest is for the text.
+/// The name may cost at most the budget divided by this number, so that most tokens remain for the
+/// text.
 const NAME_PART: u64 = 4;
 
 /// The bounds of an answer.
@@ -23,7 +25,7 @@ pub(crate) struct PageBudget<'a> {
 }
 
 impl<'a> PageBudget<'a> {
-    /// The bounds of an answer about `file` with `budget` tokens, raised to the smallest
+    /// Returns the bounds of an answer about `file`: `budget` tokens, but at least the smallest
     /// budget.
     pub(crate) fn new(file: &'a str, budget: TokenBudget, counter: &'a dyn TokenCounter) -> Self {
         let budget = TokenBudget::new(budget.get().max(LEAST));
@@ -44,8 +46,9 @@ impl<'a> PageBudget<'a> {
         }
     }
 
-    /// Calls `make` with the tokens left beside `frame` tokens. Retries with less room while
-    /// the result exceeds the budget, because token counts of parts do not add up.
+    /// Calls `make` with the number of tokens that remain besides `frame` tokens. Token counts of
+    /// parts do not add up exactly, so it calls `make` again with less room while the result
+    /// exceeds the budget.
     pub(crate) fn within(
         &self,
         frame: u64,
@@ -62,7 +65,7 @@ impl<'a> PageBudget<'a> {
         }
     }
 
-    /// Cuts the text at the budget.
+    /// Cuts the text to the budget.
     pub(crate) fn cut(&self, text: String) -> String {
         if !self.counter.exceeds(&text, self.budget.get()) {
             return text;
@@ -72,7 +75,7 @@ impl<'a> PageBudget<'a> {
     }
 }
 
-/// Formats a line, without its line end and with U+FFFD for invalid UTF-8.
+/// Formats a line: removes its line end and replaces invalid UTF-8 with U+FFFD.
 pub(crate) fn line_text(line: &[u8]) -> Cow<'_, str> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line))

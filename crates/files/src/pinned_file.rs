@@ -1,4 +1,4 @@
-//! A single stored output under one name.
+//! Gives access to a single stored output under one name.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::{FileError, Files, OpenedFile};
 
 /// A root with a single text: the view of a stored output.
 ///
-/// The text's name and its handle lead to it. Their last parts alone do, too, since models
-/// shorten long names. A leading `./` is ignored. Any other name does not exist, even if an
-/// output of that name is stored.
+/// The output's name and its handle lead to the text. The last component of either is enough,
+/// because models shorten long names. A leading `./` is ignored. No other name exists, even if the
+/// store has an output of that name.
 #[derive(Debug, Clone)]
 pub struct PinnedFile {
     /// The name of the output.

@@ -12,13 +12,14 @@ use crate::page::{PageBudget, line_text};
 /// The arguments of `Read`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Read {
-    /// Lines to skip, from the side that is read.
+    /// Lines to skip, from the beginning or, if `tail` is set, from the end.
     start: u64,
-    /// The number of lines; `None` for all.
+    /// The number of lines; `None` for all lines.
     lines: Option<u64>,
     /// Whether to read from the end instead of from the beginning.
     tail: bool,
-    /// Characters to skip in the first line, after an answer that had no room for all of it.
+    /// Number of characters to skip at the start of the first line. An answer that cuts a line
+    /// suggests this argument for the next call.
     from: u64,
 }
 
@@ -79,11 +80,12 @@ struct ReadRequest<'a> {
     read: Read,
     view: &'a View,
     name: String,
-    /// The first and the last line wanted. The last is before the first if there are none.
+    /// The first and the last requested line. If no lines are requested, the last is before the
+    /// first.
     lines: (u64, u64),
 }
 
-/// Formatted lines, and the offset of each one in the text.
+/// Formatted lines, and the offset at which each line begins in the text.
 struct RenderedLines {
     text: String,
     starts: Vec<usize>,
@@ -92,7 +94,9 @@ struct RenderedLines {
 impl ReadRequest<'_> {
     fn head(&self, room: TokenBudget, counter: &dyn TokenCounter) -> std::io::Result<String> {
         let (first, last) = self.lines;
-        let rows = self.rows(first, room)?;
+        // Every line costs at least one token, so at most `room` lines fit.
+        let until = last.min(first.saturating_add(room.get()));
+        let rows = self.rows_between(first, until, room.get().saturating_mul(MAX_TOKEN_BYTES))?;
         if rows.starts.is_empty() {
             return Ok(self.header((0, 0)));
         }
@@ -119,7 +123,8 @@ impl ReadRequest<'_> {
         Ok(self.header((first, end)) + text.trim_end_matches('\n') + &hint)
     }
 
-    /// The part of a line that fits, if the line does not; at least one character.
+    /// Returns the part of a line that fits, at least one character, if the whole line does not
+    /// fit.
     fn cut_line(&self, line: u64, taken: &str) -> String {
         let before = number_of(line).len();
         let shown = taken.chars().count().saturating_sub(before) as u64;
@@ -137,11 +142,11 @@ impl ReadRequest<'_> {
             )
     }
 
-    /// The last lines that fit. If the last line alone does not fit, it is read from its
+    /// Returns the last lines that fit. If not even the last line fits, reads that line from its
     /// beginning.
     fn tail(&self, room: TokenBudget, counter: &dyn TokenCounter) -> std::io::Result<String> {
         let (first, last) = self.lines;
-        // Every line costs at least one token.
+        // Every line costs at least one token, so earlier lines cannot fit.
         let from = first.max((last + 1).saturating_sub(room.get())).max(1);
         let rows = self.rows_between(from, last, u64::MAX)?;
         let fits = |start: &usize| !counter.exceeds(&rows.text[*start..], room.get());
@@ -170,13 +175,7 @@ impl ReadRequest<'_> {
         Ok(self.header((shown, last)) + rows.text[at..].trim_end_matches('\n') + &hint)
     }
 
-    /// Rows from `first` on, more than can fit if there are so many.
-    fn rows(&self, first: u64, room: TokenBudget) -> std::io::Result<RenderedLines> {
-        let last = self.lines.1.min(first.saturating_add(room.get()));
-        self.rows_between(first, last, room.get().saturating_mul(MAX_TOKEN_BYTES))
-    }
-
-    /// The rows `first..=last`, up to about `bytes` bytes and at least one row.
+    /// Returns the rows `first..=last`, up to about `bytes` bytes, but at least one row.
     fn rows_between(&self, first: u64, last: u64, bytes: u64) -> std::io::Result<RenderedLines> {
         let (mut text, mut starts) = (String::new(), Vec::new());
         let mut lines = self.view.lines_from(first)?;
@@ -202,7 +201,8 @@ impl ReadRequest<'_> {
         format!("{name} [{side} {first}-{last}/{total}]\n")
     }
 
-    /// The argument that asks for the lines left, if the call limits the number of lines.
+    /// Returns the argument that asks for the remaining lines, if the call limits the number of
+    /// lines.
     fn limit(&self, left: u64) -> String {
         let limited = self.read.lines.is_some();
         if limited {
@@ -226,7 +226,7 @@ impl ReadRequest<'_> {
     }
 }
 
-/// The prefix of a line.
+/// The line number that precedes a line.
 fn number_of(line: u64) -> String {
     format!("{line:4} ")
 }

@@ -1,4 +1,4 @@
-//! Opens regular files without blocking on anything else.
+//! Opens regular files and never blocks on pipes or devices.
 
 use std::fs::File;
 use std::io;
@@ -9,12 +9,12 @@ use cap_std::fs::{Dir, FileType, OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
 use spillgate_artifact::ByteSource;
 
-/// No regular file could be opened.
+/// Why no regular file could be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// The path leads to something else.
+    /// The path leads to something that is not a regular file.
     Other(FileType),
-    /// The system refused.
+    /// The system could not open the file.
     Refused(io::Error),
 }
 
@@ -24,8 +24,9 @@ impl From<io::Error> for OpenError {
     }
 }
 
-/// Opens the regular file at `path` below `dir` for reading. Anything else is not opened, or at
-/// least not waited for: the other end of a pipe may never come.
+/// Opens the regular file at `path` below `dir` for reading, and nothing else. If a pipe replaces
+/// the file just before it is opened, the call does not wait until another process opens the other
+/// end of the pipe.
 pub fn open_regular(dir: &Dir, path: &Path) -> Result<File, OpenError> {
     let found = dir.metadata(path)?;
     if !found.is_file() {
@@ -35,7 +36,7 @@ pub fn open_regular(dir: &Dir, path: &Path) -> Result<File, OpenError> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
     options.read(true).custom_flags(flags.cast_signed());
     let file = dir.open_with(path, &options)?;
-    // The path may have been replaced since the check.
+    // Another file may have been put at the path since the check.
     let found = file.metadata()?;
     match found.is_file() {
         true => Ok(file.into_std()),
@@ -47,7 +48,7 @@ pub fn open_regular(dir: &Dir, path: &Path) -> Result<File, OpenError> {
 /// memory-mapped: truncating it would kill our process.
 #[derive(Debug)]
 pub struct FileSource {
-    /// Read at offsets, so that its own cursor stays.
+    /// The file. It is read at offsets, so its cursor does not move.
     pub file: File,
     /// The size in bytes.
     pub len: u64,

@@ -1,4 +1,4 @@
-//! The files below a directory.
+//! Gives access to the files below one directory.
 
 use std::fs::File;
 use std::io;
@@ -17,12 +17,12 @@ use crate::{FileCache, FileError, Files, Identity, OpenedFile};
 /// Bytes read at a time while lines are counted.
 const BLOCK: u64 = 256 << 10;
 
-/// The regular files below a directory. No name and no link leads out of it, whatever changes
-/// there meanwhile: the system opens each name from the directory's handle (cap-std), not from
-/// a path that was checked before.
+/// The regular files below a directory. No name and no link leads out of the directory, even if
+/// files change meanwhile: the system opens each name from the directory's handle (cap-std), and
+/// not from a path that was checked before.
 ///
-/// A text is as long as its file was when it was opened. Lines are counted block by block, and
-/// cached for a few files that do not change.
+/// A text ends where its file ended when it was opened. Lines are counted block by block, and the
+/// counts are cached for a few files as long as these do not change.
 #[derive(Debug)]
 pub struct Root {
     dir: Dir,
@@ -45,7 +45,7 @@ impl Root {
         })
     }
 
-    /// The file's lines, from the cache or counted now.
+    /// Returns the file's lines, from the cache if possible; counts them otherwise.
     fn view(&self, file: File, interrupt: &Interrupt) -> io::Result<Arc<View>> {
         let found = file.metadata()?;
         let identity = Identity::from(&found);
@@ -88,7 +88,7 @@ fn failed(name: &str, error: io::Error) -> FileError {
     match error.kind() {
         NotFound | NotADirectory | InvalidFilename => FileError::Absent(name),
         IsADirectory => FileError::NotRegular(name),
-        // cap-std's own refusal carries no error number of the system.
+        // When cap-std itself refuses a path, its error has no error number of the system.
         PermissionDenied if error.raw_os_error().is_none() => FileError::Outside(name),
         _ => FileError::Unreadable { name, error },
     }

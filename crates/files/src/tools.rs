@@ -33,8 +33,8 @@ pub struct FileToolResult {
 }
 
 impl FileToolResult {
-    /// The lines that the page shows, as ranges in their order. Each row begins with its line
-    /// number, and nothing in a text can begin a row.
+    /// The lines that the page shows, as ranges in order. Each row begins with its line number, and
+    /// no content of a text can begin a row.
     #[must_use]
     pub fn lines(&self) -> Vec<LineRange> {
         let mut stretches: Vec<LineRange> = Vec::new();
@@ -62,8 +62,8 @@ impl FileToolResult {
 pub struct FileTools {
     /// Opens the files that names lead to.
     pub files: Arc<dyn Files>,
-    /// Tokens that an answer may cost. Fewer than 128 count as 128, since below that no line
-    /// fits beside the name and the hint.
+    /// Maximum tokens of an answer. Fewer than 128 count as 128, because a smaller page has no room
+    /// for a line besides the name and the hint.
     pub budget: TokenBudget,
     /// The counter for the budget.
     pub counter: Arc<dyn TokenCounter>,

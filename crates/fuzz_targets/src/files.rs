@@ -1,4 +1,4 @@
-//! Targets for files that users and clients write: settings, agents, clients' configurations.
+//! Fuzz targets for files that users and clients write: settings, agents, clients' configurations.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ fn variable(name: &str) -> Option<String> {
     (name.len() < 4).then(|| "value".to_owned())
 }
 
-/// `.ai-agent.json`: an invalid file gives errors, a valid one gives an agent or errors about what
-/// is missing.
+/// Reads a `.ai-agent.json`. An invalid file must give errors; a valid file must give an agent, or
+/// errors that name what is missing.
 pub fn agent_config(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match ConfigFile::parse(&text, Path::new("/a/.ai-agent.json"), &variable) {
@@ -34,7 +34,7 @@ pub fn agent_config(bytes: &[u8]) {
     }
 }
 
-/// Prompt files: frontmatter in YAML, then the prompt.
+/// Reads a prompt file: frontmatter in YAML, then the prompt.
 pub fn prompt_file(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match PromptFile::parse(&text, Path::new("/a/b.ai")) {
@@ -50,7 +50,7 @@ fn settled(prompt: &PromptFile, files: &[ConfigFile]) {
     }
 }
 
-/// Settings in TOML: the tables of `spillgate.toml` that the libraries read.
+/// Reads settings in TOML: the tables of `spillgate.toml` that the library crates read.
 pub fn settings(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let Ok(root) = toml::parse(&text) else {
@@ -67,8 +67,8 @@ pub fn settings(bytes: &[u8]) {
     let _ = read::<ModelConfig>(&root, Naming::Exact).map(|one| format!("{one:?}"));
 }
 
-/// Configurations of clients: a client's name on the first line, then its file. Servers can be
-/// wrapped only once, and unwrapping restores the file byte for byte.
+/// Wraps and unwraps the configuration of a client. The first line names the client, the rest is
+/// its file. Servers must be wrapped only once, and unwrapping must restore the file byte for byte.
 pub fn client_files(bytes: &[u8]) {
     let (name, text) = first_line(bytes);
     let name = String::from_utf8_lossy(name);
@@ -97,7 +97,7 @@ pub fn client_files(bytes: &[u8]) {
     assert_eq!(back, text, "what comes out is what went in");
 }
 
-/// A client's file in a home of its own.
+/// A client's file in a temporary home directory.
 struct ClientFile {
     client: Client,
     home: TempDir,

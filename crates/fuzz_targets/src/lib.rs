@@ -1,9 +1,9 @@
 //! Fuzz targets for all parsers of untrusted bytes.
 //!
-//! Each target takes any bytes and panics when a promise is broken. `fuzz/` feeds them to libFuzzer
-//! (`cargo xtask fuzz`), and `tests/corpus.rs` runs each over its corpus in `fuzz/corpus`. Targets
-//! call public functions only, so that refactoring does not change them
-//! (docs/decisions/0022-fuzzing.md).
+//! Each target takes any bytes and panics when a promised property does not hold. The programs in
+//! `fuzz/` run the targets under libFuzzer (`cargo xtask fuzz`), and `tests/corpus.rs` runs each
+//! target over its corpus in `fuzz/corpus`. Targets call public functions only, so that refactoring
+//! does not change them (docs/decisions/0022-fuzzing.md).
 
 #![allow(
     clippy::unwrap_used,
@@ -27,7 +27,7 @@ pub use requests::{arguments, filter, query, search, slot};
 pub use texts::{decoder, encodings, html, json, outline, robots, view};
 pub use wire::{bridge, frames, headers, intake, sse};
 
-/// A target: takes any bytes, panics when a promise is broken.
+/// A fuzz target: takes any bytes, and panics if a promised property does not hold.
 pub type Target = fn(&[u8]);
 
 /// All targets by name. Each has a program in `fuzz/targets` and a directory in `fuzz/corpus`.
@@ -56,7 +56,8 @@ pub const TARGETS: [(&str, Target); 22] = [
     ("view", view),
 ];
 
-/// Block sizes in which a parser gets the same bytes. Its output must not depend on them.
+/// Sizes of the blocks in which a parser gets the same bytes. Its output must not depend on the
+/// size.
 const BLOCKS: [usize; 3] = [1, 7, usize::MAX];
 
 /// Splits off the first line; its newline is dropped.

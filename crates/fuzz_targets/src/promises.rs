@@ -1,4 +1,4 @@
-//! The target that stores any bytes and checks every way to look into them.
+//! The fuzz target that stores any bytes and checks the result of every way to read them.
 
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
@@ -12,7 +12,7 @@ use spillgate_text::{TokenCounter, Tokenizer};
 
 use crate::{stored, texts};
 
-/// put → read → grep → search → query → outline → cat on any bytes.
+/// Stores any bytes, and then reads, greps, searches, queries and outlines the stored artifact.
 pub fn promises(bytes: &[u8]) {
     let counter = Tokenizer::Heuristic.counter();
     for profile in Profile::BUILT_IN {
@@ -48,7 +48,7 @@ pub fn promises(bytes: &[u8]) {
     queried(&artifact);
 }
 
-/// What a client sees is the bytes themselves, or a smaller message within its budget.
+/// Checks that a client sees the bytes themselves, or a smaller message within its budget.
 fn shown(offloader: &Offloader, bytes: &[u8]) {
     let mut reader = bytes;
     let outcome = offloader
@@ -74,7 +74,7 @@ fn shown(offloader: &Offloader, bytes: &[u8]) {
     }
 }
 
-/// Pages make progress, keep their budget, and together are the view.
+/// Checks that pages make progress, stay within their budget, and together contain the whole view.
 fn pages(artifact: &Artifact, text: &str, counter: &dyn TokenCounter) {
     let whole = [
         Span::Lines {
@@ -118,7 +118,7 @@ fn pages(artifact: &Artifact, text: &str, counter: &dyn TokenCounter) {
     assert!(page.is_ok());
 }
 
-/// Returns words of the text that match themselves as patterns.
+/// Returns words of the text that, used as patterns, match themselves.
 fn patterns(text: &str) -> Vec<String> {
     let is_literal = |word: &&str| word.chars().all(char::is_alphanumeric);
     let words = text.split_whitespace().filter(is_literal);
@@ -130,9 +130,10 @@ fn patterns(text: &str) -> Vec<String> {
     patterns
 }
 
-/// Pages of matches report all lines with the pattern and their number.
+/// Checks that pages of matches report all lines that match the pattern, and the number of these
+/// lines.
 fn matches(artifact: &Artifact, text: &str, pattern: &str, counter: &dyn TokenCounter) {
-    // View lines that are parts of one line of the text share its matches.
+    // A match is reported for the view line in which it begins.
     let view = artifact.view();
     let line = |at| view.line_of_offset(at as u64).unwrap();
     let mut wanted: Vec<u64> = text
@@ -160,7 +161,7 @@ fn matches(artifact: &Artifact, text: &str, pattern: &str, counter: &dyn TokenCo
     assert_eq!(seen, wanted, "{pattern:?}");
 }
 
-/// Slices together are the text.
+/// Checks that slices together contain the whole text.
 fn slices(artifact: &Artifact) {
     let text = artifact.text().unwrap().bytes(0, u64::MAX).unwrap();
     let text = String::from_utf8_lossy(&text);
@@ -175,7 +176,7 @@ fn slices(artifact: &Artifact) {
     assert_eq!(joined, text);
 }
 
-/// A filter's output ends with a message that states its outcome.
+/// Checks that the output of a filter ends with a message that states its outcome.
 fn queried(artifact: &Artifact) {
     let bytes = artifact.view().source().bytes(0, u64::MAX).unwrap();
     for filter in [".", ".[0].a?"] {

@@ -1,4 +1,5 @@
-//! Targets for the requests and replies of models.
+//! Fuzz targets for what models write: tool calls, jq filters, search words, and replies with a
+//! slot.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -13,8 +14,9 @@ use spillgate_text::Tokenizer;
 
 use crate::{first_line, stored};
 
-/// Calls of our tools: a tool's name on the first line, its arguments on the second (`HANDLE`
-/// stands for the stored text's handle), then the text to store. The answer is always a result.
+/// Calls our tools. The first line is the name of a tool, the second its arguments (`HANDLE` stands
+/// for the stored text's handle), and the rest is the text to store. Every call must return a
+/// result.
 pub fn arguments(bytes: &[u8]) {
     let (name, rest) = first_line(bytes);
     let (arguments, data) = first_line(rest);
@@ -43,7 +45,8 @@ pub fn arguments(bytes: &[u8]) {
     }
 }
 
-/// jq filters: any filter is parsed or refused. It gets no document, so it does not run.
+/// Parses a jq filter. Any filter must be parsed or refused. The filter gets no document, so it
+/// does not run.
 pub fn filter(bytes: &[u8]) {
     if bytes.len() <= 1000
         && let Ok(filter) = std::str::from_utf8(bytes)
@@ -52,7 +55,8 @@ pub fn filter(bytes: &[u8]) {
     }
 }
 
-/// A path on the first line, then a document of any format: the output is JSON, one message a line.
+/// Applies a path, which is the first line, to a document of any format. The output must be JSON,
+/// one message per line.
 pub fn query(bytes: &[u8]) {
     let (path, data) = first_line(bytes);
     let Some(path) = std::str::from_utf8(path).ok().filter(|path| is_path(path)) else {
@@ -68,7 +72,8 @@ pub fn query(bytes: &[u8]) {
     }
 }
 
-/// Whether a filter consists of path steps alone: without functions it always terminates.
+/// Returns whether a filter consists only of path steps. Such a filter always terminates, because
+/// it calls no functions.
 fn is_path(filter: &str) -> bool {
     let steps =
         |c: char| matches!(c, '.' | '[' | ']' | '?' | '|' | ' ' | '"' | '-') || c.is_ascii_digit();
@@ -100,8 +105,8 @@ fn run(filter: &str, format: &Value, data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Searches: words on the first line, then the text. Passages are in the text and within the
-/// budget.
+/// Searches a text for the words on the first line. The passages must occur in the text and be
+/// within the budget.
 pub fn search(bytes: &[u8]) {
     let (words, data) = first_line(bytes);
     let artifact = stored::artifact(data);
@@ -128,8 +133,8 @@ pub fn search(bytes: &[u8]) {
     }
 }
 
-/// Replies with an answer in a slot, in which `NONCE` stands for the nonce: the answer is a part of
-/// the reply, without the slot's marks.
+/// Extracts the answer from a reply with a slot, in which `NONCE` stands for the nonce. The answer
+/// must be a part of the reply, without the slot's tags.
 pub fn slot(bytes: &[u8]) {
     let nonce = Nonce::of([7; 16]);
     let reply = String::from_utf8_lossy(bytes).replace("NONCE", &nonce.to_string());

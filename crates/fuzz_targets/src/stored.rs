@@ -1,4 +1,4 @@
-//! Stores results in memory for other targets.
+//! Stores results in memory, for the fuzz targets that read stored results.
 
 use std::sync::Arc;
 

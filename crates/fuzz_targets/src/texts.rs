@@ -1,4 +1,4 @@
-//! Targets for texts: views, JSON, encodings, outlines, web pages.
+//! Fuzz targets for texts: views, JSON, encodings, outlines, web pages.
 
 use std::sync::LazyLock;
 
@@ -38,7 +38,8 @@ impl ViewSink for TransformedText {
 }
 
 impl TransformedText {
-    /// Checks that the lines are in the order of their origins, which are within `raw` bytes.
+    /// Checks that the lines are in the order of their origins, and that all origins are below
+    /// `raw`.
     fn check(&self, raw: usize) {
         assert!(self.lines.is_sorted_by_key(|line| line.1), "{self:?}");
         assert!(
@@ -48,7 +49,8 @@ impl TransformedText {
     }
 }
 
-/// Terminal output: its view is text without controls, whatever the block size.
+/// Makes the view of terminal output. The view must be text without control characters, and must
+/// not depend on the block size.
 pub fn view(bytes: &[u8]) {
     let transformed = BLOCKS.map(|block| {
         let (mut sanitizer, mut transformed) = (Sanitizer::default(), TransformedText::default());
@@ -79,8 +81,8 @@ pub fn view(bytes: &[u8]) {
     leads_back(&stored::artifact(bytes));
 }
 
-/// Checks that every view line comes from a range of the raw bytes that does not begin before that
-/// of the line above.
+/// Checks that every view line comes from a range of the raw bytes, and that this range does not
+/// begin before the range of the line above.
 pub(crate) fn leads_back(artifact: &Artifact) {
     let raw = artifact.raw().len();
     let mut above = 0;
@@ -101,8 +103,8 @@ pub(crate) fn leads_back(artifact: &Artifact) {
     );
 }
 
-/// JSON: its layout is the same document, and only JSON lines have paths. As a JSON string:
-/// decoding it, and mapping offsets back.
+/// Lays out JSON. The layout must be the same document, and only lines of JSON may have paths. The
+/// bytes are also decoded as a JSON string, whose offsets are mapped back.
 pub fn json(bytes: &[u8]) {
     let transformed = BLOCKS.map(|block| {
         let (mut layout, mut transformed) = (JsonLayout::default(), TransformedText::default());
@@ -146,14 +148,15 @@ pub fn json(bytes: &[u8]) {
     leads_back(&artifact);
 }
 
-/// Tools that read files in a directory of their own.
+/// Tools that read files in a temporary directory.
 static READER: LazyLock<(TempDir, WorkspaceTools)> = LazyLock::new(|| {
     let directory = TempDir::new().unwrap();
     let workspace = Workspace::open(directory.path()).unwrap();
     (directory, WorkspaceTools::new(workspace, Rules::default()))
 });
 
-/// Encodings: a charset on the first line, then a page in it; and the whole input as a file.
+/// Decodes encodings. The first line names a charset, and the rest is a page in it. The whole input
+/// is also read as a file.
 pub fn encodings(bytes: &[u8]) {
     let (charset, body) = first_line(bytes);
     let url = Url::parse("https://a.example/b").unwrap();
@@ -183,7 +186,8 @@ pub fn encodings(bytes: &[u8]) {
     }
 }
 
-/// Outlines of any text as any kind: within the budget, each entry one line.
+/// Outlines any text as every kind of text. The outline must be within the budget, and each entry
+/// must be one line.
 pub fn outline(bytes: &[u8]) {
     let counter = Tokenizer::Heuristic.counter();
     let artifact = stored::artifact(bytes);
@@ -214,7 +218,7 @@ pub fn outline(bytes: &[u8]) {
     }
 }
 
-/// Kinds that any text may be classified as.
+/// The kinds that any text may be classified as.
 const KINDS: [ContentKind; 10] = [
     ContentKind::Ndjson,
     ContentKind::Csv,
@@ -228,13 +232,14 @@ const KINDS: [ContentKind; 10] = [
     ContentKind::Text,
 ];
 
-/// A web page as Markdown: the title is one line, and the size of the text is proportional to that
-/// of the page.
+/// Converts a web page to Markdown. The title must be one line, and the size of the text must be
+/// proportional to the size of the page.
 pub fn html(bytes: &[u8]) {
     let url = Url::parse("https://a.example/b/c?d").unwrap();
     let page = readable(bytes, "text/html", BodyKind::Html, false, &url);
     assert!(page.title.is_none_or(|title| !title.contains(['\n', '\r'])));
-    // The address of a link is written out, and quotes and lists are indented.
+    // The text may be longer than the page, because addresses of links are written out, and quotes
+    // and lists are indented.
     assert!(
         page.text.len() <= (bytes.len() + 64) * 64,
         "{} of {}",
@@ -243,7 +248,7 @@ pub fn html(bytes: &[u8]) {
     );
 }
 
-/// `robots.txt`: the path of a page on the first line, then the rules.
+/// Parses `robots.txt`. The first line is the path of a page, the rest are the rules.
 pub fn robots(bytes: &[u8]) {
     let (path, rules) = first_line(bytes);
     let base = Url::parse("https://a.example/").unwrap();
@@ -252,8 +257,8 @@ pub fn robots(bytes: &[u8]) {
     }
 }
 
-/// Compressed bodies: `gzip` or `deflate` on the first line. The decoded body is within the limit
-/// and the same for every block size.
+/// Decodes compressed bodies. The first line is `gzip` or `deflate`. The decoded body must be
+/// within the limit and the same for every block size.
 pub fn decoder(bytes: &[u8]) {
     const LIMIT: u64 = 1 << 20;
     let (encoding, body) = first_line(bytes);

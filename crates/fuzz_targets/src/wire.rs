@@ -1,4 +1,4 @@
-//! Targets for data from the network: frames, the frame reader, events, headers, the bridge.
+//! Fuzz targets for data from the network: frames, the frame reader, events, headers, the bridge.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ use spillgate_transport::{
 
 use crate::{BLOCKS, block_on, first_line};
 
-/// A frame: its parts lie where their spans say, an edit changes nothing else, and written as one
-/// line it is the same message.
+/// Parses a frame. Its parts must be at the positions that their spans state, an edit must change
+/// nothing else, and the frame must stay the same message when it is written as one line.
 pub fn frames(bytes: &[u8]) {
     let envelopes = messages(bytes);
     let mut splice = ByteEdits::default();
@@ -52,12 +52,13 @@ pub fn frames(bytes: &[u8]) {
     let _ = (frame.is_answer(), frame.broken_answer(), frame.is_blank());
     let line = one_line(Bytes::copy_from_slice(bytes));
     assert_eq!(memchr::memchr(b'\n', &line), Some(line.len() - 1));
-    // A line break in a string is invalid JSON; on one line the frame may become valid.
+    // A line break in a string is invalid JSON, so a frame may become valid when it is written as
+    // one line.
     assert!(envelopes.is_empty() || messages(&line).len() == envelopes.len());
 }
 
-/// The frame reader: a message of any size comes out as it came in, and is recognized as it is in
-/// memory.
+/// Reads a frame with the frame reader. A message of any size must be reproduced unchanged, and be
+/// classified like the same message in memory.
 pub fn intake(bytes: &[u8]) {
     let in_memory = messages(bytes);
     for (spool_at, block) in [(0, 1), (16, 7), (64, usize::MAX)] {
@@ -112,7 +113,7 @@ async fn written(frame: Frame) -> Vec<u8> {
     written
 }
 
-/// Server-sent events: the same events for every block size.
+/// Parses server-sent events. The events must be the same for every block size.
 pub fn sse(bytes: &[u8]) {
     let all = BLOCKS.map(|block| events(bytes, block));
     assert!(all.iter().all(|events| *events == all[0]), "{all:?}");
@@ -133,8 +134,8 @@ fn events(bytes: &[u8], block: usize) -> Vec<(Vec<u8>, Option<EventTags>)> {
     events
 }
 
-/// Headers of a request: an answer to `tools/list` on the first line, then the request. Headers are
-/// plain ASCII, whatever the body says.
+/// Makes the headers of a request. The first line is an answer to `tools/list`, the rest is the
+/// request. Headers must be plain ASCII, whatever the body contains.
 pub fn headers(bytes: &[u8]) {
     let (listed, frame) = first_line(bytes);
     let known = ParamHeaders::default();
@@ -157,8 +158,8 @@ pub fn headers(bytes: &[u8]) {
     }
 }
 
-/// A bridge in either direction: lines that begin with `C` come from the client, others from the
-/// server. No input makes it panic.
+/// Runs a bridge in either direction. Lines that begin with `C` come from the client, all others
+/// from the server. No input may make the bridge panic.
 pub fn bridge(bytes: &[u8]) {
     for is_legacy in [false, true] {
         let mut bridge = match is_legacy {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use spillgate_fuzz_targets::TARGETS;
 
-/// Most bytes of all corpora together: every clone downloads them.
+/// Maximum size of all corpora together, in bytes: every clone downloads them.
 const MOST_BYTES: u64 = 1 << 20;
 
 fn fuzz() -> PathBuf {

@@ -1,12 +1,13 @@
-//! Measures the time from the arrival of a 1 MB result to its preview, and the cost of each step.
+//! Measures how long a 1 MB result takes from its arrival to its preview, and what each step costs.
 //!
 //! ```text
 //! cargo run --release -p spillgate-gateway --example offloaded [DIRECTORY [RUNS]]
 //! ```
 //!
-//! The server is a function that answers with a prepared reply. The time runs from the moment the
-//! gateway gets it to the moment the client does. Below it stands the cost of each step, measured
-//! alone on the same bytes. All figures are minimum and median of the runs, in milliseconds.
+//! The server is a function that answers with a prepared reply. The time is measured from the
+//! moment when the gateway receives the reply to the moment when the client receives the preview.
+//! The second table shows the cost of each step, measured separately on the same bytes. All figures
+//! are the minimum and the median of the runs, in milliseconds.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 #![allow(clippy::unwrap_used, reason = "a run that cannot go on fails")]
@@ -21,7 +22,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use spillgate_artifact::{Layout, Stats, SystemClock, TokenBudget, Tokens, ViewFacts};
+use spillgate_artifact::{HandleForm, Layout, Stats, SystemClock, TokenBudget, Tokens, ViewFacts};
 use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Several};
 use spillgate_mcp::{RequestId, messages};
 use spillgate_offload::{NoLedger, Offloader, Policy};
@@ -99,7 +100,7 @@ fn stores(base: &Path) -> Vec<NamedStore> {
     ]
 }
 
-/// Prints minimum and median.
+/// Prints the minimum and the median of some times.
 fn show(what: &str, mut times: Vec<Duration>) {
     times.sort();
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
@@ -119,7 +120,7 @@ fn times(runs: usize, mut work: impl FnMut()) -> Vec<Duration> {
     (0..runs).map(one).collect()
 }
 
-/// Measures each step alone.
+/// Measures each step of the processing separately.
 fn stations(text: &str, reply: &str, base: &Path, runs: usize) {
     let counter = Tokenizer::O200kBase.counter();
     let source: Arc<Vec<u8>> = Arc::new(text.as_bytes().to_vec());
@@ -164,7 +165,9 @@ fn stations(text: &str, reply: &str, base: &Path, runs: usize) {
             let mut draft = store.draft().unwrap();
             draft.write(Part::Raw, reply.as_bytes()).unwrap();
             draft.write(Part::View, text.as_bytes()).unwrap();
-            let receipt = draft.commit(facts_of(reply.as_bytes()), b"index").unwrap();
+            let receipt = draft
+                .commit(facts_of(reply.as_bytes()), b"index", HandleForm::Short)
+                .unwrap();
             black_box(receipt);
         });
     }
@@ -197,7 +200,7 @@ fn looked_at(text: Arc<Vec<u8>>, is_json: bool) -> (View, ViewFacts, Stats) {
     (View::new(text, index, layout), facts, stats)
 }
 
-/// Measures the times from a reply's arrival to the preview at the client.
+/// Measures the time from the arrival of a reply to the arrival of its preview at the client.
 fn through(
     store: Arc<dyn ArtifactStore>,
     runs: usize,
@@ -229,7 +232,7 @@ fn through(
             assert!(frame.len() < 10_000, "the result was not offloaded");
             times.push(at - *arrived.lock().unwrap());
         }
-        times.split_off(3) // the first ones load the vocabulary
+        times.split_off(3) // the first runs load the vocabulary
     })
 }
 
@@ -316,7 +319,7 @@ impl Connection for Answering {
     }
 }
 
-/// A client that records when it gets something.
+/// A client that records when it receives each message.
 #[derive(Debug)]
 struct Client(UnboundedSender<(Instant, Bytes)>);
 

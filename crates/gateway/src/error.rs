@@ -1,6 +1,6 @@
 //! Error responses of the gateway.
 //!
-//! Every error names the server that it is about. `data.fault` says who has to act: the `client`,
+//! Every error names the server that it concerns. `data.fault` says who has to act: the `client`,
 //! the `upstream` server or the `gateway`.
 
 use std::io;
@@ -10,7 +10,7 @@ use spillgate_mcp::{ByteEdits, RequestId, error_code, messages, span_in};
 use spillgate_transport::{ConnectionError, Refusal};
 use spillgate_upstream::error_frame;
 
-/// The gateway could not start or continue.
+/// The gateway could not start, or it had to stop.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GatewayError {
@@ -19,7 +19,7 @@ pub enum GatewayError {
     Open {
         /// The server's name.
         server: String,
-        /// What failed.
+        /// The cause.
         error: ConnectionError,
     },
     /// The gateway's own standard streams failed.
@@ -27,13 +27,14 @@ pub enum GatewayError {
     Stdio(#[source] io::Error),
 }
 
-/// The response to a request that the server refused at the HTTP level: the server's own error
-/// response if the body is one.
+/// Returns the response to a request that the server refused at the HTTP level. This is the
+/// server's own error response if the body contains one.
 pub(crate) fn refused(of: &RequestId, refusal: &Refusal) -> Vec<u8> {
     let said = messages(&refusal.body);
     if let Some(answer) = said.first().filter(|one| one.is_response()) {
         let mut splice = ByteEdits::default();
-        // The SDKs' servers do not know the request's id yet when they refuse it.
+        // The servers of the SDKs do not know the request's id when they refuse it, so the body may
+        // contain another id.
         if let Some(id) = answer.id.filter(|_| answer.key().as_ref() != Some(of)) {
             splice.replace(span_in(&refusal.body, id.get()), of.as_json());
         }
@@ -71,7 +72,7 @@ pub(crate) fn refused(of: &RequestId, refusal: &Refusal) -> Vec<u8> {
     )
 }
 
-/// The error for a request to all servers that none of them answered.
+/// Returns the error for a request that was sent to all servers and answered by none.
 pub(crate) fn nobody_answered(id: &str, method: &str, why: &str) -> Vec<u8> {
     let message = format!("no server behind this gateway answered `{method}`: {why}");
     let data = json!({"fault": "upstream"});
@@ -81,7 +82,7 @@ pub(crate) fn nobody_answered(id: &str, method: &str, why: &str) -> Vec<u8> {
     )
 }
 
-/// The error for a message that is not allowed.
+/// Returns the error for a message that is not allowed.
 pub(crate) fn invalid_request(id: &str, message: &str) -> Vec<u8> {
     let data = json!({"fault": "client"});
     error_frame(
@@ -90,7 +91,8 @@ pub(crate) fn invalid_request(id: &str, message: &str) -> Vec<u8> {
     )
 }
 
-/// The error for a message that was dropped, so its id is unknown.
+/// Returns the error for a message that was dropped because of its size. The id of the message is
+/// unknown.
 pub(crate) fn too_large(most: usize) -> Vec<u8> {
     let message = format!(
         "the message was dropped: it has more than {most} bytes, which is what the gateway holds in memory; \
@@ -99,7 +101,7 @@ pub(crate) fn too_large(most: usize) -> Vec<u8> {
     invalid_request("null", &message)
 }
 
-/// The error for a method that no server has.
+/// Returns the error for a method that no server supports.
 pub(crate) fn method_not_found(id: &str, method: &str) -> Vec<u8> {
     let message = format!(
         "no server behind this gateway has the method `{}`",
@@ -112,7 +114,7 @@ pub(crate) fn method_not_found(id: &str, method: &str) -> Vec<u8> {
     )
 }
 
-/// The error for input that is not a message.
+/// Returns the error for input that is not a message.
 pub(crate) fn no_message() -> Vec<u8> {
     let message = "this is no JSON-RPC message";
     let data = json!({"fault": "client"});
@@ -122,7 +124,7 @@ pub(crate) fn no_message() -> Vec<u8> {
     )
 }
 
-/// The error for a call of a built-in tool that failed because of a bug.
+/// Returns the error for a call of a built-in tool that failed because of a bug.
 pub(crate) fn internal(id: &str) -> Vec<u8> {
     error_frame(
         id,
@@ -154,7 +156,7 @@ mod tests {
                 "{\"id\":7,\n\"error\":{\"code\":1}}",
                 "{\"id\":7, \"error\":{\"code\":1}}\n",
             ),
-            // The Python SDK's server answers like this.
+            // An answer of a server that was written with the Python SDK.
             (
                 r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}"#,
                 "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32600,\"message\":\"Session not found\"}}\n",

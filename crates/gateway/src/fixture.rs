@@ -14,17 +14,17 @@ use spillgate_text::Tokenizer;
 
 use crate::results::intercept::{Case, Incoming, intercept};
 
-/// An offloader with the default limits that stores in memory.
+/// Returns an offloader with the default limits, which stores in memory.
 pub(crate) fn offloader() -> Offloader {
     offloader_with(Rule::default())
 }
 
-/// An offloader with one rule for all results.
+/// Returns an offloader with one rule for all results.
 pub(crate) fn offloader_with(rule: Rule) -> Offloader {
     offloader_by(|_| Policy::new(rule, [], []).unwrap())
 }
 
-/// An offloader with another policy.
+/// Returns an offloader with a changed policy.
 pub(crate) fn offloader_by(rules: impl FnOnce(Policy) -> Policy) -> Offloader {
     Offloader::new(
         Arc::new(MemoryStore::default()),
@@ -45,14 +45,25 @@ pub(crate) fn stored(offloader: &Offloader, text: &str) -> Handle {
     }
 }
 
-/// Replaces each handle in `text`, which is random, by `HANDLE`.
+/// Replaces each handle in `text` by `HANDLE`, because handles are random.
 pub(crate) fn without_handles(text: &str) -> String {
-    const LENGTH: usize = "session-/".len() + 2 * 36;
+    const LONG: usize = "session-/".len() + 2 * 36;
+    let before = ["stored whole as ", "spillgate://artifact/", "handle "];
     let mut masked = text.to_owned();
     for (at, _) in text.match_indices("session-") {
-        let handle = text.get(at..at + LENGTH).unwrap_or_default();
+        let handle = text.get(at..at + LONG).unwrap_or_default();
         if handle.parse::<Handle>().is_ok() {
             masked = masked.replace(handle, "HANDLE");
+        }
+    }
+    // A short handle looks like an ordinary word of 14 letters, so it is recognized by the text
+    // before it.
+    for (at, found) in before.iter().flat_map(|before| text.match_indices(before)) {
+        let rest = &text[at + found.len()..];
+        let end = rest.find(|c: char| !c.is_ascii_lowercase());
+        let word = &rest[..end.unwrap_or(rest.len())];
+        if word.parse::<Handle>().is_ok() {
+            masked = masked.replace(word, "HANDLE");
         }
     }
     masked
@@ -77,7 +88,7 @@ fn previews(value: &Value) -> Vec<&str> {
     }
 }
 
-/// The edits to a frame in memory, and whether its result is stored.
+/// Returns the edits to a frame in memory, and whether its result is stored.
 pub(crate) fn replaced(
     offloader: &Offloader,
     case: Case,

@@ -1,4 +1,4 @@
-//! The configuration of a gateway: its servers, and what it does with their results.
+//! The configuration of a gateway: its servers, and how their results are handled.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,31 +24,32 @@ pub struct Gateway {
     pub connector: Arc<dyn Connector>,
     /// The servers, in the order in which their tools are listed.
     pub servers: Vec<Server>,
-    /// Tokens of a page of a stored result, unless a call asks for another size.
+    /// The default size of a page of a stored result, in tokens.
     pub page: TokenBudget,
     /// When the gateway's own tools are listed.
     pub list_tools: ListTools,
     /// Runs jq filters.
     pub engine: Engine,
-    /// Answers calls of `tool_output`; `None` if there is no such tool.
+    /// Answers calls of `tool_output`; `None` if the gateway does not offer it.
     pub extractor: Option<Extractor>,
-    /// How several servers appear as one.
+    /// How several servers are presented as one.
     pub several: Several,
 }
 
-/// Default time that a client waits for one of several servers about which nothing is known yet.
-/// Clients give up on a server after 5 to 60 s.
+/// The default time that a client waits for one of several servers about which nothing is known
+/// yet. Clients wait 5 to 60 s for a server before they give up.
 const DEFAULT_START_WAIT: Duration = Duration::from_secs(3);
 
-/// How several servers appear as one. A single server passes unchanged.
+/// How several servers are presented as one. With a single server, messages pass unchanged.
 #[derive(Debug, Clone)]
 pub struct Several {
     /// How long a greeting or a list waits for a server about which nothing is known yet. A server
-    /// that comes later joins by `list_changed`.
+    /// that answers later is announced by `list_changed`.
     pub start_wait: Duration,
     /// Which tools and prompts get their server's name as a prefix.
     pub prefix: Prefix,
-    /// The directory that keeps what each server listed last; `None` keeps it in memory only.
+    /// The directory in which the last lists of each server are stored; `None` keeps them in memory
+    /// only.
     pub known: Option<PathBuf>,
 }
 
@@ -66,10 +67,10 @@ impl Default for Several {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Prefix {
-    /// Those whose name two servers use.
+    /// Only tools and prompts whose name several servers use.
     #[default]
     Clash,
-    /// All of them, so that names do not depend on which servers are up.
+    /// All tools and prompts, so that names do not depend on which servers are running.
     Always,
 }
 

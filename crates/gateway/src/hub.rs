@@ -1,4 +1,4 @@
-//! The state that all clients of a gateway share: settings, servers, counters.
+//! The state that all clients of a gateway share: settings, servers, metrics.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
@@ -24,34 +24,35 @@ use crate::telemetry::metrics::{Metrics, ServerState};
 use crate::upstream::instrumented::{Processes, WatchedConnector, WatchedLedger};
 use crate::upstream::upstream_set::Memory;
 
-/// Oversized results processed at the same time. Each is held in memory several times meanwhile.
+/// Maximum number of oversized results that are processed at the same time. Each needs several
+/// times its size in memory.
 const AT_ONCE: usize = 4;
 
-/// KiB of responses, of all servers together, that may wait to be processed. Beyond that, a server
-/// is not read any further. Without room to wait, the small responses of a server would queue
-/// behind the large ones of other clients.
+/// Total size, in KiB, of the responses from all servers that wait to be processed. Above this
+/// size, we stop reading from a server. Without this waiting room, the small responses of a server
+/// would have to wait for large responses to other clients.
 const ROOM_KIB: u32 = 32 << 10;
 
-/// The servers behind a gateway and the handling of their results: one for all clients.
+/// The servers of a gateway and the handling of their results, shared by all clients.
 #[derive(Debug)]
 pub struct Hub {
     gateway: Mutex<Arc<Gateway>>,
     servers: Mutex<Vec<Arc<Server>>>,
-    /// The sessions that are told about a new configuration.
+    /// The sessions that must be informed about a new configuration.
     sessions: Mutex<Vec<Weak<Session>>>,
     /// The servers that all stateless requests use.
     shared: Arc<SharedServers>,
-    /// What all stateless requests have learnt of the servers.
+    /// What the responses to stateless requests have shown about the servers.
     memory: Memory,
-    /// The built-in tools as all stateless requests see them.
+    /// The state of the built-in tools for all stateless requests.
     builtin_tools: Arc<BuiltinTools>,
-    /// The protocol generation that each server speaks.
+    /// Which protocol generation each server speaks.
     pub(crate) generations: Arc<KnownGenerations>,
     /// The server processes.
     processes: Arc<Processes>,
-    /// What each of several servers said last.
+    /// The last known greetings and lists of each server.
     known: Arc<Known>,
-    /// The session that asks several servers for their lists on behalf of all stateless requests.
+    /// The session that requests the lists of several servers for all stateless requests.
     scout: Mutex<Option<Arc<Session>>>,
     /// Stateless requests that listen for changes.
     listeners: Mutex<Vec<Weak<Session>>>,
@@ -99,7 +100,7 @@ impl Hub {
         })
     }
 
-    /// Returns the session of one client connection: standard streams, or a session over HTTP.
+    /// Returns a session for one client connection, on standard streams or over HTTP.
     #[must_use]
     pub fn session(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
         let gateway = self.gateway();
@@ -120,14 +121,14 @@ impl Hub {
         session
     }
 
-    /// Returns the session of one stateless request over HTTP (MCP 2026-07-28). All of them share
-    /// the server processes.
+    /// Returns a session for one stateless request over HTTP (MCP 2026-07-28). All such sessions
+    /// share the server processes.
     #[must_use]
     pub fn exchange(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
         self.stateless(to, SessionKind::Exchange)
     }
 
-    /// The session that asks several servers for their lists on behalf of all stateless requests.
+    /// Returns the session that requests the lists of several servers for all stateless requests.
     pub(crate) fn scout(self: &Arc<Self>) -> Arc<Session> {
         let mut scout = self.scout.lock();
         let new = || {
@@ -164,12 +165,13 @@ impl Hub {
         listeners.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// What each of several servers said last.
+    /// Returns the last known greetings and lists of each server.
     pub(crate) fn known(&self) -> &Arc<Known> {
         &self.known
     }
 
-    /// Applies new settings: limits at once, servers when the clients can handle the change.
+    /// Applies new settings. Limits change immediately. Each session then switches to the new
+    /// servers, and its client is informed if its lists have changed.
     pub async fn reload(&self, gateway: Gateway) {
         let gateway = watched(gateway, &self.metrics, &self.processes);
         let servers: Vec<Arc<Server>> = {
@@ -197,7 +199,7 @@ impl Hub {
         }
     }
 
-    /// Ends what stateless requests share. Sessions are closed separately.
+    /// Closes what stateless requests share. Sessions are closed separately.
     pub async fn close(&self, hurried: bool) {
         let scout = self.scout.lock().take();
         if let Some(scout) = scout {
@@ -206,25 +208,25 @@ impl Hub {
         self.shared.close(hurried).await;
     }
 
-    /// Limits the server processes of all clients together; starting one more is refused. Must be
-    /// called before any process starts.
+    /// Limits the number of server processes for all clients together. A process above this limit
+    /// is refused. Must be called before the first process starts.
     pub fn bound_processes(&self, most: usize) {
         self.processes.bound(most);
     }
 
-    /// The counters.
+    /// Returns the metrics.
     #[must_use]
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
     }
 
-    /// Joins the spans of all requests to their clients' traces. Must be called before the first
+    /// Links the spans of all requests to their clients' traces. Must be called before the first
     /// request; a second call is ignored.
     pub fn trace_by(&self, traces: Arc<dyn TracePropagator>) {
         drop(self.traces.set(traces));
     }
 
-    /// The state of each server, by name.
+    /// Returns the state of each server, by name.
     #[must_use]
     pub fn health(&self) -> BTreeMap<String, ServerState> {
         let name = |server: &Arc<Server>| server.spec.name.clone();
@@ -236,31 +238,31 @@ impl Hub {
         self.traces.get().map(|traces| &**traces)
     }
 
-    /// Waits until a response of `bytes` bytes may wait in memory for its turn.
+    /// Waits until there is room for a response of `bytes` bytes to wait in memory.
     pub(crate) async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let kib = u32::try_from(bytes >> 10).unwrap_or(ROOM_KIB);
         let kib = kib.clamp(1, ROOM_KIB);
         let room = Arc::clone(&self.room).acquire_many_owned(kib).await;
-        room.ok() // never closed
+        room.ok() // the semaphore is never closed
     }
 
-    /// Waits for the turn to process an oversized result.
+    /// Waits until an oversized result may be processed.
     pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.at_once).acquire_owned().await.ok() // never closed
+        Arc::clone(&self.at_once).acquire_owned().await.ok() // the semaphore is never closed
     }
 
-    /// The current settings.
+    /// Returns the current settings.
     pub(crate) fn gateway(&self) -> Arc<Gateway> {
         Arc::clone(&self.gateway.lock())
     }
 
-    /// The servers for a new client.
+    /// Returns the servers for a new client.
     pub(crate) fn servers(&self) -> Vec<Arc<Server>> {
         self.servers.lock().clone()
     }
 }
 
-/// How a server is reached, and when a bridge stands in front of it.
+/// Returns a server's transport and the rule for bridging it.
 fn rule(server: &Arc<Server>) -> (&ServerSpec, Bridging) {
     (&server.spec, server.bridge)
 }
@@ -281,7 +283,7 @@ impl Sink for Nobody {
     }
 }
 
-/// Returns the settings with counting added.
+/// Returns the settings with a connector and ledgers that also update the metrics.
 fn watched(gateway: Gateway, metrics: &Arc<Metrics>, processes: &Arc<Processes>) -> Gateway {
     let ledger: Arc<dyn Ledger> = Arc::new(WatchedLedger {
         ledger: Arc::clone(gateway.offloader.ledger()),

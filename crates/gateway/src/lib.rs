@@ -1,10 +1,10 @@
 //! An MCP proxy in front of one or more servers.
 //!
-//! Frames pass byte for byte, and changes are byte edits: greetings and lists gain what the gateway
-//! serves itself, oversized results become previews and links, and arguments by reference become
-//! what they refer to. Parsing into typed messages and writing them again would lose unknown fields
-//! and respell numbers, so only the envelope of a frame is read
-//! (docs/spec/protocol.md, "Why only envelopes are read").
+//! Frames pass byte for byte, and changes are byte edits. Greetings and lists get the entries that
+//! the gateway adds, oversized results become previews and links, and references in arguments
+//! become the values that they refer to. If frames were parsed into typed messages and written
+//! again, unknown fields would be lost and the text of numbers would change. Therefore only the
+//! envelope of a frame is parsed (docs/spec/protocol.md, "Why only envelopes are read").
 //!
 //! ```text
 //! client ──▶ Session ─▶ builtin? ─▶ aggregate? ─▶ Upstream ─▶ bridge? ─▶ Connection ──▶ server

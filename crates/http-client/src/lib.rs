@@ -1,7 +1,7 @@
-//! The set-up that all HTTP clients have in common: certificates, no redirects, who asks.
+//! The setup that all HTTP clients share: certificates, no redirects, the user agent.
 //!
-//! Time-outs, proxies and limits differ between a model, an MCP server and a page of the web;
-//! they are the caller's.
+//! Timeouts, proxies and limits differ between a model, an MCP server and a web page, so the caller
+//! sets them.
 
 use std::sync::Arc;
 
@@ -10,14 +10,15 @@ use reqwest::{Client, ClientBuilder, Url};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 
-/// By which certificates servers are checked.
+/// The root certificates used to verify servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Certificates {
-    /// Those of the machine; it is an error if there are none.
+    /// The machine's certificates. If there are none, setting up the client fails.
     Machine,
-    /// The same, but without any, no server is trusted.
+    /// The machine's certificates. If there are none, no server is trusted.
     MachineOrNone,
-    /// None: all requests go to `http:` URLs. Reading those of the machine takes time.
+    /// No certificates, because all requests go to `http:` URLs. This saves the time to read the
+    /// machine's certificates.
     None,
 }
 
@@ -26,15 +27,15 @@ pub enum Certificates {
 #[non_exhaustive]
 pub enum ClientError {
     /// The machine has no certificates.
-    #[error("no certificates to check servers by: {0}")]
+    #[error("the machine has no root certificates to verify servers with: {0}")]
     NoCertificates(#[source] rustls::Error),
     /// TLS itself could not be set up.
     #[error(transparent)]
     Tls(rustls::Error),
 }
 
-/// A client that checks servers by these certificates and follows no redirect by itself: a key
-/// must not go where a server points to.
+/// Returns a builder for a client that verifies servers with these certificates. The client follows
+/// no redirects, because a key must not be sent to a place that a server chooses.
 pub fn builder(certificates: Certificates) -> Result<ClientBuilder, ClientError> {
     Ok(Client::builder()
         .tls_backend_preconfigured(tls(certificates)?)
@@ -42,7 +43,8 @@ pub fn builder(certificates: Certificates) -> Result<ClientBuilder, ClientError>
         .user_agent(concat!("spillgate/", env!("CARGO_PKG_VERSION"))))
 }
 
-/// The provider is named here so that nothing global has to be installed.
+/// Returns the TLS configuration. It names its crypto provider, so no global provider has to be
+/// installed.
 fn tls(certificates: Certificates) -> Result<ClientConfig, ClientError> {
     let versions = || {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -66,7 +68,7 @@ fn tls(certificates: Certificates) -> Result<ClientConfig, ClientError> {
     Ok(config)
 }
 
-/// Whether a URL leads to this machine, which is never asked through a proxy.
+/// Returns whether a URL leads to this machine, which is never reached through a proxy.
 #[must_use]
 pub fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The interface that the HTTP server needs from the gateway.
+//! The interface of the gateway that the HTTP server uses.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,38 +9,38 @@ use spillgate_gateway::{Hub, Incoming, Session};
 use spillgate_mcp::RequestId;
 use spillgate_transport::Sink;
 
-/// The service that clients connect to: the [`Hub`], or a script in tests.
+/// The service that clients connect to: the [`Hub`], or a scripted one in tests.
 pub trait Backend: Send + Sync + fmt::Debug {
-    /// Opens a session of a client (2025-11-25 and older).
+    /// Opens a session for a client (2025-11-25 and older).
     fn session(&self, to: Arc<dyn Sink>) -> Arc<dyn Peer>;
 
-    /// Opens one stateless request (2026-07-28).
+    /// Opens an exchange for one stateless request (2026-07-28).
     fn exchange(&self, to: Arc<dyn Sink>) -> Arc<dyn Peer>;
 
-    /// The input schema of a tool, if known. `Mcp-Param-*` headers are checked against it.
+    /// Returns the input schema of a tool, if known. `Mcp-Param-*` headers are checked against it.
     fn input_schema(&self, tool: &str) -> Option<serde_json::Value> {
         let _ = tool;
         None
     }
 }
 
-/// A client's session at the backend: a [`Session`], or a script in tests. Responses go to the sink
-/// that it was opened with.
+/// A client's session at the backend: a [`Session`], or a scripted one in tests. Its responses go
+/// to the sink that was given when it was opened.
 pub trait Peer: Send + Sync + fmt::Debug {
-    /// Takes a frame from the client.
+    /// Handles a frame from the client.
     fn take(&self, incoming: Incoming) -> BoxFuture<'static, ()>;
 
-    /// The client opened its stream for messages that belong to no request, or resumes a broken one
-    /// after the event `after`.
+    /// Called when the client opened its stream for messages that belong to no request, or when it
+    /// resumes a broken stream after the event `after`.
     fn listen(&self, after: Option<String>) -> BoxFuture<'static, ()>;
 
-    /// The client closed the response stream of a request.
+    /// Called when the client closed the response stream of a request.
     fn abandon(&self, of: RequestId) -> BoxFuture<'static, ()>;
 
-    /// Nobody reads the response to a request any more, and it cannot be resumed.
+    /// Called when the response to a request is no longer read and cannot be resumed.
     fn unread(&self, of: &RequestId);
 
-    /// The client is gone.
+    /// Called when the client has disconnected.
     fn close(&self, hurried: bool) -> BoxFuture<'static, ()>;
 }
 

@@ -1,8 +1,8 @@
-//! Puts each server event on the right stream of its client.
+//! Sends each server event to the right stream of its client.
 //!
-//! A request's stream is the response to its POST. Messages that belong to no request go to the
-//! session's GET stream. While there is none, they go to the stream of the only request in flight,
-//! or are kept for a while.
+//! The stream of a request is the response to its POST. Messages that belong to no request go to
+//! the session's GET stream. If no GET stream is open, they go to the stream of the only request in
+//! flight. If there is no such request, they are kept until a stream is opened.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use crate::stream_channel::{StreamReceiver, StreamSender};
 use crate::stream_router::{OpenRequest, StreamRouter};
 use spillgate_mcp::{Generation, RequestId, error_code};
 
-/// The sink of the server events for one client.
+/// The sink for the server events of one client.
 #[derive(Debug)]
 pub(crate) struct ClientStreams {
     router: Mutex<StreamRouter>,
@@ -27,7 +27,8 @@ pub(crate) struct ClientStreams {
 }
 
 impl ClientStreams {
-    /// Returns the streams of a client. Keeps up to `kept` messages while nobody reads them.
+    /// Returns the streams of a client. If no stream is open for messages that belong to no
+    /// request, keeps up to `kept` of these messages.
     pub(crate) fn new(generation: Generation, kept: usize) -> Arc<Self> {
         Arc::new(Self {
             router: Mutex::new(StreamRouter::new(generation, kept)),
@@ -35,7 +36,8 @@ impl ClientStreams {
         })
     }
 
-    /// Each change is a single call, so a panic elsewhere leaves the state consistent.
+    /// Locks the routing state. Each change is a single call, so the state stays consistent even
+    /// after a panic elsewhere.
     fn router(&self) -> MutexGuard<'_, StreamRouter> {
         self.router.lock()
     }
@@ -44,8 +46,8 @@ impl ClientStreams {
         StreamReceiver::open(self.streams.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Opens the stream of some requests. Fails if one of their ids is already in flight, or `most`
-    /// requests are.
+    /// Opens the stream of some requests. Fails if one of their ids is already in flight, or if
+    /// more than `most` requests would be in flight.
     pub(crate) fn open(
         &self,
         asked: &[PendingRequest],
@@ -74,8 +76,9 @@ impl ClientStreams {
         Ok(receiver)
     }
 
-    /// Opens the stream for messages that belong to no request, or resumes the stream that the
-    /// event `after` was on. Fails if the former is open already.
+    /// Opens the stream for messages that belong to no request. If `after` is given, resumes the
+    /// stream of that event instead. Fails if the stream for messages without a request is already
+    /// open.
     pub(crate) fn listen(&self, after: Option<&str>) -> Result<StreamReceiver, Problem> {
         let (sender, mut receiver) = self.channel();
         let mut router = self.router();
@@ -93,19 +96,20 @@ impl ClientStreams {
         Ok(receiver)
     }
 
-    /// Records that nobody reads a stream any more. Returns its requests without a response.
+    /// Records that a stream is no longer read. Returns its requests without a response.
     pub(crate) fn gone(&self, stream: u64) -> Vec<RequestId> {
         self.router().gone(stream)
     }
 
-    /// The requests whose stream cannot be resumed, because no event of it had an id.
+    /// Returns the requests whose streams cannot be resumed, because none of their events had an
+    /// id.
     pub(crate) fn lost(&self, keys: &[RequestId]) -> Vec<RequestId> {
         let router = self.router();
         let is_lost = |key: &&RequestId| !router.can_be_taken_up(key);
         keys.iter().filter(is_lost).cloned().collect()
     }
 
-    /// The version that `initialize` ended with.
+    /// Returns the protocol version that `initialize` negotiated.
     pub(crate) fn agreed(&self) -> Option<String> {
         self.router().agreed.clone()
     }
@@ -115,21 +119,21 @@ impl ClientStreams {
         self.router().is_refused
     }
 
-    /// Whether anybody reads a stream.
+    /// Whether any stream is being read.
     pub(crate) fn is_read(&self) -> bool {
         let router = self.router();
         let senders = router.waiting.values().filter_map(OpenRequest::sender);
         senders.chain(&router.general).any(StreamSender::is_read)
     }
 
-    /// Ends the streams that would not end on their own.
+    /// Ends the GET stream and the subscription streams, which would otherwise stay open.
     pub(crate) fn end_lasting(&self) {
         let mut router = self.router();
         router.general = None;
         router.waiting.retain(|_, waiting| !waiting.is_lasting);
     }
 
-    /// Answers all waiting requests with an error, because nothing more will come.
+    /// Answers all waiting requests with an error, because no responses will come.
     pub(crate) async fn fail(&self, why: &str) {
         let deliveries = self.router().fail_all(why);
         for delivery in deliveries {

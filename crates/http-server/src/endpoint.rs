@@ -29,7 +29,7 @@ use spillgate_mcp::{Generation, error_code};
 /// The header that names the session.
 pub(crate) use spillgate_mcp::meta::SESSION_HEADER as SESSION;
 
-/// The time limit for a whole body, as a multiple of the limit for a part of it.
+/// The time limit for a whole body, as a multiple of the limit for one part of it.
 const PARTS: u32 = 10;
 
 type Reply = Result<Response<Body>, Problem>;
@@ -90,7 +90,7 @@ impl Inner {
         }
     }
 
-    /// Reads the body, within the limits on its size and time.
+    /// Reads the body, with limits on its size and on the time that it takes.
     async fn read(&self, body: Body) -> Result<Bytes, Problem> {
         let most = self.settings.max_body_bytes;
         let wait = self.settings.read_time();
@@ -136,7 +136,7 @@ impl Inner {
         self.hand_over(post_body, call, client).await
     }
 
-    /// Begins a session.
+    /// Begins a session with a client.
     async fn begin(&self, post_body: &PostBody<'_>, call: Call<'_>) -> Reply {
         let streams = ClientStreams::new(Generation::Legacy, self.settings.kept_messages);
         let principal = call.identity.principal.clone();
@@ -167,7 +167,7 @@ impl Inner {
         let asked = post_body.pending_requests();
         let incoming = call.incoming();
         if asked.is_empty() {
-            // Runs to its end, even if the client does not wait for that.
+            // The frame is passed on completely, even if the client stops waiting.
             if let Some(handing) = spawn_unless_ready(client.peer.take(incoming)) {
                 drop(handing.await);
             }
@@ -273,7 +273,8 @@ impl Inner {
 }
 
 impl Call<'_> {
-    /// Returns the frame and headers for the gateway, without anything that identifies the client.
+    /// Returns the frame and the headers that the gateway receives, without anything that
+    /// identifies the client.
     fn incoming(&self) -> Incoming {
         let passes = |name: &str| {
             (name.starts_with("mcp-") && name != SESSION)
@@ -292,8 +293,8 @@ impl Call<'_> {
     }
 }
 
-/// Drops a session that was not established: its `initialize` failed, or its client left before the
-/// response.
+/// Removes a session that was not established because its `initialize` failed or its client
+/// disconnected before the response.
 struct ForgetOnDrop<'a> {
     server: &'a Inner,
     client: Option<&'a Arc<Client>>,
@@ -314,9 +315,8 @@ impl Drop for ForgetOnDrop<'_> {
     }
 }
 
-/// Starts handing something to the gateway, which continues to its end even if the client does not
-/// wait. Usually there is nothing to wait for; then it completes here, without a task that would
-/// wake another thread.
+/// Passes something to the gateway, to its end even if the client stops waiting. Returns a task
+/// only if this does not complete immediately, because a task would wake another thread.
 fn spawn_unless_ready(mut handing: BoxFuture<'static, ()>) -> Option<JoinHandle<()>> {
     match (&mut handing).now_or_never() {
         Some(()) => None,
@@ -339,7 +339,7 @@ fn accepted() -> Response<Body> {
     StatusCode::ACCEPTED.into_response()
 }
 
-/// Interval between two searches for idle sessions.
+/// Returns the interval between two searches for idle sessions.
 pub(crate) fn sweep_every(idle: Duration) -> Duration {
     (idle / 4).clamp(Duration::from_millis(50), Duration::from_secs(30))
 }

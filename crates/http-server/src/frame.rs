@@ -1,6 +1,6 @@
-//! Reads the parts of a frame that a response needs.
+//! Reads the parts of a frame that an HTTP response needs.
 //!
-//! This is the only module that knows how a frame is stored.
+//! This is the only module of the crate that knows how a frame is stored.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,7 +12,7 @@ use spillgate_transport::{Frame, Pieces};
 use crate::problem::error_frame;
 use crate::sse;
 
-/// The part of the frame that contains its envelope.
+/// Returns the part of the frame that contains its envelope.
 pub(crate) fn head(frame: &Frame) -> &[u8] {
     match frame {
         Frame::Memory(bytes) => bytes,
@@ -26,11 +26,11 @@ pub(crate) fn head(frame: &Frame) -> &[u8] {
 pub(crate) enum Chunk {
     /// Bytes in memory.
     Bytes(Bytes),
-    /// Pieces that are read while they are written.
+    /// Pieces that are read while the response is written.
     Pieces(Pieces),
 }
 
-/// Returns the whole frame. If it is in memory, the line end of the standard streams is removed.
+/// Returns the whole frame. If it is in memory, removes the line end that standard streams need.
 pub(crate) fn whole(frame: Frame) -> Chunk {
     if let Frame::Memory(bytes) = &frame {
         return Chunk::Bytes(sse::bare(bytes));
@@ -41,14 +41,14 @@ pub(crate) fn whole(frame: Frame) -> Chunk {
     match frame.into_pieces() {
         Ok(pieces) => Chunk::Pieces(pieces),
         Err(error) => {
-            tracing::warn!(%error, "a large message could not be kept and is lost");
+            tracing::warn!(%error, "a large message could not be stored; the client gets an error instead");
             let what = "the answer was too large for the memory and could not be kept on disk";
             Chunk::Bytes(error_frame(key.as_ref(), error_code::SERVER_ERROR, what).into())
         }
     }
 }
 
-/// Joins the chunks, if all are in memory.
+/// Joins the chunks if all of them are in memory; otherwise returns them unchanged.
 pub(crate) fn joined(chunks: VecDeque<Chunk>) -> Result<Bytes, VecDeque<Chunk>> {
     let bytes = chunks.iter().map(|chunk| match chunk {
         Chunk::Bytes(bytes) => Some(bytes.clone()),
@@ -61,7 +61,7 @@ pub(crate) fn joined(chunks: VecDeque<Chunk>) -> Result<Bytes, VecDeque<Chunk>> 
     }
 }
 
-/// Returns the next bytes of the chunks; `None` at their end.
+/// Returns the next bytes of the chunks; `None` after the last chunk.
 pub(crate) async fn next(chunks: &mut VecDeque<Chunk>) -> io::Result<Option<Bytes>> {
     while let Some(chunk) = chunks.pop_front() {
         match chunk {

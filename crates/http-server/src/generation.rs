@@ -1,7 +1,7 @@
 //! Determines a request's protocol generation, and checks its headers against its body.
 //!
-//! The order of the checks and their codes are those of the official Rust SDK's server (rmcp 3.9),
-//! which the conformance suite expects.
+//! The order of the checks and their error codes are those of the official Rust SDK's server (rmcp
+//! 3.9). The conformance suite expects them.
 
 use axum::http::HeaderMap;
 use spillgate_mcp::meta::VERSION_HEADER;
@@ -15,7 +15,7 @@ fn is_modern(version: &str) -> bool {
     version >= ProtocolVersion::MODERN
 }
 
-/// The generation of a request without a body.
+/// Returns the generation of a request without a body.
 pub(crate) fn of_headers(headers: &HeaderMap) -> Result<Generation, Problem> {
     let version = header(headers, VERSION_HEADER)
         .map_err(|what| Problem::bad(error_code::INVALID_REQUEST, what))?;
@@ -26,7 +26,7 @@ pub(crate) fn of_headers(headers: &HeaderMap) -> Result<Generation, Problem> {
 }
 
 /// Checks that a session may be used with the version in the header. `agreed` is the version that
-/// its `initialize` ended with.
+/// `initialize` negotiated.
 pub(crate) fn check_session(headers: &HeaderMap, agreed: Option<&str>) -> Result<(), Problem> {
     let version = header(headers, VERSION_HEADER)
         .map_err(|what| Problem::bad(error_code::INVALID_REQUEST, what))?;
@@ -46,7 +46,7 @@ fn unknown(version: &str) -> Problem {
     Problem::bad(error_code::INVALID_REQUEST, what)
 }
 
-/// The generation of a posted body.
+/// Returns the generation of a posted body.
 pub(crate) fn of_body(
     post_body: &PostBody<'_>,
     headers: &HeaderMap,
@@ -63,15 +63,15 @@ pub(crate) fn of_body(
         };
     };
     let Some((key, method)) = message.key().zip(message.method.as_deref()) else {
-        // A notification or a response.
+        // The message is a notification or a response.
         return Ok(match named {
             Some(named) if is_modern(named) && is_known(named) => Generation::Modern,
             _ => Generation::Legacy,
         });
     };
     let params = params(message);
-    // A request that declares itself modern is modern; the server then reports that the method does
-    // not exist any more.
+    // An `initialize` that declares itself modern counts as modern. The server then reports that
+    // the method no longer exists.
     let says_modern = |version: &str| is_modern(version) && is_known(version);
     if method == "initialize"
         && !params
@@ -96,7 +96,8 @@ pub(crate) fn of_body(
     })
 }
 
-/// Checks that the header of an `initialize`, if there is one, asks for the same version.
+/// Checks that the version header of an `initialize`, if there is one, names the version in the
+/// body.
 fn check_initialize(
     named: Option<&str>,
     asked: Option<&str>,
@@ -114,7 +115,8 @@ fn check_initialize(
     }
 }
 
-/// Checks that the header and `_meta` name the same version, if either must name one.
+/// Checks that `_meta` and the header name the same version. `_meta` must name a version if the
+/// header names a modern one, or if the request is `server/discover`.
 fn check_said(
     named: Option<&str>,
     said: &RequestMeta,
@@ -147,7 +149,7 @@ fn check_said(
 }
 
 /// Checks that the headers of a stateless request or notification match its body, so that
-/// intermediaries may rely on them. `schema` returns the input schema of the called tool, if known.
+/// intermediaries can rely on them. `schema` returns the input schema of the called tool, if known.
 pub(crate) fn check_standard(
     message: &Envelope<'_>,
     headers: &HeaderMap,

@@ -1,8 +1,8 @@
 //! Checks that a request is meant for this server and does not come from an unknown web page.
 //!
-//! A page can point a name of its own at this machine (DNS rebinding) and then read our responses.
-//! Its requests carry that name in `Host`. An IP address in `Host` cannot have been rebound, so the
-//! address that the connection arrived at is always accepted.
+//! A web page can make its own host name resolve to this machine (DNS rebinding) and then read our
+//! responses. Its requests contain that name in `Host`. An IP address in `Host` cannot be the
+//! result of rebinding, so the address at which the connection arrived is always accepted.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -23,7 +23,7 @@ pub(crate) struct Guard {
 /// The origin of a page (RFC 6454).
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Origin {
-    /// An origin that is not revealed: a file, a sandbox.
+    /// An origin that the browser does not reveal, such as a file or a sandbox.
     Opaque,
     From(String, String, Option<u16>),
 }
@@ -51,7 +51,7 @@ impl Guard {
         })
     }
 
-    /// Checks whether a request to `local` may pass.
+    /// Checks whether a request that arrived at the address `local` is allowed.
     pub(crate) fn check(
         &self,
         uri: &Uri,
@@ -129,7 +129,7 @@ impl Guard {
     }
 }
 
-/// A host in lower case, without the brackets of an IPv6 address.
+/// Returns a host in lower case, without the brackets of an IPv6 address.
 fn name(host: &str) -> String {
     let bare = host
         .strip_prefix('[')

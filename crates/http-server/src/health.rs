@@ -6,19 +6,19 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use spillgate_gateway::{Hub, ServerState};
 
-/// The state of the gateway. Anyone who can connect may read it, so it names no server.
+/// The state of the gateway. It names no servers, because anyone who can connect may read it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Health {
     /// The gateway's version.
     pub version: String,
-    /// Servers that answer, or that the next request would start.
+    /// Number of servers that answer or that the next request would start.
     pub servers_up: usize,
-    /// All servers.
+    /// Number of all servers.
     pub servers: usize,
 }
 
 impl Health {
-    /// The health of a hub. A server that waits for its restart does not count as up.
+    /// Returns the health of a hub. A server that waits for its restart does not count as up.
     pub(crate) fn of(hub: &Hub) -> Self {
         let states = hub.health();
         let is_up = |state: &&ServerState| **state != ServerState::Resting;
@@ -28,16 +28,13 @@ impl Health {
             servers: states.len(),
         }
     }
-
-    /// Whether any request can be served.
-    fn is_well(&self) -> bool {
-        self.servers == 0 || self.servers_up > 0
-    }
 }
 
 impl IntoResponse for Health {
     fn into_response(self) -> Response {
-        let (status, word) = match self.is_well() {
+        // Whether any request can be served.
+        let is_well = self.servers == 0 || self.servers_up > 0;
+        let (status, word) = match is_well {
             true => (StatusCode::OK, "ok"),
             false => (StatusCode::SERVICE_UNAVAILABLE, "no server is up"),
         };

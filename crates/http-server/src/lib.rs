@@ -1,13 +1,14 @@
-//! Streamable HTTP for many clients, in front of the gateway.
+//! Serves Streamable HTTP to many clients, in front of the gateway.
 //!
-//! A POST carries messages, and its response is the stream of everything that belongs to them. A
-//! GET opens the stream for the rest. Legacy clients (2025-11-25 and older) have a session; modern
-//! ones (2026-07-28) do not. Frames pass as bytes: only envelopes are parsed.
+//! A POST contains messages, and its response is the stream of all messages that belong to them. A
+//! GET opens the stream for all other messages. Legacy clients (2025-11-25 and older) have a
+//! session; modern clients (2026-07-28) do not. Frames are passed on as bytes; only their envelopes
+//! are parsed.
 //!
 //! ```text
-//!            guard ─▶ auth ─▶ endpoint ───────────────────────▶ Peer
-//! client ──▶ Host     token   generation, headers, session       │ gateway
-//! client ◀── Reading ◀─ Inlet ◀═ Outlet ◀─ ClientStreams (Sink) ◀┘
+//!            guard ─▶ auth ─▶ endpoint ─────────────────────────────────────────────▶ Peer
+//! client ──▶ Host     token   generation, headers, session                             │ gateway
+//! client ◀── OpenStream ◀─ StreamReceiver ◀═ StreamSender ◀─ ClientStreams (Sink) ◀────┘
 //! ```
 
 mod auth;

@@ -1,4 +1,4 @@
-//! Limits on the rate and concurrency of a client's requests.
+//! Limits on the rate of a client's requests and on the number of its requests in flight.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use crate::problem::Problem;
 use crate::settings::{Rate, RateBy};
 
-/// Rates of requests.
+/// The rates of requests, by client.
 #[derive(Debug)]
 pub(crate) struct Rates {
     limiter: DefaultKeyedRateLimiter<String>,
@@ -31,7 +31,7 @@ impl Rates {
         })
     }
 
-    /// Counts a request. The error says when to retry.
+    /// Counts a request. The error says when to try again.
     pub(crate) fn count(&self, session: Option<&str>, ip: IpAddr) -> Result<(), Problem> {
         let session = session.filter(|_| self.by == RateBy::Session);
         let who = session.map_or_else(|| ip.to_string(), str::to_owned);
@@ -40,23 +40,23 @@ impl Rates {
         };
         let wait = early.wait_time_from(DefaultClock::default().now());
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        let what = "too many requests; come again later";
+        let what = "too many requests; try again later";
         Err(Problem::http(StatusCode::TOO_MANY_REQUESTS, what).again_in(seconds))
     }
 
-    /// Forgets clients without recent requests.
+    /// Removes clients that have not sent requests recently.
     pub(crate) fn sweep(&self) {
         self.limiter.retain_recent();
     }
 }
 
-/// Numbers of stateless requests in flight, by client.
+/// The numbers of stateless requests in flight, by client.
 #[derive(Debug, Default)]
 pub(crate) struct ConcurrencyLimit {
     taken: Mutex<HashMap<String, usize>>,
 }
 
-/// A permit for one request in flight. Dropping it releases the place.
+/// A permit for one request in flight. It ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct ConcurrencyPermit {
     of: Arc<ConcurrencyLimit>,
@@ -64,7 +64,8 @@ pub(crate) struct ConcurrencyPermit {
 }
 
 impl ConcurrencyLimit {
-    /// Takes a place for a request of `who`, who may have `most` at once.
+    /// Returns a permit for a request of the client `who`. Fails if `most` requests of this client
+    /// are in flight.
     pub(crate) fn take(
         self: &Arc<Self>,
         who: String,

@@ -6,7 +6,8 @@ use mime::Mime;
 
 use crate::problem::Problem;
 
-/// Checks that a POST sends JSON and accepts both JSON and an event stream: the server chooses.
+/// Checks that a POST contains JSON and that the client accepts both JSON and an event stream. The
+/// server chooses between them.
 pub(crate) fn check_post(headers: &HeaderMap) -> Result<(), Problem> {
     if !(accepts(headers, "application", "json") && accepts(headers, "text", "event-stream")) {
         return Err(Problem::http(
@@ -52,7 +53,7 @@ fn accepts(headers: &HeaderMap, kind: &str, subtype: &str) -> bool {
         })
 }
 
-/// Whether the range has `;q=0`, which means that it is not wanted.
+/// Whether the media range has `;q=0`, which means that the client does not accept it.
 fn is_refused(range: &Mime) -> bool {
     let weight = range.get_param("q");
     weight.is_some_and(|weight| weight.as_str().parse() == Ok(0.0_f32))

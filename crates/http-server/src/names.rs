@@ -12,11 +12,11 @@ use crate::post_body::{Params, text};
 
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
-/// Prefix of the headers that repeat an argument.
+/// The prefix of headers that repeat a tool's argument.
 pub(crate) const PARAM: &str = "mcp-param-";
 
-/// The only value of a header. Fails if there are several: an intermediary may have looked at
-/// another one.
+/// Returns the only value of a header. Fails if there are several values, because an intermediary
+/// may have used another one.
 pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, String> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {
@@ -30,7 +30,7 @@ pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'
         .map_err(|_| format!("the {name} header has characters that it cannot have"))
 }
 
-/// Decodes a header value: the text itself, or Base64 between `=?base64?` and `?=`.
+/// Decodes the value of a header: plain text, or Base64 between `=?base64?` and `?=`.
 fn decoded<'a>(name: &str, value: &'a str) -> Result<Cow<'a, str>, String> {
     let inner = value
         .strip_prefix("=?base64?")
@@ -77,8 +77,8 @@ pub(crate) fn check_name(
     }
 }
 
-/// Checks that the arguments that `schema` marks with `x-mcp-header` have headers with the same
-/// values.
+/// Checks the arguments that `schema` marks with `x-mcp-header`: each must have a header with the
+/// same value.
 pub(crate) fn check_params(
     headers: &HeaderMap,
     schema: Option<&Value>,

@@ -1,4 +1,4 @@
-//! A posted body, parsed as far as the transport needs.
+//! The body of a POST, parsed only as far as the transport needs.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ pub(crate) struct PendingRequest {
 }
 
 impl PendingRequest {
-    /// Whether it gets its response only when it ends, and notifications until then.
+    /// Whether the request is a stream of notifications, which gets its response only at the end.
     pub(crate) fn is_lasting(&self) -> bool {
         self.method == "subscriptions/listen"
     }
@@ -54,12 +54,12 @@ struct Meta<'a> {
     capabilities: Option<&'a RawValue>,
 }
 
-/// What a request declares in `_meta` (2026-07-28).
+/// The contents of a request's `_meta` (2026-07-28).
 #[derive(Debug, Default)]
 pub(crate) struct RequestMeta {
-    /// The version that it speaks.
+    /// The protocol version that the request uses.
     pub(crate) version: Option<String>,
-    /// Whether it declares the client's capabilities.
+    /// Whether `_meta` contains the client's capabilities.
     pub(crate) has_capabilities: bool,
 }
 
@@ -98,7 +98,7 @@ impl<'a> PostBody<'a> {
         Ok(())
     }
 
-    /// The only message of a body that is not a batch.
+    /// Returns the only message of a body; `None` for a batch.
     pub(crate) fn single(&self) -> Option<&Envelope<'a>> {
         match self.messages.as_slice() {
             [single] if !self.is_batch => Some(single),
@@ -106,7 +106,7 @@ impl<'a> PostBody<'a> {
         }
     }
 
-    /// The requests.
+    /// Returns the requests in the body.
     pub(crate) fn pending_requests(&self) -> Vec<PendingRequest> {
         let asked = |message: &Envelope<'_>| {
             let key = message.key()?;
@@ -116,7 +116,7 @@ impl<'a> PostBody<'a> {
         self.messages.iter().filter_map(asked).collect()
     }
 
-    /// Whether it begins a session.
+    /// Whether the body begins a session.
     pub(crate) fn is_initialize(&self) -> bool {
         self.single().is_some_and(is_initialize)
     }
@@ -126,23 +126,23 @@ fn is_initialize(message: &Envelope<'_>) -> bool {
     message.method.as_deref() == Some("initialize") && message.id.is_some()
 }
 
-/// The parameters of a message; empty if they are not an object.
+/// Returns the parameters of a message; empty if they are not an object.
 pub(crate) fn params<'a>(message: &Envelope<'a>) -> Params<'a> {
     message.params.and_then(object).unwrap_or_default()
 }
 
-/// The text of a member that is a string.
+/// Returns the text of a member whose value is a string.
 pub(crate) fn text(member: Option<&RawValue>) -> Option<Cow<'_, str>> {
     serde_json::from_str(member?.get()).ok()
 }
 
 impl Params<'_> {
-    /// The version that `initialize` asks for.
+    /// Returns the version that an `initialize` requests.
     pub(crate) fn asked_version(&self) -> Option<Cow<'_, str>> {
         text(self.version)
     }
 
-    /// What the request declares in `_meta`.
+    /// Returns the contents of the request's `_meta`.
     pub(crate) fn request_meta(&self) -> RequestMeta {
         let meta: Meta<'_> = self.meta.and_then(object).unwrap_or_default();
         let capabilities = meta.capabilities;

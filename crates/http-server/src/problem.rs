@@ -7,7 +7,7 @@ use axum::response::IntoResponse;
 use serde_json::Value;
 use spillgate_mcp::{RequestId, error_code, frame};
 
-/// A refusal: a status, and a JSON-RPC error as the body.
+/// A refusal of a request: an HTTP status, with a JSON-RPC error as the body.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     status: StatusCode,
@@ -28,32 +28,32 @@ impl Problem {
         }
     }
 
-    /// A refusal by the transport.
+    /// Returns a refusal for a reason in the HTTP transport.
     pub(crate) fn http(status: StatusCode, message: impl Into<String>) -> Self {
         Self::new(status, error_code::SERVER_ERROR, message)
     }
 
-    /// Status 400.
+    /// Returns a refusal with status 400.
     pub(crate) fn bad(code: i64, message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, message)
     }
 
-    /// Sets the request that it is about.
+    /// Sets the id of the request that the refusal answers.
     pub(crate) fn of(self, id: Option<RequestId>) -> Self {
         Self { id, ..self }
     }
 
-    /// Sets when to retry.
+    /// Sets the time after which the client may try again.
     pub(crate) fn again_in(self, seconds: u64) -> Self {
         self.with(RETRY_AFTER, &seconds.max(1).to_string())
     }
 
-    /// Sets how to authenticate.
+    /// Sets the challenge that tells the client how to authenticate.
     pub(crate) fn challenge(self, challenge: &str) -> Self {
         self.with(WWW_AUTHENTICATE, challenge)
     }
 
-    /// Status 405.
+    /// Returns a refusal with status 405.
     pub(crate) fn method(allow: &str) -> Self {
         let message = format!("here, only {allow} is served");
         Self::http(StatusCode::METHOD_NOT_ALLOWED, message).with(ALLOW, allow)

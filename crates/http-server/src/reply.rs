@@ -25,17 +25,18 @@ use crate::sessions::Client;
 use crate::sse;
 use crate::stream_channel::{StreamEvent, StreamReceiver};
 
-/// Bytes of a response above which it is not examined for an error code: errors are short.
+/// Maximum size, in bytes, of a response that is searched for an error code. Errors are short.
 const SHORT: usize = 64 << 10;
 
-/// A stream that a client reads. It is dropped when the client leaves or has received everything.
+/// A stream that a client reads. It is dropped when the client disconnects or has received
+/// everything.
 #[derive(Debug)]
 pub(crate) struct OpenStream {
     pub(crate) receiver: StreamReceiver,
     pub(crate) streams: Arc<ClientStreams>,
     pub(crate) peer: Arc<dyn Peer>,
     pub(crate) owner: StreamOwner,
-    /// The task that hands the request to the gateway.
+    /// The task that passes the request to the gateway.
     pub(crate) handing: Option<JoinHandle<()>>,
     pub(crate) keep_alive: Duration,
 }
@@ -43,14 +44,14 @@ pub(crate) struct OpenStream {
 /// The owner of the stream.
 #[derive(Debug)]
 pub(crate) enum StreamOwner {
-    /// A session, which outlives the stream.
+    /// A session. It continues after the stream has ended.
     Session(Arc<Client>),
     /// A single stateless request.
     Exchange {
-        /// Released at the end.
+        /// Counts the request as in flight until it is dropped.
         #[expect(dead_code, reason = "it counts while it is held")]
         permit: ConcurrencyPermit,
-        /// Whether `_meta` of the request has all required members.
+        /// Whether the request's `_meta` contains all required members.
         is_whole: bool,
     },
 }
@@ -70,7 +71,8 @@ impl Drop for OpenStream {
         };
         let (peer, handing) = (Arc::clone(&self.peer), self.handing.take());
         runtime.spawn(async move {
-            // A request that is not handed over yet could not be cancelled.
+            // Wait until the request has been passed on, because a request cannot be cancelled
+            // before.
             if let Some(handing) = handing {
                 drop(handing.await);
             }
@@ -84,10 +86,11 @@ impl Drop for OpenStream {
 }
 
 impl OpenStream {
-    /// Returns the response: JSON if the answer comes first, else an event stream.
+    /// Returns the response: JSON if the first event is the answer, otherwise an event stream.
     pub(crate) async fn respond(mut self) -> Response<Body> {
         let Ok(first) = timeout(self.keep_alive, self.receiver.next()).await else {
-            // Proxies in between would become impatient if nothing came now.
+            // Nothing has arrived for a while. Begin the response now, because proxies give up
+            // silent requests.
             return self.events(VecDeque::from([sse::COMMENT]));
         };
         let Some(stream_event) = first else {
@@ -103,7 +106,7 @@ impl OpenStream {
                     let status = self.status(&frame);
                     typed(status, "application/json", Body::from(frame))
                 }
-                // An error is never that large.
+                // The response is too large to be an error, so its status is 200.
                 pieces @ Chunk::Pieces(_) => {
                     let body = self.body(VecDeque::from([pieces]), true);
                     typed(StatusCode::OK, "application/json", body)
@@ -127,8 +130,9 @@ impl OpenStream {
         event_stream(self.body(first, false))
     }
 
-    /// Returns a body that begins with `first`, and ends there if `is_last`. An error in the middle
-    /// closes the connection, so that a truncated body is not taken for a complete one.
+    /// Returns a body that begins with `first`, and ends with it if `is_last` is true. A later
+    /// error closes the connection, so that the client does not take a truncated body for a
+    /// complete one.
     fn body(self, first: VecDeque<Chunk>, is_last: bool) -> Body {
         let state = Some((self, first, is_last));
         Body::from_stream(stream::unfold(state, |state| async {
@@ -141,7 +145,7 @@ impl OpenStream {
                     Ok(None) if is_last => return None,
                     Ok(None) => {}
                     Err(error) => {
-                        tracing::warn!(%error, "a large message broke off");
+                        tracing::warn!(%error, "a large message could not be read to its end; the response is cut off");
                         return Some((Err(error), None));
                     }
                 }
@@ -161,7 +165,7 @@ impl OpenStream {
         }))
     }
 
-    /// The status for a response. 2026-07-28 requires that some errors determine it.
+    /// Returns the status of a response. In 2026-07-28, some error codes require a certain status.
     fn status(&self, frame: &[u8]) -> StatusCode {
         #[derive(Deserialize)]
         struct Failure {
@@ -214,7 +218,7 @@ fn events(stream_event: StreamEvent) -> VecDeque<Chunk> {
             let events = errors.flat_map(|error| in_memory(sse::message(None, error)));
             events.collect()
         }
-        // `Routes` turns these into errors.
+        // `StreamRouter` turns these into errors.
         Item::Ended | Item::Failed(_) | Item::Gone(_) => VecDeque::new(),
     }
 }
@@ -223,7 +227,7 @@ fn event_stream(body: Body) -> Response<Body> {
     let mut response = typed(StatusCode::OK, "text/event-stream", body);
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    // nginx would buffer the events.
+    // Without this header, nginx would buffer the events.
     let unbuffered = HeaderName::from_static("x-accel-buffering");
     headers.insert(unbuffered, HeaderValue::from_static("no"));
     response
@@ -237,7 +241,7 @@ fn typed(status: StatusCode, kind: &'static str, body: Body) -> Response<Body> {
     response
 }
 
-/// Relays a server's refusal.
+/// Returns a server's refusal as the response.
 fn relay(refusal: Refusal) -> Response<Body> {
     let mut response = Response::new(Body::from(refusal.body));
     let status = StatusCode::from_u16(refusal.status).ok();

@@ -1,4 +1,4 @@
-//! Accepts connections, serves them, and shuts all of them down.
+//! Accepts connections, serves them, and ends them at shutdown.
 
 use std::future::Future;
 use std::io;
@@ -26,18 +26,19 @@ use crate::endpoint::sweep_every;
 use crate::server::{ConnectionAddresses, Inner};
 use crate::{HttpServerError, HttpServerSettings};
 
-/// Most streams of one HTTP/2 connection.
+/// Maximum number of streams of one HTTP/2 connection.
 const STREAMS: u32 = 256;
 
-/// Most bytes of a request's head.
+/// Maximum size of a request's head, in bytes.
 const HEAD: u32 = 64 << 10;
 
-/// Time that an unused connection is kept. It is above the 90 s for which clients keep theirs (Go's
-/// and reqwest's): a request that crosses with the closing would be lost, and a call is not
-/// repeated automatically.
+/// How long an unused connection is kept. Clients such as Go and reqwest close unused connections
+/// after 90 s, so we must close later: a request sent while we close would be lost, and a call is
+/// not repeated automatically.
 const UNUSED: Duration = Duration::from_secs(120);
 
-/// Pause after a connection could not be accepted, for example for lack of file descriptors.
+/// Delay after a connection could not be accepted, for example because file descriptors are used
+/// up.
 const BREATH: Duration = Duration::from_millis(100);
 
 /// Serves until `shutdown` completes.
@@ -80,7 +81,7 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-/// Waits for a free place, then for the next connection.
+/// Waits until the number of connections is below its limit, then for the next connection.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
@@ -89,26 +90,26 @@ async fn accept(
     match listener.accept().await {
         Ok((stream, peer)) => Some((stream, peer, place)),
         Err(error) => {
-            tracing::warn!(%error, "a connection could not be taken");
+            tracing::warn!(%error, "a connection could not be accepted");
             sleep(BREATH).await;
             None
         }
     }
 }
 
-/// Lets requests finish, then ends what is left.
+/// Gives requests in flight time to finish, then ends the remaining ones and all sessions.
 async fn shut_down(inner: &Inner, graceful: GracefulShutdown, mut connections: JoinSet<()>) {
     let wait = Duration::from_secs(inner.settings.shutdown_seconds);
     inner.end_lasting();
     let is_done = timeout(wait, graceful.shutdown()).await.is_ok();
     if !is_done {
-        tracing::warn!("requests under way are broken off");
+        tracing::warn!("the server stops: requests in flight are aborted");
     }
     let mut ending = JoinSet::new();
     for client in inner.sessions.take_all() {
         ending.spawn(async move { client.end(!is_done).await });
     }
-    // If a server does not end, that is the gateway's concern.
+    // The gateway ends servers that do not end by themselves.
     drop(timeout(wait, ending.join_all()).await);
     connections.shutdown().await;
 }
@@ -122,7 +123,7 @@ fn sweep(inner: Arc<Inner>) -> JoinHandle<()> {
         loop {
             ticks.tick().await;
             for client in inner.sessions.take_idle() {
-                tracing::info!("a session is ended: nothing was heard of it");
+                tracing::info!("a session is closed: its client sent nothing for too long");
                 tokio::spawn(async move { client.end(false).await });
             }
             if let Some(rates) = &inner.rates {
@@ -136,8 +137,8 @@ fn builder(settings: &HttpServerSettings) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     let mut http1 = builder.http1();
     http1.timer(TokioTimer::new());
-    // The limit counts from the end of the previous request. `Connection::run` enforces the
-    // configured time for the first request's head.
+    // This time limit starts at the end of the previous request. For the head of the first request,
+    // `Connection::run` enforces the configured limit.
     http1.header_read_timeout(settings.read_time().max(UNUSED));
     http1.max_buf_size(HEAD as usize);
     let keep_alive = settings.keep_alive();
@@ -177,7 +178,7 @@ impl Connection {
         });
         let serving = self.builder.serve_connection(TokioIo::new(stream), service);
         let mut serving = pin!(self.watcher.watch(serving.into_owned()));
-        // The library detects the HTTP version first, without a time limit.
+        // The HTTP library begins by detecting the HTTP version, without a time limit.
         let served = tokio::select! {
             served = &mut serving => served,
             () = sleep(self.head_time) => match has_asked.load(Ordering::Relaxed) {
@@ -186,12 +187,13 @@ impl Connection {
             },
         };
         if let Err(error) = served {
-            tracing::debug!(%error, "a connection broke");
+            tracing::debug!(%error, "a connection failed");
         }
     }
 }
 
-/// Sends small messages at once, and detects clients that are gone.
+/// Configures a connection to send small messages immediately and to detect clients that have
+/// disappeared.
 fn set_options(stream: &TcpStream, stall: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
     sockopt::set_socket_keepalive(stream, true)?;

@@ -31,9 +31,9 @@ use crate::sessions::Sessions;
 use crate::settings::Token;
 use crate::{HttpServerError, HttpServerSettings, serve};
 
-/// Returns the state of the servers.
+/// A function that returns the state of the servers.
 type HealthSource = Arc<dyn Fn() -> Health + Send + Sync>;
-/// Writes the metrics in the text format of OpenMetrics.
+/// A function that returns the metrics in the text format of OpenMetrics.
 type MetricsSource = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// The HTTP server of a gateway.
@@ -57,11 +57,11 @@ pub(crate) struct Inner {
     authenticator: Authenticator,
     health: Option<HealthSource>,
     metrics: Option<MetricsSource>,
-    /// Stateless requests that last until they are ended.
+    /// The subscription streams of stateless requests, which would otherwise stay open at shutdown.
     lasting: Mutex<Vec<Weak<ClientStreams>>>,
 }
 
-/// The two addresses of a connection.
+/// The two addresses of a connection: the client's and our own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionAddresses {
     pub(crate) local: SocketAddr,
@@ -78,7 +78,7 @@ impl fmt::Debug for HttpServer {
 }
 
 impl HttpServer {
-    /// Returns a server for a hub, with the hub's health and metrics.
+    /// Returns a server for a hub, whose health and metrics it also serves.
     #[must_use]
     pub fn new(hub: Arc<Hub>, settings: HttpServerSettings) -> Self {
         let (watched, counted) = (Arc::clone(&hub), Arc::clone(hub.metrics()));
@@ -87,7 +87,7 @@ impl HttpServer {
             .metrics(move || counted.text())
     }
 
-    /// Returns a server for anything that behaves like a hub.
+    /// Returns a server for any backend.
     #[must_use]
     pub fn of(backend: Arc<dyn Backend>, settings: HttpServerSettings) -> Self {
         Self {
@@ -100,15 +100,15 @@ impl HttpServer {
         }
     }
 
-    /// Sets the tokens of `auth = bearer`, read from the files and variables that the settings
-    /// name.
+    /// Sets the tokens for `auth = bearer`. The caller reads them from the files and variables that
+    /// the settings name.
     #[must_use]
     pub fn tokens(self, tokens: Vec<Token>) -> Self {
         Self { tokens, ..self }
     }
 
-    /// Sets what `auth = oauth` needs: a client to fetch the issuer's keys, which should follow no
-    /// redirects, and a clock to check when a token expires.
+    /// Sets what `auth = oauth` needs. `http` fetches the issuer's keys and should not follow
+    /// redirects; `clock` is used to check when a token expires.
     #[must_use]
     pub fn oauth(self, http: reqwest::Client, clock: Arc<dyn Clock>) -> Self {
         let oauth_parts = Some(OAuthParts { http, clock });
@@ -125,14 +125,14 @@ impl HttpServer {
         Self { health, ..self }
     }
 
-    /// Sets the content of `GET /metrics`. Without it there is no such page.
+    /// Sets the content of `GET /metrics`. If it is not set, there is no such page.
     #[must_use]
     pub fn metrics(self, metrics: impl Fn() -> String + Send + Sync + 'static) -> Self {
         let metrics: Option<MetricsSource> = Some(Arc::new(metrics));
         Self { metrics, ..self }
     }
 
-    /// Serves until `shutdown` completes. Then accepts no more connections, gives requests in
+    /// Serves until `shutdown` completes. Then stops accepting connections, gives requests in
     /// flight the configured time to finish, ends all sessions and returns.
     pub async fn serve(
         self,
@@ -195,7 +195,8 @@ impl Inner {
             .with_state(Arc::clone(self))
     }
 
-    /// CORS rules for pages of allowed origins. The guard refuses all other origins earlier.
+    /// Returns the CORS rules for pages of allowed origins. Requests from other origins do not
+    /// reach this layer, because the guard refuses them.
     fn cors(self: &Arc<Self>) -> CorsLayer {
         let inner = Arc::clone(self);
         let is_allowed = move |origin: &HeaderValue, _: &_| {
@@ -211,14 +212,14 @@ impl Inner {
             .max_age(Duration::from_secs(60 * 60))
     }
 
-    /// Remembers a stateless request that shutdown must end.
+    /// Registers a stateless request whose stream shutdown must end.
     pub(crate) fn note_lasting(&self, streams: &Arc<ClientStreams>) {
         let mut lasting = self.lasting.lock();
         lasting.retain(|streams| streams.strong_count() > 0);
         lasting.push(Arc::downgrade(streams));
     }
 
-    /// Ends the streams that would not end on their own.
+    /// Ends the GET streams and the subscription streams, which would otherwise stay open.
     pub(crate) fn end_lasting(&self) {
         for client in self.sessions.all() {
             client.streams.end_lasting();
@@ -230,7 +231,7 @@ impl Inner {
     }
 }
 
-/// Checks of every request that it is meant for this server.
+/// Checks that a request is meant for this server.
 async fn check_host_and_origin(
     State(inner): State<Arc<Inner>>,
     request: Request,
@@ -247,7 +248,7 @@ async fn check_host_and_origin(
     }
 }
 
-/// Authenticates requests that not everybody may make.
+/// Authenticates the requests that need authentication.
 async fn authenticate(
     State(inner): State<Arc<Inner>>,
     mut request: Request,

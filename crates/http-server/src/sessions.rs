@@ -15,13 +15,13 @@ use crate::backend::Peer;
 use crate::client_streams::ClientStreams;
 use crate::problem::Problem;
 
-/// Bytes of a session id: nobody can guess 192 random bits.
+/// Number of random bytes in a session id. 192 random bits cannot be guessed.
 const ID_BYTES: usize = 24;
 
-/// The error text for a session that has ended or never existed.
+/// The error text for a session that has ended or has never existed.
 const UNKNOWN: &str = "there is no such session; begin another with initialize";
 
-/// A session.
+/// A client's session.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) id: String,
@@ -32,7 +32,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Records that the client was just heard from.
+    /// Records that the client has just sent something.
     pub(crate) fn touch(&self) {
         *guarded(&self.last) = Instant::now();
     }
@@ -41,7 +41,7 @@ impl Client {
         guarded(&self.last).elapsed() >= limit && !self.streams.is_read()
     }
 
-    /// Ends the session. Requests in flight may still be answered, unless `hurried`.
+    /// Ends the session. Unless `hurried` is true, requests in flight may still be answered.
     pub(crate) async fn end(&self, hurried: bool) {
         self.streams.end_lasting();
         self.peer.close(hurried).await;
@@ -49,7 +49,7 @@ impl Client {
     }
 }
 
-/// All sessions.
+/// The sessions of all clients.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     open: Mutex<HashMap<String, Arc<Client>>>,
@@ -70,7 +70,7 @@ impl Sessions {
         }
     }
 
-    /// Begins a session of `owner`. Fails if there are too many.
+    /// Begins a session of `owner`. Fails if the maximum number of sessions is reached.
     pub(crate) fn begin(
         &self,
         owner: Principal,
@@ -87,7 +87,7 @@ impl Sessions {
         if open.len() >= self.most {
             let most = self.most;
             let what = format!(
-                "there are {most} sessions already, as many as `http.max_sessions` allows; end one with DELETE, or come again later"
+                "there are {most} sessions already, as many as `http.max_sessions` allows; end one with DELETE, or try again later"
             );
             return Err(Problem::http(StatusCode::SERVICE_UNAVAILABLE, what).again_in(30));
         }
@@ -102,7 +102,8 @@ impl Sessions {
         Ok(client)
     }
 
-    /// Finds a session of `asker`. Another principal's session is reported as unknown.
+    /// Returns a session that belongs to `asker`. A session of another principal is reported as
+    /// unknown.
     pub(crate) fn find(&self, id: &str, asker: &Principal) -> Result<Arc<Client>, Problem> {
         let client = guarded(&self.open).get(id).cloned();
         let client = client.filter(|client| client.owner == *asker);
@@ -116,12 +117,12 @@ impl Sessions {
         guarded(&self.open).contains_key(id)
     }
 
-    /// Removes a session; returns whether it existed.
+    /// Removes a session. Returns whether it existed.
     pub(crate) fn forget(&self, id: &str) -> bool {
         guarded(&self.open).remove(id).is_some()
     }
 
-    /// Removes and returns the sessions that have been idle for too long.
+    /// Removes and returns the sessions that have been idle longer than the limit.
     pub(crate) fn take_idle(&self) -> Vec<Arc<Client>> {
         let idle = |_: &String, client: &mut Arc<Client>| client.is_idle(self.idle);
         let mut open = guarded(&self.open);
@@ -129,7 +130,7 @@ impl Sessions {
         gone.map(|(_, client)| client).collect()
     }
 
-    /// Returns all sessions, still open.
+    /// Returns all sessions, which stay open.
     pub(crate) fn all(&self) -> Vec<Arc<Client>> {
         guarded(&self.open).values().cloned().collect()
     }

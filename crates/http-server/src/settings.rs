@@ -10,49 +10,54 @@ use crate::{HttpServerError, auth, guard};
 
 /// Settings of the HTTP server (`[http]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-// `expecting` keeps the text of the error about a value that is no table.
+// `expecting` keeps the error text for a value that is not a table.
 #[serde(default, deny_unknown_fields, expecting = "struct FrontSettings")]
 pub struct HttpServerSettings {
-    /// The address to listen on, such as `127.0.0.1:8700`; port 0 takes a free port.
+    /// The address to listen on, such as `127.0.0.1:8700`. With port 0, the system chooses a free
+    /// port.
     pub listen: SocketAddr,
     /// The endpoint's path.
     pub path: String,
-    /// Names accepted in `Host` besides `localhost` and the address that is listened on:
-    /// `mcp.example.org`, or with a port `mcp.example.org:8443`.
+    /// Host names accepted in `Host`, in addition to `localhost` and the address that the server
+    /// listens on. Examples: `mcp.example.org`, or with a port `mcp.example.org:8443`.
     pub allow_hosts: Vec<String>,
-    /// Origins accepted from browsers besides those on loopback, such as `https://app.example.org`.
+    /// Origins accepted from browsers, in addition to origins on loopback. Example:
+    /// `https://app.example.org`.
     pub allow_origins: Vec<String>,
-    /// Serves without authentication on an address that other machines can reach.
+    /// Allows an address that other machines can reach without authentication.
     pub insecure_no_auth: bool,
     /// How clients authenticate.
     pub auth: Auth,
     /// Whether `GET /metrics` needs no token. The metrics name servers and tools.
     pub open_metrics: bool,
-    /// Most bytes of a request's body; a larger one gets status 413.
+    /// Maximum size of a request's body, in bytes. A larger body gets status 413.
     pub max_body_bytes: usize,
-    /// Most sessions; one more gets status 503. The default is 1024, or 32 without authentication
-    /// ([`Auth::None`]): each session may start servers of its own.
+    /// Maximum number of sessions. Another session gets status 503. The default is 1024, or 32
+    /// without authentication ([`Auth::None`]), because each session may start its own servers.
     pub max_sessions: Option<usize>,
-    /// Most server processes of all clients together; starting one more is an error. The default is
-    /// no limit, or 32 without authentication.
+    /// Maximum number of server processes for all clients together. Starting another process is an
+    /// error. The default is no limit, or 32 without authentication.
     pub max_processes: Option<usize>,
-    /// Most requests in flight of one session; one more gets status 429. Stateless requests of one
-    /// client (its token, or its address) count like those of a session.
+    /// Maximum number of requests in flight per session. Another request gets status 429. The limit
+    /// also applies to the stateless requests of one client, identified by its token or its
+    /// address.
     pub max_requests_per_session: usize,
-    /// Most connections; one more waits until another ends.
+    /// Maximum number of connections. Another connection waits until one ends.
     pub max_connections: usize,
-    /// Seconds without a request after which a session without an open stream ends.
+    /// A session without an open stream ends after this many seconds without a request.
     pub session_idle_seconds: u64,
-    /// Seconds between the comments that keep a quiet stream open.
+    /// Interval, in seconds, between the comments that keep a quiet stream open.
     pub keep_alive_seconds: u64,
-    /// Seconds that a client has to send the head of a request, and each part of its body.
+    /// Time limit, in seconds, for a client to send the head of a request, and for each part of its
+    /// body.
     pub read_seconds: u64,
-    /// Seconds after which a client that does not read what was sent, or is gone, is given up.
+    /// A client that does not read what was sent, or has disappeared, is given up after this many
+    /// seconds.
     pub stall_seconds: u64,
-    /// Seconds that requests in flight have to finish after the signal to stop.
+    /// Time, in seconds, for requests in flight to finish after the signal to stop.
     pub shutdown_seconds: u64,
-    /// Messages of no request that are kept for a session while its client has no stream open for
-    /// them; the oldest is dropped first.
+    /// Maximum number of messages that are kept for a session while its client has no stream open
+    /// for messages that belong to no request. The oldest message is dropped first.
     pub kept_messages: usize,
     /// The rate limit; `None` means no limit.
     pub rate: Option<Rate>,
@@ -64,7 +69,7 @@ pub struct HttpServerSettings {
 pub struct Rate {
     /// Requests per second.
     pub per_second: u32,
-    /// Most requests at once; the default is `per_second`.
+    /// Maximum number of requests in one burst; the default is `per_second`.
     #[serde(default)]
     pub burst: Option<u32>,
     /// What counts as one client.
@@ -72,14 +77,16 @@ pub struct Rate {
     pub by: RateBy,
 }
 
-/// What requests are counted by.
+/// How the requests of one client are recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RateBy {
-    /// The session; requests without one are counted by their address.
+    /// Requests are counted by their session. Requests without a session are counted by their
+    /// address.
     #[default]
     Session,
-    /// The address that the connection came from. Behind a proxy, this is the proxy's address.
+    /// Requests are counted by the address that the connection came from. Behind a proxy, this is
+    /// the proxy's address.
     Ip,
 }
 
@@ -87,19 +94,19 @@ pub enum RateBy {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Auth {
-    /// Not at all: anyone who can connect is served.
+    /// No authentication: anyone who can connect may use the server.
     #[default]
     None,
-    /// By one of several static tokens.
+    /// Clients send one of the static tokens.
     Bearer {
-        /// Files with tokens, one per line; lines that begin with `#` are comments.
+        /// Files with tokens, one token per line. Lines that begin with `#` are comments.
         #[serde(default)]
         token_files: Vec<String>,
-        /// Environment variables that hold one token each.
+        /// Names of environment variables that each contain one token.
         #[serde(default)]
         token_env: Vec<String>,
     },
-    /// By an access token of an authorization server (OAuth 2.1).
+    /// Clients send an access token of an authorization server (OAuth 2.1).
     Oauth(OAuth),
 }
 
@@ -107,26 +114,26 @@ pub enum Auth {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OAuth {
-    /// The authorization server, as tokens name it in `iss`.
+    /// The authorization server, exactly as tokens name it in `iss`.
     pub issuer: String,
-    /// The URL by which clients know the endpoint, such as `https://mcp.example.org/mcp`; tokens
-    /// name it in `aud`.
+    /// The URL under which clients know the endpoint, such as `https://mcp.example.org/mcp`. Tokens
+    /// must name it in `aud`.
     pub resource: String,
-    /// The URL of the issuer's keys; by default the one in the issuer's metadata.
+    /// The URL of the issuer's keys. The default is the URL in the issuer's metadata.
     #[serde(default)]
     pub jwks_url: Option<String>,
-    /// Scopes that a token must have.
+    /// Scopes that every token must contain.
     #[serde(default)]
     pub scopes: Vec<String>,
-    /// Accepted signature algorithms; by default all of [`Algorithm`].
+    /// Accepted signature algorithms. The default is all of [`Algorithm`].
     #[serde(default = "algorithms")]
     pub algorithms: Vec<Algorithm>,
-    /// Seconds by which clocks may differ.
+    /// Maximum difference between the clocks, in seconds.
     #[serde(default = "leeway")]
     pub leeway_seconds: u64,
 }
 
-/// A signature algorithm. None uses a shared secret, and `none` is not supported.
+/// A signature algorithm. Algorithms with a shared secret and `none` are not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "they are what RFC 7518 calls them")]
 pub enum Algorithm {
@@ -148,11 +155,12 @@ fn algorithms() -> Vec<Algorithm> {
     ]
 }
 
-/// Default limit on sessions, and on server processes, without authentication. A person's clients
-/// need a few, and a program that opens one after the other cannot fill the memory.
+/// The default limit on sessions, and on server processes, without authentication. One person's
+/// clients need only a few, and the limit prevents that a program which keeps opening sessions
+/// fills the memory.
 const MOST_OF_ANYONE: usize = 32;
 
-/// A minute, as most validators allow.
+/// One minute, a difference that most validators of tokens allow.
 const fn leeway() -> u64 {
     60
 }
@@ -184,8 +192,8 @@ impl Default for HttpServerSettings {
 }
 
 impl HttpServerSettings {
-    /// Checks that these settings can be served on `bound`, and that they do not expose the server
-    /// by mistake.
+    /// Checks that the server can use these settings on the address `bound`, and that they do not
+    /// expose it by mistake.
     pub fn check(&self, bound: SocketAddr) -> Result<(), HttpServerError> {
         if !bound.ip().is_loopback() && self.auth == Auth::None && !self.insecure_no_auth {
             return Err(HttpServerError::Exposed(bound));
@@ -203,7 +211,7 @@ impl HttpServerSettings {
             return Some(("path", "must begin with `/` and be a plain path".to_owned()));
         }
         if taken {
-            return Some(("path", "is taken by the front itself".to_owned()));
+            return Some(("path", "is used by the HTTP server itself".to_owned()));
         }
         let seconds = |seconds: u64| usize::try_from(seconds).unwrap_or(usize::MAX);
         let counts = [
@@ -242,7 +250,7 @@ impl HttpServerSettings {
             .or_else(|| guard::Guard::new(self).err())
     }
 
-    /// The limit on sessions.
+    /// Returns the limit on sessions.
     #[must_use]
     pub fn sessions(&self) -> usize {
         let most = match self.auth {
@@ -252,7 +260,7 @@ impl HttpServerSettings {
         self.max_sessions.unwrap_or(most)
     }
 
-    /// The limit on server processes; `None` means no limit.
+    /// Returns the limit on server processes; `None` means no limit.
     #[must_use]
     pub fn processes(&self) -> Option<usize> {
         let is_open = self.auth == Auth::None;
@@ -268,20 +276,20 @@ impl HttpServerSettings {
     }
 }
 
-/// A client's token. `Debug` does not print it.
+/// A client's static token. `Debug` does not print it.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// Makes a token, without the white space around it; `None` if it is empty.
+    /// Returns a token without surrounding whitespace; `None` if it is empty.
     #[must_use]
     pub fn new(token: &str) -> Option<Self> {
         let token = token.trim();
         (!token.is_empty()).then(|| Self(token.to_owned()))
     }
 
-    /// Parses the tokens of a file, one per line. A `#` at the beginning of a line or after a space
-    /// starts a comment.
+    /// Parses the tokens of a file, one per line. A `#` at the start of a line or after a space
+    /// begins a comment.
     #[must_use]
     pub fn in_file(text: &str) -> Vec<Self> {
         let lines = text.lines().filter_map(|line| line.split(" #").next());

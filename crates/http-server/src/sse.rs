@@ -8,8 +8,8 @@ use memchr::memchr2;
 /// A comment that keeps a quiet stream open.
 pub(crate) const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
-/// Writes a message as an event. Its bytes stay in one piece and are not copied, unless it has line
-/// ends, each of which starts a new `data:` line.
+/// Writes a message as an event. A message without line ends is not copied; otherwise each line
+/// becomes a `data:` line.
 pub(crate) fn message(event: Option<&str>, frame: Bytes) -> [Bytes; 3] {
     let mut head = BytesMut::new();
     put_id(&mut head, event);
@@ -21,13 +21,13 @@ pub(crate) fn message(event: Option<&str>, frame: Bytes) -> [Bytes; 3] {
     [head.freeze(), data, Bytes::from_static(b"\n\n")]
 }
 
-/// The parts before and after a message that is one line with its end.
+/// Returns the parts to write before and after a message that is one line with its line end.
 pub(crate) fn around_line(event: Option<&str>) -> [Bytes; 2] {
     let [head, _, _] = message(event, Bytes::new());
     [head, Bytes::from_static(b"\n")]
 }
 
-/// An event that only marks a position in the stream.
+/// Returns an event that only marks a position in the stream.
 pub(crate) fn mark(event: Option<&str>, retry: Option<Duration>) -> Bytes {
     let mut head = BytesMut::new();
     put_id(&mut head, event);
@@ -38,8 +38,8 @@ pub(crate) fn mark(event: Option<&str>, retry: Option<Duration>) -> Bytes {
     head.freeze()
 }
 
-/// Writes the id. An id with a line end is dropped, because it would inject fields; a server that
-/// speaks SSE cannot send one.
+/// Writes the event id. An id with a line end is dropped, because it would add fields to the event.
+/// A server that uses SSE cannot send such an id.
 fn put_id(head: &mut BytesMut, event: Option<&str>) {
     let is_plain = |id: &&str| !id.contains(['\n', '\r', '\0']);
     if let Some(id) = event.filter(is_plain) {
@@ -66,7 +66,7 @@ fn lines(frame: &[u8]) -> Bytes {
     data.freeze()
 }
 
-/// The message without the line end that standard streams append.
+/// Returns the message without the line end that standard streams need.
 pub(crate) fn bare(frame: &Bytes) -> Bytes {
     let text = frame.strip_suffix(b"\n").unwrap_or(frame);
     let text = text.strip_suffix(b"\r").unwrap_or(text);

@@ -1,7 +1,8 @@
-//! The channel that carries server events from a client's streams to a response.
+//! The channel that passes server events from a client's streams to an HTTP response.
 //!
-//! It has few places. A slow reader makes its sender wait, which smooths bursts. A reader that has
-//! used up the patience is cut off, so that it delays nobody else.
+//! The channel holds only a few events. If its reader is slow, the sender waits, which smooths
+//! bursts. A reader for which senders have waited too long in total is cut off, so that it does not
+//! delay others.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,26 +15,27 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, timeout};
 
-/// Events that may wait for a reader.
+/// Maximum number of events that wait for the reader.
 const PLACES: usize = 64;
 
-/// Total time that senders wait for a reader until it has caught up once.
+/// Maximum total time that senders wait for a reader before it is cut off. The time starts again
+/// when the reader has caught up.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A server event on its way to a response.
 #[derive(Debug)]
 pub(crate) struct StreamEvent {
     pub(crate) server_event: ServerEvent,
-    /// Whether the stream ends with it.
+    /// Whether the stream ends with this event.
     pub(crate) is_last: bool,
-    /// Requests that it leaves without a response.
+    /// The requests that get no response because of this event.
     pub(crate) unanswered: Vec<RequestId>,
 }
 
 /// The sending end of a stream.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamSender {
-    /// Number of the stream among its client's streams.
+    /// The number of the stream among the client's streams.
     pub(crate) stream: u64,
     to: mpsc::Sender<StreamEvent>,
     patience: Arc<Mutex<Duration>>,
@@ -42,13 +44,13 @@ pub(crate) struct StreamSender {
 /// The receiving end of a stream.
 #[derive(Debug)]
 pub(crate) struct StreamReceiver {
-    /// Number of the stream among its client's streams.
+    /// The number of the stream among the client's streams.
     pub(crate) stream: u64,
     first: VecDeque<StreamEvent>,
     from: mpsc::Receiver<StreamEvent>,
 }
 
-/// A letter and its destination.
+/// A stream event and the stream that it goes to.
 #[derive(Debug)]
 pub(crate) struct RoutedEvent {
     pub(crate) sender: StreamSender,
@@ -71,7 +73,7 @@ impl StreamReceiver {
         (sender, receiver)
     }
 
-    /// Puts events before all others.
+    /// Inserts events that are read before all others.
     pub(crate) fn begin_with(&mut self, server_events: impl Iterator<Item = ServerEvent>) {
         let stream_event = |server_event| StreamEvent {
             server_event,
@@ -81,7 +83,8 @@ impl StreamReceiver {
         self.first.extend(server_events.map(stream_event));
     }
 
-    /// Returns the next event; `None` when the stream has ended. Dropping the future loses nothing.
+    /// Returns the next event; `None` when the stream has ended. If the future is dropped, no event
+    /// is lost.
     pub(crate) async fn next(&mut self) -> Option<StreamEvent> {
         match self.first.pop_front() {
             Some(stream_event) => Some(stream_event),
@@ -91,7 +94,7 @@ impl StreamReceiver {
 }
 
 impl StreamSender {
-    /// Whether there is a reader.
+    /// Whether the stream has a reader.
     pub(crate) fn is_read(&self) -> bool {
         !self.to.is_closed()
     }
@@ -121,7 +124,7 @@ impl StreamSender {
 }
 
 impl RoutedEvent {
-    /// Returns whether it reached a reader, or will.
+    /// Sends the event. Returns whether it was put into the reader's channel.
     pub(crate) async fn hand_over(self) -> bool {
         self.sender.push(self.stream_event).await
     }

@@ -1,4 +1,4 @@
-//! The rules that find a client's stream for a server event.
+//! The rules that choose a client's stream for each server event.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,14 +10,14 @@ use crate::problem::error_frame;
 use crate::stream_channel::{RoutedEvent, StreamEvent, StreamSender};
 use spillgate_mcp::{Envelope, Generation, RequestId, error_code, messages, object};
 
-/// Most events whose stream is remembered, for clients that resume.
+/// Maximum number of events whose streams are remembered for clients that resume.
 const EVENTS: usize = 1024;
 
 /// The routing state of one client.
 #[derive(Debug)]
 pub(crate) struct StreamRouter {
     generation: Generation,
-    /// Requests without a response.
+    /// The requests without a response.
     pub(crate) waiting: HashMap<RequestId, OpenRequest>,
     /// The stream for messages that belong to no request.
     pub(crate) general: Option<StreamSender>,
@@ -27,11 +27,11 @@ pub(crate) struct StreamRouter {
     events: HashMap<String, Option<RequestId>>,
     /// The ids in `events`, oldest first.
     order: VecDeque<String>,
-    /// The request that began the session.
+    /// The id of the `initialize` that began the session.
     pub(crate) initialize: Option<RequestId>,
-    /// The version that it ended with.
+    /// The protocol version that `initialize` negotiated.
     pub(crate) agreed: Option<String>,
-    /// Whether it ended with an error.
+    /// Whether `initialize` was answered with an error.
     pub(crate) is_refused: bool,
 }
 
@@ -40,9 +40,9 @@ pub(crate) struct StreamRouter {
 pub(crate) struct OpenRequest {
     stream: u64,
     sender: Option<StreamSender>,
-    /// Whether an event of its stream had an id.
+    /// Whether an event of the request's stream had an id.
     has_events: bool,
-    /// Whether it gets a response only when it is ended.
+    /// Whether the request gets its response only when its stream is ended.
     pub(crate) is_lasting: bool,
 }
 
@@ -56,7 +56,7 @@ impl OpenRequest {
         }
     }
 
-    /// Its stream, if there is one.
+    /// Returns the request's stream, if it is being read.
     pub(crate) fn sender(&self) -> Option<&StreamSender> {
         self.sender.as_ref()
     }
@@ -78,20 +78,20 @@ impl StreamRouter {
         }
     }
 
-    /// The request on whose stream the event was; `None` for an event of another stream, or one
-    /// that is forgotten.
+    /// Returns the request on whose stream this event was sent. `None` if the event belongs to
+    /// another stream or is no longer remembered.
     pub(crate) fn place(&self, event: &str) -> Option<RequestId> {
         self.events.get(event)?.clone()
     }
 
-    /// Whether a client has an event of this request's stream from which to resume.
+    /// Whether the client can resume this request's stream, because one of its events had an id.
     pub(crate) fn can_be_taken_up(&self, key: &RequestId) -> bool {
         self.waiting
             .get(key)
             .is_some_and(|waiting| waiting.has_events)
     }
 
-    /// Continues a broken stream on another outlet.
+    /// Continues a broken stream through another sender.
     pub(crate) fn take_up(&mut self, key: &RequestId, sender: &StreamSender) {
         let again = || OpenRequest {
             has_events: true,
@@ -105,7 +105,7 @@ impl StreamRouter {
         }
     }
 
-    /// Records that a stream has no reader any more. Returns its requests without a response.
+    /// Records that a stream no longer has a reader. Returns its requests without a response.
     pub(crate) fn gone(&mut self, stream: u64) -> Vec<RequestId> {
         if self
             .general
@@ -131,13 +131,16 @@ impl StreamRouter {
             (Item::Gone(how), Some(key)) => self.fail(&key.clone(), how),
             (Item::Failed(error), Some(key)) => self.fail(&key.clone(), &error.to_string()),
             (Item::Failed(error), None) => {
-                tracing::warn!(%error, "a message could not be brought over");
+                tracing::warn!(%error, "a message from a server could not be read");
                 Vec::new()
             }
             (Item::Ended, of) => self.ended(of.clone()),
             (Item::Refused(_), Some(key)) => self.refused(&key.clone(), server_event),
             (Item::Refused(refusal), None) => {
-                tracing::warn!(status = refusal.status, "a server refused a stream");
+                tracing::warn!(
+                    status = refusal.status,
+                    "a server refused the stream for messages that answer no request"
+                );
                 Vec::new()
             }
             (Item::Message(_) | Item::Mark { .. }, _) => self.message(server_event),
@@ -150,7 +153,7 @@ impl StreamRouter {
             for message in messages(frame::head(frame)) {
                 self.look_at(&message, server_event.of.as_ref(), &mut answered);
             }
-            // It cannot be parsed, so only its stream tells which request it answers.
+            // The message was not parsed, so only its stream shows which request it answers.
             let is_opaque = frame::head(frame).is_empty() && frame.is_answer();
             let key = server_event.of.iter().filter(|_| is_opaque);
             answered.extend(key.filter(|key| self.waiting.contains_key(key)).cloned());
@@ -173,7 +176,7 @@ impl StreamRouter {
         self.letter(sender, server_event)
     }
 
-    /// Records which request a message answers.
+    /// Adds to `answered` the request that a message answers.
     fn look_at(
         &mut self,
         message: &Envelope<'_>,
@@ -183,7 +186,7 @@ impl StreamRouter {
         if message.method.is_some() {
             return;
         }
-        // A server that could not read a request's id answers without one.
+        // If a server could not read the id of a request, its answer contains no id.
         let Some(key) = message.key().or(of.cloned()) else {
             return;
         };
@@ -200,13 +203,13 @@ impl StreamRouter {
         answered.push(key);
     }
 
-    /// Routes a server event that belongs to no waiting request.
+    /// Routes a server event that does not belong to a waiting request.
     fn unasked(&mut self, server_event: ServerEvent) -> Vec<RoutedEvent> {
         let is_message = matches!(server_event.item, Item::Message(_));
         let general = self.general.clone().filter(StreamSender::is_read);
         let is_answer = is_message && is_answer(&server_event);
         if is_answer && (server_event.event.is_none() || general.is_none()) {
-            tracing::debug!("an answer that nobody waits for");
+            tracing::debug!("a response was dropped: no request is waiting for it");
             return Vec::new();
         }
         if general.is_some() {
@@ -224,15 +227,15 @@ impl StreamRouter {
         if is_message && self.generation == Generation::Legacy {
             self.kept.push_back(server_event);
             if self.kept.len() > self.most_kept {
-                tracing::warn!("a message is dropped: the client has no stream open for it");
+                tracing::warn!("a message was dropped: the client has no open stream for it");
                 self.kept.pop_front();
             }
         }
         Vec::new()
     }
 
-    /// The only request in flight, if it has a stream. Not `initialize`: before its response a
-    /// client expects nothing else.
+    /// Returns the only request in flight, if its stream is being read. `initialize` does not
+    /// count, because a client expects nothing else before its response.
     fn only_one(&self) -> Option<RequestId> {
         let mut waiting = self.waiting.iter();
         let (key, only) = waiting.next()?;
@@ -259,7 +262,7 @@ impl StreamRouter {
 
     fn letter(&self, sender: Option<StreamSender>, server_event: ServerEvent) -> Vec<RoutedEvent> {
         let Some(sender) = sender else {
-            tracing::debug!("a message for a client that is gone");
+            tracing::debug!("a message was dropped: its client has disconnected");
             return Vec::new();
         };
         let is_general = self
@@ -279,7 +282,8 @@ impl StreamRouter {
         }]
     }
 
-    /// Removes all requests of a request's stream. Returns them with the outlet.
+    /// Removes all requests that share the stream of a request. Returns them with the sender of the
+    /// stream.
     fn stream_of(&mut self, key: &RequestId) -> Option<(Vec<RequestId>, StreamSender)> {
         let waiting = self.waiting.get(key)?;
         let (stream, sender) = (waiting.stream, waiting.sender.clone());
@@ -310,7 +314,8 @@ impl StreamRouter {
         }]
     }
 
-    /// Handles that a server ended a stream. Its client may resume, if an event had an id.
+    /// Called when a server ended a stream. The client can resume the stream if one of its events
+    /// had an id.
     fn ended(&mut self, of: Option<RequestId>) -> Vec<RoutedEvent> {
         let Some(key) = of else {
             self.general = None;

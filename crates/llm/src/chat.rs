@@ -1,4 +1,4 @@
-//! Requests to a model and its replies.
+//! Defines requests to a model and its replies.
 
 use std::fmt;
 use std::future::Future;
@@ -9,26 +9,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LlmError, ModelLimits, Target, Usage};
 
-/// One step of a conversation.
+/// A request for one step of a conversation, which is the model's next reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Request {
-    /// The system prompt; empty for none.
+    /// The system prompt; empty if there is none.
     pub system: String,
-    /// The conversation so far, oldest first. It begins with a user's message.
+    /// The conversation so far, oldest message first. It begins with a user message.
     pub messages: Vec<Message>,
     /// Tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolSpec>,
-    /// Whether none of them may be called now. Providers want tools listed that the
-    /// conversation has calls of, also where it must come to its end.
+    /// Whether no tool may be called in this step. Providers require that `tools` lists the tools
+    /// of all calls in the conversation, even if no more calls are allowed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_calls: bool,
-    /// Tokens that the reply may have.
+    /// Maximum length of the reply, in tokens.
     pub max_output_tokens: u64,
 }
 
 impl Request {
-    /// Bytes of everything that the model reads, for accounts that do not keep
+    /// Returns the size, in bytes, of everything that the model reads, for traces that do not keep
     /// the text (docs/spec/behaviour.md, "Traces").
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -42,16 +42,16 @@ impl Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
-    /// From the user.
+    /// A message from the user.
     User(String),
-    /// From the model.
+    /// A message from the model.
     Assistant {
-        /// What it said.
+        /// The text of the message.
         text: String,
-        /// The tools that it called.
+        /// The tool calls of the message.
         calls: Vec<ToolCall>,
     },
-    /// The results of the calls of the message before, one for each.
+    /// The results of the calls in the previous message, one for each call.
     Tools(Vec<ToolReply>),
 }
 
@@ -70,14 +70,14 @@ impl Message {
     }
 }
 
-/// A tool as a model is told of it.
+/// A tool as it is described to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// Its name.
+    /// The name of the tool.
     pub name: String,
-    /// What it is for.
+    /// The purpose of the tool.
     pub description: String,
-    /// JSON Schema of its arguments.
+    /// The JSON Schema of the tool's arguments.
     pub schema: serde_json::Value,
 }
 
@@ -90,11 +90,11 @@ impl ToolSpec {
 /// A call of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// What the reply to it names it by.
+    /// The id that the reply to the call refers to.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// Its arguments as the model wrote them: JSON, or what was meant to be.
+    /// The arguments as the model wrote them. They should be JSON, but may be invalid.
     pub arguments: String,
 }
 
@@ -103,27 +103,27 @@ pub struct ToolCall {
 pub struct ToolReply {
     /// The id of the call.
     pub call_id: String,
-    /// What the tool gave.
+    /// What the tool returned.
     pub text: String,
-    /// Whether it failed.
+    /// Whether the call failed.
     pub is_error: bool,
 }
 
-/// What a model said.
+/// A reply of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// Its text; thinking that the provider tells apart is not in it.
+    /// The text, without any thinking that the provider marks as such.
     pub text: String,
-    /// The tools that it calls.
+    /// The tool calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
-    /// Why it stopped.
+    /// Why the model stopped.
     pub stop: Stop,
-    /// What it cost.
+    /// Tokens and cost.
     pub usage: Usage,
-    /// Who answered: with fallback it need not be the first target.
+    /// The target that answered. If targets failed, it is not the first one.
     pub target: Target,
-    /// The provider's id of the exchange, for its support.
+    /// The provider's id of the exchange. Its support staff can use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }
@@ -132,28 +132,28 @@ pub struct Reply {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// It had said what it wanted to say.
+    /// The reply is complete.
     End,
-    /// It reached the limit of output tokens.
+    /// The reply reached the limit of output tokens.
     Length,
-    /// It waits for the results of its calls.
+    /// The model waits for the results of its tool calls.
     ToolCalls,
-    /// It, or a filter of the provider's, refused.
+    /// The model, or a filter of the provider, refused.
     Refused,
-    /// Something else, in the provider's word.
+    /// Another reason, as the provider names it.
     Other(String),
 }
 
-/// What a call of [`ChatModel::chat`] is: dropping it ends the exchange.
+/// The future that [`ChatModel::chat`] returns. Dropping it cancels the exchange.
 pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Result<Reply, LlmError>> + Send + 'a>>;
 
-/// Who is told of a reply's text while it comes.
+/// Receives the text of a reply while it arrives.
 pub trait OnDelta: Send + Sync {
-    /// More text of the reply. A retry tells its text again, from the start.
+    /// Receives more text of the reply. A retry sends the text again from the start.
     fn text(&self, more: &str);
 }
 
-/// Nobody.
+/// Ignores the text of a reply.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoDeltas;
 
@@ -161,20 +161,20 @@ impl OnDelta for NoDeltas {
     fn text(&self, _: &str) {}
 }
 
-/// A language model that can be talked to.
+/// A language model.
 pub trait ChatModel: Send + Sync + fmt::Debug {
-    /// One step of a conversation. Dropping the future cancels it.
+    /// Asks the model for one step of a conversation. Dropping the future cancels the request.
     fn chat<'a>(&'a self, request: &'a Request, deltas: &'a dyn OnDelta) -> ReplyFuture<'a>;
 
-    /// Who answers first.
+    /// Returns the target that is asked first.
     fn target(&self) -> Target;
 
-    /// What a request may be; where several targets may answer, what all of
-    /// them take.
+    /// Returns the limits of requests. If several targets may answer, all of them accept these
+    /// limits.
     fn limits(&self) -> ModelLimits;
 }
 
-/// A model that is shared is a model.
+/// A shared model can be used like the model itself.
 impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
     fn chat<'a>(&'a self, request: &'a Request, deltas: &'a dyn OnDelta) -> ReplyFuture<'a> {
         (**self).chat(request, deltas)

@@ -1,4 +1,4 @@
-//! Why a model did not answer, and whose fault it was.
+//! Defines the reasons why a model did not answer, and which of them may be temporary.
 
 use std::time::Duration;
 
@@ -6,16 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::Target;
 
-/// A model gave no reply. Never holds a key.
+/// Why a model gave no reply. The error never contains a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{target}: {message}{}", request_id.as_ref().map(|id| format!(" (request {id})")).unwrap_or_default())]
 pub struct LlmError {
-    /// What sort of failure.
+    /// The kind of failure.
     pub kind: ErrorKind,
-    /// Who failed.
+    /// The target that failed.
     pub target: Target,
-    /// What happened, in one line: for an answer of the provider's, its status and
-    /// words.
+    /// What happened, on one line. If the provider answered, this is its status and message.
     pub message: String,
     /// The provider's id of the exchange.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,7 +25,7 @@ pub struct LlmError {
 }
 
 impl LlmError {
-    /// A failure of `target`.
+    /// Creates an error of `target`.
     #[must_use]
     pub fn new(kind: ErrorKind, target: Target, message: impl Into<String>) -> Self {
         Self {
@@ -39,34 +38,34 @@ impl LlmError {
     }
 }
 
-/// Sorts of failures; what can be done about each differs.
+/// Kinds of failures. They differ in how a caller can react to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// The key is missing or was refused, or its account is used up.
+    /// The key is missing or was rejected, or its account has no credit left.
     Auth,
     /// The provider wants fewer requests (429).
     RateLimited,
     /// The provider failed (5xx, overloaded).
     Provider,
-    /// No answer in time.
+    /// There was no answer within the time limit.
     Timeout,
     /// The provider could not be reached, or the connection broke.
     Connection,
-    /// The answer ended before its end.
+    /// The answer was cut off.
     CutOff,
-    /// The answer is not what the protocol says.
+    /// The answer does not follow the protocol.
     BadReply,
     /// The request is longer than the model's context.
     ContextLength,
     /// The provider refused the request (other 4xx).
     BadRequest,
-    /// Nobody was asked: the run has used up what it may.
+    /// The request was not sent, because the run has used up its limits.
     Spent,
 }
 
 impl ErrorKind {
-    /// Whether the same request may succeed a little later.
+    /// Returns whether the same request may succeed if it is sent again a little later.
     #[must_use]
     pub fn is_transient(self) -> bool {
         matches!(

@@ -1,4 +1,4 @@
-//! Asks another model when one cannot answer.
+//! Asks another model when a model cannot answer.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use spillgate_untrusted::line;
 
 use crate::{ChatModel, ErrorKind, LlmError, ModelLimits, OnDelta, ReplyFuture, Request, Target};
 
-/// Characters of each earlier target's failure in the last error.
+/// Maximum length, in characters, of each target's failure within the final error.
 const MOST_CHARS_EACH: usize = 150;
-/// Characters of the last error.
+/// Maximum length of the final error, in characters.
 const MOST_CHARS: usize = 500;
 
 /// Models that are asked in order until one answers.
 ///
-/// Any failure goes to the next one: a key that is refused here, or a model that
-/// is not known here, says nothing of the next target. But for one: a request that
-/// is longer than a context. Requests are made to fit every target (see
-/// `limits`), so the caller's measure was wrong, and only the caller can make the
-/// request smaller; a larger target would hide that at a larger price.
+/// After a failure, the next model is asked. This also applies if a key is rejected or a model is
+/// unknown, because the next target has another key or model. The only exception is a request that
+/// is longer than the model's context. Requests are made to fit every target (see `limits`), so the
+/// caller has measured wrongly, and only the caller can shorten the request. Asking a larger target
+/// would hide the mistake, at a higher price.
 #[derive(Debug)]
 pub struct Fallback {
     first: Arc<dyn ChatModel>,
@@ -25,7 +25,7 @@ pub struct Fallback {
 }
 
 impl Fallback {
-    /// `first`, and those to ask when it fails, in order.
+    /// Creates a model that asks `first` and, if it fails, `rest` in order.
     #[must_use]
     pub fn new(first: Arc<dyn ChatModel>, rest: Vec<Arc<dyn ChatModel>>) -> Self {
         Self { first, rest }
@@ -48,7 +48,7 @@ impl ChatModel for Fallback {
                 let is_last = error.kind == ErrorKind::ContextLength;
                 tracing::warn!(
                     target_model = %error.target, kind = ?error.kind, error = %error.message,
-                    "a target gave no reply"
+                    "a model failed; the next one in the list is asked"
                 );
                 errors.push(error);
                 if is_last {
@@ -75,7 +75,7 @@ impl ChatModel for Fallback {
     }
 }
 
-/// The last error, which names all that were tried before it.
+/// Returns the last error, extended by the failures of the targets that were tried before.
 fn after(last: LlmError, earlier: &[LlmError]) -> LlmError {
     if earlier.is_empty() {
         return last;
@@ -87,7 +87,7 @@ fn after(last: LlmError, earlier: &[LlmError]) -> LlmError {
             format!("{}: {message}", error.target)
         })
         .collect();
-    // The last failure first: what comes last may be cut.
+    // The last failure comes first, because the end of the message may be cut off.
     let message = format!(
         "{}; tried before: {}",
         line(&last.message, MOST_CHARS_EACH),
@@ -104,7 +104,8 @@ mod tests {
     use super::*;
     use crate::{NoDeltas, Scripted};
 
-    /// Models that fail as told, then one that answers if `answers`.
+    /// Returns models that fail with `failures`, followed by a model that answers if `answers` is
+    /// set.
     fn models(failures: &[ErrorKind], answers: bool) -> Fallback {
         let mut models: Vec<Arc<dyn ChatModel>> = Vec::new();
         for (i, &kind) in failures.iter().enumerate() {

@@ -1,20 +1,19 @@
-//! Keys, which are never shown.
+//! Holds API keys, which are never printed.
 
 use std::fmt;
 
-/// A key or another secret. It shows itself to nobody but the endpoint that
-/// sends it.
+/// A key or another secret. Only the endpoint that sends it can read it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
 
 impl Key {
-    /// A key, without the white space around it.
+    /// Creates a key. Surrounding white space is removed.
     #[must_use]
     pub fn new(key: &str) -> Self {
         Self(key.trim().to_owned())
     }
 
-    /// What is sent. Never log it.
+    /// Returns the key for sending. Never log it.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }

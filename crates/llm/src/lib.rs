@@ -1,9 +1,9 @@
-//! Talking to a language model.
+//! Talks to language models.
 //!
-//! [`ChatModel`] is one conversation step: messages and tools in, a reply out.
-//! Endpoints speak HTTP; everything around them (retries, rates,
-//! fallback to the next target, a recording) is a `ChatModel` around a
-//! `ChatModel`. Only this crate knows what providers write.
+//! [`ChatModel`] performs one step of a conversation: it takes messages and tools and returns a
+//! reply. An endpoint is a `ChatModel` that asks a provider over HTTP. Everything else (retries,
+//! rate limits, fallback to the next model, recording) is a `ChatModel` that wraps another one.
+//! Only this crate knows the formats of providers.
 
 mod catalogue;
 mod chat;

@@ -1,38 +1,39 @@
-//! The limits and prices of a model.
+//! Defines the limits and prices of a model.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::usage::{Dollars, Usage};
 
-/// What a request to a model may be.
+/// The limits of a request to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelLimits {
-    /// Tokens of its context: prompt and reply together.
+    /// Size of the context window, in tokens: prompt and reply together.
     pub window: u64,
-    /// Tokens that a reply may have.
+    /// Maximum length of a reply, in tokens.
     pub max_output: u64,
 }
 
-/// What a model costs, in dollars for a million tokens.
+/// The prices of a model, in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
-    /// Tokens of the prompt.
+    /// The price of tokens of the prompt.
     pub input: f64,
-    /// Tokens of the reply.
+    /// The price of tokens of the reply.
     pub output: f64,
-    /// Tokens of the prompt that the provider had in its cache; as `input`
-    /// unless told.
+    /// The price of tokens of the prompt that the provider reads from its cache; by default the
+    /// same as `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_input: Option<f64>,
-    /// Tokens of the prompt that it wrote to its cache; as `input` unless told.
+    /// The price of tokens of the prompt that the provider writes to its cache; by default the same
+    /// as `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
 }
 
 impl Prices {
-    /// The price of what a reply used.
+    /// Returns the price of what a reply used.
     #[must_use]
     pub fn of(&self, usage: &Usage) -> Dollars {
         let cached = self.cached_input.unwrap_or(self.input);

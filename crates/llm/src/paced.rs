@@ -1,4 +1,4 @@
-//! Limits the requests to a provider.
+//! Limits the rate and the number of requests to a provider.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,18 +13,18 @@ use crate::{ChatModel, ModelLimits, OnDelta, ReplyFuture, Request, Target};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What lets requests to a provider through, one gate for all of its models.
+/// Limits the requests to a provider. All models of the provider share one gate.
 #[derive(Debug)]
 pub struct Gate {
     at_once: Option<Semaphore>,
     per_minute: Option<usize>,
-    /// When the last `per_minute` requests began, or will begin.
+    /// When the last `per_minute` requests started, or will start.
     starts: Mutex<VecDeque<Instant>>,
 }
 
 impl Gate {
-    /// A gate that lets through so many requests in any minute, and so many at
-    /// once; 0 is taken for 1, `None` is no limit.
+    /// Creates a gate that allows `per_minute` requests to start in any minute, and `at_once`
+    /// requests to run at the same time. 0 counts as 1; `None` means no limit.
     #[must_use]
     pub fn new(per_minute: Option<u64>, at_once: Option<u64>) -> Self {
         let number = |limit: u64| usize::try_from(limit.max(1)).unwrap_or(usize::MAX);
@@ -35,8 +35,8 @@ impl Gate {
         }
     }
 
-    /// When the next request may begin. The time is taken at once, so that those
-    /// who come after wait behind; who gives up lets it pass unused.
+    /// Reserves the start of the next request, and returns its time. Later requests start after it.
+    /// If the request is cancelled before it starts, the reserved start remains unused.
     fn start(&self) -> Instant {
         let now = Instant::now();
         let Some(limit) = self.per_minute else {
@@ -61,7 +61,7 @@ pub struct Paced<M> {
 }
 
 impl<M> Paced<M> {
-    /// `model` behind `gate`.
+    /// Creates a model whose requests to `model` pass `gate`.
     pub fn new(model: M, gate: Arc<Gate>) -> Self {
         Self { model, gate }
     }
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::{NoDeltas, Scripted};
 
-    /// When each of `number` requests had its reply, in seconds.
+    /// Returns when each of `number` requests had its reply, in seconds.
     async fn done(gate: Gate, number: usize) -> Vec<u64> {
         let gate = Arc::new(gate);
         let models: Vec<_> = (0..number)

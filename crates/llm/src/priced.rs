@@ -1,17 +1,18 @@
-//! Adds the cost to a reply.
+//! Adds the cost to replies.
 
 use std::fmt;
 
 use crate::{ChatModel, ModelLimits, OnDelta, Prices, ReplyFuture, Request, Target};
 
-/// A model whose replies say what they cost.
+/// A model whose replies contain their cost.
 pub struct Priced<M> {
     model: M,
     prices: Prices,
 }
 
 impl<M> Priced<M> {
-    /// `model` at `prices`. A reply that has a cost already keeps it.
+    /// Creates a model that adds costs to the replies of `model`. A reply that already has a cost
+    /// keeps it.
     pub fn new(model: M, prices: Prices) -> Self {
         Self { model, prices }
     }
@@ -28,7 +29,7 @@ impl<M: ChatModel> ChatModel for Priced<M> {
         Box::pin(async move {
             let mut reply = self.model.chat(request, deltas).await?;
             let usage = &mut reply.usage;
-            // A server that does not count is not free: its cost is unknown.
+            // If a server does not count tokens, the cost is unknown, not zero.
             if usage.cost.is_none() && usage.input + usage.output > 0 {
                 usage.cost = Some(self.prices.of(usage));
             }

@@ -1,4 +1,4 @@
-//! Repeats requests that failed.
+//! Retries requests that failed.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,20 +7,19 @@ use tokio::time::{Instant, sleep};
 
 use crate::{ChatModel, LlmError, ModelLimits, OnDelta, ReplyFuture, Request, Target};
 
-/// How often and how long a request is tried.
+/// How often, and after which waits, a request is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Tries after the first one.
+    /// Maximum number of tries after the first one.
     pub retries: u32,
-    /// What the wait before the first of them is drawn from; it doubles from try
-    /// to try.
+    /// Upper bound of the wait before the first retry. The bound doubles with each retry.
     pub first: Duration,
-    /// What it doubles up to.
+    /// The maximum up to which the bound `first` doubles.
     pub longest: Duration,
-    /// A provider that asks to wait longer is not waited for: another target, or
-    /// the caller, has better use of the time.
+    /// The longest wait that a provider may ask for. If the provider asks for a longer wait, the
+    /// request fails immediately, so that another target can be asked.
     pub longest_asked: Duration,
-    /// No try begins later than this after the first one.
+    /// No try starts later than this time after the start of the first try.
     pub total: Duration,
 }
 
@@ -37,16 +36,16 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How long to wait before the try after `tries` failed ones; `None` to give
-    /// up. `share` is drawn from 0 to 1: the whole wait is drawn ("full jitter"),
-    /// so that callers who failed together do not come back together.
+    /// Returns how long to wait after `tries` failed tries; `None` means to give up. `share` is a
+    /// random number from 0 to 1 that scales the whole wait ("full jitter"), so that callers that
+    /// failed at the same time do not retry at the same time.
     fn wait(&self, tries: u32, error: &LlmError, share: f64) -> Option<Duration> {
         if tries > self.retries || !error.kind.is_transient() {
             return None;
         }
         let doubled = self.first.saturating_mul(1 << (tries - 1).min(20));
         match error.retry_after {
-            // Not before what was asked for, and not all at the same moment.
+            // The wait is at least as long as the provider asks, plus a random part.
             Some(asked) if asked <= self.longest_asked => Some(asked + self.first.mul_f64(share)),
             Some(_) => None,
             None => Some(doubled.min(self.longest).mul_f64(share)),
@@ -54,14 +53,14 @@ impl RetryPolicy {
     }
 }
 
-/// A model that is asked again after a failure that may pass.
+/// A model that is asked again after a transient failure.
 pub struct Retrying<M> {
     model: M,
     policy: RetryPolicy,
 }
 
 impl<M> Retrying<M> {
-    /// `model`, asked again as `policy` says.
+    /// Creates a model that retries requests to `model` according to `policy`.
     pub fn new(model: M, policy: RetryPolicy) -> Self {
         Self { model, policy }
     }
@@ -92,7 +91,7 @@ impl<M: ChatModel> ChatModel for Retrying<M> {
                 }
                 tracing::debug!(
                     target_model = %error.target, kind = ?error.kind, tries,
-                    wait_ms = wait.as_millis(), "a model is asked again"
+                    wait_ms = wait.as_millis(), "a request to a model failed and will be repeated"
                 );
                 sleep(wait).await;
             }
@@ -108,9 +107,9 @@ impl<M: ChatModel> ChatModel for Retrying<M> {
     }
 }
 
-/// A random share from 0 to 1.
+/// Returns a random number from 0 to 1.
 fn share() -> f64 {
-    // Without randomness waits are whole: longer, but right.
+    // Without a random source, waits have their full length, which is longer but still correct.
     getrandom::u32().map_or(1.0, |random| f64::from(random) / f64::from(u32::MAX))
 }
 
@@ -126,7 +125,8 @@ mod tests {
         }
     }
 
-    /// A model that fails so many times, and how often it is asked.
+    /// Asks a model that fails `failures` times. Returns the number of tries, whether a reply came,
+    /// and the time that passed.
     async fn asked(
         failures: usize,
         error: LlmError,

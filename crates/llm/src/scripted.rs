@@ -1,4 +1,4 @@
-//! A model that says what it is told to say.
+//! Provides a model whose replies come from a script, for tests.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,19 +9,19 @@ use crate::{
 };
 use parking_lot::Mutex;
 
-/// A request as a scripted model saw it.
+/// A request as a scripted model received it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptedRequest {
     /// The request.
     pub request: Request,
-    /// How many came before it.
+    /// The number of requests before this one.
     pub number: usize,
 }
 
 type Script = dyn Fn(&ScriptedRequest) -> Result<Reply, LlmError> + Send + Sync;
 
-/// A model whose replies a function makes: for tests, evaluations and benchmarks
-/// of everything around a model. It keeps what it was asked.
+/// A model whose replies come from a function. It is for tests, evaluations and benchmarks, and
+/// records its requests.
 pub struct Scripted {
     script: Box<Script>,
     limits: ModelLimits,
@@ -30,7 +30,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// A model that answers each request with what `script` says to it.
+    /// Creates a model that answers each request with the result of `script`.
     pub fn new(
         script: impl Fn(&ScriptedRequest) -> Result<Reply, LlmError> + Send + Sync + 'static,
     ) -> Self {
@@ -45,33 +45,33 @@ impl Scripted {
         }
     }
 
-    /// The same with other limits.
+    /// Returns the model with these limits.
     #[must_use]
     pub fn with_limits(self, window: u64, max_output: u64) -> Self {
         let limits = ModelLimits { window, max_output };
         Self { limits, ..self }
     }
 
-    /// The same, taking so long for each reply.
+    /// Returns the model with a delay before each reply.
     #[must_use]
     pub fn with_latency(self, latency: Duration) -> Self {
         Self { latency, ..self }
     }
 
-    /// What it was asked so far.
+    /// Returns the requests received so far.
     #[must_use]
     pub fn seen(&self) -> Vec<Request> {
         let seen = self.seen.lock();
         seen.clone()
     }
 
-    /// The name that scripted models go by.
+    /// Returns the target of all scripted models.
     #[must_use]
     pub fn name() -> Target {
         Target::new("scripted", "model")
     }
 
-    /// A reply of a text.
+    /// Returns a reply with a text.
     #[must_use]
     pub fn says(text: impl Into<String>) -> Reply {
         let text = text.into();
@@ -88,7 +88,7 @@ impl Scripted {
         }
     }
 
-    /// A reply that calls tools: name and arguments of each.
+    /// Returns a reply that calls tools, given by name and arguments.
     #[must_use]
     pub fn calls(calls: &[(&str, serde_json::Value)]) -> Reply {
         let calls = calls

@@ -1,23 +1,23 @@
-//! A model of a provider.
+//! The name of a model with its provider: `provider/model`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// `provider/model`; the first slash splits, for models may have slashes in
-/// their names.
+/// A target, written `provider/model`. The first slash separates the two, because names of models
+/// may contain slashes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Target {
-    /// The provider, by its name in the configuration.
+    /// Name of the provider in the configuration.
     pub provider: String,
-    /// The model, as the provider calls it.
+    /// Name of the model at the provider.
     pub model: String,
 }
 
 impl Target {
-    /// A model of a provider.
+    /// Creates a target from its parts.
     #[must_use]
     pub fn new(provider: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// A text names no target.
+/// The text is not a target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("Invalid provider/model pair '{0}'. Expected format provider/model.")]
 pub struct TargetError(String);

@@ -1,33 +1,33 @@
-//! The tokens and the cost of a reply.
+//! Counts the tokens and the cost of a reply.
 
 use std::fmt;
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens of an exchange, as the provider counted them; all zero where it does
-/// not say.
+/// Tokens of an exchange, as counted by the provider. All counts are zero if the provider does not
+/// count them.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens of the prompt, cached ones among them.
+    /// Tokens of the prompt, including cached ones.
     pub input: u64,
-    /// Those of the prompt that came from the provider's cache.
+    /// Tokens of the prompt that were read from the provider's cache.
     #[serde(default)]
     pub cached_input: u64,
-    /// Those of the prompt that were written to the provider's cache.
+    /// Tokens of the prompt that were written to the provider's cache.
     #[serde(default)]
     pub cache_write: u64,
-    /// Tokens of the reply, thinking among them.
+    /// Tokens of the reply, including thinking.
     pub output: u64,
-    /// What it cost; `None` while a price is not known.
+    /// The cost; `None` if the price is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Dollars>,
 }
 
 impl AddAssign for Usage {
-    /// A sum has a cost once any part has one.
+    /// Adds another usage. The sum has a cost if either part has one.
     fn add_assign(&mut self, more: Self) {
-        // A provider may say anything.
+        // A provider may report any number, so the sum must not overflow.
         self.input = self.input.saturating_add(more.input);
         self.cached_input = self.cached_input.saturating_add(more.cached_input);
         self.cache_write = self.cache_write.saturating_add(more.cache_write);
@@ -45,14 +45,14 @@ impl AddAssign for Usage {
 pub struct Dollars(f64);
 
 impl Dollars {
-    /// So many dollars, to the millionth of a cent: sums stay free of the noise of
-    /// floating point.
+    /// Creates an amount. It is rounded to a millionth of a cent, so that sums contain no
+    /// floating-point noise.
     #[must_use]
     pub fn new(dollars: f64) -> Self {
         Self((dollars * 1e8).round() / 1e8)
     }
 
-    /// How many.
+    /// Returns the amount.
     #[must_use]
     pub fn get(self) -> f64 {
         self.0

@@ -1,8 +1,8 @@
 //! Measures the time to the first page of matches in a running process.
 //!
-//! `first_page --store DIR HANDLE PATTERN [RUNS]` opens a stored artifact anew
-//! for each run, looks for the first 50 matching lines and prints the median
-//! of all runs as `{"median_us":N,"matches":N}`. `benches/run.sh` calls it.
+//! `first_page --store DIR HANDLE PATTERN [RUNS]` opens a stored artifact again for each run, finds
+//! the first 50 matching lines and prints the median duration of all runs as
+//! `{"median_us":N,"matches":N}`. `benches/run.sh` calls it.
 
 #![allow(
     clippy::print_stdout,
@@ -18,10 +18,11 @@ use spillgate_lookup::{Artifact, GrepQuery, grep};
 use spillgate_store::{ArtifactStore, FileStore, Lifetime};
 use spillgate_text::Tokenizer;
 
-/// Odd, so that the median is one of them.
+/// Number of runs. It is odd, so that one of the runs is the median.
 const RUNS: usize = 51;
 
-/// A page of the command line: within it by bytes alone, no vocabulary needed.
+/// Token budget of a page on the command line. The size of the page in bytes already shows that it
+/// fits, so no tokenizer vocabulary is loaded.
 const BUDGET: u64 = 10_000;
 
 const USAGE: &str = "usage: first_page --store DIR HANDLE PATTERN [RUNS]";
@@ -51,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         took.push(start.elapsed().as_micros());
         matches = page.matches.len();
     }
-    took.remove(0); // the first one warms the caches
+    took.remove(0); // the first run warms the caches
     took.sort_unstable();
     let median = took.get(took.len() / 2).ok_or("no runs")?;
     println!("{{\"median_us\":{median},\"matches\":{matches}}}");

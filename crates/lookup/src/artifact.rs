@@ -1,4 +1,4 @@
-//! A stored artifact, opened for looking into.
+//! Opens a stored artifact for lookups.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use spillgate_text::{JsonText, LineIndex, Transcoded, View, raw_range};
 
 use crate::LookupError;
 
-/// A stored artifact with its view.
+/// A stored artifact, opened together with its view.
 #[derive(Debug)]
 pub struct Artifact {
     manifest: Manifest,
@@ -22,7 +22,7 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    /// Opens what a store gave.
+    /// Opens an artifact that a store returned.
     pub fn open(stored: Stored) -> Result<Self, LookupError> {
         let index = LineIndex::from_bytes(&stored.index)?;
         let layout = stored.manifest.facts.view.layout;
@@ -34,7 +34,7 @@ impl Artifact {
         })
     }
 
-    /// The same, whose reads end with an error once `interrupt` says so.
+    /// Opens an artifact. Reads of it fail once `interrupt` is due.
     pub fn open_until(stored: Stored, interrupt: &Interrupt) -> Result<Self, LookupError> {
         let until = |source| -> Arc<dyn ByteSource> {
             Arc::new(Interruptible::new(source, interrupt.clone()))
@@ -46,31 +46,31 @@ impl Artifact {
         })
     }
 
-    /// What is known of it.
+    /// Returns the manifest.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The file by which other programs can open its text, if there is one.
+    /// Returns the file that contains the text and that other programs can open, if there is one.
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    /// Its readable text.
+    /// Returns the view, which is the readable text.
     #[must_use]
     pub fn view(&self) -> &View {
         &self.view
     }
 
-    /// What came in.
+    /// Returns the bytes as they arrived.
     #[must_use]
     pub fn raw(&self) -> &dyn ByteSource {
         &*self.raw
     }
 
-    /// The text as it came in: the raw bytes, or what lies in their parts.
+    /// Returns the text as it arrived: the raw bytes, or the text decoded from them.
     pub fn text(&self) -> io::Result<Arc<dyn ByteSource>> {
         match &self.manifest.facts.form {
             RawForm::Plain => Ok(Arc::clone(&self.raw)),
@@ -79,18 +79,18 @@ impl Artifact {
         }
     }
 
-    /// The text that lies in parts of the raw bytes.
+    /// Returns the text that is in `parts` of the raw bytes.
     fn decoded(&self, parts: &[TextPart]) -> io::Result<JsonText> {
         JsonText::new(Arc::clone(&self.raw), parts, &mut |_| {})
     }
 
-    /// The text that the raw bytes are in another encoding.
+    /// Returns the text that the raw bytes contain in the encoding `encoding`.
     fn transcoded(&self, encoding: &str, mark: u64) -> io::Result<Transcoded> {
         Transcoded::new(Arc::clone(&self.raw), encoding, mark, &mut |_| {})
     }
 
-    /// The raw bytes `start..end` that the 1-based view `line` was made from;
-    /// `None` for a line past the last.
+    /// Returns the range `start..end` of the raw bytes that the 1-based view line `line` was made
+    /// from; `None` for a line after the last one.
     pub fn raw_range(&self, line: u64) -> io::Result<Option<(u64, u64)>> {
         let facts = &self.manifest.facts.view;
         match &self.manifest.facts.form {
@@ -117,7 +117,7 @@ impl Artifact {
         }
     }
 
-    /// The bytes of a text which is not the raw bytes that a view line was made from.
+    /// Returns the raw bytes that a view line was made from. `text` differs from the raw bytes.
     fn range_in(&self, text: &dyn ByteSource, line: u64) -> io::Result<Option<(u64, u64)>> {
         let facts = &self.manifest.facts.view;
         let is_same = facts.layout != Layout::Json && same_bytes(text, self.view.source())?;
@@ -126,9 +126,9 @@ impl Artifact {
     }
 }
 
-/// Whether two sources hold the same bytes.
+/// Returns whether two sources have the same bytes.
 fn same_bytes(one: &dyn ByteSource, other: &dyn ByteSource) -> io::Result<bool> {
-    /// Bytes compared at a time.
+    /// Number of bytes that are compared at a time.
     const BLOCK: u64 = 1 << 20;
     if one.len() != other.len() {
         return Ok(false);
@@ -145,13 +145,14 @@ fn same_bytes(one: &dyn ByteSource, other: &dyn ByteSource) -> io::Result<bool> 
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use spillgate_artifact::HandleForm;
     use spillgate_store::conformance::facts_of;
     use spillgate_store::{ArtifactStore, MemoryStore, Part};
     use spillgate_text::Indexer;
 
     use super::*;
 
-    /// An artifact of clean text.
+    /// Returns an artifact of clean text.
     pub(crate) fn artifact(text: &str) -> Artifact {
         artifact_as(text, Layout::AsIs)
     }
@@ -166,11 +167,13 @@ pub(crate) mod tests {
         facts.view.longest_line = index.longest_line;
         let mut draft = store.draft().unwrap();
         draft.write(Part::Raw, text.as_bytes()).unwrap();
-        let receipt = draft.commit(facts, &index.to_bytes()).unwrap();
+        let receipt = draft
+            .commit(facts, &index.to_bytes(), HandleForm::Short)
+            .unwrap();
         Artifact::open(store.open(receipt.handle()).unwrap()).unwrap()
     }
 
-    /// An artifact of any bytes, its characters counted.
+    /// Returns an artifact of any bytes. Its manifest contains the number of characters.
     pub(crate) fn artifact_of(bytes: &[u8]) -> Artifact {
         let store = MemoryStore::default();
         let mut indexer = Indexer::as_is(Layout::AsIs);
@@ -180,7 +183,7 @@ pub(crate) mod tests {
         let mut draft = store.draft().unwrap();
         draft.write(Part::Raw, bytes).unwrap();
         let index = indexer.finish().to_bytes();
-        let receipt = draft.commit(facts, &index).unwrap();
+        let receipt = draft.commit(facts, &index, HandleForm::Short).unwrap();
         Artifact::open(store.open(receipt.handle()).unwrap()).unwrap()
     }
 
@@ -207,7 +210,9 @@ pub(crate) mod tests {
         let mut draft = store.draft().unwrap();
         draft.write(Part::Raw, raw).unwrap();
         draft.write(Part::View, text.as_bytes()).unwrap();
-        let receipt = draft.commit(facts, &indexer.finish().to_bytes()).unwrap();
+        let receipt = draft
+            .commit(facts, &indexer.finish().to_bytes(), HandleForm::Short)
+            .unwrap();
         let artifact = Artifact::open(store.open(receipt.handle()).unwrap()).unwrap();
         let shown = |line| {
             let (start, end) = artifact.raw_range(line).unwrap().unwrap();

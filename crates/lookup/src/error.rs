@@ -1,56 +1,56 @@
-//! Errors of look-ups.
+//! Errors of lookups.
 
 use std::io;
 
 use spillgate_artifact::{Interrupted, SourceTruncated};
 
-/// A look-up could not be answered.
+/// Why a lookup could not be answered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LookupError {
-    /// The caller's pattern is no regular expression.
+    /// The caller's pattern is not a regular expression.
     #[error("the pattern is not a valid regular expression: {message}")]
     BadPattern {
         /// What is wrong with it and where.
         message: String,
     },
-    /// The caller's pattern repeats so much that it would take all memory.
+    /// The caller's pattern repeats so much that its compiled form would take too much memory.
     #[error("the pattern is too large: compiled, it takes more than {} MiB. Use smaller repetitions", crate::PATTERN_BYTES >> 20)]
     PatternTooLarge,
-    /// The caller's pattern would take too long in this text.
+    /// The caller's pattern would take too long to search this text.
     #[error(transparent)]
     CostlyBoundary(crate::CostlyBoundary),
-    /// The caller's question has no word in it.
+    /// The caller's question contains no word.
     #[error("the question has no word to look for")]
     EmptyQuestion,
-    /// The caller asked for a place behind the end.
+    /// The caller requested a position after the end.
     #[error("{unit} {asked} is past the end: there are {total} {unit}s")]
     PastEnd {
         /// `line` or `byte`.
         unit: &'static str,
-        /// What was asked for.
+        /// The requested position.
         asked: u64,
-        /// How many there are.
+        /// The number of lines or bytes that there are.
         total: u64,
     },
-    /// The stored line index cannot be used.
+    /// The stored line index is unusable.
     #[error(transparent)]
     Index(#[from] spillgate_text::IndexError),
     /// The stored bytes could not be read.
     #[error("the stored artifact could not be read: {0}")]
     Io(io::Error),
-    /// Bytes of the stored artifact are not there any more.
+    /// Bytes of the stored artifact are missing.
     #[error("the stored artifact is damaged: {0}")]
     Shortened(SourceTruncated),
-    /// It was ended before its time.
+    /// The lookup was ended before it was complete.
     #[error("the look-up was ended: {why}{}", advice(why))]
     Interrupted {
-        /// Why.
+        /// Why it was ended.
         why: Interrupted,
     },
 }
 
-/// What to do where a look-up was ended.
+/// Returns advice on what to do after a lookup was ended.
 fn advice(why: &Interrupted) -> &'static str {
     match why {
         Interrupted::TimedOut { .. } => {
@@ -60,7 +60,7 @@ fn advice(why: &Interrupted) -> &'static str {
     }
 }
 
-/// What a read error says, where it says more than that reading failed.
+/// Keeps the cause of a read error if it says more than that reading failed.
 impl From<io::Error> for LookupError {
     fn from(error: io::Error) -> Self {
         let inner = error.get_ref();
@@ -76,7 +76,7 @@ impl From<io::Error> for LookupError {
 }
 
 impl LookupError {
-    /// The kind, as a short word for `--json` and logs.
+    /// Returns the kind, as a short word for `--json` and logs.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl LookupError {
         }
     }
 
-    /// Whether the caller can mend it.
+    /// Returns whether the caller can correct the error.
     #[must_use]
     pub fn is_callers(&self) -> bool {
         matches!(

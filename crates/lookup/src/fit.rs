@@ -1,11 +1,11 @@
-//! Finds how much of a text fits a token budget.
+//! Computes how much of a text fits a token budget.
 
 use spillgate_artifact::TokenBudget;
 use spillgate_text::TokenCounter;
 
-/// The longest start of `text` that costs no more than the budget: whole lines
-/// (as cut at `ends`, ascending) if at least one fits, else whole characters,
-/// and never less than one character.
+/// Returns the length, in bytes, of the longest beginning of `text` that fits the budget. It ends
+/// after a whole line if at least one line fits (`ends` are the ends of lines, in ascending order),
+/// otherwise after a whole character. It contains at least one character.
 pub fn fitting(
     text: &str,
     ends: &[usize],
@@ -16,8 +16,8 @@ pub fn fitting(
     if fits(text.len()) {
         return text.len();
     }
-    // Longer texts cost more, near enough for a search; what it finds is then
-    // checked, for a token may span the cut.
+    // Longer texts almost always have more tokens, which is sufficient for a binary search. The
+    // result is checked, because a token may extend over the cut.
     let mut lines = ends.partition_point(|&end| fits(end));
     while lines > 0 {
         if fits(ends[lines - 1]) {

@@ -1,11 +1,13 @@
-//! Reads and greps what is stored, page by page.
+//! Reads and searches stored artifacts page by page.
 //!
-//! [`read`] gives lines or bytes, [`grep`] matching lines; each gives a page
-//! within a token budget and says what to ask for next. A page is never empty
-//! while text remains, not even inside one 8 MB line (docs/spec/behaviour.md,
-//! "Invariants", 5). Memory is bounded whatever the artifact's size.
+//! [`read`] returns lines or bytes, and [`grep`] returns matching lines; [`changes`] compares two
+//! artifacts. Reading and matching return a page within
+//! a token budget and say what to request next. While text remains, a page is never empty, even
+//! inside a single line of 8 MB (docs/spec/behaviour.md, "Invariants", 5). Memory is bounded,
+//! whatever the size of the artifact.
 
 mod artifact;
+mod changes;
 mod error;
 mod fit;
 mod grep;
@@ -13,6 +15,7 @@ mod read;
 mod slice;
 
 pub use artifact::Artifact;
+pub use changes::{ChangedLine, Changes, changes};
 pub use error::LookupError;
 pub use fit::fitting;
 pub use grep::{

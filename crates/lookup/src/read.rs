@@ -8,59 +8,60 @@ use spillgate_untrusted::lines;
 use crate::fit::fitting;
 use crate::{Artifact, LookupError};
 
-/// Which part to read.
+/// The part to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Span {
-    /// View lines from the 1-based `start` on.
+    /// View lines, beginning at the line `start`, counted from 1.
     Lines {
         /// First line; 0 counts as 1.
         start: u64,
-        /// How many; `None` is to the end.
+        /// Number of lines; `None` reads to the end.
         lines: Option<u64>,
     },
     /// The last view lines.
     Tail {
-        /// How many.
+        /// Number of lines.
         lines: u64,
     },
     /// Bytes of the view.
     Bytes(ByteRange),
 }
 
-/// A part to read and what it may cost.
+/// A part to read, and the token budget for it.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadQuery {
-    /// Which part.
+    /// The part.
     pub span: Span,
-    /// Tokens that the page's text may cost.
+    /// Maximum size of the page's text, in tokens.
     pub budget: TokenBudget,
 }
 
 /// A page of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// The text, byte for byte the view's: pages put together are the span.
+    /// The text, byte for byte as in the view. The pages of a span, joined together, are the whole
+    /// span.
     pub text: String,
-    /// The view lines that it lies in.
+    /// The view lines that contain it.
     pub lines: LineRange,
-    /// View lines in all.
+    /// Number of view lines in the whole view.
     pub total_lines: u64,
-    /// The bytes of the view that it is.
+    /// Its bytes in the view.
     pub bytes: ByteRange,
-    /// What to ask for next; `None` at the end of the span.
+    /// The span to request next; `None` at the end of the requested span.
     pub next: Option<Span>,
 }
 
 impl Page {
-    /// The page as a person or a model sees it: what is hidden is marked, and no line passes
-    /// for one of ours.
+    /// Returns the page as a person or a model sees it. Hidden characters are marked, and no line
+    /// of the text can be mistaken for one of our own lines.
     #[must_use]
     pub fn render(&self) -> String {
         lines(&self.text).into_owned()
     }
 }
 
-/// Arguments as they are named in every door.
+/// Serializes a span as the arguments that all interfaces use for it.
 impl Serialize for Span {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeMap;
@@ -82,11 +83,11 @@ impl Serialize for Span {
     }
 }
 
-/// Bytes looked at for one token of budget before asking for more: a token of
-/// ordinary text is three to five bytes.
+/// Number of bytes that are read at first per token of the budget. A token of ordinary text has
+/// three to five bytes.
 const BYTES_PER_TOKEN: u64 = 8;
 
-/// The first page of a span.
+/// Returns the first page of a span.
 pub fn read(
     artifact: &Artifact,
     query: ReadQuery,
@@ -104,7 +105,7 @@ pub fn read(
         let to = resolved.from + text.len() as u64;
         let ends = line_ends(view, resolved.from, &text)?;
         let taken = fitting(&text, &ends, query.budget, counter);
-        // All of a window fits although there is more: look further.
+        // The whole window fits, and more text follows, so a larger window is read.
         if taken == text.len() && to < resolved.to {
             window *= 2;
             continue;
@@ -115,11 +116,11 @@ pub fn read(
     }
 }
 
-/// A span as bytes.
+/// A span that was converted to a range of bytes.
 struct ResolvedSpan {
     from: u64,
     to: u64,
-    /// The line after the last one wanted, where lines were asked for.
+    /// If lines were requested, the number of the line after the last of them.
     line_limit: Option<u64>,
     by_lines: bool,
 }
@@ -173,7 +174,7 @@ impl ResolvedSpan {
     }
 }
 
-/// The start of the character that `offset` lies in.
+/// Returns the start of the character that contains `offset`.
 fn char_start(view: &View, offset: u64) -> Result<u64, LookupError> {
     let from = offset.saturating_sub(3);
     let around = view.source().bytes(from, offset + 1)?;
@@ -183,8 +184,8 @@ fn char_start(view: &View, offset: u64) -> Result<u64, LookupError> {
     Ok(from + start as u64)
 }
 
-/// The text `from..to`, cut back to a whole character. A view is UTF-8; should
-/// the disk say otherwise, the damage shows as U+FFFD.
+/// Returns the text in `from..to`, shortened to whole characters. A view is UTF-8. If the stored
+/// bytes are damaged and are not UTF-8, U+FFFD appears in the text.
 fn text_of(view: &View, from: u64, to: u64) -> Result<String, LookupError> {
     let mut bytes = view.source().bytes(from, to)?;
     if let Err(error) = std::str::from_utf8(&bytes)
@@ -196,7 +197,7 @@ fn text_of(view: &View, from: u64, to: u64) -> Result<String, LookupError> {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// Where view lines end in a text that begins at byte `from` of the view.
+/// Returns the ends of view lines in a text that begins at byte `from` of the view.
 fn line_ends(view: &View, from: u64, text: &str) -> Result<Vec<usize>, LookupError> {
     let mut ends = Vec::new();
     let Some(first) = view.line_at(from)? else {
@@ -237,7 +238,8 @@ fn page(view: &View, resolved: &ResolvedSpan, text: String) -> Result<Page, Look
     })
 }
 
-/// By line where a line begins there and lines were asked for, else by byte.
+/// Returns the span of the next page. It is given in lines if lines were requested and a line
+/// begins at `end`, otherwise in bytes.
 fn next(view: &View, resolved: &ResolvedSpan, end: u64) -> Result<Span, LookupError> {
     let line = view.line_at(end)?.filter(|line| line.start == end);
     Ok(match line {

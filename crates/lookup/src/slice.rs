@@ -1,8 +1,9 @@
-//! Slices a text by characters.
+//! Returns slices of a text, measured in characters.
 //!
-//! For `get_continuation` (docs/spec/texts.md, "Continuation profile"): units are
-//! Unicode code points, and the slices put together are the text. Invalid UTF-8 reads
-//! as U+FFFD. The text, not the view: a view is laid out for line tools.
+//! `get_continuation` uses slices (docs/spec/texts.md, "Continuation profile"). Characters are
+//! Unicode code points, and all slices joined together are the text. Invalid UTF-8 becomes U+FFFD.
+//! Slices are taken from the text and not from the view, because the view is laid out for tools
+//! that work by lines.
 
 use std::io;
 
@@ -10,23 +11,23 @@ use spillgate_artifact::ByteSource;
 
 use crate::{Artifact, LookupError};
 
-/// Bytes that are decoded at a time.
+/// Number of bytes that are decoded at a time.
 const BLOCK: u64 = 256 << 10;
 
-/// A stretch of an artifact's text.
+/// A part of an artifact's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slice {
-    /// The characters.
+    /// The text of the slice.
     pub text: String,
-    /// The first one's place, counted in characters from 0.
+    /// Position of the first character, counted in characters from 0.
     pub start: u64,
-    /// The place after the last one.
+    /// Position after the last character.
     pub end: u64,
-    /// Characters of the whole text.
+    /// Number of characters in the whole text.
     pub total: u64,
 }
 
-/// The characters from `offset` on, `length` of them at most.
+/// Returns at most `length` characters, beginning at `offset`.
 pub fn slice(artifact: &Artifact, offset: u64, length: u64) -> Result<Slice, LookupError> {
     let total = artifact.manifest().facts.stats.chars;
     if offset >= total {
@@ -52,9 +53,9 @@ pub fn slice(artifact: &Artifact, offset: u64, length: u64) -> Result<Slice, Loo
 /// Decodes a source block by block.
 struct Characters<'a> {
     source: &'a dyn ByteSource,
-    /// Where the next block begins.
+    /// Position in the source at which the next block begins.
     at: u64,
-    /// What is decoded and not yet taken.
+    /// Text that was decoded but not returned yet.
     ready: String,
 }
 
@@ -67,7 +68,7 @@ impl<'a> Characters<'a> {
         }
     }
 
-    /// Passes over so many characters.
+    /// Skips `count` characters.
     fn skip(&mut self, mut count: u64) -> io::Result<()> {
         while count > 0 && self.fill()? {
             let here = self.ready.chars().count() as u64;
@@ -84,7 +85,7 @@ impl<'a> Characters<'a> {
         Ok(())
     }
 
-    /// The next characters, so many at most.
+    /// Returns the next characters, at most `count`.
     fn take(&mut self, count: u64) -> io::Result<String> {
         let (mut taken, mut left) = (String::new(), count);
         while left > 0 && self.fill()? {
@@ -97,7 +98,7 @@ impl<'a> Characters<'a> {
         Ok(taken)
     }
 
-    /// Makes sure that something is ready; false at the end.
+    /// Decodes more text if none is ready. Returns false at the end.
     fn fill(&mut self) -> io::Result<bool> {
         while self.ready.is_empty() && self.at < self.source.len() {
             let end = (self.at + BLOCK).min(self.source.len());
@@ -113,9 +114,10 @@ impl<'a> Characters<'a> {
     }
 }
 
-/// Bytes up to the last character that may go on in the next block.
+/// Returns how many of `bytes` can be decoded now. The last character is left out if it may
+/// continue in the next block.
 fn whole_characters(bytes: &[u8]) -> usize {
-    // A character has four bytes at most; its first one is no continuation.
+    // A character has at most four bytes, and its first byte is not a continuation.
     let last = bytes.len().saturating_sub(4);
     let starts = (last..bytes.len()).rev();
     starts
@@ -150,7 +152,8 @@ mod tests {
             ("aé".as_bytes(), 1),
             (&"aé".as_bytes()[..2], 1),
             ("a漢b".as_bytes(), 5),
-            // A continuation before `b`, which is no beginning: nothing has to wait.
+            // The continuation bytes before `b` cannot become a longer character, so nothing is
+            // left out.
             (&b"\x80\x80b"[..], 3),
         ] {
             assert_eq!(whole_characters(bytes), want, "{bytes:?}");

@@ -1,4 +1,4 @@
-//! Look-ups that end before their time: cancelled, too long, or over bytes that are gone.
+//! Tests lookups that end early: because they are cancelled, time out, or read lost bytes.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -15,15 +15,15 @@ use spillgate_store::Stored;
 use spillgate_store::conformance::facts_of;
 use spillgate_text::{Indexer, Tokenizer};
 
-/// What happens to a source while it is read.
+/// A source that is cancelled or shortened while it is read.
 #[derive(Debug)]
 struct Watched {
     bytes: Vec<u8>,
-    /// Reads so far.
+    /// Number of reads so far.
     reads: AtomicU64,
-    /// After so many reads somebody hangs up.
+    /// Cancels the interrupt from the read with this number on.
     cancel: Option<(u64, Interrupt)>,
-    /// After so many reads only this many bytes are there.
+    /// After this many reads, the source contains only its first bytes, up to the second number.
     cut: Option<(u64, usize)>,
 }
 
@@ -73,7 +73,7 @@ const COSTLY: &str = "(?:a{0,300}){0,300}b";
 
 type Look = (&'static str, fn(&Artifact) -> Result<(), LookupError>);
 
-/// Each look-up that goes through the whole text.
+/// Lookups that go through the whole text.
 const LOOKS: [Look; 4] = [
     ("grep", |artifact| found(artifact, "nowhere")),
     ("costly grep", |artifact| found(artifact, COSTLY)),
@@ -98,7 +98,7 @@ fn found(artifact: &Artifact, pattern: &str) -> Result<(), LookupError> {
     grep(artifact, &query, &*Tokenizer::Heuristic.counter()).map(drop)
 }
 
-/// Texts of ordinary lines, of lines that are searched whole, and of one line.
+/// Returns three texts: ordinary lines, long lines that are searched in memory, and a single line.
 fn texts() -> [Vec<u8>; 3] {
     [
         "2026-11-21 INFO all is well\n".repeat(600_000).into_bytes(),
@@ -129,7 +129,7 @@ fn a_cancelled_look_up_reads_no_further_block() {
                 matches!(ended, LookupError::Interrupted { why: is } if is == why),
                 "{name}: {ended}"
             );
-            // A second thread may be about to read.
+            // The second thread may have been about to read when the interrupt was cancelled.
             assert!(reads <= 3, "{name}: {reads} reads");
         }
     }
@@ -137,7 +137,7 @@ fn a_cancelled_look_up_reads_no_further_block() {
 
 #[test]
 fn a_costly_pattern_ends_amid_a_line() {
-    // Without an end it would go on for minutes.
+    // A search that did not end would run for minutes.
     let text = vec![b'a'; 200 << 10];
     for (interrupt, kind) in [
         (Interrupt::default(), "cancelled"),
@@ -171,7 +171,7 @@ fn bytes_that_are_gone_end_every_look_up() {
         for left in [0, 1000, text.len() - 1] {
             for (name, look) in LOOKS {
                 if name == "costly grep" && text[0] == b'a' {
-                    continue; // the same reads as grep, in minutes
+                    continue; // the same reads as `grep`, but it takes minutes
                 }
                 let source = Arc::new(Watched {
                     bytes: text.clone(),

@@ -1,15 +1,15 @@
-//! Edits that replace a few ranges of some bytes and keep all others.
+//! Edits that replace a few ranges of a byte string and keep all other bytes.
 
 use std::ops::Range;
 
-/// Replacements in some bytes, collected in any order.
+/// Replacements in a byte string, collected in any order.
 #[derive(Debug, Default)]
 pub struct ByteEdits {
     edits: Vec<(Range<usize>, Vec<u8>)>,
 }
 
 impl ByteEdits {
-    /// Replaces `range` with `with`. Ranges must not overlap.
+    /// Adds a replacement of `range` by `with`. Ranges must not overlap.
     pub fn replace(&mut self, range: Range<usize>, with: impl Into<Vec<u8>>) {
         self.edits.push((range, with.into()));
     }
@@ -32,8 +32,8 @@ impl ByteEdits {
         self.edits.is_empty()
     }
 
-    /// Splits the replacements into those before `middle` and those after it. The ranges of the
-    /// latter count from the end of `middle`. `None` if a replacement reaches into `middle`.
+    /// Splits the replacements into those before `middle` and those after `middle`. Ranges after
+    /// `middle` are then counted from its end. `None` if a replacement overlaps `middle`.
     #[must_use]
     pub fn around(self, middle: &Range<usize>) -> Option<(Self, Self)> {
         let (mut before, mut after) = (Self::default(), Self::default());
@@ -49,7 +49,7 @@ impl ByteEdits {
         Some((before, after))
     }
 
-    /// Returns the bytes with the replacements made.
+    /// Applies the replacements to `bytes` and returns the result.
     #[must_use]
     pub fn apply(mut self, bytes: &[u8]) -> Vec<u8> {
         self.edits.sort_by_key(|(range, _)| range.start);

@@ -1,4 +1,4 @@
-//! The envelope of a JSON-RPC message, read without its contents.
+//! The envelope of a JSON-RPC message, parsed without its contents.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,21 +14,21 @@ use crate::{ObjectView, RequestId};
 #[derive(Debug, Deserialize)]
 pub struct Envelope<'a> {
     #[serde(borrow, default)]
-    /// The id, as it is spelled.
+    /// The id exactly as the sender wrote it.
     pub id: Option<&'a RawValue>,
     /// The method; `None` for a response.
     #[serde(borrow, default)]
     pub method: Option<Cow<'a, str>>,
-    /// The parameters, not parsed.
+    /// The parameters as unparsed JSON.
     #[serde(borrow, default)]
     pub params: Option<&'a RawValue>,
-    /// The result, not parsed.
+    /// The result as unparsed JSON.
     #[serde(borrow, default)]
     pub result: Option<&'a RawValue>,
 }
 
-/// Returns the messages of a frame: one, or those of a batch. Empty if the frame is not JSON-RPC;
-/// such a frame passes unchanged.
+/// Returns the messages of a frame: a single message, or all messages of a batch. Empty if the
+/// frame is not JSON-RPC. Callers pass such a frame on unchanged.
 #[must_use]
 pub fn messages(frame: &[u8]) -> Vec<Envelope<'_>> {
     let Ok(text) = std::str::from_utf8(frame) else {
@@ -62,41 +62,41 @@ pub fn object_in<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
 }
 
 impl Envelope<'_> {
-    /// The id in one spelling, so that a request and its response match whatever escapes they use.
+    /// The id in its canonical spelling. A request and its response then match even if they escape
+    /// the id differently.
     #[must_use]
     pub fn key(&self) -> Option<RequestId> {
         RequestId::of(self.id?)
     }
 
-    /// Whether it is a response.
+    /// Whether the message is a response.
     #[must_use]
     pub fn is_response(&self) -> bool {
         self.method.is_none() && self.id.is_some()
     }
 }
 
-/// Whether a frame is a response or a batch. Decides by the first member that tells, and does not
-/// parse the rest.
+/// Whether a frame is a response or a batch. Stops parsing at the first member that decides this.
 #[must_use]
 pub fn is_answer(frame: &[u8]) -> bool {
     let mut found = false;
-    // The visitor stops at the member that decides, so the JSON does not end there. That error
-    // means nothing here.
+    // The visitor stops at the deciding member, before the end of the JSON, so an error is expected
+    // here and is ignored.
     let _ = serde_json::Deserializer::from_slice(frame).deserialize_any(Kind(&mut found));
     found
 }
 
-/// Returns the request that a malformed frame answers: one that is cut off or not UTF-8. `None`
-/// unless the id precedes the defect.
+/// Returns the id of the request that a malformed frame answers. Such a frame is truncated or not
+/// UTF-8. `None` unless the id precedes the defect.
 #[must_use]
 pub fn broken_answer(frame: &[u8]) -> Option<RequestId> {
     let mut found = Broken::default();
-    // The frame is malformed, so it ends with an error.
+    // Parsing always ends with an error, because the frame is malformed.
     let _ = serde_json::Deserializer::from_slice(frame).deserialize_any(&mut found);
     found.key.filter(|_| found.is_answer && !found.is_request)
 }
 
-/// What was read of a malformed message.
+/// What could be read of a malformed message.
 #[derive(Default)]
 struct Broken {
     key: Option<RequestId>,
@@ -112,7 +112,8 @@ impl<'de> Visitor<'de> for &mut Broken {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        // Hold the last id back: a number at the very end of the frame may be incomplete.
+        // Accept an id only after the next member name: a number at the very end of the frame may
+        // be incomplete.
         let mut key = None;
         while let Some(name) = members.next_key::<Cow<'de, str>>()? {
             self.key = key.take().or(self.key.take());
@@ -253,7 +254,7 @@ mod tests {
             (b"{\"id\":7,\"result\":\"\xff\"}", Some("7")),
             (b"{\"result\":\"\xff\",\"id\":7}", Some("7")),
             (br#"{"result":{},"id":7,"x":"#, Some("7")),
-            // The id may have been 71.
+            // The frame is cut off inside the id, which may have been 71.
             (br#"{"result":{},"id":7"#, None),
             (br#"{"result":{"id":7"#, None),
             (br#"{"id":7,"method":"x","result":"#, None),

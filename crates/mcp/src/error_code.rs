@@ -1,4 +1,4 @@
-//! Error codes: those of JSON-RPC, and those that MCP defines.
+//! Error codes of JSON-RPC and of MCP.
 
 /// The message is not JSON.
 pub const PARSE_ERROR: i64 = -32700;
@@ -10,17 +10,17 @@ pub const METHOD_NOT_FOUND: i64 = -32601;
 pub const INVALID_PARAMS: i64 = -32602;
 /// The responder has a bug.
 pub const INTERNAL_ERROR: i64 = -32603;
-/// Reserved for implementations.
+/// A server error; JSON-RPC leaves its meaning to implementations.
 pub const SERVER_ERROR: i64 = -32000;
-/// The request timed out, as the SDKs use it.
+/// The request timed out. The MCP SDKs use this code; no specification defines it.
 pub const TIMED_OUT: i64 = -32001;
-/// The resource does not exist; up to 2025-11-25.
+/// The resource does not exist. Used in versions up to 2025-11-25.
 pub const RESOURCE_NOT_FOUND: i64 = -32002;
-/// The user must visit a page first; 2025-11-25 only.
+/// The user must visit a page first. Used in version 2025-11-25 only.
 pub const URL_ELICITATION_REQUIRED: i64 = -32042;
-/// A header contradicts the body; since 2026-07-28.
+/// A header contradicts the body. Used since version 2026-07-28.
 pub const HEADER_MISMATCH: i64 = -32020;
-/// The client lacks a capability; since 2026-07-28.
+/// The client lacks a capability. Used since version 2026-07-28.
 pub const MISSING_CAPABILITY: i64 = -32021;
-/// The protocol version is not supported; since 2026-07-28.
+/// The protocol version is not supported. Used since version 2026-07-28.
 pub const UNSUPPORTED_VERSION: i64 = -32022;

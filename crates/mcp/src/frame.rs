@@ -1,6 +1,7 @@
-//! Builders for frames of our own: one JSON object each, without a line end.
+//! Builders for the MCP messages that Spillgate itself sends. Each frame is one JSON object without
+//! a line end.
 //!
-//! Ids, results, parameters and errors are passed as JSON text and written as they are.
+//! Callers pass ids, results, parameters and errors as JSON text. The text is written unchanged.
 
 use std::fmt::Display;
 
@@ -11,12 +12,13 @@ pub fn response(id: impl Display, result: impl Display) -> Vec<u8> {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into_bytes()
 }
 
-/// Returns the error response to the request `id`, which is `null` if unknown.
+/// Returns the error response to the request `id`. Pass `null` if the id is unknown.
 pub fn error(id: impl Display, error: impl Display) -> Vec<u8> {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).into_bytes()
 }
 
-/// Returns a response whose last member, `"result":…` or `"error":…`, is already written as JSON.
+/// Returns a response to the request `id`. `member` is its last member as JSON: `"result":…` or
+/// `"error":…`.
 pub fn answer(id: impl Display, member: &str) -> Vec<u8> {
     format!(r#"{{"jsonrpc":"2.0","id":{id},{member}}}"#).into_bytes()
 }
@@ -32,7 +34,7 @@ pub fn notification(method: &str, params: Option<&str>) -> Vec<u8> {
     call("", method, params)
 }
 
-/// Returns the notification that the request `id` is cancelled, with an optional reason.
+/// Returns the notification that cancels the request `id`, with an optional reason.
 pub fn cancelled(id: impl Display, reason: Option<&str>) -> Vec<u8> {
     let reason = reason.map(|reason| format!(r#","reason":{}"#, Value::from(reason)));
     let params = format!(r#"{{"requestId":{id}{}}}"#, reason.unwrap_or_default());

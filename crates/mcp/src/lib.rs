@@ -1,8 +1,8 @@
-//! The vocabulary of MCP in one place: versions, ids, error codes, envelopes, frames.
+//! The vocabulary of MCP: versions, ids, error codes, envelopes, frames.
 //!
-//! Received messages are parsed only as far as needed and keep their bytes: an [`Envelope`] and an
+//! Received messages are parsed only as far as needed, and their bytes are kept. [`Envelope`] and
 //! [`ObjectView`] borrow from the frame, and [`ByteEdits`] replace a few ranges of it. The module
-//! [`frame`] writes messages of our own.
+//! [`frame`] writes the messages that we send ourselves.
 
 mod byte_edits;
 mod envelope;

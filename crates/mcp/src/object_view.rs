@@ -1,4 +1,4 @@
-//! A view of a JSON object's members that keeps their order and spelling.
+//! A view of a JSON object's members that keeps their order and their exact text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-/// The members of an object, in their order and as they are spelled.
+/// The members of an object in their original order, each with its exact text.
 #[derive(Debug, Default)]
 pub struct ObjectView<'a>(Vec<(&'a RawValue, &'a RawValue)>);
 
@@ -32,56 +32,57 @@ impl<'a> ObjectView<'a> {
         is_object.then(|| serde_json::from_str(text).ok())?
     }
 
-    /// The value of a member. If several have this name, the last one, as in most parsers.
+    /// The value of a member. If several members have this name, the last one counts, as in most
+    /// parsers.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
         let found = self.0.iter().rev().find(|(key, _)| decoded(key) == name);
         found.map(|(_, value)| *value)
     }
 
-    /// The members of a member that is an object.
+    /// The view of a member whose value is an object.
     #[must_use]
     pub fn object(&self, name: &str) -> Option<ObjectView<'a>> {
         ObjectView::of(self.get(name)?)
     }
 
-    /// A member that is an object, as it is spelled.
+    /// The exact text of a member whose value is an object.
     #[must_use]
     pub fn spelled(&self, name: &str) -> Option<String> {
         self.object(name)?;
         Some(self.get(name)?.get().to_owned())
     }
 
-    /// The text of a member that is a string.
+    /// The decoded text of a member whose value is a string.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<String> {
         self.read(name)
     }
 
-    /// A member parsed as `T`; `None` if it is missing or of another type.
+    /// A member's value parsed as `T`; `None` if the member is missing or has another type.
     #[must_use]
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         serde_json::from_str(self.get(name)?.get()).ok()
     }
 
-    /// Whether a member is `true`.
+    /// Whether a member's value is `true`.
     #[must_use]
     pub fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| value.get() == "true")
     }
 
-    /// A member that is a string, as it is spelled, with its quotes.
+    /// The exact text, with quotes, of a member whose value is a string.
     #[must_use]
     pub fn string(&self, name: &str) -> Option<&'a RawValue> {
         self.get(name).filter(|value| value.get().starts_with('"'))
     }
 
-    /// Iterates over names and values.
+    /// Iterates over the members as pairs of name and value.
     pub fn iter(&self) -> impl Iterator<Item = (Cow<'a, str>, &'a RawValue)> {
         self.0.iter().map(|(key, value)| (decoded(key), *value))
     }
 
-    /// Iterates over names.
+    /// Iterates over the names of the members.
     pub fn names(&self) -> impl Iterator<Item = Cow<'a, str>> {
         self.0.iter().map(|(key, _)| decoded(key))
     }
@@ -92,15 +93,15 @@ impl<'a> ObjectView<'a> {
         self.0.is_empty()
     }
 
-    /// Writes the object without some of its members. Keys and values keep their spelling; the
-    /// whitespace between them goes.
+    /// Returns the object as JSON without the named members. Keys and values keep their exact text;
+    /// whitespace between them is dropped.
     #[must_use]
     pub fn without(&self, names: &[&str]) -> String {
         self.written(names, &[])
     }
 
-    /// Writes the object with the members `more` first, then its own members except `gone` and
-    /// those that `more` replaces.
+    /// Returns the object as JSON: the members `more` first, then the object's own members except
+    /// those in `gone` and those that `more` replaces.
     #[must_use]
     pub fn written(&self, gone: &[&str], more: &[(&str, String)]) -> String {
         let is_kept =
@@ -137,8 +138,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for ObjectView<'a> {
     }
 }
 
-/// The decoded text of a key. A key that is not valid text (half a surrogate pair) gives the empty
-/// string, which matches no key that we look for.
+/// The decoded text of a key. A key that is not valid text, such as half a surrogate pair, becomes
+/// the empty string, which is never looked up.
 fn decoded(key: &RawValue) -> Cow<'_, str> {
     let text = key.get();
     if text.contains('\\') {

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-/// The id of a request, a string or a number as JSON, in one canonical spelling.
+/// The id of a request as JSON, a string or a number, in one canonical spelling.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(String);
 
@@ -24,7 +24,7 @@ impl RequestId {
         serde_json::to_string(&decoded).ok().map(Self)
     }
 
-    /// An id that is a number.
+    /// Returns an id that is this number.
     #[must_use]
     pub fn number(number: u64) -> Self {
         Self(number.to_string())

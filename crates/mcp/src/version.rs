@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 use crate::meta::PROTOCOL_VERSION;
 use crate::{Envelope, ObjectView, error_code, messages};
 
-/// A version of the protocol. It is a date, so later versions compare greater.
+/// A version of the protocol. Versions are dates, so a later version compares greater.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProtocolVersion(String);
 
-/// A generation of the protocol.
+/// A generation of the protocol: a group of versions with the same message flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Generation {
     /// 2025-11-25 and older: `initialize`, sessions, requests from the server.
@@ -23,9 +23,9 @@ pub enum Generation {
 }
 
 impl ProtocolVersion {
-    /// The modern version that bridges speak.
+    /// The modern version that bridges use.
     pub const MODERN: &str = "2026-07-28";
-    /// The legacy version that bridges offer to a server.
+    /// The legacy version that bridges offer to servers.
     pub const LEGACY: &str = "2025-11-25";
     /// The first version with `resource_link` blocks.
     pub const RESOURCE_LINKS: &str = "2025-06-18";
@@ -49,7 +49,7 @@ impl ProtocolVersion {
         &self.0
     }
 
-    /// Whether the version has no `initialize` any more.
+    /// Whether this version no longer has `initialize`.
     #[must_use]
     pub fn is_modern(&self) -> bool {
         self.0.as_str() >= Self::MODERN
@@ -66,7 +66,7 @@ impl ProtocolVersion {
 }
 
 impl Generation {
-    /// The generation of a request with these parameters: since 2026-07-28 each request names its
+    /// The generation of a request with these parameters. Since 2026-07-28, each request names its
     /// version.
     #[must_use]
     pub fn of(params: Option<&RawValue>) -> Self {
@@ -84,8 +84,8 @@ impl Generation {
         }
     }
 
-    /// Adds the member that this generation requires of every result. `result` is a non-empty JSON
-    /// object.
+    /// Adds to `result`, a non-empty JSON object, the member that this generation requires of every
+    /// result.
     #[must_use]
     pub fn complete(self, result: &str) -> String {
         match (self, result.strip_prefix('{')) {
@@ -94,7 +94,8 @@ impl Generation {
         }
     }
 
-    /// Adds the other members that this generation requires of a list merged from servers.
+    /// Adds the members that this generation requires of a list that was merged from several
+    /// servers, unless they are already there.
     pub fn fill_in(self, members: &mut Map<String, Value>) {
         if self == Self::Modern {
             let defaults = [
@@ -108,8 +109,8 @@ impl Generation {
         }
     }
 
-    /// Adds the members that this generation requires of a cacheable result. `for_ms` is the
-    /// lifetime in milliseconds.
+    /// Adds to `result` the members that this generation requires of a cacheable result. `for_ms`
+    /// is its lifetime in milliseconds.
     #[must_use]
     pub fn cached(self, mut result: Value, for_ms: u64) -> Value {
         if self == Self::Modern {
@@ -128,8 +129,8 @@ impl fmt::Display for ProtocolVersion {
 }
 
 /// Returns the generation that a client speaks, judged by its first request. `initialize` exists
-/// only in the legacy one, `server/discover` and the version in `_meta` only in the modern one.
-/// `None` if the message does not tell, such as a `ping` sent before anything else.
+/// only in the legacy generation; `server/discover` and a version in `_meta` exist only in the
+/// modern one. `None` if the message is the same in both, such as a `ping`.
 #[must_use]
 pub fn generation_of_client(message: &Envelope<'_>) -> Option<Generation> {
     match message.method.as_deref()? {
@@ -139,22 +140,22 @@ pub fn generation_of_client(message: &Envelope<'_>) -> Option<Generation> {
     }
     let meta = ObjectView::of(message.params?)?.object("_meta")?;
     let version = meta.get(PROTOCOL_VERSION)?;
-    // A client that writes this key is modern even if the version is wrong. The response then
-    // reports the mistake in modern form.
+    // A client that writes the version into `_meta` is modern even if the value is not a version.
+    // The error response then has the modern form.
     let named = serde_json::from_str::<String>(version.get()).ok();
     let named = named.as_deref().and_then(ProtocolVersion::parse);
     Some(named.map_or(Generation::Modern, |version| version.generation()))
 }
 
-/// Returns the generation that a server speaks, judged by its response to `asked` (`initialize` or
-/// `server/discover`). `None` if the response does not tell.
+/// Returns the generation that a server speaks, judged by its response to the request `asked`
+/// (`initialize` or `server/discover`). `None` if the response does not show it.
 ///
-/// A refused `server/discover` means legacy, unless its code is one that only modern servers use
-/// (2026-07-28, backward compatibility). A refused `initialize` means modern with such a code, and
-/// nothing otherwise.
+/// An error code that only modern servers use means modern. Any other error means legacy if the
+/// request was `server/discover` (the 2026-07-28 specification, "Backward compatibility"), and
+/// shows nothing if it was `initialize`.
 #[must_use]
 pub fn generation_of_server(asked: &str, answer: &[u8]) -> Option<Generation> {
-    /// Header mismatch, missing capability, unsupported version.
+    /// The codes for unsupported version, missing capability and header mismatch.
     const MODERN_CODES: RangeInclusive<i64> =
         error_code::UNSUPPORTED_VERSION..=error_code::HEADER_MISMATCH;
     let envelope = messages(answer).into_iter().next()?;
@@ -177,7 +178,7 @@ pub fn generation_of_server(asked: &str, answer: &[u8]) -> Option<Generation> {
     Some(supported.map_or(Generation::Modern, |versions| newest(&versions)))
 }
 
-/// The generation of the latest of these versions.
+/// The generation of the latest of these versions; legacy if there is none.
 fn newest(versions: &[String]) -> Generation {
     let newest = versions
         .iter()

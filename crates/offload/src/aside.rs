@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::{panic, thread};
 
 use spillgate_artifact::{ByteSource, ContentKind, ViewFacts};
-use spillgate_outline::{OutlineEntry, outline};
+use spillgate_outline::{OutlineEntry, outline, outline_of_binary};
 use spillgate_store::Part;
 use spillgate_text::{Sanitizer, View};
 
@@ -23,6 +23,8 @@ const WORTH_A_THREAD: u64 = 64 << 10;
 /// The pending outline of a captured result.
 pub(crate) struct Outlining {
     view: View,
+    /// The bytes as they arrived, if they are no text.
+    binary: Option<Arc<dyn ByteSource>>,
     facts: ViewFacts,
     kind: ContentKind,
     lines: u64,
@@ -45,7 +47,12 @@ impl Outlining {
             (ViewText::Spooled, Raw::Spooled(draft)) => draft.read(Part::View).ok()?,
             _ => return None, // lost
         };
+        let binary = match sanitized.kind {
+            ContentKind::Binary => Some(sanitized.captured.text().ok()??),
+            _ => None,
+        };
         Some(Self {
+            binary,
             view: View::new(view, sanitized.index.clone(), sanitized.layout),
             facts: sanitized.facts(),
             kind: sanitized.kind,
@@ -61,7 +68,10 @@ impl Outlining {
     ) -> (T, Option<Vec<OutlineEntry>>) {
         thread::scope(|scope| {
             let storing = scope.spawn(store);
-            let outlined = outline(&self.view, &self.facts, self.kind, self.lines).ok();
+            let outlined = match &self.binary {
+                Some(raw) => outline_of_binary(&**raw).ok(),
+                None => outline(&self.view, &self.facts, self.kind, self.lines).ok(),
+            };
             let stored = storing.join();
             let stored = stored.unwrap_or_else(|panicked| panic::resume_unwind(panicked));
             (stored, outlined)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use bytes::Bytes;
-use spillgate_artifact::{ByteSource, Origin, RawForm};
+use spillgate_artifact::{ByteSource, Ending, Origin, RawForm};
 use spillgate_store::{ArtifactStore, Draft, Hashing, Part, StoreError};
 use spillgate_text::{
     Indexer, JsonText, LineIndex, SAMPLE_BYTES, Sample, Scan, ScanFacts, TokenCounter, Transcoded,
@@ -37,6 +37,8 @@ pub struct Captured {
     pub(crate) origin: Origin,
     /// Whether the tool reported an error.
     pub(crate) is_error: bool,
+    /// How the command or the call ended, if that is known.
+    pub(crate) ending: Option<Ending>,
     /// The raw bytes.
     pub(crate) raw: Raw,
     /// How the text is encoded in the raw bytes.
@@ -175,6 +177,7 @@ pub(crate) fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: Hash) -> Capture
     Captured {
         origin,
         is_error: false,
+        ending: None,
         form: RawForm::Plain,
         text: None,
         is_view: false,
@@ -232,6 +235,7 @@ impl Spool {
         Captured {
             origin,
             is_error: false,
+            ending: None,
             raw: match self.to {
                 Ok(draft) => Raw::Spooled(draft),
                 Err(error) => Raw::Lost {

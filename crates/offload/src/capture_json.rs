@@ -140,6 +140,7 @@ fn of_draft(
     Captured {
         origin,
         is_error: false,
+        ending: None,
         raw,
         form: RawForm::Parts(parts),
         text: looked.text.map(|text| Text::Decoded(Arc::new(text))),

@@ -39,6 +39,7 @@ mod capture;
 mod capture_json;
 mod encoded;
 mod hash;
+mod history;
 mod ledger;
 mod limits;
 mod measured;
@@ -56,6 +57,7 @@ mod verify;
 
 pub use capture::Captured;
 pub use capture_json::{Hashed, JsonResult};
+pub use history::History;
 pub use ledger::{Exit, FileLedger, Ledger, LedgerEntry, NoLedger, Spent};
 pub use limits::{
     DEFAULT_BINARY_BYTES, DEFAULT_IMAGE_BYTES, DEFAULT_PREVIEW_TOKENS, LEAST_PREVIEW_TOKENS,
@@ -68,8 +70,8 @@ pub use policy::Policy;
 pub use present::{
     Audience, Bounds, ContinuationError, DEFAULT_MAX_BYTES, DEFAULT_MAX_TOKENS,
     DEFAULT_SLICE_CHARS, FUNNEL_CHARS, FUNNEL_LINES, FUNNEL_PROMPT, ObservationSummary,
-    Presentation, Profile, Purpose, REJECT_TOKENS, TemplateError, TemplateName, Templates, Way,
-    middle_cut,
+    Presentation, Profile, Purpose, Quoting, REJECT_TOKENS, TemplateError, TemplateName, Templates,
+    Way, middle_cut,
 };
 pub use recovery::{Entry, RECOVERY_TOKENS, Recovery, Structure, call};
 pub use references::{ByReference, DEFAULT_REFERENCE_BYTES};

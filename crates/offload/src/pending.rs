@@ -6,13 +6,15 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
-use spillgate_artifact::{Origin, ReadRange, Stats};
+use spillgate_artifact::{Ending, Origin, ReadRange, Stats};
 use spillgate_store::{Draft, Part};
 
 use crate::aside::TwoEnds;
 use crate::capture::Raw;
+use crate::history::History;
 use crate::limits::Limits;
 use crate::measured::Measured;
 use crate::offloader::Offloader;
@@ -31,6 +33,8 @@ pub struct PendingResult {
     pub(crate) json_bytes: u64,
     /// Time spent so far.
     pub(crate) took: Duration,
+    /// What the reader's session was shown; `None` if that is not known.
+    pub(crate) history: Option<Arc<History>>,
 }
 
 impl fmt::Debug for PendingResult {
@@ -53,6 +57,20 @@ impl PendingResult {
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.measured.stats()
+    }
+
+    /// Names the session that is shown the result. A result with the same bytes as an earlier one, or
+    /// of the same call, is then described by what differs.
+    #[must_use]
+    pub fn shown_in(self, history: Option<Arc<History>>) -> Self {
+        Self { history, ..self }
+    }
+
+    /// Records how the command or the call ended.
+    #[must_use]
+    pub fn ended(mut self, ending: Ending) -> Self {
+        self.measured.sanitized.captured.ending = Some(ending);
+        self
     }
 
     /// Returns the bytes of the text.

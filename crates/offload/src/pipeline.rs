@@ -21,6 +21,7 @@ use crate::RetrieveError;
 use crate::aside::{Outlining, TwoEnds};
 use crate::capture::{Captured, Raw, capture_stream};
 use crate::capture_json::{JsonResult, capture_json};
+use crate::history::Earlier;
 use crate::ledger::{Exit, LedgerEntry};
 use crate::limits::Limits;
 use crate::measured::{Measured, measure};
@@ -104,6 +105,7 @@ impl Offloader {
             limits,
             json_bytes: u64::MAX,
             took: begun.age_at(self.clock.now()),
+            history: None,
         }
     }
 
@@ -168,6 +170,7 @@ impl Offloader {
             origin: captured.origin,
             mime: None,
             is_error: captured.is_error,
+            ending: captured.ending,
             raw_bytes: captured.raw_bytes,
             sha256: captured.sha256.get().to_owned(),
             form: captured.form,
@@ -177,9 +180,10 @@ impl Offloader {
             first_slice: None,
             file_name: None,
         };
-        limits.profile.strategy().note(&mut facts, limits);
+        let strategy = limits.profile.strategy();
+        strategy.note(&mut facts, limits);
         let call_id = facts.origin.call_id.clone();
-        let receipt = draft.commit(facts, &sanitized.index.to_bytes())?;
+        let receipt = draft.commit(facts, &sanitized.index.to_bytes(), strategy.handle_form())?;
         if let Some(call_id) = call_id {
             self.call_ids.note(call_id, receipt.handle());
         }
@@ -193,6 +197,7 @@ impl Offloader {
         ends: &TwoEnds,
         outlined: Option<Vec<OutlineEntry>>,
         (limits, json_bytes): (&Limits, u64),
+        earlier: Option<Earlier>,
     ) -> Result<Presentation, StoreError> {
         let manifest = receipt.manifest();
         let subject = Subject {
@@ -204,6 +209,7 @@ impl Offloader {
             presenter: &self.presenter,
             templates: self.policy.templates(),
             store: &*self.store,
+            earlier,
             opened: OnceCell::new(),
         };
         let message = limits.profile.strategy().message(&subject);
@@ -283,6 +289,7 @@ impl PendingResult {
             measured,
             limits,
             json_bytes,
+            history,
             ..
         } = self;
         let captured = &measured.sanitized.captured;
@@ -299,7 +306,14 @@ impl PendingResult {
             None => (put(), None),
         };
         let stored = stored.and_then(|receipt| {
-            let shown = offloader.present(&receipt, &ends, outlined, (&limits, json_bytes))?;
+            let bounds = (&limits, json_bytes);
+            let history = history.filter(|_| limits.profile.strategy().has_history());
+            let earlier = history.as_ref();
+            let earlier = earlier.and_then(|history| history.earlier(receipt.manifest()));
+            let shown = offloader.present(&receipt, &ends, outlined, bounds, earlier)?;
+            if let Some(history) = history {
+                history.note(receipt.manifest());
+            }
             Ok(Offloaded { shown, receipt })
         });
         match stored {

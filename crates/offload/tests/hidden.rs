@@ -33,10 +33,10 @@ fn offloader(profile: Profile) -> Offloader {
 }
 
 /// Returns the message that replaces `text`, and its handle.
-fn stored(offloader: &Offloader, text: &str) -> (String, Handle) {
+fn stored(offloader: &Offloader, text: impl AsRef<[u8]>) -> (String, Handle) {
     let outcome = offloader.stream(
         Origin::tool("t\u{202e}ool"),
-        &mut text.as_bytes(),
+        &mut text.as_ref(),
         &mut |_| {},
     );
     match outcome.unwrap() {
@@ -63,9 +63,30 @@ fn lines(start: u64, lines: u64) -> Span {
 }
 
 #[test]
+fn content_that_is_not_text_is_named() {
+    let offloader = offloader(Profile::Preview);
+    // A large result is outlined while it is stored, a small one afterwards.
+    for size in [3000, 300_000] {
+        let head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x04\xb0\0\0\x03\x20\x08\x06\0\0\0";
+        let noise = (0..size).map(|at: u32| at.wrapping_mul(2_654_435_761).to_be_bytes()[0]);
+        let png: Vec<u8> = head.iter().copied().chain(noise).collect();
+        let (preview, handle) = stored(&offloader, png.as_slice());
+        let preview = preview.replace(&handle.to_string(), "HANDLE");
+        let preview = preview.replace(&png.len().to_string(), "SIZE");
+        insta::allow_duplicates!(assert_snapshot!(preview.split("also, ").next().unwrap(), @"
+        [spillgate] t⟨U+202E⟩ool returned SIZE bytes (binary); stored whole as HANDLE
+        shape:
+          PNG image, 1200×800 pixels
+        "));
+        let outline = offloader.outline(handle, TokenBudget::new(300)).unwrap();
+        assert_eq!(outline, ["  PNG image, 1200×800 pixels"]);
+    }
+}
+
+#[test]
 fn pages_and_previews_mark_what_is_hidden() {
     let offloader = offloader(Profile::Preview);
-    let (preview, handle) = stored(&offloader, &hostile());
+    let (preview, handle) = stored(&offloader, hostile());
     let head = preview.split("head:\n").nth(1).unwrap();
     let head: Vec<&str> = head.lines().take(5).collect();
     assert_snapshot!(head.join("\n"), @r#"
@@ -111,7 +132,7 @@ fn pages_and_previews_mark_what_is_hidden() {
 #[test]
 fn the_profiles_of_the_seeds_keep_their_letter() {
     for profile in [Profile::Continuation, Profile::Truncate] {
-        let (shown, _) = stored(&offloader(profile.clone()), &hostile());
+        let (shown, _) = stored(&offloader(profile.clone()), hostile());
         assert!(
             shown.contains("pay \u{202e}gpj.exe\u{202c}"),
             "{profile}: {shown}"

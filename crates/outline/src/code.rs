@@ -1,9 +1,9 @@
-//! The definitions of a source file.
+//! Outlines a source file by its definitions.
 //!
-//! Found by how their lines begin, as ctags' line parsers do, and not with a
-//! grammar: a tool's output is a stretch of a file in any language as often as a
-//! whole one, a grammar for each (tree-sitter's are C, half a megabyte to some
-//! megabytes each) would be most of the binary, and an outline may miss one.
+//! They are found by how their lines begin, as the line parsers of ctags do, and not with a
+//! grammar. The output of a tool is as often a part of a file as a whole one, in any language.
+//! Grammars for all of them (tree-sitter's are C, half a megabyte to some megabytes each) would be
+//! most of the binary, and an outline may miss a definition.
 
 use std::io;
 use std::sync::LazyLock;
@@ -14,15 +14,15 @@ use spillgate_text::View;
 use crate::parts::{SamplePlan, counted};
 use crate::{EntryKind, OutlineEntry, located, note};
 
-/// Definitions that are noted at most; all are counted.
+/// Most definitions that are kept; all are counted.
 const MOST: usize = 300;
-/// Bytes of a line that are looked at.
+/// Bytes of a line that are examined.
 const LONGEST: usize = 400;
-/// Spaces that a tab stands for.
+/// Width of a tab in spaces.
 const TAB: usize = 4;
 
-/// A word that defines, behind words that say how: Rust, Python, Go, JavaScript
-/// and TypeScript, Java, Kotlin, Swift, C, C++, C#, Ruby, PHP, shell, SQL.
+/// A defining keyword after its modifiers, in Rust, Python, Go, JavaScript and TypeScript, Java,
+/// Kotlin, Swift, C, C++, C#, Ruby, PHP, shell and SQL.
 static KEYWORD: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r#"^\s*(?:(?:pub(?:\([^)]*\))?|export|default|declare|public|private|protected|internal|"#,
@@ -35,7 +35,7 @@ static KEYWORD: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// A function that is given a name: `const f = (x) => …`, `exports.f = function`.
+/// A function assigned to a name: `const f = (x) => …`, `exports.f = function`.
 static ASSIGNED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r"^\s*(?:export\s+)?(?:(?:const|let|var)\s+[\w$]+|[\w$]+(?:\.[\w$]+)+)\s*(?::[^=]+)?=\s*",
@@ -43,8 +43,7 @@ static ASSIGNED: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// A name, its parameters and the brace of its body; the brace may stand on the
-/// next line.
+/// A name, its parameters and the opening brace of its body, which may be on the next line.
 static METHOD: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r"^\s*(?:[\w:<>,.\[\]*&?@~]+[\s*&]+)*([\w:~$]+)\s*\(([^;={}]*)\)\s*",
@@ -56,7 +55,7 @@ fn pattern(source: &str) -> Regex {
     Regex::new(&format!("(?-u){source}")).expect("the patterns of this file are valid")
 }
 
-/// Words that stand before parentheses without defining anything.
+/// Words that may precede parentheses without defining anything.
 const CONTROL: [&str; 27] = [
     "if",
     "for",
@@ -87,7 +86,7 @@ const CONTROL: [&str; 27] = [
     "defer",
 ];
 
-/// Definitions with their line numbers, nested as they are indented.
+/// Returns the definitions with their line numbers, nested by indentation.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mut finder = Finder::default();
     plan.each_line(view.source(), |line, offset| {
@@ -134,9 +133,9 @@ struct Definition {
 struct Finder {
     found: Vec<Definition>,
     count: u64,
-    /// What ends the comment or the long string that is open.
+    /// What ends the open comment or long string.
     until: Option<&'static [u8]>,
-    /// A function whose brace may come on the next line.
+    /// A function whose brace may be on the next line.
     pending: Option<Definition>,
 }
 
@@ -179,9 +178,9 @@ impl Finder {
     }
 }
 
-/// Whether a line defines a function, and whether its brace is on it.
+/// Returns whether the brace is on the line; `None` if the line does not define a function.
 fn method(line: &[u8]) -> Option<bool> {
-    // Most lines have none, and the pattern is not quick.
+    // Most lines have no parenthesis, and the pattern is slow.
     memchr::memchr(b'(', line)?;
     let found = METHOD.captures(line)?;
     let name = found.get(1)?.as_bytes();
@@ -197,12 +196,12 @@ fn method(line: &[u8]) -> Option<bool> {
         return None;
     }
     let braced = found.get(3).is_some();
-    // Without a brace, a call looks alike: a definition has a type before it.
+    // Without a brace, a call looks the same, but a definition has a type before its name.
     (braced || found.get(1)?.start() > 0 && !line.starts_with(b" ") && !line.starts_with(b"\t"))
         .then_some(braced)
 }
 
-/// What ends the comment or the long string that a line opens.
+/// Returns what ends the comment or the long string that a line opens.
 fn opened(text: &[u8]) -> Option<&'static [u8]> {
     let count = |mark: &[u8]| memchr::memmem::find_iter(text, mark).count();
     if text.starts_with(b"/*") && count(b"*/") == 0 {
@@ -225,7 +224,7 @@ fn width(blanks: &[u8]) -> usize {
     widths.sum()
 }
 
-/// The line without what begins the body.
+/// Returns the line without what begins the body.
 fn signature(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let text = text.trim_end().trim_end_matches(['{', ':']).trim_end();
@@ -243,7 +242,7 @@ mod tests {
         texts(&outline(&view, &plan).unwrap())
     }
 
-    /// A line that begins with `+` defines something, the others do not.
+    /// Checks that the lines which begin with `+` define something and the others do not.
     fn check(language: &str, marked: &str) {
         let plain: Vec<&str> = marked.lines().map(|line| &line[1..]).collect();
         let want = (1..)

@@ -1,4 +1,4 @@
-//! The files of a diff.
+//! Outlines a diff by its files.
 
 use std::io;
 
@@ -7,10 +7,10 @@ use spillgate_text::View;
 use crate::parts::{SamplePlan, counted, grouped};
 use crate::{OutlineEntry, located, note};
 
-/// Files that are shown at most; all are counted.
+/// Most files that are shown; all are counted.
 const MOST: usize = 200;
 
-/// Totals, then a line a file with what was added to it and removed from it.
+/// Returns the totals, then a line per file with its added and removed lines.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mut diff = Diff::default();
     plan.each_line(view.source(), |line, offset| diff.line(line, offset))?;
@@ -21,7 +21,7 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
         "{}, +{added} −{removed}",
         counted(&count, "file")
     ))];
-    // Where room is short, the small changes go first.
+    // The small changes are dropped first when space is short.
     let mut order: Vec<usize> = (0..diff.files.len()).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(diff.files[at].added + diff.files[at].removed));
     let mut ranks = vec![0; order.len()];
@@ -47,10 +47,9 @@ struct Diff {
     added: u64,
     removed: u64,
     open: Option<File>,
-    /// Lines that the hunk still has of the old and the new text: they may look
-    /// like anything.
+    /// Lines of the old and of the new text that are left in the hunk. They may look like anything.
     left: (u64, u64),
-    /// The old name, where a file begins with it.
+    /// Offset and old name, if the file begins with it.
     old: Option<(u64, String)>,
 }
 
@@ -123,7 +122,7 @@ impl Diff {
         }
     }
 
-    /// The new name of a file: the old one for one that was deleted.
+    /// Sets the new name of a file; a deleted file keeps its old name.
     fn named(&mut self, new: &str, offset: u64) {
         let Some((start, old)) = self.old.take() else {
             return;
@@ -134,7 +133,7 @@ impl Diff {
             new.to_owned()
         };
         match &mut self.open {
-            // Git says it twice.
+            // Git writes the name twice.
             Some(file) if file.added + file.removed == 0 && file.offset < start => file.name = name,
             _ => self.next_file(Some(File {
                 offset: start.min(offset),
@@ -154,18 +153,17 @@ impl Diff {
     }
 }
 
-/// Bytes of a line that are looked at.
+/// Bytes of a line that are examined.
 const LONGEST: usize = 1000;
 
-/// Without `a/` or `b/` and without the time that `diff -u` puts behind it.
+/// Returns the name without `a/` or `b/` and without the time that `diff -u` appends.
 fn name_of(text: &str) -> &str {
     let name = text.split('\t').next().unwrap_or(text);
     let prefixed = |prefix| name.strip_prefix(prefix);
     prefixed("a/").or_else(|| prefixed("b/")).unwrap_or(name)
 }
 
-/// Lines of the old and of the new text in the hunk that `@@ -1,2 +3,4 @@`
-/// begins.
+/// Returns the lines of the old and of the new text in the hunk that begins with `@@ -1,2 +3,4 @@`.
 fn hunk(text: &str) -> Option<(u64, u64)> {
     let mut ranges = text.strip_prefix("@@ ")?.split(' ');
     let mut count = |sign: char| -> Option<u64> {
@@ -183,12 +181,10 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::tests::{texts, view_of};
+    use crate::tests::shown_by;
 
     fn shown(text: &str) -> String {
-        let view = view_of(text);
-        let plan = SamplePlan::spread(view.source(), 0).unwrap();
-        texts(&outline(&view, &plan).unwrap())
+        shown_by(outline, text)
     }
 
     #[test]

@@ -1,22 +1,22 @@
-//! The lines of an outline that a budget allows.
+//! Selects the lines of an outline that fit a budget.
 
 use spillgate_artifact::TokenBudget;
 use spillgate_text::TokenCounter;
 
 use crate::{EntryKind, OutlineEntry};
 
-/// What an outline may cost unless told: enough for some twenty lines, as in a
-/// preview of 600 tokens.
+/// Tokens that an outline may cost by default: enough for about twenty lines, as in a preview of
+/// 600 tokens.
 pub const DEFAULT_TOKENS: u64 = 250;
 
-/// Names that a line tells of what was left out below it, and their characters.
+/// Most names on a line of what was left out below it, and most characters of these names.
 const NAMES: usize = 16;
 const NAMES_CHARS: usize = 140;
 
-/// The texts of the lines that the budget allows, in their order. The most
-/// dispensable are left out first (see [`OutlineEntry::rank`]). What was left out of a
-/// place is named on the place's line: a key's name is what one needs to ask
-/// for it. A last line tells how many lines are gone.
+/// Returns the texts of the lines that fit the budget, in order. The most dispensable lines are
+/// left out first (see [`OutlineEntry::rank`]). The line of a place names what was left out below
+/// it, because a key's name is needed to ask for the key. The last line says how many lines were
+/// left out.
 #[must_use]
 pub fn within(
     lines: &[OutlineEntry],
@@ -33,8 +33,8 @@ pub fn within(
     let parents = parents(lines);
     let texts = |kept: usize| shown(lines, &parents, &order[..kept]);
     let fits = |kept: usize| !counter.exceeds(&texts(kept).join("\n"), budget.get());
-    // More lines cost more, near enough for a search; what it finds is then
-    // checked, for names move from one line to another.
+    // More lines cost more, almost always: enough for a binary search. Its result is then checked,
+    // because names move from one line to another.
     let counts: Vec<usize> = (1..lines.len()).collect();
     let mut kept = counts.partition_point(|&kept| fits(kept));
     while kept > 0 && !fits(kept) {
@@ -46,7 +46,7 @@ pub fn within(
     }
 }
 
-/// The line above each that it is a part of: the nearest with less depth.
+/// Returns for each line the line that it is a part of: the nearest one above with less depth.
 fn parents(lines: &[OutlineEntry]) -> Vec<Option<usize>> {
     let mut above: Vec<usize> = Vec::new();
     let parent_of = |(at, line): (usize, &OutlineEntry)| {
@@ -63,7 +63,7 @@ fn parents(lines: &[OutlineEntry]) -> Vec<Option<usize>> {
     lines.iter().enumerate().map(parent_of).collect()
 }
 
-/// The chosen lines with the names of what is left out below them.
+/// Returns the chosen lines, with the names of what was left out below them.
 fn shown(lines: &[OutlineEntry], parents: &[Option<usize>], chosen: &[usize]) -> Vec<String> {
     let mut is_chosen = vec![false; lines.len()];
     for &at in chosen {
@@ -83,7 +83,7 @@ fn shown(lines: &[OutlineEntry], parents: &[Option<usize>], chosen: &[usize]) ->
     texts.chain([mark]).collect()
 }
 
-/// ` {also .a, .b, …}`.
+/// Returns ` {also .a, .b, …}`.
 fn also(names: &[&str]) -> String {
     let mut room = NAMES_CHARS;
     let told: Vec<&str> = names

@@ -1,7 +1,6 @@
-//! The headings, landmarks, tables and forms of an HTML page.
+//! Outlines an HTML page by its headings, landmarks, tables and forms.
 //!
-//! Tokenized as browsers do it, so broken markup is no obstacle; no tree is
-//! built.
+//! The page is tokenized as browsers do it, so broken markup does not matter. No tree is built.
 
 use std::io;
 
@@ -12,16 +11,16 @@ use spillgate_text::View;
 use crate::parts::{counted, grouped};
 use crate::{OutlineEntry, located, note};
 
-/// Bytes that are looked at: pages have some megabytes at most.
+/// Bytes that are read: pages have at most some megabytes.
 const LOOKED_AT: u64 = 32 << 20;
-/// Places that are noted.
+/// Most elements that are kept.
 const MOST: usize = 400;
-/// Characters of a heading, and header cells of a table.
+/// Most characters of a text, and most header cells of a table or fields of a form.
 const TEXT: usize = 100;
 const CELLS: usize = 10;
 
-/// The title and how many links there are, then headings and landmarks in their
-/// order, with line numbers.
+/// Returns the title and the number of links, images, paragraphs and scripts, then the headings,
+/// landmarks, tables and forms in order, with line numbers.
 pub(crate) fn outline(view: &View) -> io::Result<Vec<OutlineEntry>> {
     let range = ReadRange::new(view.source(), 0, LOOKED_AT);
     let mut emitter = DefaultEmitter::<usize>::new_with_span();
@@ -60,7 +59,7 @@ pub(crate) fn outline(view: &View) -> io::Result<Vec<OutlineEntry>> {
     Ok(lines)
 }
 
-/// What is counted, and what it is called.
+/// The elements that are counted, and their names in the outline.
 const COUNTED: [(&[u8], &str); 4] = [
     (b"a", "links"),
     (b"img", "images"),
@@ -74,9 +73,9 @@ struct Page {
     in_title: bool,
     counts: [u64; COUNTED.len()],
     elements: Vec<PageElement>,
-    /// The heading whose text is being read.
+    /// The heading that is being read.
     heading: Option<usize>,
-    /// Tables that are open, innermost last, and whether a header cell is.
+    /// Open tables, innermost last, and whether a header cell is open.
     tables: Vec<usize>,
     in_cell: bool,
     form: Option<usize>,
@@ -104,7 +103,7 @@ enum ElementKind {
 }
 
 impl PageElement {
-    /// Its rank, its depth and its text; nothing for what has no name.
+    /// Returns rank, depth and text; `None` for a heading without text.
     fn entry(&self) -> Option<((usize, usize), String)> {
         match &self.kind {
             ElementKind::Heading(level, text) => {
@@ -114,7 +113,7 @@ impl PageElement {
             }
             ElementKind::Landmark(name) => Some(((3, 0), name.clone())),
             ElementKind::Table { name, header, rows } => {
-                // The header is a row of the markup.
+                // In the markup, the header is a row as well.
                 let rows = rows.saturating_sub(u64::from(!header.is_empty()));
                 let header: Vec<String> = header.iter().map(|cell| one_line(cell)).collect();
                 let header = match header.is_empty() {
@@ -146,7 +145,7 @@ impl Page {
                 self.heading = self.add(tag, ElementKind::Heading(level, String::new()));
             }
             b"main" | b"nav" | b"header" | b"footer" | b"aside" | b"article" | b"section" => {
-                // Those without a name are as many as headings, which say more.
+                // Those without a name are as many as headings, and headings say more.
                 if let Some(name) = named(tag, name == b"main" || name == b"nav") {
                     self.add(tag, ElementKind::Landmark(name));
                 }
@@ -190,7 +189,7 @@ impl Page {
         };
         if let ElementKind::Table { header, rows, .. } = &mut self.elements[at].kind {
             *rows += u64::from(!is_header);
-            // Header cells further down name their row.
+            // Header cells in later rows name their row.
             self.in_cell = is_header && *rows <= 1 && header.len() < CELLS;
             if self.in_cell {
                 header.push(String::new());
@@ -239,7 +238,7 @@ impl Page {
     }
 }
 
-/// A tag with its id, its label or its class, as CSS would select it.
+/// Returns a tag with its id, label or class, as CSS would select it.
 fn named(tag: &StartTag<usize>, always: bool) -> Option<String> {
     let get = |name: &[u8]| {
         let value = tag.attributes.get(name)?;
@@ -259,7 +258,7 @@ fn named(tag: &StartTag<usize>, always: bool) -> Option<String> {
     always.then_some(name)
 }
 
-/// A text on one line, cut where it is long.
+/// Returns the text on one line, cut if it is long.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");

@@ -1,67 +1,92 @@
-//! Outlines: the shape of a text in a few lines.
+//! Outlines texts: the shape of a text in a few lines.
 //!
-//! An outline is a few lines that tell a model what it can ask for: paths for a
-//! jq filter, words for a search, line numbers to read from. It is made of the
-//! whole view up to a bound, in bounded memory; where that is not all of it, the
-//! outline says so. Deterministic, however many threads look.
+//! An outline tells a model what it can ask for: paths for a jq filter, words for a search, line
+//! numbers to read from. It is made from the whole view up to a bound, in bounded memory; if it
+//! covers only a part of the view, it says so. It does not depend on the number of threads.
 //!
-//! [`outline`] finds the entries, each with a rank; [`within`] chooses among them
-//! what fits a budget, and is the one place that makes lines of them.
+//! [`outline`] finds the entries, each with a rank. [`within`] selects those that fit a budget, and
+//! is the only place that turns entries into lines.
 
+mod binary;
 mod code;
+mod commits;
 mod diff;
+mod drawn;
+mod failure;
 mod fit;
 mod html;
 mod json;
+mod junit;
+mod leads;
+mod listing;
+mod lock;
 mod log;
 mod markdown;
-mod output;
+mod minified;
+mod page;
 mod parts;
 mod plain;
 mod prose;
+mod schema;
 mod table;
+mod threads;
+mod tree;
 mod values;
 mod xml;
 
 use std::{fmt, io};
 
-use spillgate_artifact::{ContentKind, ViewFacts};
+use spillgate_artifact::{ByteSource, ContentKind, ViewFacts};
 use spillgate_text::{SAMPLE_BYTES, Sample, View, classify, clip};
 use spillgate_untrusted::marked;
 
+pub use failure::{FailurePick, picks, runner_prefix};
 pub use fit::{DEFAULT_TOKENS, within};
+pub use leads::{FirstRecord, Lead, failure_leads, first_record, leads};
 pub use parts::grouped;
 use parts::{SamplePlan, counted};
 
-/// Characters of an outline's line.
+/// Most characters of a line.
 const LINE_CHARS: usize = 160;
+/// Most characters of a line that says why a run failed: it is shown as it stands in the text.
+const FAILURE_CHARS: usize = 300;
+/// The rank from which such a line is as short as others.
+const SHOWN_WHOLE: usize = 10;
 
-/// A line of an outline, before it is one.
+/// An entry of an outline, which becomes a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutlineEntry {
-    /// How dispensable it is: where room is short, entries of the highest rank go
-    /// first, later ones before earlier ones.
+    /// How dispensable it is. When space is short, entries with the highest rank are dropped first,
+    /// and of equal ones the later.
     pub rank: usize,
-    /// How many others it is a part of.
+    /// How many other entries it is nested in.
     pub depth: usize,
     /// What it is about.
     pub kind: EntryKind,
-    /// The line of the text where that begins, from 1.
+    /// The 1-based line of the text where that begins.
     pub line: Option<u64>,
-    /// What it says: text of a stranger's, on one line, bounded.
+    /// The text: untrusted, on one line, bounded.
     pub text: String,
+    /// A call that leads to it, if a path or a line alone does not.
+    pub(crate) lead: Option<Lead>,
+    /// For a list of objects in laid-out JSON: the offset of the line above the first of them.
+    pub(crate) records: Option<u64>,
+    /// The first of these objects, for one list of the outline.
+    pub(crate) first: Option<Box<FirstRecord>>,
 }
 
 /// What an entry is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryKind {
-    /// The whole, or the outline itself.
+    /// The whole text, or the outline itself.
     Remark,
-    /// How many definitions there are in all, where not each is named.
+    /// The number of all definitions, if not each is named.
     Definitions(u64),
-    /// Something in the text.
+    /// A place in the text.
     Place,
-    /// What a path leads to: the path from the entry above, by which one asks for it.
+    /// A line of the text that says how a run failed, or why.
+    Failure,
+    /// The path from the entry above, which a caller uses to ask for the place.
     Path(String),
 }
 
@@ -73,10 +98,13 @@ impl OutlineEntry {
             kind,
             line: None,
             text,
+            lead: None,
+            records: None,
+            first: None,
         }
     }
 
-    /// What stands before the text in its line.
+    /// Returns what precedes the text on its line.
     fn prefix(&self) -> String {
         let indent = "  ".repeat(self.depth);
         let line = self.line.map(|line| format!("{line}: "));
@@ -90,8 +118,9 @@ impl fmt::Display for OutlineEntry {
     }
 }
 
-/// The outline of a stored text of this kind, which had `lines` lines as it came; none for kinds
-/// that have no shape.
+/// Returns the outline of a stored text of this kind, which had `lines` lines as it arrived. A text
+/// without a shape has no entries. Content that is not text has the outline of its raw bytes
+/// ([`outline_of_binary`]).
 pub fn outline(
     view: &View,
     facts: &ViewFacts,
@@ -114,27 +143,47 @@ pub fn outline(
             )),
         );
     }
-    for entry in &mut entries {
-        // Marks are longer than what they stand for: the bound is of what is shown.
-        let room = LINE_CHARS.saturating_sub(entry.prefix().chars().count());
+    bound(&mut entries);
+    Ok(entries)
+}
+
+/// Returns the outline of content of the kind `binary`: its format, and what the format tells.
+///
+/// # Errors
+///
+/// Fails if the bytes cannot be read. Bytes that are damaged are no error.
+pub fn outline_of_binary(raw: &dyn ByteSource) -> io::Result<Vec<OutlineEntry>> {
+    let mut entries = binary::outline(raw)?;
+    bound(&mut entries);
+    Ok(entries)
+}
+
+/// Bounds the texts, and marks hidden characters in them.
+fn bound(entries: &mut [OutlineEntry]) {
+    for entry in entries {
+        // Marks are longer than the characters they replace, so the bound applies to what is shown.
+        let most = match entry.kind {
+            EntryKind::Failure if entry.rank < SHOWN_WHOLE => FAILURE_CHARS,
+            _ => LINE_CHARS,
+        };
+        let room = most.saturating_sub(entry.prefix().chars().count());
         entry.text = clip(&marked(&entry.text), room);
         if let EntryKind::Path(path) = &mut entry.kind {
             *path = marked(path).into_owned();
         }
     }
-    Ok(entries)
 }
 
 fn note(text: String) -> OutlineEntry {
     OutlineEntry::new(0, 0, EntryKind::Remark, text)
 }
 
-/// A remark on the outline itself: what the text is, comes before it.
+/// Returns a remark about the outline itself. What the text is ranks before it.
 fn aside(text: String) -> OutlineEntry {
     OutlineEntry::new(2, 0, EntryKind::Remark, text)
 }
 
-/// An entry about what begins at byte `offset`.
+/// Returns an entry for what begins at byte `offset`.
 fn located(
     view: &View,
     offset: u64,
@@ -149,9 +198,12 @@ fn located(
 fn of_kind(view: &View, facts: &ViewFacts, kind: ContentKind) -> io::Result<Vec<OutlineEntry>> {
     let source = view.source();
     match kind {
-        ContentKind::Json => return json::outline(view, facts.prelude),
+        ContentKind::Json => return of_json(view, facts.prelude),
         ContentKind::Html => return html::outline(view),
-        ContentKind::Xml => return xml::outline(view),
+        ContentKind::Xml => match junit::outline(view)? {
+            Some(report) => return Ok(report),
+            None => return xml::outline(view),
+        },
         ContentKind::Binary => return Ok(Vec::new()),
         _ => {}
     }
@@ -163,7 +215,11 @@ fn of_kind(view: &View, facts: &ViewFacts, kind: ContentKind) -> io::Result<Vec<
         ContentKind::Csv => table::outline(source, &plan, b',')?,
         ContentKind::Tsv => table::outline(source, &plan, b'\t')?,
         ContentKind::Ndjson => json::outline_of_lines(view, &plan)?,
-        ContentKind::Markdown => markdown::outline(view, &plan)?,
+        ContentKind::Markdown => match page::outline(view, &plan)? {
+            // Tools print snapshots of pages below headings.
+            page if !page.is_empty() => page,
+            _ => markdown::outline(view, &plan)?,
+        },
         ContentKind::Diff => diff::outline(view, &plan)?,
         _ => of_output(view, &plan, kind)?,
     };
@@ -173,16 +229,47 @@ fn of_kind(view: &View, facts: &ViewFacts, kind: ContentKind) -> io::Result<Vec<
     Ok(lines)
 }
 
-/// Logs, code and prose, of which a test or a build may have printed any: what
-/// failed comes first then.
+/// Outlines a JSON document.
+fn of_json(view: &View, start: u64) -> io::Result<Vec<OutlineEntry>> {
+    let packages = lock::outline(view, &SamplePlan::spread(view.source(), start)?)?;
+    if !packages.is_empty() {
+        return Ok(packages);
+    }
+    match schema::of_json(view, start)? {
+        Some(description) => Ok(description),
+        None => json::outline(view, start),
+    }
+}
+
+/// Outlines a text that has a certain shape, and returns nothing for other texts.
+type ShapeOutline = fn(&View, &SamplePlan) -> io::Result<Vec<OutlineEntry>>;
+
+/// The shapes that are tried on logs, code and prose. Each judges a text by its head.
+const SHAPES: [ShapeOutline; 9] = [
+    commits::outline,
+    page::outline,
+    schema::of_yaml,
+    lock::outline,
+    minified::outline,
+    threads::outline,
+    listing::outline,
+    drawn::outline,
+    tree::outline,
+];
+
+/// Outlines logs, code and prose. If a run failed, the lines that say why come first, unless the
+/// text is something else with a shape: in a table or in a commit, words of failures are data.
 fn of_output(view: &View, plan: &SamplePlan, kind: ContentKind) -> io::Result<Vec<OutlineEntry>> {
-    let failures = output::outline(view, plan, kind)?;
-    // Of a log without failures, what is rare is telling.
-    let least = if failures.is_empty() { 1 } else { 2 };
+    for outline in SHAPES {
+        let shape = outline(view, plan)?;
+        if !shape.is_empty() {
+            return Ok(shape);
+        }
+    }
+    let failures = failure::outline(view, plan, kind)?;
     let rest = match kind {
-        ContentKind::Log => log::outline(view, plan, least)?,
-        ContentKind::Code | ContentKind::Text if failures.is_empty() => plainly(view, plan, kind)?,
-        _ => Vec::new(),
+        ContentKind::Log => log::outline(view, plan)?,
+        _ => plainly(view, plan, kind)?,
     };
     let behind = failures.len();
     let rest = rest.into_iter().map(|line| OutlineEntry {
@@ -192,7 +279,7 @@ fn of_output(view: &View, plan: &SamplePlan, kind: ContentKind) -> io::Result<Ve
     Ok(failures.into_iter().chain(rest).collect())
 }
 
-/// Code and prose, unless it is laid out in a way that has a shape.
+/// Outlines code and prose, unless the text has a layout with a shape.
 fn plainly(view: &View, plan: &SamplePlan, kind: ContentKind) -> io::Result<Vec<OutlineEntry>> {
     if begins_as_json(view)? {
         return json::outline(view, 0);
@@ -205,8 +292,8 @@ fn plainly(view: &View, plan: &SamplePlan, kind: ContentKind) -> io::Result<Vec<
     }
 }
 
-/// Whether it is JSON as far as its head tells: what was cut off is none when
-/// it is stored, and its keys are still what one asks for.
+/// Returns whether the text is JSON, as far as its head shows. JSON that was cut off is stored as
+/// another kind, but its keys are still what one asks for.
 fn begins_as_json(view: &View) -> io::Result<bool> {
     let head = view.source().bytes(0, SAMPLE_BYTES as u64)?;
     let complete = view.bytes() <= SAMPLE_BYTES as u64;
@@ -227,7 +314,7 @@ mod tests {
 
     use super::*;
 
-    /// A view of text as it is.
+    /// Returns a view of text as it is.
     pub(crate) fn view_of(text: &str) -> View {
         let mut indexer = Indexer::as_is(Layout::AsIs);
         indexer.feed(text.as_bytes());
@@ -235,7 +322,17 @@ mod tests {
         View::new(source, indexer.finish(), Layout::AsIs)
     }
 
-    /// The lines, without the indentation of all.
+    /// Returns the outline that a function makes of a whole text.
+    pub(crate) fn shown_by(
+        outline: impl Fn(&View, &SamplePlan) -> io::Result<Vec<OutlineEntry>>,
+        text: &str,
+    ) -> String {
+        let view = view_of(text);
+        let plan = SamplePlan::spread(view.source(), 0).unwrap();
+        texts(&outline(&view, &plan).unwrap())
+    }
+
+    /// Returns the lines without their common indentation.
     pub(crate) fn texts(lines: &[OutlineEntry]) -> String {
         let texts = lines.iter().map(|line| line.to_string()[2..].to_owned());
         texts.collect::<Vec<_>>().join("\n")
@@ -256,7 +353,7 @@ mod tests {
             layout: Layout::AsIs,
             prelude: 0,
         };
-        // What was cut off is text or code when it is stored.
+        // JSON that was cut off may be stored as text or code.
         for kind in [ContentKind::Json, ContentKind::Text, ContentKind::Code] {
             let lines = outline(&view_of(&text), &facts, kind, 1).unwrap();
             allow_duplicates!(assert_snapshot!(texts(&lines), @r#"

@@ -1,21 +1,23 @@
-//! The headings of a Markdown text.
+//! Outlines a Markdown text by its headings and tables.
 
 use std::io;
 
 use spillgate_text::View;
 
+use crate::drawn::{BarReader, brief};
 use crate::parts::SamplePlan;
 use crate::{OutlineEntry, located};
 
-/// Headings that are noted; with more, those of the deeper levels are as many
-/// as lines, and the first ones tell what they are like.
+/// Most headings that are kept. In a text with more, the first ones show what they are like.
 const MOST: usize = 400;
 
-/// Headings with their line numbers, nested; those in code fences are none.
+/// Returns the headings with their line numbers, nested, and the tables below them. Lines in code
+/// fences are not headings.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mut found: Vec<(u64, usize, String)> = Vec::new();
     let mut fence = None;
     let mut before: Option<(u64, String)> = None;
+    let mut tables = BarReader::default();
     plan.each_line(view.source(), |line, offset| {
         let text = String::from_utf8_lossy(&line[..line.len().min(LONGEST)]);
         let text = text.trim_end();
@@ -28,7 +30,11 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
             }
             return;
         }
-        if fence.is_some() || found.len() >= MOST {
+        if fence.is_some() {
+            return;
+        }
+        tables.take(line.trim_ascii_end(), offset);
+        if found.len() >= MOST {
             return;
         }
         if let Some((level, title)) = heading(text) {
@@ -40,17 +46,36 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
         }
     })?;
     let top = found.iter().map(|(_, level, _)| *level).min().unwrap_or(1);
-    let lines = found.into_iter().map(|(offset, level, title)| {
-        let (depth, marks) = (level - top, "#".repeat(level));
-        located(view, offset, (depth, depth), format!("{marks} {title}"))
-    });
+    let mut entries: Vec<(u64, (usize, usize), String)> = Vec::new();
+    let (tables, _) = tables.finish();
+    let mut tables = tables.into_iter().peekable();
+    let mut depth = 0;
+    let mut add_tables = |entries: &mut Vec<_>, until: u64, depth: usize| {
+        while let Some(table) = tables.next_if(|table| table.header < until) {
+            let text = brief(&table, plan);
+            entries.push((table.header, (depth + 1, depth), text));
+        }
+    };
+    for (offset, level, title) in found {
+        add_tables(&mut entries, offset, depth);
+        let marks = "#".repeat(level);
+        entries.push((
+            offset,
+            (level - top, level - top),
+            format!("{marks} {title}"),
+        ));
+        depth = level - top + 1;
+    }
+    add_tables(&mut entries, u64::MAX, depth);
+    let entries = entries.into_iter();
+    let lines = entries.map(|(offset, place, text)| located(view, offset, place, text));
     lines.collect()
 }
 
-/// Bytes of a line that are looked at.
+/// Bytes of a line that are examined.
 const LONGEST: usize = 400;
 
-/// The character of a code fence, and how many of them there are.
+/// Returns the character of a code fence, and how many of them there are.
 fn fence_of(line: &str) -> Option<(char, usize)> {
     let line = line.trim_start();
     let mark = line.chars().next().filter(|&c| c == '`' || c == '~')?;
@@ -58,7 +83,8 @@ fn fence_of(line: &str) -> Option<(char, usize)> {
     (count >= 3).then_some((mark, count))
 }
 
-/// Whether a fence closes the open one: of its character, as long, and bare.
+/// Returns whether a fence closes the open one: it has the same character, is at least as long, and
+/// nothing else is on its line.
 fn closes(line: &str, open: (char, usize), mark: (char, usize)) -> bool {
     open.0 == mark.0 && mark.1 >= open.1 && line.trim().chars().all(|c| c == open.0)
 }
@@ -78,7 +104,7 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     })
 }
 
-/// A line under a title that makes it a heading.
+/// Returns the level of a heading whose title is above this line.
 fn underline(line: &str) -> Option<usize> {
     let all = |c| line.len() >= 3 && line.chars().all(|one| one == c);
     match () {
@@ -106,6 +132,20 @@ mod tests {
           5: ## Part
             10: ### Last
           12: ## C
+        ");
+    }
+
+    #[test]
+    fn tables_below_their_headings() {
+        let view = view_of(
+            "# Options\n\n| name | default |\n|---|---|\n| `a` | 1 |\n| `b` | 2 |\n\n## More\n\n```\n| x | y |\n|---|---|\n| 1 | 2 |\n```\n\nkey | value\n--- | ---\n1 | 2\n",
+        );
+        let plan = SamplePlan::spread(view.source(), 0).unwrap();
+        assert_snapshot!(texts(&outline(&view, &plan).unwrap()), @"
+        1: # Options
+          3: table of 2 rows: name, default
+          8: ## More
+            16: table of 1 row: key, value
         ");
     }
 }

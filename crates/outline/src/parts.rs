@@ -1,8 +1,8 @@
 //! Samples a view, and scans it in parts.
 //!
-//! A view is cut into parts at newlines, by its size alone; two threads take
-//! the next part in turn, and what they found is put together in the order of
-//! the view. So the outline is the same however many threads there were.
+//! A view is cut into parts at newlines, by its size alone. Two threads take parts in turn, and
+//! their results are joined in the order of the view. So the outline does not depend on the number
+//! of threads.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,28 +10,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use spillgate_artifact::ByteSource;
 
-/// Bytes that are looked at in all: two tenths of a second of work for a log,
-/// less than it takes to store as much; and 100 MB of JSON, laid out, are no
-/// more. What is larger is looked at in [`STRETCHES`] stretches that are evenly
-/// spaced, or from its beginning where it has to be read in order.
+/// Most bytes that are read. A log of this size takes about 0.2 s, less than storing it. A larger
+/// view is read in [`STRETCHES`] evenly spaced stretches, or from its beginning if it must be read
+/// in order. 100 MB of JSON are no larger than this when laid out.
 pub(crate) const MOST_BYTES: u64 = 256 << 20;
 
-/// Stretches of what is not looked at whole.
+/// Stretches of a view that is not read whole.
 const STRETCHES: u64 = 16;
 
-/// Bytes of a part: small enough that two threads share the work evenly and no
-/// more than 4 MiB are held, large enough that putting parts together costs nothing.
+/// Bytes of a part: few enough that two threads share the work evenly and hold at most 4 MiB,
+/// enough that joining parts costs nothing.
 const PART: u64 = 2 << 20;
 
-/// Threads that look at parts, as for `grep`.
+/// Threads that read parts, as for `grep`.
 const THREADS: usize = 2;
 
-/// What is looked at of a view.
+/// The parts of a view that are read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SamplePlan {
-    /// Half-open byte ranges, each beginning and ending at a line.
+    /// Half-open byte ranges. Each begins and ends at a line.
     pub(crate) parts: Vec<(u64, u64)>,
-    /// How many bytes there are for each that is looked at; 1 when all are.
+    /// Bytes of the view for each byte that is read; 1 if all are read.
     pub(crate) scale: f64,
     /// Whether the parts have gaps between them.
     pub(crate) is_spread: bool,
@@ -39,13 +38,13 @@ pub(crate) struct SamplePlan {
 }
 
 impl SamplePlan {
-    /// All of `source` from `start` on if it has at most [`MOST_BYTES`], else
-    /// evenly spaced stretches.
+    /// Returns a plan for all of `source` from `start` on, if it has at most [`MOST_BYTES`], else
+    /// for evenly spaced stretches.
     pub(crate) fn spread(source: &dyn ByteSource, start: u64) -> io::Result<Self> {
         Self::cut(source, start, PART, MOST_BYTES)
     }
 
-    /// The first [`MOST_BYTES`] of `source` from `start` on.
+    /// Returns a plan for the first [`MOST_BYTES`] of `source` from `start` on.
     pub(crate) fn first(source: &dyn ByteSource, start: u64) -> io::Result<Self> {
         let end = match start.saturating_add(MOST_BYTES) {
             end if end < source.len() => last_line_end(source, start, end)?,
@@ -94,12 +93,12 @@ impl SamplePlan {
         }
     }
 
-    /// Whether not all is looked at.
+    /// Returns whether only a part of the view is read.
     pub(crate) fn is_partial(&self) -> bool {
         self.scale > 1.0
     }
 
-    /// What was looked at of a view that is too large, in words.
+    /// Describes what was read of a view that is too large.
     pub(crate) fn description(&self) -> String {
         let mib = MOST_BYTES >> 20;
         match self.is_spread {
@@ -108,7 +107,7 @@ impl SamplePlan {
         }
     }
 
-    /// A count in what was looked at as a count in all.
+    /// Scales a count in what was read to the whole view.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -121,14 +120,13 @@ impl SamplePlan {
         }
     }
 
-    /// The same as it is told.
+    /// Returns the scaled count as text, marked with `≈` if it is an estimate.
     pub(crate) fn scaled(&self, count: u64) -> String {
         let about = if self.is_partial() { "≈" } else { "" };
         format!("{about}{}", grouped(self.in_all(count)))
     }
 
-    /// Calls `take` with each line that is looked at and with the byte at which
-    /// it begins, in their order.
+    /// Calls `take` with each line that is read and with the byte at which it begins, in order.
     pub(crate) fn each_line(
         &self,
         source: &dyn ByteSource,
@@ -143,8 +141,8 @@ impl SamplePlan {
         Ok(())
     }
 
-    /// What `look` finds in each part, in their order. It is given the bytes of
-    /// the part and where they begin.
+    /// Returns what `look` finds in each part, in order. `look` receives the bytes of the part and
+    /// the byte at which they begin.
     pub(crate) fn look<T: Send>(
         &self,
         source: &dyn ByteSource,
@@ -188,7 +186,7 @@ fn cut_at_lines(
     let mut parts = Vec::new();
     let mut from = start;
     while from < end {
-        // A rest that is hardly a part goes with the last one.
+        // A small rest is added to the last part.
         let stop = match end - from {
             rest if rest <= part + part / 4 => end,
             _ => line_start(source, from + part)?.min(end),
@@ -199,7 +197,7 @@ fn cut_at_lines(
     Ok(parts)
 }
 
-/// The first byte after a newline at or after `near`; the end if there is none.
+/// Returns the first byte after a newline at or after `near`, or the end if there is none.
 fn line_start(source: &dyn ByteSource, near: u64) -> io::Result<u64> {
     const STEP: u64 = 64 << 10;
     let mut from = near.max(1) - 1;
@@ -213,8 +211,8 @@ fn line_start(source: &dyn ByteSource, near: u64) -> io::Result<u64> {
     Ok(source.len())
 }
 
-/// The byte after the last newline before `end`; `end` in a line that is longer
-/// than is worth looking for.
+/// Returns the byte after the last newline before `end`, or `end` if the line there is too long to
+/// search.
 fn last_line_end(source: &dyn ByteSource, start: u64, end: u64) -> io::Result<u64> {
     const LOOK_BACK: u64 = 1 << 20;
     let from = end.saturating_sub(LOOK_BACK).max(start);
@@ -222,7 +220,7 @@ fn last_line_end(source: &dyn ByteSource, start: u64, end: u64) -> io::Result<u6
     Ok(memchr::memrchr(b'\n', &block).map_or(end, |at| from + at as u64 + 1))
 }
 
-/// Lines without their newlines, with the offset of each in `text`.
+/// Returns the lines without their newlines, each with its offset in `text`.
 pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut start = 0;
     let mut newlines = memchr::memchr_iter(b'\n', text);
@@ -237,13 +235,13 @@ pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     })
 }
 
-/// A number of things, which are one where it is `1`.
+/// Returns a count with its noun, which is plural unless the count is `1`.
 pub(crate) fn counted(count: &str, noun: &str) -> String {
     let plural = if count == "1" { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
-/// A number with its thousands set apart by commas.
+/// Returns a number with commas between thousands.
 #[must_use]
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();

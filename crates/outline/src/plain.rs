@@ -1,7 +1,7 @@
 //! Outlines texts without a kind that have a layout, such as YAML.
 //!
-//! Tables with semicolons, matches of `grep -n`, YAML, and the snapshots of
-//! pages that browser tools print as YAML.
+//! These are tables with semicolons or bars between their fields, matches of `grep -n`, YAML, and
+//! configuration files with sections (INI, TOML).
 
 use std::io;
 use std::sync::LazyLock;
@@ -13,12 +13,12 @@ use spillgate_text::View;
 use crate::parts::{SamplePlan, counted, grouped, lines};
 use crate::{OutlineEntry, located, note, table};
 
-/// Bytes at the beginning by which a text is judged, and lines.
+/// Bytes and lines at the start by which a text is judged.
 const HEAD: u64 = 16 << 10;
 const JUDGED: usize = 200;
-/// Files, keys or places that are shown at most.
+/// Most files, keys or places that are shown.
 const MOST: usize = 200;
-/// Bytes of a line that are looked at.
+/// Bytes of a line that are examined.
 const LONGEST: usize = 400;
 
 fn pattern(source: &str) -> Regex {
@@ -29,56 +29,40 @@ static MATCH: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?-u)^([^\s:][^:]*?)[
 static KEY: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"(?-u)^( *)((?:[\w./$@-]+(?: [\w./-]+)?|"[^"]*"|'[^']*')):(?: +(.*))?$"#)
 });
+/// The title of a section.
+static SECTION: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"(?-u)^\[\[?([\w.:"'/@ *(),=-]{1,120})\]\]?\s*(?:[#;].*)?$"#));
+/// A setting in a section, or the rest of one on several lines.
+static SETTING: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"(?-u)^[\w."'/@-][^=;{}()]{0,120}=|^[\s\]})]"#));
 static ITEM: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?-u)^( *)-(?: +\S.*)?$"));
-/// A line of a page's snapshot: a role, a name, properties.
-static ROLE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(concat!(
-        r"(?-u)^( *)- (alert|banner|button|cell|checkbox|combobox|complementary|contentinfo|dialog|document|form",
-        r"|generic|heading|img|link|list|listitem|main|navigation|option|paragraph|region|row|search|tab|table|text|textbox)\b",
-        r#"(?: "|:| \[|$)"#,
-    ))
-});
-/// Roles that a page is found one's way by.
-const LANDMARKS: [&[u8]; 12] = [
-    b"alert",
-    b"banner",
-    b"complementary",
-    b"contentinfo",
-    b"dialog",
-    b"form",
-    b"heading",
-    b"main",
-    b"navigation",
-    b"region",
-    b"search",
-    b"table",
-];
-
-/// The outline of the first shape that nine lines in ten have; nothing if there
-/// is none.
+/// Returns the outline for the first layout that nine lines in ten have; nothing if there is none.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let head = view.source().bytes(0, HEAD)?;
     let judged = lines(&head).map(|(_, line)| line.trim_ascii_end());
     let judged = judged.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
     let mut judged: Vec<&[u8]> = judged.take(JUDGED).collect();
     if head.len() as u64 == HEAD && judged.len() < JUDGED {
-        judged.pop(); // cut off
+        judged.pop(); // the head may cut it off
     }
     let most = |is: &dyn Fn(&&&[u8]) -> bool| {
         judged.len() >= 3 && judged.iter().filter(is).count() * 10 >= judged.len() * 9
     };
-    let semicolons = |line: &[u8]| memchr::memchr_iter(b';', line).count();
-    let width = judged.first().map_or(0, |header| semicolons(header));
-    let is_header = |line: &[u8]| !line.ends_with(b";") && !line.contains(&b'(');
-    if width > 0 && is_header(judged[0]) && most(&|line| semicolons(line) == width) {
-        let plan = SamplePlan::first(view.source(), 0)?;
-        return table::outline(view.source(), &plan, b';');
+    for delimiter in [b';', b'|'] {
+        let fields = |line: &[u8]| memchr::memchr_iter(delimiter, line).count();
+        let width = judged.first().map_or(0, |header| fields(header));
+        let is_header = |line: &[u8]| !line.ends_with(&[delimiter]) && !line.contains(&b'(');
+        if width > 0 && is_header(judged[0]) && most(&|line| fields(line) == width) {
+            let plan = SamplePlan::first(view.source(), 0)?;
+            return table::outline(view.source(), &plan, delimiter);
+        }
     }
     if most(&|line| MATCH.is_match(line)) {
         return matches(view, plan);
     }
-    if most(&|line| ROLE.is_match(line) || line.trim_ascii_start().starts_with(b"- /url")) {
-        return page(view, plan);
+    let sections = judged.iter().filter(|line| SECTION.is_match(line)).count();
+    if sections >= 2 && most(&|line| SECTION.is_match(line) || SETTING.is_match(line)) {
+        return self::sections(view, plan);
     }
     let keys = judged.iter().filter(|line| KEY.is_match(unlisted(line)));
     if keys.count() * 2 >= judged.len()
@@ -89,13 +73,13 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
     Ok(Vec::new())
 }
 
-/// The line without the dash of a list.
+/// Returns the line without the dash of a list.
 fn unlisted(line: &[u8]) -> &[u8] {
     let bare = line.trim_ascii_start();
     bare.strip_prefix(b"- ").unwrap_or(line)
 }
 
-/// Files with how many lines of theirs match.
+/// Returns the files with the number of their matching lines.
 fn matches(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mut known: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
     let mut files: Vec<(u64, Vec<u8>, u64)> = Vec::new();
@@ -126,39 +110,28 @@ fn matches(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     Ok(shown)
 }
 
-/// Headings and landmarks of a page, and how many there are of each role.
-fn page(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
-    let mut roles: Vec<(String, u64)> = Vec::new();
-    let mut places: Vec<(u64, String)> = Vec::new();
+/// Returns the sections of a configuration file with their lines.
+fn sections(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
+    let mut sections: Vec<(u64, Vec<u8>)> = Vec::new();
+    let mut all = 0u64;
     plan.each_line(view.source(), |line, offset| {
-        let line = &line[..line.len().min(LONGEST)];
-        let Some(role) = ROLE.captures(line).and_then(|found| found.get(2)) else {
-            return;
-        };
-        let name = String::from_utf8_lossy(role.as_bytes());
-        match roles.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, count)) => *count += 1,
-            None => roles.push((name.into_owned(), 1)),
-        }
-        if LANDMARKS.contains(&role.as_bytes()) && places.len() < MOST {
-            let text = String::from_utf8_lossy(&line[role.start()..]);
-            let text = text.trim_end().trim_end_matches(':').to_owned();
-            places.push((offset, text));
+        let line = line.trim_ascii_end();
+        if SECTION.is_match(line) {
+            all += 1;
+            if sections.len() < MOST {
+                sections.push((offset, line.to_vec()));
+            }
         }
     })?;
-    roles.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-    let roles = roles.iter().take(8);
-    let roles: Vec<String> = roles
-        .map(|(role, count)| format!("{role} {}", plan.scaled(*count)))
-        .collect();
-    let mut shown = vec![note(format!("a page: {}", roles.join(", ")))];
-    for (at, (offset, text)) in places.iter().enumerate() {
-        shown.push(located(view, *offset, (1 + at, 0), text.clone())?);
+    let mut shown = vec![note(counted(&plan.scaled(all), "section"))];
+    for (at, (offset, title)) in sections.into_iter().enumerate() {
+        let title = String::from_utf8_lossy(&title).into_owned();
+        shown.push(located(view, offset, (1 + at, 0), title)?);
     }
     Ok(shown)
 }
 
-/// A key of the first or the second level.
+/// A key of the first or second level.
 struct Key {
     offset: u64,
     depth: usize,
@@ -166,11 +139,11 @@ struct Key {
     items: u64,
 }
 
-/// Keys of two levels with their lines, and the lengths of lists.
+/// Returns the keys of two levels with their lines, and the lengths of lists.
 fn yaml(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mut keys: Vec<Key> = Vec::new();
     let mut top = 0u64;
-    // Indentations that are open; with the key, unless it is an item's or deep.
+    // Open indentations, whether each belongs to an item, and its key if that is shown.
     let mut open: Vec<(usize, bool, Option<usize>)> = Vec::new();
     let mut block = None;
     plan.each_line(view.source(), |line, offset| {
@@ -217,7 +190,7 @@ fn yaml(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     outlined(view, plan, top, keys)
 }
 
-/// The list that the text is, if it is one, and its keys.
+/// Returns the keys, after the length of the list if the text is a list.
 fn outlined(
     view: &View,
     plan: &SamplePlan,
@@ -245,12 +218,10 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::tests::{texts, view_of};
+    use crate::tests::shown_by;
 
     fn shown(text: &str) -> String {
-        let view = view_of(text);
-        let plan = SamplePlan::spread(view.source(), 0).unwrap();
-        texts(&outline(&view, &plan).unwrap())
+        shown_by(outline, text)
     }
 
     #[test]
@@ -275,13 +246,15 @@ mod tests {
           7: build
         12: list (2 items)
         ");
-        assert_snapshot!(shown("- banner [ref=e2]:\n  - link \"Home\" [ref=e3]\n- main:\n  - heading \"Orders\" [level=1]\n  - list:\n    - listitem: one\n    - listitem: two\n"), @r#"
-        a page: listitem 2, banner 1, heading 1, link 1, list 1, main 1
-        1: banner [ref=e2]
-        3: main
-        4: heading "Orders" [level=1]
-        "#);
+        assert_snapshot!(shown("[package]\nname = \"a\"\nkeywords = [\n  \"x\",\n]\n\n[[bin]]\nname = \"b\"\n[target.'cfg(unix)'.dependencies]\nlibc = \"1\"\n[dependencies]\nc = \"1\"\n"), @"
+        4 sections
+        1: [package]
+        7: [[bin]]
+        9: [target.'cfg(unix)'.dependencies]
+        11: [dependencies]
+        ");
         for none in [
+            "[a]\nSome text.\n[b]\nOther text.\n",
             "- one\n- two\n- three\n",
             "a = 1;\nb = 2;\nc = 3;\n",
             "Dear all,\nhow are you?\nI am: well\n",

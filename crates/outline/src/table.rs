@@ -1,8 +1,7 @@
-//! The columns of a table: what they hold, exactly how many rows there are.
+//! Outlines a table by its columns and its number of rows.
 //!
-//! Each part is parsed as if a row began there; where that turns out wrong (a
-//! quoted field goes on over the seam), the part is parsed again from the state
-//! that the one before it ended in.
+//! Each part is parsed as if a row began there. If that turns out wrong (a quoted field continues
+//! across the boundary), the part is parsed again from the state in which the part before it ended.
 
 use std::io;
 
@@ -13,15 +12,19 @@ use crate::parts::{SamplePlan, counted, grouped};
 use crate::values::{Range, Values};
 use crate::{EntryKind, OutlineEntry, note};
 
-/// Columns that are told apart.
+/// Most columns that are told apart.
 const COLUMNS: usize = 200;
-/// Bytes of a field that are looked at.
+/// Bytes of a field that are examined.
 const FIELD: usize = 512;
-/// Values that are named, and characters of each.
+/// Most values that are named, most of them with their counts, and most characters of each.
 const NAMED: usize = 4;
+const COUNTED: usize = 6;
 const NAMED_CHARS: usize = 24;
+/// Most characters of the name of a column. It has to be typed in a query, so that it is cut only
+/// where a line would hold nothing else.
+const NAME_CHARS: usize = 120;
 
-/// Rows and columns, then a line a column.
+/// Returns the numbers of rows and columns, then a line per column.
 pub(crate) fn outline(
     source: &dyn ByteSource,
     plan: &SamplePlan,
@@ -32,7 +35,7 @@ pub(crate) fn outline(
 
 fn read(source: &dyn ByteSource, plan: &SamplePlan, delimiter: u8) -> io::Result<Table> {
     let parts = plan.look(source, |text, start| {
-        // Built anew: a clone of csv-core's reader does not know its states.
+        // A new reader is built, because a clone of csv-core's reader has no state tables.
         let parser = Parser {
             reader: ReaderBuilder::new().delimiter(delimiter).build(),
             is_between: true,
@@ -58,16 +61,16 @@ fn read(source: &dyn ByteSource, plan: &SamplePlan, delimiter: u8) -> io::Result
     Ok(all)
 }
 
-/// Where in the table a part ended.
+/// The state in which a part ended.
 #[derive(Debug)]
 struct Parser {
     reader: Reader,
     /// Whether the next byte begins a row.
     is_between: bool,
-    /// Whether the row is the first of all.
+    /// Whether this is the first row of the table.
     is_header: bool,
     column: usize,
-    /// What was read of the field.
+    /// The part of the field that has been read.
     field: Vec<u8>,
 }
 
@@ -75,7 +78,7 @@ impl Parser {
     /// Reads a part that begins at byte `start`.
     fn part(mut self, text: &[u8], start: u64) -> (Table, Self) {
         let mut table = Table::default();
-        // A byte order mark is no part of the first name.
+        // A byte order mark is not part of the first name.
         let mut at = match start {
             0 if text.starts_with(b"\xef\xbb\xbf") => 3,
             _ => 0,
@@ -87,7 +90,7 @@ impl Parser {
         (table, self)
     }
 
-    /// What was still open where the text ended.
+    /// Returns what was still open where the text ended.
     fn end(mut self, end: u64) -> Table {
         let mut table = Table::default();
         if !self.is_between {
@@ -131,7 +134,7 @@ impl Parser {
 
 /// What was found in some rows.
 #[derive(Debug, Default)]
-struct Table {
+pub(crate) struct Table {
     names: Vec<String>,
     columns: Vec<Column>,
     rows: u64,
@@ -140,12 +143,42 @@ struct Table {
 }
 
 impl Table {
+    /// Returns a table without rows.
+    pub(crate) fn with_names<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
+        let names = names.into_iter().take(COLUMNS);
+        Self {
+            names: names.map(|name| shown(name, NAME_CHARS)).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds a row that begins at byte `offset`.
+    pub(crate) fn add_row<'f>(&mut self, fields: impl IntoIterator<Item = &'f [u8]>, offset: u64) {
+        let mut width = 0;
+        for field in fields {
+            self.field(false, width, &field[..field.len().min(FIELD)], offset);
+            width += 1;
+        }
+        self.row(false, width);
+    }
+
+    /// The number of rows.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The names of the columns, escaped.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
     fn field(&mut self, is_header: bool, column: usize, value: &[u8], offset: u64) {
         if column >= COLUMNS {
             return;
         }
         if is_header {
-            self.names.push(shown(&String::from_utf8_lossy(value)));
+            self.names
+                .push(shown(&String::from_utf8_lossy(value), NAME_CHARS));
             return;
         }
         if self.columns.len() <= column {
@@ -183,7 +216,8 @@ impl Table {
         }
     }
 
-    fn render(&self, plan: &SamplePlan) -> Vec<OutlineEntry> {
+    /// Returns the numbers of rows and columns, then a line per column.
+    pub(crate) fn render(&self, plan: &SamplePlan) -> Vec<OutlineEntry> {
         let ragged = match self.widths {
             Some((least, most)) if least != most || most != self.names.len() => {
                 format!(" (rows have {least}–{most} fields)")
@@ -200,7 +234,7 @@ impl Table {
         let unnamed = Column::default();
         for (at, name) in self.names.iter().enumerate() {
             let column = self.columns.get(at).unwrap_or(&unnamed);
-            let text = format!("{name}: {}", column.render());
+            let text = format!("{name}: {}", column.render(plan));
             lines.push(OutlineEntry::new(1 + at, 0, EntryKind::Place, text));
         }
         lines
@@ -210,7 +244,7 @@ impl Table {
 /// A value as it is written.
 type CellText = Box<[u8]>;
 
-/// What the fields of a column are like.
+/// The fields of a column, summarised.
 #[derive(Debug, Default)]
 struct Column {
     filled: u64,
@@ -221,7 +255,7 @@ struct Column {
     times: u64,
     values: Values,
     range: Range,
-    /// The first and the last of the times, by their text.
+    /// The first and the last time, compared as text.
     span: Option<(CellText, CellText)>,
 }
 
@@ -232,7 +266,7 @@ impl Column {
             self.empty += 1;
             return;
         }
-        // A column of text is not tried to be anything else.
+        // A column that has text is not checked for other types.
         let may_be = |count: u64| count == self.filled;
         if may_be(self.integers + self.numbers) && is_number(value) {
             match value.iter().any(|byte| b".eE".contains(byte)) {
@@ -274,7 +308,7 @@ impl Column {
         }
     }
 
-    fn render(&self) -> String {
+    fn render(&self, plan: &SamplePlan) -> String {
         let all = |count: u64| self.filled > 0 && count == self.filled;
         let kind = if self.filled == 0 {
             "empty"
@@ -297,7 +331,7 @@ impl Column {
                 let text = |time: &[u8]| String::from_utf8_lossy(time).into_owned();
                 format!(" {} – {}", text(first), text(last))
             }
-            _ => self.named(),
+            _ => self.named(plan),
         };
         let empty = match self.empty {
             0 => String::new(),
@@ -307,33 +341,37 @@ impl Column {
         format!("{kind}{what}{empty}")
     }
 
-    fn named(&self) -> String {
-        let values = self.values.examples().take(NAMED);
-        let texts: Vec<String> = values
-            .map(|value| shown(&String::from_utf8_lossy(value)))
-            .collect();
-        match (self.values.distinct(), texts.as_slice()) {
+    fn named(&self, plan: &SamplePlan) -> String {
+        let cut = |value: &[u8]| shown(&String::from_utf8_lossy(value), NAMED_CHARS);
+        let distinct = self.values.distinct();
+        if let Some(count) = distinct.filter(|&count| count > 1 && (count as u64) < self.filled) {
+            let counts = self.values.counts().into_iter().take(COUNTED);
+            let texts: Vec<String> = counts
+                .map(|(value, count)| format!("{}× {}", plan.scaled(count), cut(value)))
+                .collect();
+            let more = if count > COUNTED { ", …" } else { "" };
+            return format!(" ({count} distinct: {}{more})", texts.join(", "));
+        }
+        let texts: Vec<String> = self.values.examples().take(NAMED).map(cut).collect();
+        match (distinct, texts.as_slice()) {
             (_, []) => String::new(),
             (Some(1), [only]) if self.filled > 1 => format!(": always {only}"),
-            (Some(count), _) if (count as u64) < self.filled => {
-                let more = if count > NAMED { ", …" } else { "" };
-                format!(" ({count} distinct: {}{more})", texts.join(", "))
-            }
             (Some(count), all) if count == all.len() => format!(": {}", all.join(", ")),
             (_, [first, ..]) => format!(": {first}, …"),
         }
     }
 }
 
-/// A name or value on one line, cut where it is long.
-fn shown(text: &str) -> String {
-    let cut: String = text.chars().take(NAMED_CHARS).collect();
+/// Returns a name or value on one line, cut if it is long.
+fn shown(text: &str, most: usize) -> String {
+    let cut: String = text.chars().take(most).collect();
     let more = if cut.len() < text.len() { "…" } else { "" };
-    format!("{}{more}", cut.escape_debug())
+    let cut = cut.escape_debug().to_string();
+    format!("{}{more}", cut.replace("\\\"", "\"").replace("\\'", "'"))
 }
 
-/// Digits with a sign, a point or an exponent: not `inf` and `nan`, which are
-/// words, and no ids with leading zeros, which lose them as numbers.
+/// Returns whether a value is a number: digits with a sign, a point or an exponent. `inf` and `nan`
+/// are words, and ids with leading zeros would lose them as numbers.
 fn is_number(value: &[u8]) -> bool {
     let bare = value.strip_prefix(b"-").unwrap_or(value);
     let is_id = bare.len() > 1 && bare[0] == b'0' && bare[1].is_ascii_digit();
@@ -351,7 +389,7 @@ fn is_boolean(value: &[u8]) -> bool {
         .any(|word| value.eq_ignore_ascii_case(word))
 }
 
-/// A date with year first, alone or before a time.
+/// Returns whether a value is a date that begins with the year, alone or before a time.
 fn is_time(value: &[u8]) -> bool {
     let digits = |range: std::ops::Range<usize>| value[range].iter().all(u8::is_ascii_digit);
     let is_date = value.len() >= 10
@@ -390,7 +428,7 @@ mod tests {
         3 rows, 6 columns
         id: integer: 1, 2, 12345678901234567890
         when: date/time 2026-01-01 – 2026-03-01 10:00
-        name: text: a\nb, \"c\", c, d
+        name: text: a\nb, "c", c, d
         state: text: on, off; 1 empty
         zip: text: 00123, 01234, 00001
         share: number: 0.5, 10, -3e2

@@ -1,25 +1,25 @@
 //! Summarises the values in one place.
 //!
-//! All of it is the same whatever part of a document was looked at first: what
-//! was seen is known by the byte at which it stands, and ties go to the earlier.
+//! The result does not depend on which part of a document was read first: values are known by the
+//! byte at which they occur, and ties go to the earlier one.
 
 use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
-/// Different values that are told apart; with more, they are just many.
+/// Most distinct values that are told apart. More are just many.
 pub(crate) const FEW: usize = 20;
-/// Of many, so many are kept as examples.
+/// How many of many values are kept as examples.
 const EXAMPLES: usize = 3;
 /// Bytes of a value that are kept.
 const KEPT: usize = 128;
 
-/// The different scalars of one place, as they are written.
+/// The distinct scalars in one place, as they are written.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Values {
     distinct: Vec<DistinctValue>,
     many: bool,
-    /// The one that was met last: it often comes again.
+    /// Index of the value that occurred last: it often recurs.
     last: usize,
 }
 
@@ -27,11 +27,13 @@ pub(crate) struct Values {
 struct DistinctValue {
     hash: u64,
     offset: u64,
+    /// How often it occurs.
+    count: u64,
     text: Box<[u8]>,
 }
 
 impl Values {
-    /// Takes a value that stands at byte `offset`.
+    /// Adds a value that is at byte `offset`.
     pub(crate) fn add(&mut self, value: &[u8], offset: u64) {
         if self.many {
             return;
@@ -39,18 +41,21 @@ impl Values {
         let mut hasher = FxHasher::default();
         hasher.write(value);
         let hash = hasher.finish();
-        if self
-            .distinct
-            .get(self.last)
-            .is_some_and(|value| value.hash == hash)
+        if let Some(last) = self.distinct.get_mut(self.last)
+            && last.hash == hash
         {
+            last.count += 1;
             return;
         }
         match self.distinct.iter().position(|value| value.hash == hash) {
-            Some(at) => self.last = at,
+            Some(at) => {
+                self.distinct[at].count += 1;
+                self.last = at;
+            }
             None => self.push(DistinctValue {
                 hash,
                 offset,
+                count: 1,
                 text: value[..value.len().min(KEPT)].into(),
             }),
         }
@@ -70,7 +75,7 @@ impl Values {
         }
     }
 
-    /// Takes what was seen elsewhere.
+    /// Adds the values of another place.
     pub(crate) fn merge(&mut self, other: Self) {
         self.many |= other.many;
         for value in other.distinct {
@@ -79,7 +84,10 @@ impl Values {
                 .iter_mut()
                 .find(|mine| mine.hash == value.hash)
             {
-                Some(mine) => mine.offset = mine.offset.min(value.offset),
+                Some(mine) => {
+                    mine.offset = mine.offset.min(value.offset);
+                    mine.count += value.count;
+                }
                 None => self.distinct.push(value),
             }
         }
@@ -88,18 +96,29 @@ impl Values {
         self.keep_few();
     }
 
-    /// How many there are; `None`: many.
+    /// Returns the number of distinct values; `None` if there are many.
     pub(crate) fn distinct(&self) -> Option<usize> {
         (!self.many).then_some(self.distinct.len())
     }
 
-    /// The first ones, as they are written.
+    /// Returns the values with their counts, the most frequent first; nothing if there are many.
+    pub(crate) fn counts(&self) -> Vec<(&[u8], u64)> {
+        if self.many {
+            return Vec::new();
+        }
+        let counts = self.distinct.iter().map(|one| (&*one.text, one.count));
+        let mut counts: Vec<(&[u8], u64)> = counts.collect();
+        counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        counts
+    }
+
+    /// Returns the first values, as they are written.
     pub(crate) fn examples(&self) -> impl Iterator<Item = &[u8]> {
         self.distinct.iter().map(|value| &*value.text)
     }
 }
 
-/// The least and the greatest number of one place, as they are written.
+/// The least and the greatest number in one place, as they are written.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Range {
     ends: Option<(Number, Number)>,
@@ -113,7 +132,7 @@ struct Number {
 }
 
 impl Range {
-    /// Takes a number that stands at byte `offset`.
+    /// Adds a number that is at byte `offset`.
     pub(crate) fn add(&mut self, text: &[u8], offset: u64) {
         let Ok(text) = std::str::from_utf8(text) else {
             return;
@@ -144,14 +163,14 @@ impl Range {
         });
     }
 
-    /// Takes the range of another place.
+    /// Adds the range of another place.
     pub(crate) fn merge(&mut self, other: Self) {
         if let Some((least, most)) = other.ends {
             self.widen(least, most);
         }
     }
 
-    /// Both ends as they are written, if they differ.
+    /// Returns both ends as they are written, if they differ.
     pub(crate) fn ends(&self) -> Option<(&str, &str)> {
         let (least, most) = self.ends.as_ref()?;
         (least.value < most.value).then_some((&*least.text, &*most.text))
@@ -159,7 +178,7 @@ impl Range {
 }
 
 fn value_of(text: &str) -> Option<f64> {
-    /// Exact in a double.
+    /// Most characters of an integer that a double holds exactly.
     const DIGITS: usize = 15;
     if text.len() <= DIGITS
         && let Ok(integer) = text.parse::<i64>()

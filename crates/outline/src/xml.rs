@@ -1,4 +1,4 @@
-//! The elements of an XML document, their attributes and how many there are.
+//! Outlines an XML document by its elements, their attributes and their counts.
 
 use std::io::{self, BufReader};
 
@@ -11,27 +11,33 @@ use crate::parts::grouped;
 use crate::values::Values;
 use crate::{EntryKind, OutlineEntry, note};
 
-/// Bytes that are looked at.
-const LOOKED_AT: u64 = 32 << 20;
-/// Levels that are told apart, and elements in all.
+/// Bytes that are read.
+pub(crate) const LOOKED_AT: u64 = 32 << 20;
+/// Most levels and most elements that are told apart.
 const DEPTH: usize = 12;
 const NODES: usize = 4096;
-/// Different elements in one.
+/// Most different elements in one element.
 const CHILDREN: usize = 64;
-/// Attributes of an element.
+/// Most attributes of an element.
 const ATTRIBUTES: usize = 12;
-/// Values that are named, and characters of each.
+/// Most values that are named, and most characters of each.
 const NAMED: usize = 3;
 const NAMED_CHARS: usize = 32;
 
-/// The element tree; elements of one name in one place are merged.
-pub(crate) fn outline(view: &View) -> io::Result<Vec<OutlineEntry>> {
+/// Returns a reader of the beginning of a document that accepts faulty markup.
+pub(crate) fn reader(view: &View) -> Reader<BufReader<ReadRange<'_>>> {
     let range = ReadRange::new(view.source(), 0, LOOKED_AT);
     let mut reader = Reader::from_reader(BufReader::with_capacity(64 << 10, range));
     let config = reader.config_mut();
     config.check_end_names = false;
     config.allow_unmatched_ends = true;
     config.allow_dangling_amp = true;
+    reader
+}
+
+/// Returns the element tree. Elements with one name in one place are merged.
+pub(crate) fn outline(view: &View) -> io::Result<Vec<OutlineEntry>> {
+    let mut reader = reader(view);
     let mut tree = Tree::new();
     let mut buffer = Vec::new();
     let is_whole = loop {
@@ -49,7 +55,7 @@ pub(crate) fn outline(view: &View) -> io::Result<Vec<OutlineEntry>> {
             Ok(Event::Eof) => break true,
             Ok(_) => {}
             Err(quick_xml::Error::Io(error)) => return Err(io::Error::other(error)),
-            // What was read before a fault keeps its shape.
+            // Keep the shape of what was read before the fault.
             Err(_) => break false,
         }
     };
@@ -78,9 +84,9 @@ struct Node {
 #[derive(Debug)]
 struct Tree {
     nodes: Vec<Node>,
-    /// Where the open elements are; `None` beyond what is told apart.
+    /// The nodes of the open elements; `None` if they are not told apart.
     open: Vec<Option<usize>>,
-    /// Open elements that are too deep to be held.
+    /// Number of open elements that are too deep to be kept.
     deeper: u64,
 }
 
@@ -129,7 +135,7 @@ impl Tree {
 
     fn child(&mut self, parent: usize, name: String) -> Option<usize> {
         let children = &self.nodes[parent].children;
-        // Repeated elements are what documents are made of.
+        // Documents mostly repeat elements, so the latest ones are searched first.
         let known = children
             .iter()
             .rev()
@@ -190,7 +196,7 @@ impl Tree {
     }
 }
 
-/// The values of an attribute or of texts, where they are few, or an example.
+/// Returns the values of an attribute or of texts if they are few, else an example.
 fn describe(values: &Values, count: u64) -> String {
     let texts: Vec<String> = values
         .examples()

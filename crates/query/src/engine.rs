@@ -1,4 +1,4 @@
-//! Starts, watches and ends the child process that runs a filter.
+//! Starts, monitors and ends the child process that runs a filter.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -18,21 +18,25 @@ use crate::source::Source;
 /// How often the parent checks whether the caller still waits for the answer.
 const CHECK_EVERY: Duration = Duration::from_millis(100);
 
-/// Most bytes of the child's standard error that are read.
-const LAST_WORDS: u64 = 4096;
+/// Maximum number of bytes at the end of the child's standard error that are examined for the cause
+/// of a failure.
+const LAST_WORDS: usize = 4096;
 
-/// Settings of glibc's allocator in the child; other systems ignore them. jq values are freed one
-/// by one, in their thousands. Without fast bins they are not collected and merged again and again,
-/// and allocated memory is not returned to the system. That saves a tenth of the time of a filter
-/// on half a million values.
+/// Maximum number of characters of the child's standard error that an error quotes.
+const QUOTED_WORDS: usize = 200;
+
+/// Settings of glibc's allocator in the child; other systems ignore them. jq frees its values
+/// individually, by the thousands. Without fast bins, freed memory is not collected and merged
+/// again and again, and it is not returned to the system. This saves a tenth of the time of a
+/// filter on half a million values.
 const ALLOCATOR: &str = "glibc.malloc.mxfast=0:glibc.malloc.top_pad=67108864\
     :glibc.malloc.trim_threshold=4294967296";
 
-/// The program that runs filters. It calls [`child_main`](crate::child_main) with the value of the
-/// environment variable [`REQUEST`](crate::REQUEST).
+/// The program that runs filters. It must call [`child_main`](crate::child_main) with the value of
+/// the environment variable [`REQUEST`](crate::REQUEST).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Child {
-    /// The program, usually the running one.
+    /// The program, usually the one that is running.
     pub program: PathBuf,
     /// The arguments that make it run as the child.
     pub arguments: Vec<OsString>,
@@ -41,24 +45,25 @@ pub struct Child {
 /// Limits of one filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryLimits {
-    /// Bytes of memory besides the data. jaq's values take about nine times the bytes of their
-    /// JSON.
+    /// Maximum memory in addition to the data, in bytes. jaq's values take about nine times as many
+    /// bytes as their JSON.
     pub memory: u64,
     /// Processor time, in whole seconds.
     pub cpu: Duration,
     /// Wall-clock time.
     pub wall: Duration,
-    /// Time for counting the results after the page.
+    /// Time limit for counting the results after the page.
     pub counting: Duration,
-    /// Most results after the page that are counted.
+    /// Maximum number of results after the page that are counted.
     pub counted: u64,
-    /// Most levels that a document may nest.
+    /// Maximum nesting depth of a document.
     pub depth: usize,
 }
 
 impl Default for QueryLimits {
-    /// Returns 2 GiB of memory, which is enough for a document of 200 MB; 10 s of processor and
-    /// wall-clock time; one second and a million results for the count; 512 levels.
+    /// Returns the default limits: 2 GiB of memory, which is enough for a document of 200 MB; 10 s
+    /// of processor time and of wall-clock time; one second and a million results for counting; 512
+    /// levels.
     fn default() -> Self {
         Self {
             memory: 2 << 30,
@@ -74,7 +79,7 @@ impl Default for QueryLimits {
 /// Runs filters in child processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Engine {
-    /// The program.
+    /// The program that the child processes run.
     pub child: Child,
     /// The limits of each filter.
     pub limits: QueryLimits,
@@ -90,8 +95,8 @@ impl Engine {
         }
     }
 
-    /// Runs a request and passes the child's messages to `take`, until the last one or until the
-    /// time for counting is over. The child has ended when this returns.
+    /// Runs a request and passes the child's messages to `take`, until the last message or until
+    /// the time for counting is over. The child has ended when this returns.
     pub(crate) fn run(
         &self,
         request: &Request,
@@ -101,7 +106,7 @@ impl Engine {
         let mut guard = self.start(request, source)?;
         let mut lines = MessageReader {
             bytes: Vec::new(),
-            // Each byte of text takes at most six bytes in JSON.
+            // One byte of text takes up to six bytes in JSON.
             limit: request.window * 6 + (64 << 10),
         };
         let mut deadline = Instant::now() + self.limits.wall;
@@ -123,7 +128,7 @@ impl Engine {
             }
             for message in lines.feed(more)? {
                 let is_last = matches!(message, Message::End(_) | Message::Refused(_));
-                if matches!(message, Message::Full) && !full {
+                if message.only_counts() && !full {
                     full = true;
                     deadline = deadline.min(Instant::now() + self.limits.counting);
                 }
@@ -138,9 +143,9 @@ impl Engine {
     fn start(&self, request: &Request, source: &Source<'_>) -> Result<ChildGuard, QueryError> {
         let request = serde_json::to_string(request).map_err(io::Error::from)?;
         let (stdin, data) = match source.bytes.file() {
-            // The child reads the same file; nothing is copied.
+            // The child reads the same open file, so nothing is copied.
             Some(file) => (Stdio::from(file.try_clone()?), None),
-            None => (Stdio::piped(), Some(whole(source.bytes)?)),
+            None => (Stdio::piped(), Some(source.bytes.bytes(0, u64::MAX)?)),
         };
         let mut child = Command::new(&self.child.program)
             .args(&self.child.arguments)
@@ -154,7 +159,7 @@ impl Engine {
             .spawn()
             .map_err(QueryError::Spawn)?;
         if let (Some(mut stdin), Some(data)) = (child.stdin.take(), data) {
-            // The thread ends with the child, which reads everything or exits.
+            // The thread ends when the child has read everything or has exited.
             std::thread::spawn(move || drop(stdin.write_all(&data)));
         }
         let out = child.stdout.take().expect("invariant: it is piped");
@@ -166,9 +171,11 @@ impl Engine {
         let status = guard.child.wait()?;
         let mut words = Vec::new();
         if let Some(stderr) = guard.child.stderr.take() {
-            stderr.take(LAST_WORDS).read_to_end(&mut words)?;
+            // The child has ended, so this is at most what a pipe holds.
+            stderr.take(1 << 20).read_to_end(&mut words)?;
         }
-        let words = String::from_utf8_lossy(&words);
+        // The cause of the failure is at the end.
+        let words = String::from_utf8_lossy(&words[words.len().saturating_sub(LAST_WORDS)..]);
         let is_signal = |signal: Signal| status.signal() == Some(signal.as_raw());
         Ok(if words.contains("overflowed its stack") {
             QueryError::Recursed
@@ -181,7 +188,7 @@ impl Engine {
                 limit: self.limits.cpu,
             }
         } else {
-            // If the file became shorter, the child read too little.
+            // If the file has become shorter, the child has read too little, and this read fails.
             if let Some(last) = source.len().checked_sub(1) {
                 source.read_exact_at(&mut [0], last)?;
             }
@@ -192,20 +199,17 @@ impl Engine {
     }
 }
 
-fn whole(source: &dyn ByteSource) -> io::Result<Vec<u8>> {
-    source.bytes(0, u64::MAX)
-}
-
 fn exit_text(status: ExitStatus, words: &str) -> String {
     let mut how = status.to_string();
     if !words.is_empty() {
         how.push_str(": ");
-        how.extend(words.chars().take(200));
+        let skipped = words.chars().count().saturating_sub(QUOTED_WORDS);
+        how.extend(words.chars().skip(skipped));
     }
     how
 }
 
-/// Kills the child, and waits for its end, on drop.
+/// When dropped, kills the child and waits for its end.
 #[derive(Debug)]
 struct ChildGuard {
     child: std::process::Child,
@@ -213,11 +217,12 @@ struct ChildGuard {
 }
 
 impl ChildGuard {
-    /// Reads some of the child's output: empty at its end, `None` after the deadline.
+    /// Reads some of the child's output. It is empty at the end of the output and `None` after the
+    /// deadline.
     ///
     /// # Errors
     ///
-    /// Fails if work on `source` is cancelled.
+    /// Fails if the work on `source` is cancelled.
     fn read(&mut self, deadline: Instant, source: &dyn ByteSource) -> io::Result<Option<Vec<u8>>> {
         loop {
             source.check()?;
@@ -242,13 +247,13 @@ impl ChildGuard {
 
 impl Drop for ChildGuard {
     fn drop(&mut self) {
-        // Both fail only if the child has already ended.
+        // Both calls fail only if the child has already ended.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// Assembles messages from the bytes that arrive.
+/// Assembles messages from the bytes that the child sends.
 struct MessageReader {
     bytes: Vec<u8>,
     limit: usize,

@@ -5,43 +5,47 @@ use std::time::Duration;
 
 use crate::page::MissingPath;
 
-/// The reason why a filter has no result.
+/// Why a filter has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// The filter is not valid jq; the message marks the place.
-    #[error("the filter is not valid jq: {message}\n  {line}\n  {mark}")]
+    /// The filter is not valid jq. The message marks the position of the error.
+    #[error("the filter is not valid jq: {message}\n  {line}\n  {mark}{}", meant(.fix.as_deref()))]
     BadFilter {
         /// What is wrong with it.
         message: String,
-        /// The line of the filter that is wrong.
+        /// The line of the filter that contains the error.
         line: String,
-        /// As many blanks as there are characters before the place in that line, and a `^`.
+        /// A `^` below the position of the error, with spaces before it.
         mark: String,
+        /// The valid filter that was probably meant.
+        fix: Option<String>,
     },
-    /// The filter is longer than any that a person or a model would write.
+    /// The filter is longer than a person or a model would write.
     #[error("the filter has {bytes} bytes; {limit} are the most")]
     FilterTooLong {
         /// Its length in bytes.
         bytes: usize,
-        /// Most bytes that it may have.
+        /// Maximum length, in bytes.
         limit: usize,
     },
-    /// The filter failed because its path leads nowhere.
+    /// The filter failed because its path does not exist in the document.
     #[error("{message}: {missing}")]
     NoSuchPath {
         /// jq's message.
         message: String,
-        /// Where the path ends, and what is there.
+        /// The place where the path leaves the document, and what is there.
         missing: Box<MissingPath>,
     },
     /// The filter failed before its first result.
-    #[error("the filter failed on document {document}: {message}")]
+    #[error("the filter failed on {place}: {message}{}", joined(.hints))]
     Failed {
         /// jq's message.
         message: String,
-        /// Number of the document, from 1.
-        document: u64,
+        /// What the filter failed on: a document, row or line, or the array of all of them.
+        place: String,
+        /// Facts about the data that may explain the failure.
+        hints: Vec<String>,
     },
     /// jq cannot read the stored text.
     #[error("the stored output is not JSON: {message}")]
@@ -49,7 +53,7 @@ pub enum QueryError {
         /// What is wrong and where.
         message: String,
     },
-    /// There are fewer results.
+    /// There are fewer results than the page skips.
     #[error("result {asked} is past the end: there are {total} results, counted from 0")]
     PastEnd {
         /// The requested result.
@@ -57,20 +61,20 @@ pub enum QueryError {
         /// The number of results.
         total: u64,
     },
-    /// The first result of the page is shorter.
+    /// The first result of the page is shorter than the part of it that the page skips.
     #[error("byte {asked} is past the end of result {result}, which has fewer bytes")]
     PastResult {
         /// The requested byte.
         asked: u64,
-        /// Number of the result, from 0.
+        /// Number of the result, counted from 0.
         result: u64,
     },
-    /// The document nests deeper than filters may follow.
+    /// The document nests deeper than the limit.
     #[error("the stored document nests deeper than {limit} levels (at byte {at})")]
     TooDeep {
-        /// Most levels that there may be.
+        /// Maximum nesting depth.
         limit: usize,
-        /// Byte of the document at which it exceeds the limit.
+        /// Position in the document at which it exceeds the limit, in bytes.
         at: u64,
     },
     /// The filter, or a value that it built, recursed until the stack was full.
@@ -79,25 +83,25 @@ pub enum QueryError {
     /// The filter took too long.
     #[error("the filter was stopped after {limit:?}")]
     Timeout {
-        /// Longest time that it may take.
+        /// The time limit.
         limit: Duration,
     },
     /// The filter needed too much memory.
     #[error("the filter wanted more than {} MiB of memory", limit >> 20)]
     Memory {
-        /// Most bytes that it may use.
+        /// Maximum memory, in bytes.
         limit: u64,
     },
     /// The process that ran the filter ended without an answer.
     #[error("the process that ran the filter ended without an answer: {how}")]
     Died {
-        /// The signal or exit code, and the last text on its standard error.
+        /// The signal or exit code, and what the process wrote to its standard error.
         how: String,
     },
     /// The process that runs filters could not be started.
     #[error("the process that runs filters could not be started: {0}")]
     Spawn(io::Error),
-    /// The stored bytes could not be read or passed on.
+    /// The stored bytes could not be read or passed to the child.
     #[error("the stored output could not be read: {0}")]
     Io(#[from] io::Error),
 }
@@ -120,19 +124,27 @@ impl QueryError {
         }
     }
 
-    /// Returns whether the caller can correct it.
+    /// Returns whether the caller can correct the error.
     #[must_use]
     pub fn is_callers(&self) -> bool {
         !matches!(self, Self::Died { .. } | Self::Spawn(_) | Self::Io(_))
     }
 
-    /// Returns what to do about it.
+    /// Returns advice on what to do about the error.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
             Self::BadFilter { .. } => "filters are jq: .items[] | select(.price > 5) | .name",
             Self::FilterTooLong { .. } => "ask for less at a time",
             Self::NoSuchPath { .. } => "take a key that is there; `keys` lists them",
+            Self::Failed { message, .. } if message.ends_with("as string") => {
+                "`tostring` makes a text of a number, as in `(.id | tostring)`; `?` behind a step leaves out what fails"
+            }
+            Self::Failed { message, .. }
+                if message.contains("as number") || message.contains("calculate") =>
+            {
+                "`tonumber` makes a number of a text, as in `(.price | tonumber? // 0)`"
+            }
             Self::Failed { .. } => {
                 "look at one value first, as in `.items[0]`; `?` behind a step leaves out what fails"
             }
@@ -155,9 +167,24 @@ impl QueryError {
     }
 }
 
-/// Returns the error for a filter that is wrong at byte `at`.
-pub(crate) fn bad_filter(filter: &str, message: String, at: usize) -> QueryError {
-    /// Characters shown before and after the place.
+/// Returns the line that names the filter that was probably meant.
+fn meant(fix: Option<&str>) -> String {
+    fix.map_or_else(String::new, |fix| format!("\ntry: {fix}"))
+}
+
+fn joined(hints: &[String]) -> String {
+    hints.iter().map(|hint| format!("; {hint}")).collect()
+}
+
+/// Returns the error for a filter with an error at byte `at`. `fix` is the filter that was probably
+/// meant.
+pub(crate) fn bad_filter(
+    filter: &str,
+    message: String,
+    at: usize,
+    fix: Option<String>,
+) -> QueryError {
+    /// Number of characters that are shown before and after the position of the error.
     const AROUND: usize = 40;
     let at = filter.floor_char_boundary(at);
     let message = match odd_key(filter, at) {
@@ -176,11 +203,12 @@ pub(crate) fn bad_filter(filter: &str, message: String, at: usize) -> QueryError
         message,
         line: line.map(|c| if c == '\t' { ' ' } else { c }).collect(),
         mark: format!("{}^", " ".repeat(shown.len())),
+        fix,
     }
 }
 
-/// Returns the key around byte `at` that jq does not read as one, as in `.pkg-3` or `.xml:lang`:
-/// such a key needs quotes.
+/// Returns the key around byte `at` if jq reads only a part of it as a key, as in `.pkg-3` or
+/// `.xml:lang`. Such a key needs quotes.
 fn odd_key(filter: &str, at: usize) -> Option<&str> {
     let is_plain = |c: char| c.is_alphanumeric() || c == '_';
     let is_key = |c: char| is_plain(c) || matches!(c, '-' | ':' | '@' | '/' | '$' | '+');

@@ -1,10 +1,10 @@
 //! Runs jq filters over stored texts, in a child process.
 //!
 //! [`query`] runs a filter over an artifact and returns a page of its results. Filters and
-//! documents come from outside, so they meet in a child process with limits on memory and time,
-//! which sees the stored bytes and nothing else ([`Engine`], [`child_main`]). A filter that never
-//! ends, a document of a million brackets or a result of ten gigabytes ends that process, with an
-//! error that names the cause.
+//! documents are untrusted, so they are processed in a child process with limits on memory and
+//! time, which can access only the stored bytes ([`Engine`], [`child_main`]). If a filter never
+//! ends, a document has a million brackets, or a result has ten gigabytes, only the child process
+//! is ended, and the error names the cause.
 
 mod child;
 mod engine;

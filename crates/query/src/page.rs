@@ -1,47 +1,52 @@
-//! Builds a page of results and the position of the next one.
+//! Builds a page of a filter's results, and tells where the next page starts.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::TokenBudget;
 use spillgate_lookup::{Artifact, fitting};
-use spillgate_text::TokenCounter;
+use spillgate_outline::grouped;
+use spillgate_text::{TokenCounter, push_key};
 use spillgate_untrusted::{in_json, lines};
 
 use crate::engine::Engine;
 use crate::error::{QueryError, bad_filter};
-use crate::protocol::{Format, Message, Refusal, Request, Summary};
+use crate::protocol::{Format, LONG_RUN, Message, Reading, Refusal, Request, Summary};
 use crate::source::source;
 
-/// Longest filter in bytes. jaq's parser recurses at most a few times per byte; the child's stack
-/// is many times larger than that needs.
+/// Maximum length of a filter, in bytes. jaq's parser recurses at most a few times per byte, and
+/// the child's stack is many times larger than that requires.
 const LONGEST_FILTER: usize = 10_000;
 
-/// Bytes of results that are requested per token of the budget. No usual text has more; if one has,
-/// the page is a little smaller than it could be.
+/// Bytes of results that are requested per token of the budget. Ordinary text has fewer bytes per
+/// token. If a text has more, the page is a little smaller than it could be.
 const BYTES_PER_TOKEN: u64 = 8;
 
-/// Most bytes of a page, whatever its budget.
+/// Maximum size of a page, in bytes, whatever its token budget.
 const LARGEST_WINDOW: u64 = 4 << 20;
 
-/// Fewest bytes that are requested.
+/// Minimum number of bytes that are requested.
 const LEAST_WINDOW: u64 = 1 << 10;
 
-/// A filter, and the part of its results that is wanted.
+/// A filter, and the part of its results to return.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
     /// The jq filter.
     pub filter: &'a str,
-    /// The first result of the page, counted from 0; earlier ones are skipped.
+    /// The first result of the page, counted from 0. Earlier results are skipped.
     pub start: u64,
-    /// Bytes of that result to skip.
+    /// Number of bytes of that result to skip.
     pub byte: u64,
-    /// Most tokens that the page may cost.
+    /// Maximum size of the page, in tokens.
     pub budget: TokenBudget,
     /// Whether strings are written without quotes, as by `jq -r`.
     pub raw: bool,
-    /// Whether all documents are read as one array, as by `jq -s`.
+    /// Whether all documents are read as one array, as by `jq -s`. Without it, the form of the
+    /// filter decides whether it reads each record or the array of all records.
     pub slurp: bool,
+    /// Whether equal results in a row become one line, `N × RESULT`. It has no effect on `raw`
+    /// results, which could look the same.
+    pub fold: bool,
 }
 
 impl<'a> Query<'a> {
@@ -55,6 +60,7 @@ impl<'a> Query<'a> {
             budget,
             raw: false,
             slurp: false,
+            fold: false,
         }
     }
 }
@@ -62,25 +68,28 @@ impl<'a> Query<'a> {
 /// A page of results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryPage {
-    /// One result per line: JSON without white space, as `jq -c` writes it. The pages joined are
-    /// all results.
+    /// One result per line: JSON without white space, as `jq -c` writes it. All pages joined
+    /// together contain all results. If results are folded, a line may stand for several of them.
     pub text: String,
-    /// Results of which at least a part is on the page.
+    /// Number of results of which at least a part is on the page.
     pub results: u64,
-    /// Number of all results; `None` if there are too many to count or counting took too long.
+    /// Total number of results; `None` if there are too many to count or counting took too long.
     pub total: Option<u64>,
-    /// Where the next page begins; `None` at the end.
+    /// The start of the next page; `None` if there is none.
     pub next: Option<QueryNext>,
-    /// Notes for the reader: lines that were left out, documents on which the filter failed.
+    /// Notes for the reader: wrong assumptions of the filter about the data, documents on which it
+    /// failed, lines that were left out, whether it read each record or the array of all, and
+    /// whether results are folded.
     pub notes: Vec<String>,
-    /// The place where the filter's path leaves the document, if that is why all results are `null`
-    /// or there are none.
+    /// The place where the filter's path leaves the document. Set only if this explains why there
+    /// are no results or all results are empty (`null`, `[]`, `false`, `0`).
     pub missing: Option<MissingPath>,
 }
 
 impl QueryPage {
-    /// Returns the page as a person or a model sees it. Hidden characters become equivalent escapes
-    /// in JSON. In `raw` strings they are marked, and no line can pass for one of ours.
+    /// Returns the page as a person or a model sees it. In JSON, hidden characters are replaced by
+    /// equivalent escapes. In `raw` strings they are marked, and no line can be mistaken for one of
+    /// our own lines.
     #[must_use]
     pub fn render(&self, raw: bool) -> String {
         match raw {
@@ -95,23 +104,77 @@ impl QueryPage {
 pub struct QueryNext {
     /// The first result, counted from 0.
     pub start: u64,
-    /// Bytes of that result that were on an earlier page; 0 if none.
+    /// Number of bytes of that result that were on an earlier page, or 0.
     pub byte: u64,
 }
 
 /// The place where a path leaves a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissingPath {
-    /// The longest part of the path that exists; `.` is the document itself.
+    /// The longest beginning of the path that exists; `.` is the document itself.
     pub found: String,
     /// The kind of value there: `object`, `array`, `string`, …
     pub kind: String,
     /// The step that is missing, as written.
     pub key: String,
-    /// The keys of the object there that are most similar to the step; at most eight.
+    /// The keys of the object there, up to eight, the most similar to the missing step first. Keys
+    /// of more than 200 characters are not among them, because a shortened key cannot be used.
     pub near: Vec<String>,
-    /// Number of elements, if an array is there.
+    /// Number of its other keys, which are not in `near`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u64,
+    /// Number of elements, if the value there is an array.
     pub length: Option<u64>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl MissingPath {
+    /// Returns the name of the key that is missing; `None` if the step is an index or `[]`.
+    fn name(&self) -> Option<String> {
+        let name = self.key.strip_prefix('.')?;
+        match name.starts_with('"') {
+            true => serde_json::from_str(name).ok(),
+            false => Some(name.to_owned()),
+        }
+    }
+
+    /// Returns the key that was probably meant, as jq writes it.
+    fn meant(&self) -> Option<String> {
+        let near = self.near.first()?;
+        let plain = |name: &str| -> String {
+            let letters = name.chars().filter(|c| c.is_alphanumeric());
+            letters.flat_map(char::to_lowercase).collect()
+        };
+        let (asked, there) = (plain(&self.name()?), plain(near));
+        // Up to one change per three characters counts as a typing error.
+        let most = asked.chars().count().min(there.chars().count()) / 3;
+        let is_close = strsim::osa_distance(&asked, &there) <= most;
+        let is_part = asked.len() > 2 && there.contains(&asked);
+        (is_close || is_part).then(|| {
+            let mut path = String::new();
+            push_key(
+                &mut path,
+                &serde_json::Value::from(near.as_str()).to_string(),
+            );
+            path
+        })
+    }
+
+    fn keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let near: Vec<String> = self.near.iter().map(|key| format!("{key:?}")).collect();
+        write!(f, "{}", near.join(", "))?;
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, " and {} more", grouped(more)),
+        }
+    }
 }
 
 impl fmt::Display for MissingPath {
@@ -119,18 +182,27 @@ impl fmt::Display for MissingPath {
         let Self {
             found, kind, key, ..
         } = self;
+        if let Some(meant) = self.meant() {
+            write!(f, "{found} has no {key}; did you mean {meant}? It has ")?;
+            return self.keys(f);
+        }
         if !self.near.is_empty() {
-            let near: Vec<String> = self.near.iter().map(|key| format!("{key:?}")).collect();
-            return write!(f, "{found} has no {key}; it has {}", near.join(", "));
+            write!(f, "{found} has no {key}; it has ")?;
+            return self.keys(f);
         }
         match (kind.as_str(), self.length) {
             ("object", _) => write!(f, "{found} has no {key}; it is empty"),
-            (_, Some(1)) => write!(f, "{found} has no {key}; it is an array of 1 element"),
             (_, Some(length)) => {
+                let s = if length == 1 { "" } else { "s" };
                 write!(
                     f,
-                    "{found} has no {key}; it is an array of {length} elements"
-                )
+                    "{found} has no {key}; it is an array of {length} element{s}"
+                )?;
+                match (self.name(), found.as_str()) {
+                    (None, _) => Ok(()),
+                    (_, ".") => write!(f, ": write .[]{key}"),
+                    (_, found) => write!(f, ": write {found}[]{key}"),
+                }
             }
             ("null", _) => write!(f, "{found} has no {key}; it is null"),
             _ => write!(f, "{found} has no {key}; it is a {kind}"),
@@ -138,8 +210,8 @@ impl fmt::Display for MissingPath {
     }
 }
 
-/// Runs a filter over an artifact. The documents are the artifact's JSON documents, one document
-/// per line, rows of a table as objects, or lines as strings.
+/// Runs a filter over an artifact. Depending on the artifact's format, its documents are JSON
+/// documents, one JSON document per line, rows of a table as objects, or lines as strings.
 pub fn query(
     artifact: &Artifact,
     query: &Query<'_>,
@@ -160,6 +232,7 @@ pub fn query(
         filter: query.filter.to_owned(),
         raw: query.raw,
         slurp: query.slurp,
+        fold: query.fold && !query.raw,
         start: query.start,
         byte: query.byte,
         window: usize::try_from(window).unwrap_or(usize::MAX),
@@ -177,7 +250,7 @@ pub fn query(
         return Err(refused(refusal, query, limits.depth));
     }
     if let Some(summary) = &output.summary {
-        failed(summary, query)?;
+        failed(summary, query, source.format)?;
     }
     output.reaches(query)?;
     Ok(page(&output, query, source.format, counter))
@@ -192,27 +265,42 @@ struct ChildOutput {
     refused: Option<Refusal>,
 }
 
-/// A result, or the part of it within the window.
+/// A result, or the part of it that is within the window.
 #[derive(Debug)]
 struct ResultPart {
     text: String,
     from: u64,
     whole: bool,
+    /// How often the result occurs in a row.
+    times: u64,
 }
 
 impl ChildOutput {
     fn take(&mut self, message: Message) {
         match message {
             Message::Result { text, from, whole } => {
-                self.results.push(ResultPart { text, from, whole });
+                self.results.push(ResultPart {
+                    text,
+                    from,
+                    whole,
+                    times: 1,
+                });
+            }
+            Message::Again(times) => {
+                // The time limit for counting starts with this report, so it may be the last
+                // message. Without `full`, the page would then look complete.
+                self.full |= times >= LONG_RUN;
+                if let Some(part) = self.results.last_mut() {
+                    part.times += times;
+                }
             }
             Message::Full => self.full = true,
-            Message::End(summary) => self.summary = Some(summary),
+            Message::End(summary) => self.summary = Some(*summary),
             Message::Refused(refusal) => self.refused = Some(refusal),
         }
     }
 
-    /// Returns an error if the page begins beyond the end of its first result.
+    /// Returns an error if the page begins after the end of its first result.
     fn reaches(&self, query: &Query<'_>) -> Result<(), QueryError> {
         if let Some(part) = self.results.first()
             && part.whole
@@ -237,15 +325,15 @@ impl ChildOutput {
 
 fn refused(refusal: Refusal, query: &Query<'_>, depth: usize) -> QueryError {
     match refusal {
-        Refusal::Filter { message, at } => bad_filter(query.filter, message, at),
+        Refusal::Filter { message, at, fix } => bad_filter(query.filter, message, at, fix),
         Refusal::NotJson { message } => QueryError::NotJson { message },
         Refusal::TooDeep { at } => QueryError::TooDeep { limit: depth, at },
         Refusal::Failed { message } => QueryError::Died { how: message },
     }
 }
 
-/// Returns the error of a run without results, if it has one.
-fn failed(summary: &Summary, query: &Query<'_>) -> Result<(), QueryError> {
+/// Returns the error of a run without results, if there is one.
+fn failed(summary: &Summary, query: &Query<'_>, format: Format) -> Result<(), QueryError> {
     if !summary.complete {
         return Ok(());
     }
@@ -258,7 +346,8 @@ fn failed(summary: &Summary, query: &Query<'_>) -> Result<(), QueryError> {
             },
             None => QueryError::Failed {
                 message,
-                document: failure.document,
+                place: place(failure.document, format),
+                hints: summary.hints.clone(),
             },
         });
     }
@@ -279,64 +368,135 @@ fn failed(summary: &Summary, query: &Query<'_>) -> Result<(), QueryError> {
     }
 }
 
+/// A line of a page.
+struct PageLine {
+    /// Where the line ends in the text of the page.
+    end: usize,
+    /// Number of results that the line stands for.
+    results: u64,
+    from: u64,
+    is_whole: bool,
+}
+
+/// Minimum number of equal results in a row that are folded into one line.
+const LEAST_FOLDED: u64 = 4;
+
+/// Returns the text and the lines of the results. If `fold` is set, equal results in a row become
+/// one line.
+fn page_lines(results: &[ResultPart], fold: bool) -> (String, Vec<PageLine>) {
+    let mut text = String::new();
+    let mut lines = Vec::new();
+    for part in results {
+        let (copies, times) = match fold && part.times >= LEAST_FOLDED {
+            true => (1, part.times),
+            // A longer run is not folded only if even its folded line does not fit the page. Then a
+            // few copies are enough.
+            false => (part.times.min(LEAST_FOLDED), 1),
+        };
+        for _ in 0..copies {
+            if times > 1 {
+                text.push_str(&format!("{} × ", grouped(times)));
+            }
+            text.push_str(&part.text);
+            if part.whole {
+                text.push('\n');
+            }
+            lines.push(PageLine {
+                end: text.len(),
+                results: times,
+                from: part.from,
+                is_whole: part.whole,
+            });
+        }
+    }
+    (text, lines)
+}
+
 fn page(
     output: &ChildOutput,
     query: &Query<'_>,
     format: Format,
     counter: &dyn TokenCounter,
 ) -> QueryPage {
-    let mut text = String::new();
-    let mut ends = Vec::new();
-    for part in &output.results {
-        text.push_str(&part.text);
-        if part.whole {
-            text.push('\n');
+    let fit = |text: &str, lines: &[PageLine]| {
+        let ends: Vec<usize> = lines.iter().map(|line| line.end).collect();
+        match text.is_empty() {
+            true => 0,
+            false => fitting(text, &ends, query.budget, counter),
         }
-        ends.push(text.len());
-    }
-    let end = match text.is_empty() {
-        true => 0,
-        false => fitting(&text, &ends, query.budget, counter),
     };
-    let whole = output.results.iter().zip(&ends);
-    let whole = whole
-        .take_while(|(part, line)| part.whole && **line <= end)
-        .count();
+    let (mut text, mut lines) = page_lines(&output.results, true);
+    let mut end = fit(&text, &lines);
+    if lines
+        .first()
+        .is_some_and(|line| line.results > 1 && line.end > end)
+    {
+        // The first line must be cut. The next page can continue a cut line only if the line stands
+        // for a single result.
+        (text, lines) = page_lines(&output.results[..1], false);
+        end = fit(&text, &lines);
+    }
+    let whole = lines
+        .iter()
+        .take_while(|line| line.is_whole && line.end <= end);
+    let whole = whole.count();
     let begun = match whole {
         0 => 0,
-        n => ends[n - 1],
+        n => lines[n - 1].end,
     };
-    let partial = output.results.get(whole).filter(|_| end > begun);
-    let start = query.start + whole as u64;
+    let partial = lines
+        .get(whole)
+        .filter(|line| end > begun && line.results == 1);
+    let end = if partial.is_some() { end } else { begun };
+    let shown: u64 = lines[..whole].iter().map(|line| line.results).sum();
+    let start = query.start + shown;
     let total = output.total();
+    let known: u64 = output.results.iter().map(|part| part.times).sum();
     let next = match partial {
-        Some(part) => Some(QueryNext {
+        Some(line) => Some(QueryNext {
             start,
-            byte: part.from + (end - begun) as u64,
+            byte: line.from + (end - begun) as u64,
         }),
-        None if whole < output.results.len() => Some(QueryNext { start, byte: 0 }),
+        None if shown < known => Some(QueryNext { start, byte: 0 }),
         None => (output.full && total.is_none_or(|total| total > start))
             .then_some(QueryNext { start, byte: 0 }),
     };
     text.truncate(end);
     let summary = output.summary.as_ref();
+    let mut notes = summary.map_or_else(Vec::new, |summary| notes(summary, format));
+    if lines[..whole].iter().any(|line| line.results > 1) {
+        notes.push("`N × RESULT` stands for N equal results in a row".to_owned());
+    }
     QueryPage {
         text,
-        results: whole as u64 + u64::from(partial.is_some()),
+        results: shown + u64::from(partial.is_some()),
         total,
         next,
-        notes: summary.map_or_else(Vec::new, |summary| notes(summary, format)),
+        notes,
         missing: summary.and_then(|summary| summary.missing.clone()),
     }
 }
 
-fn notes(summary: &Summary, format: Format) -> Vec<String> {
-    let mut notes = Vec::new();
-    let unit = match format {
+/// Returns the word for one document of this format, for messages.
+fn unit(format: Format) -> &'static str {
+    match format {
         Format::Json => "document",
         Format::Ndjson | Format::Lines { .. } => "line",
         Format::Table { .. } => "row",
-    };
+    }
+}
+
+/// Names the document with this number, or the array of all documents if it is 0.
+fn place(document: u64, format: Format) -> String {
+    match (document, unit(format)) {
+        (0, unit) => format!("the array of all {unit}s"),
+        (number, unit) => format!("{unit} {number}"),
+    }
+}
+
+fn notes(summary: &Summary, format: Format) -> Vec<String> {
+    let mut notes = summary.hints.clone();
+    let unit = unit(format);
     if let Some((first, why)) = &summary.first_bad {
         notes.push(match summary.bad {
             1 => format!("1 {unit} was left out: {unit} {first}: {why}"),
@@ -352,11 +512,28 @@ fn notes(summary: &Summary, format: Format) -> Vec<String> {
                     failure.after
                 )
             }
+            _ if document == 0 => {
+                let (after, place) = (failure.after, place(document, format));
+                format!("the filter failed on {place} after {after} results: {message}")
+            }
             _ => format!(
                 "the filter failed on {} {unit}s, first on {unit} {document}: {message}",
                 summary.failed
             ),
         });
     }
+    if let Some(reading) = summary.reading {
+        let read = match reading {
+            Reading::All => format!("`.` was the array of all {unit}s"),
+            Reading::Each => format!("`.` was each {unit} in turn"),
+        };
+        let why = summary.not_read.as_ref();
+        notes.push(why.map_or(read.clone(), |why| {
+            format!("{read}, because read the other way the filter fails: {why}")
+        }));
+    }
     notes
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,16 +1,17 @@
-//! The messages between parent and child.
+//! Defines the messages between the parent and the child.
 //!
-//! The request is an environment variable, the only one besides the allocator's settings: standard
-//! input carries the data, and every user of the machine can read arguments. The answers are one
-//! JSON document per line, no longer than the window allows.
+//! The request is passed in an environment variable, because standard input carries the data and
+//! every user of the machine can read arguments. The child's environment contains only this
+//! variable and the settings of the allocator. The child answers with one JSON document per line.
+//! The total length of these documents is limited by the number of bytes that the request allows.
 
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::Layout;
 
 use crate::MissingPath;
 
-/// The environment variable with the child's request. Unlike the arguments of a process, only its
-/// owner can read its environment.
+/// The environment variable with the child's request. Only the owner of a process can read its
+/// environment, whereas its arguments are public.
 pub const REQUEST: &str = "SPILLGATE_QUERY";
 
 /// The task of the child, and its limits.
@@ -19,42 +20,45 @@ pub(crate) struct Request {
     pub(crate) filter: String,
     pub(crate) raw: bool,
     pub(crate) slurp: bool,
-    /// Results to skip.
+    /// Whether equal results in a row are sent once.
+    #[serde(default)]
+    pub(crate) fold: bool,
+    /// Number of results to skip.
     pub(crate) start: u64,
-    /// Bytes of the first shown result to skip.
+    /// Number of bytes to skip at the start of the first returned result.
     pub(crate) byte: u64,
-    /// Bytes of results to send; later results are only counted.
+    /// Number of bytes of results to send. Later results are only counted.
     pub(crate) window: usize,
-    /// Most results that are counted after the window is full.
+    /// Maximum number of results that are counted after the window is full.
     pub(crate) counted: u64,
     pub(crate) format: Format,
-    /// First byte of the data in standard input.
+    /// Position of the data in standard input.
     pub(crate) from: u64,
-    /// Bytes of the data.
+    /// Size of the data, in bytes.
     pub(crate) length: u64,
-    /// Bytes that may be allocated besides the data.
+    /// Maximum number of bytes that may be allocated in addition to the data.
     pub(crate) memory: u64,
-    /// Seconds of processor time.
+    /// Maximum processor time, in seconds.
     pub(crate) cpu: u64,
-    /// Most levels that a document may nest.
+    /// Maximum nesting depth of a document.
     pub(crate) depth: usize,
 }
 
 /// How the data is split into documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Format {
-    /// JSON documents one after another; usually there is one.
+    /// JSON documents in sequence; usually only one.
     Json,
     /// One JSON document per line.
     Ndjson,
-    /// Rows with a header.
+    /// Rows of a table with a header.
     Table {
-        /// The byte between two cells.
+        /// The byte that separates cells.
         delimiter: u8,
     },
-    /// Lines of text, each a string.
+    /// Lines of text, each of which is a string.
     Lines {
-        /// The rule by which view lines are cut.
+        /// The layout that determines where view lines end.
         layout: Layout,
     },
 }
@@ -62,64 +66,108 @@ pub(crate) enum Format {
 /// A message of the child.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Message {
-    /// A result within the window.
+    /// A result, or the part of it that is within the window.
     Result {
-        /// Its text from byte `from` on, as far as the window reaches.
+        /// The text of the result, from byte `from` to its end or the end of the window.
         text: String,
-        /// Bytes of it that were skipped.
+        /// Number of bytes of the result that were skipped.
         from: u64,
-        /// Whether the text reaches to its end.
+        /// Whether the text includes the end of the result.
         whole: bool,
     },
-    /// The window is full; later results are counted.
+    /// The last result occurred this many more times in a row.
+    Again(u64),
+    /// The window is full. Later results are only counted.
     Full,
     /// The last message of a run.
-    End(Summary),
+    End(Box<Summary>),
     /// The filter could not run at all.
     Refused(Refusal),
+}
+
+/// After this many equal results in a row, the child reports their number, even before the run of
+/// equal results ends.
+pub(crate) const LONG_RUN: u64 = 10_000;
+
+impl Message {
+    /// Returns whether the child has begun to count instead of sending results.
+    pub(crate) fn only_counts(&self) -> bool {
+        matches!(self, Self::Full) || matches!(self, Self::Again(times) if *times >= LONG_RUN)
+    }
+}
+
+/// What a filter takes as its input, if the data is a sequence of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Reading {
+    /// Each record.
+    Each,
+    /// The array of all records.
+    All,
 }
 
 /// The outcome of a run.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Summary {
-    /// Results of the filter.
+    /// Number of results of the filter.
     pub(crate) results: u64,
     /// Whether the filter ran to its end.
     pub(crate) complete: bool,
-    /// Documents on which it ran.
+    /// Number of documents on which the filter ran.
     pub(crate) documents: u64,
-    /// Lines or rows that could not be read.
+    /// Number of lines or rows that could not be read.
     pub(crate) bad: u64,
-    /// The first of them, counted from 1, and what is wrong with it.
+    /// The number of the first unreadable line or row, counted from 1, and what is wrong with it.
     pub(crate) first_bad: Option<(u64, String)>,
-    /// Documents on which it failed.
+    /// Number of documents on which the filter failed.
     pub(crate) failed: u64,
+    /// Whether the first failure ended the run, because the filter gathers results from all
+    /// documents.
+    pub(crate) failed_at_once: bool,
     /// The first failure.
     pub(crate) failure: Option<Failure>,
     /// The place where the filter's path leaves the document.
     pub(crate) missing: Option<MissingPath>,
+    /// The reading of the filter, if it could have been read in two ways.
+    pub(crate) reading: Option<Reading>,
+    /// Why the filter failed in the reading that was tried first.
+    pub(crate) not_read: Option<String>,
+    /// Facts about the data that the reader of the results should know.
+    pub(crate) hints: Vec<String>,
+}
+
+impl Summary {
+    /// Returns the first failure if the filter failed wherever it ran.
+    pub(crate) fn all_failed(&self) -> Option<&Failure> {
+        let failure = self.failure.as_ref()?;
+        let is_all = self.failed_at_once
+            || failure.document == 0
+            || self.failed == self.documents - self.bad;
+        is_all.then_some(failure)
+    }
 }
 
 /// A failure of the filter on a document.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Failure {
-    /// Number of the document, from 1.
+    /// Number of the document, counted from 1; 0 for the array of all documents.
     pub(crate) document: u64,
-    /// Number of results before it.
+    /// Number of results before the failure.
     pub(crate) after: u64,
     /// jq's message.
     pub(crate) message: String,
 }
 
-/// The reason why nothing could run.
+/// Why the filter could not run at all.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Refusal {
     /// The filter is not valid jq.
     Filter {
         /// What is wrong.
         message: String,
-        /// Byte of the filter at which it is wrong.
+        /// Position of the error in the filter, in bytes.
         at: usize,
+        /// The filter that was probably meant.
+        fix: Option<String>,
     },
     /// The data is not JSON.
     NotJson {
@@ -128,10 +176,10 @@ pub(crate) enum Refusal {
     },
     /// The document nests too deeply.
     TooDeep {
-        /// Byte of the document at which it exceeds the limit.
+        /// Position in the document at which it exceeds the limit, in bytes.
         at: u64,
     },
-    /// The operating system refused something.
+    /// The operating system refused an operation.
     Failed {
         /// Its message.
         message: String,

@@ -1,19 +1,19 @@
-//! The bytes of an artifact that a filter sees, and their format.
+//! Selects the bytes of an artifact that a filter reads, and determines their format.
 
 use spillgate_artifact::{ByteSource, ContentKind, Layout, RawForm};
 use spillgate_lookup::Artifact;
 
 use crate::protocol::Format;
 
-/// The bytes of a source from `from` on, which contain documents of one format.
+/// A byte source. From offset `from` on, it contains documents of one format.
 pub(crate) struct Source<'a> {
     pub(crate) bytes: &'a dyn ByteSource,
     pub(crate) from: u64,
     pub(crate) format: Format,
 }
 
-/// Returns the bytes that filters run on: the view. A JSON document that was laid out for reading
-/// is filtered in its raw bytes, which are the same document and fewer bytes.
+/// Returns the bytes that filters run on. Usually this is the view. For a JSON document that was
+/// laid out for reading, it is the raw bytes, which contain the same document in fewer bytes.
 pub(crate) fn source(artifact: &Artifact) -> Source<'_> {
     let facts = &artifact.manifest().facts;
     let layout = facts.view.layout;

@@ -1,17 +1,19 @@
-//! Reads the arguments that a model sends, as it means them.
+//! Reads the arguments of a call as the model means them.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_offload::whole_number;
 
-/// Most tokens of a page, whatever a call asks for (docs/spec/behaviour.md, "Invariants", 2).
+/// Maximum tokens of a page, even if a call asks for more (docs/spec/behaviour.md, "Invariants",
+/// 2).
 const MOST_PAGE_TOKENS: u64 = 10_000;
 
-/// Most characters of a caller's argument that an error quotes.
+/// Maximum characters of a caller's argument that an error quotes.
 const LONGEST_QUOTED: usize = 60;
 
-/// The arguments of a call, read as they are meant (docs/spec/behaviour.md, "Arguments of models").
+/// The arguments of a call, interpreted as models mean them (docs/spec/behaviour.md, "Arguments of
+/// models").
 pub(crate) struct Arguments(Map<String, Value>);
 
 impl Arguments {
@@ -52,7 +54,7 @@ impl Arguments {
         }
     }
 
-    /// Returns those of the named flags and numbers that are set, written for another call.
+    /// Returns the given flags and numbers that are set, formatted as arguments of another call.
     pub(crate) fn repeated<const N: usize>(&self, names: [&str; N]) -> String {
         let set = names.into_iter().filter_map(|name| {
             let number = self
@@ -66,8 +68,8 @@ impl Arguments {
         set.collect()
     }
 
-    /// Returns a value as it was written, without the quotes of a string; `None` if it means
-    /// nothing.
+    /// Returns a value as it was written, without the quotes of a string. Returns `None` for `null`
+    /// and for an empty string.
     pub(crate) fn spelled(&self, name: &str) -> Option<String> {
         let given = match self.0.get(name)? {
             Value::Null => return None,

@@ -1,16 +1,19 @@
-//! The calls of our tools and commands, as messages name them.
+//! Our tools and commands, written as the calls that messages suggest.
 
-use spillgate_offload::{Audience, Purpose, Way};
+use spillgate_offload::{Audience, Purpose, Quoting, Way};
 
 use crate::definitions::{GREP, QUERY, READ, SEARCH, TOOL_OUTPUT, listed};
 
-/// A look-up, as a tool and as a command.
+/// A look-up that can be called as a tool and as a command.
 struct Lookup {
     purpose: Purpose,
     tool: &'static str,
     arguments: &'static str,
-    /// `None` if it is not known whether there is a model.
-    command: Option<&'static str>,
+    /// The arguments, with `{argument}` or `{start}` and `{lines}` in place of their values.
+    slots: &'static str,
+    /// The command and the same with slots; `None` for a look-up that needs a model, because it is
+    /// not known whether the command line has one.
+    command: Option<[&'static str; 2]>,
 }
 
 const LOOKUPS: [Lookup; 5] = [
@@ -18,69 +21,82 @@ const LOOKUPS: [Lookup; 5] = [
         purpose: Purpose::Query,
         tool: QUERY,
         arguments: "filter=JQ_FILTER",
-        command: Some("query {handle} JQ_FILTER"),
+        slots: "filter={argument}",
+        command: Some(["query {handle} JQ_FILTER", "query {handle} {argument}"]),
     },
     Lookup {
         purpose: Purpose::Search,
         tool: SEARCH,
         arguments: "words=WORDS",
-        command: Some("search {handle} WORDS"),
+        slots: "words={argument}",
+        command: Some(["search {handle} WORDS", "search {handle} {argument}"]),
     },
     Lookup {
         purpose: Purpose::Extract,
         tool: TOOL_OUTPUT,
         arguments: "extract=WHAT",
+        slots: "extract={argument}",
         command: None,
     },
     Lookup {
         purpose: Purpose::Grep,
         tool: GREP,
         arguments: "pattern=REGEX",
-        command: Some("grep {handle} REGEX"),
+        slots: "pattern={argument}",
+        command: Some(["grep {handle} REGEX", "grep {handle} {argument}"]),
     },
     Lookup {
         purpose: Purpose::Read,
         tool: READ,
         arguments: "start=LINE, lines=N",
-        command: Some("read {handle} --start LINE --lines N"),
+        slots: "start={start}, lines={lines}",
+        command: Some([
+            "read {handle} --start LINE --lines N",
+            "read {handle} --start {start} --lines {lines}",
+        ]),
     },
 ];
 
-/// Returns the audience that can call these of our tools.
+/// Returns the audience that can call the tools with these names.
 #[must_use]
 pub fn tools(names: &[&str]) -> Audience {
     let known = LOOKUPS.iter().filter(|one| names.contains(&one.tool));
     let way = |one: &Lookup| Way {
         purpose: one.purpose,
         call: format!("{}(handle=\"{{handle}}\", {})", one.tool, one.arguments),
+        filled: format!("{}(handle=\"{{handle}}\", {})", one.tool, one.slots),
         short: format!("{}({})", one.tool, one.arguments),
     };
     Audience {
         ways: known.map(way).collect(),
-        others: "or, with the same handle: ",
+        others: "with the same handle: ",
+        quoting: Quoting::Json,
     }
 }
 
-/// Returns the audience that can call the tools that need no model and that no profile asks for.
+/// Returns the audience that can call the tools that are always listed: they need no model and no
+/// profile.
 #[must_use]
 pub fn usual_tools() -> Audience {
     tools(&listed(false, false))
 }
 
-/// Returns the audience that has the command line. `store_option` names the store if that is not
-/// the default one: ` --store DIR`, or nothing.
+/// Returns the audience that can use the command line. `store_option` names the store if it is not
+/// the default store: ` --store DIR`. Otherwise it is empty.
 #[must_use]
 pub fn command_line(store_option: &str) -> Audience {
     let way = |one: &Lookup| {
-        let command = one.command?;
+        let [command, slots] = one.command?;
         Some(Way {
             purpose: one.purpose,
             call: format!("spillgate {command}{store_option}"),
+            filled: format!("spillgate {slots}{store_option}"),
             short: command.replace("{handle}", "HANDLE"),
         })
     };
     Audience {
         ways: LOOKUPS.iter().filter_map(way).collect(),
-        others: "or, likewise: ",
+        others: "likewise: ",
+        quoting: Quoting::Shell,
     }
 }

@@ -1,19 +1,19 @@
 //! The definitions of our tools in `tools/list`.
 //!
-//! Every request of every session pays for each word, so there are few: at most 500 tokens for all
-//! definitions together (docs/spec/limits.md, "What clients take").
+//! Every request of every session costs tokens for each word, so the definitions are short: at most
+//! 500 tokens together (docs/spec/limits.md, "What clients take").
 
 use serde_json::{Value, json};
 
 /// Reads lines or bytes of a stored output.
 pub const READ: &str = "spillgate_read";
-/// Finds lines of a stored output by a regular expression.
+/// Finds the lines of a stored output that match a regular expression.
 pub const GREP: &str = "spillgate_grep";
 /// Runs a jq filter over a stored output.
 pub const QUERY: &str = "spillgate_query";
-/// Finds passages of a stored output for words.
+/// Finds the passages of a stored output that are relevant to some words.
 pub const SEARCH: &str = "spillgate_search";
-/// The tool of the `continuation` profile, listed where that is in use.
+/// The tool of the `continuation` profile. Listed only where that profile is in use.
 pub const CONTINUE: &str = "get_continuation";
 
 /// Extracts from a stored output: the only tool that the `handle` profile names.
@@ -22,19 +22,19 @@ pub const TOOL_OUTPUT: &str = "tool_output";
 /// All our tools.
 pub const NAMES: [&str; 6] = [READ, GREP, QUERY, SEARCH, CONTINUE, TOOL_OUTPUT];
 
-/// How `tool_output` is listed.
+/// The variant of `tool_output` that is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extraction {
-    /// Every message names it and nothing else (the `handle` profile). Its schema is fixed by its
-    /// design.
+    /// The variant for the `handle` profile, whose messages name only this tool. Its schema is
+    /// fixed by the specification of that profile.
     Seed,
-    /// With `search` among its modes.
+    /// The variant with the additional mode `search`.
     Ours,
 }
 
-/// Returns the listed tools in their order: as many as 500 tokens hold. `tool_output` takes the
-/// place of `spillgate_search`, whose work one of its modes does; together with `get_continuation`
-/// it also takes that of `spillgate_grep`.
+/// Returns the names of the listed tools, in order. Only as many tools are listed as fit into 500
+/// tokens. `tool_output` replaces `spillgate_search`, because it can search, too. If
+/// `get_continuation` is also listed, `tool_output` replaces `spillgate_grep` as well.
 pub fn listed(continuation: bool, extraction: bool) -> Vec<&'static str> {
     match (continuation, extraction) {
         (false, false) => vec![READ, GREP, QUERY, SEARCH],
@@ -44,7 +44,7 @@ pub fn listed(continuation: bool, extraction: bool) -> Vec<&'static str> {
     }
 }
 
-/// Returns their definitions.
+/// Returns the definitions of the tools with these names.
 pub fn definitions(names: &[&str], extraction: Extraction) -> Vec<Value> {
     let mut all = ours();
     all.push(get_continuation());
@@ -109,13 +109,14 @@ fn tool(name: &str, description: &str, properties: &Value, required: &[&str]) ->
     })
 }
 
-/// Without this hint Codex asks a person before each call, and refuses the call if there is nobody
-/// to ask.
+/// Without this hint, Codex asks a person before each call, and refuses the call if no person can
+/// answer.
 fn read_only() -> Value {
     json!({"readOnlyHint": true})
 }
 
-/// As its design defines it (docs/spec/texts.md, "Continuation tool").
+/// Returns the definition of `get_continuation`, whose texts are fixed (docs/spec/texts.md,
+/// "Continuation tool").
 fn get_continuation() -> Value {
     json!({
         "name": CONTINUE,
@@ -125,8 +126,8 @@ fn get_continuation() -> Value {
     })
 }
 
-/// Its schema is its design's to the byte (docs/spec/texts.md, "Extraction tool"), but for the mode
-/// that is ours.
+/// Returns the definition of `tool_output`. Its schema is byte for byte the specified schema
+/// (docs/spec/texts.md, "Extraction tool"), except for our mode `search`.
 fn tool_output(extraction: Extraction) -> Value {
     let has_search = extraction == Extraction::Ours;
     json!({

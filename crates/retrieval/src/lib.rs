@@ -1,8 +1,8 @@
-//! The tools by which a model looks into what was stored.
+//! The tools with which a model reads stored results.
 //!
-//! Every server that replaces results by messages offers them: the gateway, and the
-//! guarded tools where they offload. [`Tools`] answers calls with MCP results as JSON;
-//! [`definitions`] is what clients are told of them, at most 500 tokens.
+//! Every server that replaces results with messages offers these tools: the gateway, and the
+//! guarded tools if they offload. [`RetrievalTools`] answers calls with MCP results as JSON.
+//! [`definitions`] returns the definitions for clients, in at most 500 tokens.
 
 mod arguments;
 pub mod audience;

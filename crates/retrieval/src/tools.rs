@@ -1,4 +1,4 @@
-//! Answers calls of our tools.
+//! Answers calls of the retrieval tools.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -12,18 +12,18 @@ use spillgate_search::SearchQuery;
 use crate::arguments::{Arguments, quoted};
 use crate::definitions::{CONTINUE, GREP, QUERY, READ, SEARCH, TOOL_OUTPUT};
 
-/// Marks our results, so that a Spillgate in front of this one does not store a retrieval
+/// The mark of our results. A Spillgate in front of this one does not store a result with this mark
 /// (docs/spec/behaviour.md, "Invariants", 5).
 pub const RETRIEVAL_MARK: &str = "spillgate/retrieval";
 
-/// Prefix of the names of our tools; `get_continuation` and `tool_output` have the names of their
-/// designs.
+/// Prefix of the names of our tools. `get_continuation` and `tool_output` have no prefix, because
+/// their names are specified.
 pub const PREFIX: &str = "spillgate_";
 
-/// Lines that `tail` returns, unless the call says otherwise.
+/// Number of lines that `tail` returns if the call gives no number.
 const TAIL: u64 = 40;
 
-/// Matches on a page, unless the call says otherwise.
+/// Number of matches on a page if the call gives no number.
 const MATCHES: usize = 50;
 
 /// Returns the handle that a call names, if it is valid.
@@ -31,22 +31,22 @@ pub fn handle_of(arguments: Option<&RawValue>) -> Option<Handle> {
     Arguments::parse(arguments).handle().ok()
 }
 
-/// The tools, with what they need.
+/// The retrieval tools and the components that they use.
 #[derive(Debug, Clone)]
 pub struct RetrievalTools {
     /// Stores results and finds them again.
     pub offloader: Offloader,
-    /// Most tokens of a page, unless a call says otherwise.
+    /// Maximum tokens of a page if the call gives no number.
     pub page: TokenBudget,
     /// Runs jq filters.
     pub engine: Engine,
-    /// Answers `tool_output`.
+    /// Answers `tool_output`; `None` if the tool is not offered.
     pub extractor: Option<Extractor>,
 }
 
 impl RetrievalTools {
-    /// Returns the result of a call of one of our tools, as JSON. The call ends when `wait` is
-    /// cancelled, or when its time limit is over.
+    /// Returns the result of a call of one of our tools, as JSON. The call ends early if `wait` is
+    /// cancelled or if its time limit passes.
     pub fn call(&self, tool: &str, arguments: Option<&RawValue>, wait: &Interrupt) -> String {
         let arguments = Arguments::parse(arguments);
         let tools = Self {
@@ -66,8 +66,8 @@ impl RetrievalTools {
         result_of(&shown, is_error)
     }
 
-    /// Returns the result of a call of `tool_output`, as JSON. Errors have the tool's own
-    /// envelopes.
+    /// Returns the result of a call of `tool_output`, as JSON. Errors have the JSON structure that
+    /// is specified for this tool.
     pub async fn tool_output(&self, arguments: Option<&RawValue>, watch: &dyn Watch) -> String {
         let Some(extractor) = &self.extractor else {
             return result_of(&self.offloader.presented(unknown(TOOL_OUTPUT)), true);
@@ -202,7 +202,7 @@ impl RetrievalTools {
         shown.map_err(error_text)
     }
 
-    /// `get_continuation`: the next slice, or an error in its own JSON.
+    /// Answers `get_continuation` with the next slice, or with an error in the JSON of this tool.
     fn more(&self, arguments: &Arguments) -> Result<Presentation, String> {
         let id = arguments
             .text("tool_call_id")
@@ -215,7 +215,7 @@ impl RetrievalTools {
     }
 }
 
-/// An answer, or what is wrong, as a tool's result in JSON.
+/// Returns an answer, or an error, as a tool's result in JSON.
 #[must_use]
 pub fn result_of(shown: &Presentation, is_error: bool) -> String {
     let mut result = json!({
@@ -233,8 +233,8 @@ fn unknown(tool: &str) -> String {
     format!("there is no tool `{}`; there are {known}", quoted(tool))
 }
 
-/// A pattern or a filter as the call for the next page repeats it: a long one is
-/// the caller's to repeat, for the page keeps to its budget.
+/// Formats a pattern or a filter for the suggested call of the next page. Replaces a long one by
+/// the argument's name, so that the page stays within its budget.
 fn again(pattern: &str, name: &str) -> String {
     const LONGEST: usize = 100;
     let quoted = Value::from(pattern).to_string();
@@ -244,8 +244,8 @@ fn again(pattern: &str, name: &str) -> String {
     quoted
 }
 
-/// An error as the model is told it: bounded, for it may quote the caller. What
-/// is wrong with a pattern stands at the end.
+/// Returns an error as the model sees it. Its length is bounded, because it may quote the caller's
+/// text. The end is kept, because an error about a pattern gives its reason there.
 pub fn error_text(error: RetrieveError) -> String {
     const LONGEST_END: usize = 300;
     let message = match error {
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
     use crate::fixture::{offloader, stored};
 
-    /// The tools; there is no program that would run filters.
+    /// Returns tools that cannot run filters, because the program for filters is missing.
     fn tools(offloader: &Offloader) -> RetrievalTools {
         RetrievalTools {
             offloader: offloader.clone(),
@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    /// The text of an answer, the handle as `HANDLE`; errors begin with `error: `.
+    /// Returns the text of an answer, with `HANDLE` for the handle. Errors begin with `error: `.
     fn answer(offloader: &Offloader, tool: &str, arguments: &Value) -> String {
         let handle = arguments["handle"].as_str().unwrap_or_default().to_owned();
         let arguments = serde_json::value::to_raw_value(arguments).unwrap();
@@ -332,7 +332,7 @@ mod tests {
         }
     }
 
-    /// Calls that cannot be answered.
+    /// Returns invalid calls.
     fn wrong_calls(handle: &str) -> Vec<(&'static str, Value)> {
         let unknown = "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/\
                        5f3c2b1a-0000-4000-8000-000000000001";
@@ -376,7 +376,7 @@ mod tests {
         assert_snapshot!(all.join("\n---\n"), @r#"
         error: `handle` is missing: give the one that a [spillgate] message names
         ---
-        error: `../../etc/passwd` is not a handle; handles look like session-<uuid>/<uuid>
+        error: `../../etc/passwd` is not a handle; a handle is a word of 14 lowercase letters, or looks like session-<uuid>/<uuid>
         ---
         error: No stored tool output found for handle HANDLE. It was never stored here.
         ---

@@ -1,5 +1,5 @@
-//! Calls of our tools that end before their time: files of the store that are shortened
-//! while they are read, calls that take too long, callers that are gone.
+//! Tests of calls that end early, because the store's files are truncated while they are read,
+//! because calls take too long, or because callers stop waiting.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -23,11 +23,11 @@ use spillgate_testkit::{StoppedClock, log, records};
 use spillgate_text::Tokenizer;
 use tempfile::TempDir;
 
-/// A store whose files are shortened as soon as they were opened.
+/// A store whose files are truncated as soon as they are opened.
 #[derive(Debug)]
 struct Cutting {
     store: FileStore,
-    /// Bytes that are left; `None` leaves all.
+    /// Bytes that remain of each file; `None` leaves the files unchanged.
     left: Option<u64>,
 }
 
@@ -64,7 +64,7 @@ impl ArtifactStore for Cutting {
     }
 }
 
-/// The files with raw bytes and views below a store's base.
+/// Returns the files below a store's base directory that contain raw bytes or views.
 fn bodies(base: &Path) -> Vec<PathBuf> {
     let sessions = fs::read_dir(base)
         .unwrap()
@@ -77,7 +77,7 @@ fn bodies(base: &Path) -> Vec<PathBuf> {
     files.filter(is_body).collect()
 }
 
-/// The tools over a store with one output, and its handle.
+/// Returns the tools for a store with one output, and the handle of the output.
 fn house(text: &str, left: Option<u64>) -> (TempDir, RetrievalTools, Handle) {
     let dir = TempDir::new().unwrap();
     let clock = Arc::new(StoppedClock::default());
@@ -106,7 +106,7 @@ fn house(text: &str, left: Option<u64>) -> (TempDir, RetrievalTools, Handle) {
         )),
         offloader,
         page: TokenBudget::new(2500),
-        // Ends without a word, as the child does when it cannot read.
+        // The child process ends without output, as it does if it cannot read.
         engine: Engine::new(Child {
             program: "false".into(),
             arguments: Vec::new(),
@@ -121,7 +121,7 @@ fn text(result: &str) -> (String, bool) {
     (text, result["isError"] == true)
 }
 
-/// A call of each tool that goes to the end of the text.
+/// Returns a call of each tool that reads to the end of the text.
 fn calls(handle: &str) -> [(&'static str, Value); 5] {
     [
         (READ, json!({"handle": handle, "tail": true})),
@@ -137,7 +137,7 @@ fn a_file_that_is_shortened_ends_each_call() {
     for output in [log(60_000), records(20_000)] {
         for left in [0, 1, 5_000] {
             for at in 0..5 {
-                // A store each: what is cut stays cut.
+                // Each call has its own store, because the files remain truncated.
                 let (_dir, tools, handle) = house(&output, Some(left));
                 let (tool, arguments) = &calls(&handle.to_string())[at];
                 let arguments = serde_json::value::to_raw_value(arguments).unwrap();

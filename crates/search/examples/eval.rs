@@ -184,6 +184,7 @@ fn judge(asked: &Asked, page: &SearchPage, is_json: bool) -> Vec<(Measure, f64)>
         .passages
         .iter()
         .map(|one| format!("{}\n{}", one.path.as_deref().unwrap_or(""), one.text))
+        .chain(page.table.clone())
         .collect();
     let whole = Returned::new(&texts.join("\n"), is_json);
     let held = asked.gold.iter().filter(|gold| whole.holds(gold)).count();

@@ -5,22 +5,28 @@
 //! ([`candidates`]). BM25 orders them ([`rank`]). The best are shown, verbatim and numbered, within
 //! a token budget ([`page`]). The kind of content decides what a unit is. A question that only asks
 //! why something failed shares no word with its answer, so it ranks the lines that report failures
-//! ([`failure`]).
+//! ([`failure`]). A question about records is answered with a table of all that match
+//! ([`records`]), above the passages.
 
+mod blocks;
 mod candidates;
 mod entity;
 mod failure;
 mod json;
 mod leaf;
+mod markup;
 mod matcher;
 mod needles;
 mod page;
 mod path;
 mod paths;
+mod prose;
 mod question;
 mod rank;
+mod records;
 mod rows;
 mod scan;
+mod similar;
 mod structured;
 mod text;
 mod words;
@@ -45,13 +51,29 @@ pub struct SearchQuery<'a> {
     pub words: &'a str,
     /// Most tokens that the page may cost.
     pub budget: TokenBudget,
+    /// Whether the page may begin with a table of the records that the question asks for. A table
+    /// is no part of the text, so nothing can be cited from it.
+    pub allows_table: bool,
 }
 
 impl<'a> SearchQuery<'a> {
     /// Creates a query for `words` whose page costs at most `budget`.
     #[must_use]
     pub fn new(words: &'a str, budget: TokenBudget) -> Self {
-        Self { words, budget }
+        Self {
+            words,
+            budget,
+            allows_table: true,
+        }
+    }
+
+    /// Returns the query for passages alone, without a table.
+    #[must_use]
+    pub fn passages_only(self) -> Self {
+        Self {
+            allows_table: false,
+            ..self
+        }
     }
 }
 
@@ -68,13 +90,30 @@ pub fn search(
     let question = Question::new(query.words).ok_or(LookupError::EmptyQuestion)?;
     let view = artifact.view();
     let is_json = view.layout() == Layout::Json;
-    let answer = match (is_json, question.is_about_failure) {
+    let failure = match question.is_about_failure && !is_json {
+        true => failure::answer(artifact)?,
+        false => None,
+    };
+    let answer = match (is_json, failure) {
         (true, _) => structured::answer(artifact, &question, query.budget)?,
-        (false, true) => failure::answer(view)?,
-        (false, false) => text::answer(artifact, &question)?,
+        (false, Some(failure)) => failure,
+        (false, None) => text::answer(artifact, &question)?,
     };
     let absent = text::absent(view, &question, answer.seen)?;
-    let mut builder = PageBuilder::new(view, query.budget, counter, absent, answer.header);
+    // A question about a failure asks for no records.
+    let table = match query.allows_table && !question.is_about_failure {
+        true => records::answer(artifact, query.words, query.budget, counter)?,
+        false => None,
+    };
+    let mut builder = PageBuilder::new(
+        view,
+        query.budget,
+        counter,
+        absent,
+        answer.header,
+        answer.is_unstamped,
+    );
+    builder.show_table(table);
     builder.fill(answer.ranked, &answer.blocks)?;
     Ok(builder.finish())
 }
@@ -87,6 +126,8 @@ struct SearchOutcome<'a> {
     seen: Terms,
     /// First line of a table.
     header: Option<String>,
+    /// Whether to leave out the time stamps before lines.
+    is_unstamped: bool,
     blocks: Blocks<'a>,
 }
 

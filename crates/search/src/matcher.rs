@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use crate::needles::Needles;
 use crate::question::{Question, Term, Terms};
-use crate::words::{Stems, camel_parts, is_word_byte};
+use crate::words::{Stems, are_forms, camel_parts, is_word_byte};
 
 /// Bytes of a word stem that are searched for.
 const NEEDLE_BYTES: usize = 16;
@@ -20,6 +20,8 @@ const WORD_BYTES: usize = 128;
 pub(crate) struct Matcher {
     needles: Needles,
     by_stem: HashMap<String, Terms>,
+    /// Stems whose other forms are terms.
+    forms: Vec<(String, Terms)>,
     /// Phrases and pairs, by the number of the needle that finds them.
     phrases: Vec<Phrase>,
     stems: Stems,
@@ -71,9 +73,16 @@ impl Matcher {
             phrases.push(phrase);
         }
         let by_stem = question.by_stem.iter();
+        let forms = (0..)
+            .zip(&question.terms)
+            .filter_map(|(at, term)| match term {
+                Term::Form(stem) => Some((stem.clone(), 1 << at)),
+                _ => None,
+            });
         Self {
             needles: Needles::new(&patterns),
             by_stem: by_stem.map(|(stem, &at)| (stem.clone(), 1 << at)).collect(),
+            forms: forms.collect(),
             phrases,
             stems: Stems::new(),
         }
@@ -122,10 +131,11 @@ impl Matcher {
             return 0;
         };
         let of = |part: &str| {
-            self.by_stem
-                .get(&self.stems.stem(part))
-                .copied()
-                .unwrap_or(0)
+            let stem = self.stems.stem(part);
+            let terms = self.by_stem.get(&stem).copied().unwrap_or(0);
+            let forms = self.forms.iter();
+            let forms = forms.filter(|(form, _)| are_forms(form, &stem));
+            forms.fold(terms, |terms, (_, form)| terms | form)
         };
         let parts = camel_parts(word);
         let parts_are = match parts.len() {
@@ -252,6 +262,7 @@ mod tests {
                 Term::Phrase(phrase) => format!("\"{phrase}\""),
                 Term::Whole(whole) => format!("={whole}"),
                 Term::Pair(pair) => format!("*{pair}*"),
+                Term::Form(form) => format!("~{form}"),
             });
             names.collect::<Vec<_>>().join(" ")
         };

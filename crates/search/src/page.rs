@@ -5,10 +5,12 @@ use std::io;
 use serde::Serialize;
 use spillgate_artifact::{Layout, LineRange, TokenBudget};
 use spillgate_lookup::fitting;
+use spillgate_outline::runner_prefix;
 use spillgate_text::{TokenCounter, View, line_end};
 use spillgate_untrusted::marked;
 
 use crate::Blocks;
+use crate::markup::readable;
 use crate::path::common_path;
 use crate::rank::Ranked;
 
@@ -30,6 +32,13 @@ pub struct SearchPage {
     /// The first line of a table whose rows are shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
+    /// A table of the records that the question asks for, below a line that says how many there
+    /// are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
+    /// Whether the text leaves out what a runner put before the lines: time stamps.
+    #[serde(skip)]
+    pub(crate) is_unstamped: bool,
     /// Tokens of the text that [`SearchPage::render`] returns, counted.
     pub tokens: u64,
 }
@@ -53,6 +62,9 @@ pub struct Passage {
     /// Where the view lines end in `text`: a long line consists of several.
     #[serde(skip)]
     ends: Vec<usize>,
+    /// Whether the page shows the text without its tags.
+    #[serde(skip)]
+    is_untagged: bool,
 }
 
 impl SearchPage {
@@ -64,12 +76,26 @@ impl SearchPage {
         if !self.absent.is_empty() {
             text.push_str(&absent_line(&self.absent));
         }
+        if let Some(table) = &self.table {
+            text.push_str(table);
+        }
         if self.passages.is_empty() {
-            text.push_str(NOTHING);
+            if self.table.is_none() {
+                text.push_str(NOTHING);
+            }
             return text;
+        }
+        if self.table.is_some() {
+            text.push_str("--\n");
         }
         if let Some(header) = &self.header {
             text.push_str(&format!("1:{}\n", marked(header)));
+        }
+        if self.is_unstamped {
+            text.push_str(UNSTAMPED);
+        }
+        if self.passages.iter().any(|one| one.is_untagged) {
+            text.push_str(UNTAGGED);
         }
         let mut above: Option<&Passage> = None;
         for passage in &self.passages {
@@ -77,7 +103,7 @@ impl SearchPage {
             if above.is_some_and(|above| is_block(above) || is_block(passage)) {
                 text.push_str("--\n");
             }
-            passage.render(&mut text);
+            passage.render(&mut text, self.is_unstamped);
             above = Some(passage);
         }
         text
@@ -85,6 +111,12 @@ impl SearchPage {
 }
 
 const NOTHING: &str = "No passage: none of these words is in the text. Ask with fewer or other words, or grep for a part of a word.\n";
+
+/// The line above passages without time stamps.
+const UNSTAMPED: &str = "(time stamps left out)\n";
+
+/// The line above passages of markup.
+const UNTAGGED: &str = "(tags left out)\n";
 
 fn absent_line(absent: &[String]) -> String {
     format!("Not in the text: {}\n", absent.join(", "))
@@ -101,7 +133,7 @@ impl Passage {
         (self.lines.first..).zip(lines.map(|line| line.trim_end_matches('\n')))
     }
 
-    fn render(&self, text: &mut String) {
+    fn render(&self, text: &mut String, is_unstamped: bool) {
         if let Some(path) = &self.path {
             text.push_str(&marked(path));
             text.push('\n');
@@ -111,8 +143,34 @@ impl Passage {
             text.push_str(&format!("{first}:…{}…\n", marked(&self.text)));
             return;
         }
+        if self.is_untagged {
+            self.render_untagged(text);
+            return;
+        }
         for (number, line) in self.numbered() {
+            let stamp = match is_unstamped {
+                true => runner_prefix(line.as_bytes()),
+                false => 0,
+            };
+            let line = line.get(stamp..).unwrap_or(line);
             text.push_str(&format!("{number}:{}\n", marked(line)));
+        }
+    }
+}
+
+impl Passage {
+    /// Writes the lines without tags, each with the number of its first view line.
+    fn render_untagged(&self, text: &mut String) {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let starts = (self.lines.first..).zip(starts);
+        let breaks = |at: usize| at == 0 || self.text.as_bytes().get(at - 1) == Some(&b'\n');
+        let numbers = starts
+            .filter(|(_, at)| breaks(*at))
+            .map(|(number, _)| number);
+        for (number, line) in numbers.zip(readable(&self.text).split('\n')) {
+            if !line.is_empty() {
+                text.push_str(&format!("{number}:{}\n", marked(line)));
+            }
         }
     }
 }
@@ -140,6 +198,8 @@ pub(crate) struct Block {
     pub score: f64,
     /// Byte of the view at which its first hit stands.
     pub hit: u64,
+    /// Whether it is shown without its tags.
+    pub is_untagged: bool,
 }
 
 /// Builds a page within the budget.
@@ -162,6 +222,7 @@ impl<'a> PageBuilder<'a> {
         counter: &'a dyn TokenCounter,
         mut absent: Vec<String>,
         header: Option<String>,
+        is_unstamped: bool,
     ) -> Self {
         let is_too_dear = |text: &str| counter.exceeds(text, budget.get() / 4);
         while !absent.is_empty() && is_too_dear(&absent_line(&absent)) {
@@ -175,10 +236,15 @@ impl<'a> PageBuilder<'a> {
         if let Some(header) = &header {
             spent += counter.count(header) + 3;
         }
+        if is_unstamped {
+            spent += counter.count(UNSTAMPED);
+        }
         let page = SearchPage {
             passages: Vec::new(),
             absent,
             header,
+            table: None,
+            is_unstamped,
             tokens: 0,
         };
         Self {
@@ -189,6 +255,14 @@ impl<'a> PageBuilder<'a> {
             blocks: Vec::new(),
             spent,
         }
+    }
+
+    /// Shows a table above the passages.
+    pub(crate) fn show_table(&mut self, table: Option<String>) {
+        if let Some(table) = &table {
+            self.spent += self.counter.count(table) + 2;
+        }
+        self.page.table = table;
     }
 
     /// Adds the places, best first. `blocks` returns the ways to show one.
@@ -215,6 +289,10 @@ impl<'a> PageBuilder<'a> {
             let mut is_shown = false;
             for block in way {
                 is_shown |= self.add(block, at == last)?;
+                // What accompanies the first says nothing without it.
+                if !is_shown && at != last {
+                    break;
+                }
             }
             if is_shown {
                 return Ok(true);
@@ -240,8 +318,14 @@ impl<'a> PageBuilder<'a> {
             .map(|&at| self.cost(&self.page.passages[at]))
             .sum();
         let cost = self.cost(&passage);
+        let tags = match passage.is_untagged && self.blocks.iter().all(|one| !one.is_untagged) {
+            true => self.counter.count(UNTAGGED),
+            false => 0,
+        };
+        let cost = cost + tags;
         if self.spent + cost > self.budget.get() + before {
-            if !self.blocks.is_empty() || !is_no_other {
+            let is_first = self.blocks.is_empty() && self.page.table.is_none();
+            if !is_first || !is_no_other {
                 return Ok(false);
             }
             let cut = self.cut(&block)?;
@@ -268,7 +352,9 @@ impl<'a> PageBuilder<'a> {
         while self.counter.exceeds(&self.page.render(), self.budget.get()) {
             if self.page.passages.pop().is_none() {
                 self.page.absent.clear();
-                break;
+                if self.page.table.take().is_none() {
+                    break;
+                }
             }
         }
         self.page.tokens = self.counter.count(&self.page.render());
@@ -293,6 +379,7 @@ impl<'a> PageBuilder<'a> {
                 merged.start = merged.start.min(one.start);
                 merged.end = merged.end.max(one.end);
                 merged.score = merged.score.max(one.score);
+                merged.is_untagged &= one.is_untagged;
             }
         }
         (merged, touched)
@@ -300,7 +387,7 @@ impl<'a> PageBuilder<'a> {
 
     fn cost(&self, passage: &Passage) -> u64 {
         let mut text = String::new();
-        passage.render(&mut text);
+        passage.render(&mut text, self.page.is_unstamped);
         if passage.path.is_some() || passage.lines.first < passage.lines.last {
             text.push_str("--\n");
         }
@@ -326,6 +413,7 @@ impl<'a> PageBuilder<'a> {
             score: block.score,
             is_cut: false,
             ends,
+            is_untagged: block.is_untagged,
         })
     }
 

@@ -51,8 +51,12 @@ pub fn paths_at(artifact: &Artifact, offsets: &[u64]) -> io::Result<Vec<Option<S
             if newline.is_none() && at > 0 && stop < view.bytes() {
                 break; // the line is whole in the next window
             }
+            let line = &text[at..end - usize::from(newline.is_some())];
             if !is_begun {
-                tracker.line(&text[at..end - usize::from(newline.is_some())]);
+                tracker.begin(line);
+            }
+            if newline.is_some() {
+                tracker.end(line);
             }
             // A line without an end continues in the next window.
             is_begun = newline.is_none();
@@ -72,6 +76,8 @@ struct PathTracker {
     open: Vec<Container>,
     /// The key or index of the last line; the container's, if the line ends one.
     member: Option<Step>,
+    /// Whether the last line ends a container.
+    is_closing: bool,
 }
 
 #[derive(Debug)]
@@ -88,12 +94,13 @@ enum Step {
 }
 
 impl PathTracker {
-    /// Reads a line of the document.
-    fn line(&mut self, text: &[u8]) {
+    /// Reads the start of a line of the document.
+    fn begin(&mut self, text: &[u8]) {
         let indent = text.iter().take_while(|byte| **byte == b' ').count();
         let body = &text[indent..];
         let depth = (indent / 2).min(DEEPEST);
-        if matches!(body.first(), Some(b'}' | b']')) {
+        self.is_closing = matches!(body.first(), Some(b'}' | b']'));
+        if self.is_closing {
             self.open.truncate(depth + 1);
             // The end of a container has the container's path.
             self.member = self.open.pop().and_then(|closed| closed.step);
@@ -105,12 +112,19 @@ impl PathTracker {
             if parent.is_array {
                 return Step::Index(parent.children - 1);
             }
-            let key = &body[..string_end(body).unwrap_or(0)];
+            // A key without an end is longer than the window.
+            let end = string_end(body).unwrap_or(body.len());
+            let key = &body[..end];
             let key = &key[..key.len().min(LONGEST_KEY + 1)];
             Step::Key(String::from_utf8_lossy(key).into_owned())
         });
-        if let Some(opening @ (b'{' | b'[')) = body.last()
-            && depth < DEEPEST
+    }
+
+    /// Reads the end of a line.
+    fn end(&mut self, text: &[u8]) {
+        if let Some(opening @ (b'{' | b'[')) = text.last()
+            && !self.is_closing
+            && self.open.len() < DEEPEST
         {
             self.open.push(Container {
                 is_array: *opening == b'[',

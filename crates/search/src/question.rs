@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::similar;
 use crate::words::{Stems, camel_parts, is_stop_word, is_unspaced};
 
 /// Most terms of a question, so that a set of them fits a `u64`. Of longer questions the first
@@ -40,6 +41,14 @@ const FAILURE_WORDS: &str = "fail failed failure error errors broke broken break
 const GENERIC_WORDS: &str = "build job test tests run running ci pipeline command compile compilation task workflow step process \
     program script log output cause causes caused reason root explain go went come this it execution install installation deploy main";
 
+/// What other spellings, other forms and other words count for, of what the word itself counts.
+const RESPELLED: f64 = 0.9;
+const FORM: f64 = 0.5;
+const SIMILAR: f64 = 0.35;
+
+/// Letters that other forms of a word share with its stem.
+const LEAST_FORM: usize = 4;
+
 /// A set of terms: bit `n` stands for term `n`.
 pub(crate) type Terms = u64;
 
@@ -54,10 +63,12 @@ pub(crate) enum Term {
     Whole(String),
     /// Two characters of a script without spaces, anywhere.
     Pair(String),
+    /// Other forms of the word with this stem: `permitted` for `permission`.
+    Form(String),
 }
 
 /// A question split into terms.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Question {
     /// The terms.
     pub terms: Vec<Term>,
@@ -65,6 +76,8 @@ pub(crate) struct Question {
     pub weights: Vec<f64>,
     /// The texts at which a scan stops, because a term may stand there.
     pub needles: Vec<String>,
+    /// For each term the number of the term that it stands for, or its own.
+    pub stands_for: Vec<usize>,
     /// Number of the term of each stem.
     pub by_stem: HashMap<String, usize>,
     /// Identifier parts of one or two characters: the number of the part, and of the identifier
@@ -91,6 +104,7 @@ impl Question {
         let mut parsed = Self {
             terms: Vec::new(),
             weights: Vec::new(),
+            stands_for: Vec::new(),
             needles: Vec::new(),
             by_stem: HashMap::new(),
             short_parts: Vec::new(),
@@ -109,32 +123,85 @@ impl Question {
                 break;
             }
         }
+        parsed.bare(text, &tokens);
         parsed.is_about_failure = is_about_failure(&tokens, &stems);
         Some(parsed)
     }
 
-    /// Creates a question about failures from words, which match by stem, and phrases.
-    pub(crate) fn of_words(words: &[&str], phrases: &[&str]) -> Self {
-        let mut question = Self {
-            terms: Vec::new(),
-            weights: Vec::new(),
-            needles: Vec::new(),
-            by_stem: HashMap::new(),
-            short_parts: Vec::new(),
-            identifiers: Vec::new(),
-            is_about_failure: true,
-            spaced: String::new(),
-            lower: String::new(),
-        };
+    /// Takes each word of a query that only names something for an identifier: `lodash.merge`,
+    /// `Great Barrington`.
+    fn bare(&mut self, text: &str, tokens: &[&str]) {
+        /// Queries of more words describe something.
+        const MOST: usize = 6;
+        /// Fewer letters and digits name nothing.
+        const LEAST: usize = 4;
+        let is_bare = |token: &&str| !is_stop_word(&token.to_lowercase());
+        if tokens.len() > MOST || !tokens.iter().all(is_bare) {
+            return;
+        }
+        let text = text.trim();
+        let size = |text: &str| text.chars().filter(|char| char.is_alphanumeric()).count();
+        // Other characters may be written in another way in the text.
+        let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_.:/@+~{}$#%".contains(char);
+        let fits = |text: &str| size(text) >= LEAST && text.len() <= LONGEST_IDENTIFIER;
+        if text.chars().all(is_plain) && fits(text) {
+            self.identifiers = vec![text.to_owned()];
+            return;
+        }
+        for token in tokens
+            .iter()
+            .filter(|token| token.is_ascii() && fits(token))
+        {
+            if !self.identifiers.iter().any(|known| known == token) {
+                self.identifiers.push((*token).to_owned());
+            }
+        }
+    }
+
+    /// Returns the question with terms for other forms, spellings and words that mean the same. Its
+    /// own terms keep their numbers.
+    pub(crate) fn widened(&self) -> Self {
+        let mut wide = self.clone();
         let stems = Stems::new();
-        for word in words {
-            question.word(word, &stems, 1.0);
+        let own: Vec<(usize, String)> = (0..)
+            .zip(&self.terms)
+            .filter_map(|(at, term)| match term {
+                Term::Word(stem) if stem.bytes().all(|byte| byte.is_ascii_lowercase()) => {
+                    Some((at, stem.clone()))
+                }
+                _ => None,
+            })
+            .collect();
+        for (at, stem) in &own {
+            if let Some(other) = similar::respelled(stem) {
+                wide.stand_in(*at, &other, RESPELLED);
+            }
         }
-        for phrase in phrases {
-            question.add(Term::Phrase((*phrase).to_owned()), 1.0);
-            question.needles.push((*phrase).to_owned());
+        for (at, stem) in &own {
+            if stem.len() >= LEAST_FORM {
+                let term = Term::Form(stem.clone());
+                if let Some(number) = wide.add(term, self.weights[*at] * FORM) {
+                    wide.stands_for[number] = *at;
+                    wide.needles.push(stem[..LEAST_FORM].to_owned());
+                }
+            }
         }
-        question
+        for (at, other) in similar::others(&own, &stems) {
+            wide.stand_in(at, &other, SIMILAR);
+        }
+        wide
+    }
+
+    /// Adds a stem that stands for term `at`.
+    fn stand_in(&mut self, at: usize, stem: &str, share: f64) {
+        let weight = self.weights[at] * share;
+        if let Some(number) = self.add(Term::Word(stem.to_owned()), weight) {
+            self.stands_for[number] = at;
+            let shorter = stem.trim_end_matches(['i', 'y', 'e']);
+            let needle = if shorter.len() < 3 { stem } else { shorter };
+            self.needles.push(needle.to_owned());
+            self.by_stem.insert(stem.to_owned(), number);
+        }
     }
 
     /// Returns whether the question contains the value of a line `"key": "value",`: the whole
@@ -256,6 +323,7 @@ impl Question {
         if self.terms.len() == MOST_TERMS {
             return None;
         }
+        self.stands_for.push(self.terms.len());
         self.terms.push(term);
         self.weights.push(weight);
         Some(self.terms.len() - 1)
@@ -321,6 +389,7 @@ mod tests {
             Term::Phrase(phrase) => format!("\"{phrase}\""),
             Term::Whole(whole) => format!("={whole}"),
             Term::Pair(pair) => format!("*{pair}*"),
+            Term::Form(form) => format!("~{form}"),
         });
         shown.collect()
     }

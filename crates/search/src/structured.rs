@@ -43,6 +43,7 @@ pub(crate) fn answer<'a>(
         ranked,
         seen,
         header: None,
+        is_unstamped: false,
         blocks: Box::new(move |one, is_first| {
             let by_budget = budget.get() * if is_first { FIRST_RECORD } else { NEXT_RECORD };
             alternatives(view, one, by_budget.min(LARGEST_RECORD))
@@ -68,6 +69,7 @@ fn alternatives(view: &View, one: &Ranked, largest: u64) -> io::Result<Vec<Vec<B
         } else {
             start
         },
+        is_untagged: false,
     };
     let mut alternatives = Vec::new();
     if candidate.end - candidate.start <= largest {

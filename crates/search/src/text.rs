@@ -7,13 +7,16 @@ use spillgate_lookup::Artifact;
 use spillgate_text::{SOFT_CHARS, View};
 
 use crate::SearchOutcome;
+use crate::blocks;
 use crate::candidates::{Candidate, Candidates, template};
 use crate::matcher::{Matcher, WordCache};
 use crate::needles::Needles;
 use crate::page::Block;
+use crate::prose;
 use crate::question::{MOST_TERMS, Question, Term, Terms};
 use crate::rank::{Ranked, Ranker, Units};
 use crate::scan::{Collect, Unit, UnitHit, WINDOW, scan};
+use crate::words::Stems;
 
 /// Views of fewer bytes are scanned for all terms at once, without a sample.
 const SAMPLED: u64 = 4 << 20;
@@ -37,6 +40,9 @@ pub(crate) fn answer<'a>(
     let view = artifact.view();
     let kind = artifact.manifest().facts.stats.kind;
     let unit = unit(view, kind)?;
+    if prose::is_split(view, kind, unit == Unit::Paragraph) {
+        return prose::answer(artifact, question);
+    }
     let usual_bytes = match unit {
         Unit::Line | Unit::Record | Unit::Row => view.bytes() as f64 / view.lines().max(1) as f64,
         Unit::Paragraph => USUAL_PARAGRAPH,
@@ -68,6 +74,7 @@ pub(crate) fn answer<'a>(
         ranked,
         seen,
         header: header(view, units.delimiter)?,
+        is_unstamped: false,
         blocks: Box::new(move |one, _| {
             let mut ways = vec![vec![with_context(view, one, context)?]];
             if unit == Unit::Paragraph
@@ -105,6 +112,9 @@ fn is_prose(view: &View) -> io::Result<bool> {
     const MOST_SIGNS: usize = 10;
     let middle = view.bytes() / 2;
     let text = view.source().bytes(middle, middle + LOOKED_AT)?;
+    if blocks::is_listed(&text) {
+        return Ok(true);
+    }
     let signs = text.iter().filter(|byte| {
         byte.is_ascii_digit() || byte.is_ascii_punctuation() && !b".,'\"".contains(byte)
     });
@@ -148,11 +158,12 @@ pub(crate) fn block(one: &Ranked) -> Block {
         path: None,
         score: one.score,
         hit: one.candidate.start + one.first_hit,
+        is_untagged: false,
     }
 }
 
 /// Returns the first two lines of the Markdown table that contains a row.
-fn table_header(view: &View, one: &Ranked) -> io::Result<Option<Block>> {
+pub(crate) fn table_header(view: &View, one: &Ranked) -> io::Result<Option<Block>> {
     /// Bytes before a row in which its header is searched.
     const FAR: u64 = 16 << 10;
     let from = one.candidate.start.saturating_sub(FAR);
@@ -175,11 +186,12 @@ fn table_header(view: &View, one: &Ranked) -> io::Result<Option<Block>> {
         path: None,
         score: one.score,
         hit: start,
+        is_untagged: false,
     }))
 }
 
 /// Returns the line with the first hit of a place, which is shown if the whole unit does not fit.
-fn line_of_hit(view: &View, one: &Ranked) -> io::Result<Block> {
+pub(crate) fn line_of_hit(view: &View, one: &Ranked) -> io::Result<Block> {
     let block = block(one);
     Ok(match view.line_at(block.hit)? {
         Some(line) => Block {
@@ -319,8 +331,14 @@ impl Sample {
 /// Returns the identifiers of the question that the text does not contain, not even inside a word.
 /// `seen` holds the terms that it contains.
 pub(crate) fn absent(view: &View, question: &Question, seen: Terms) -> io::Result<Vec<String>> {
+    let stems = Stems::new();
     let is_seen = |identifier: &String| {
         let lower = identifier.to_lowercase();
+        // Another form of a word is that word.
+        let form = question.by_stem.get(&stems.stem(&lower));
+        if form.is_some_and(|&at| seen >> at & 1 == 1) {
+            return true;
+        }
         question.terms.iter().enumerate().any(|(at, term)| {
             seen >> at & 1 == 1
                 && matches!(term, Term::Word(text) | Term::Phrase(text) if *text == lower)

@@ -48,10 +48,32 @@ impl Stems {
         let lower = word.to_lowercase();
         let is_plain = lower.bytes().all(|byte| byte.is_ascii_lowercase());
         match is_plain && lower.len() <= LONGEST_STEMMED {
-            true => self.0.stem(&lower).into_owned(),
+            true => {
+                let stem = self.0.stem(&lower);
+                // `IFS` is a name, no form of `if`.
+                let is_lost = stem.len() < lower.len() && stem.len() <= 3 && is_stop_word(&stem);
+                if is_lost { lower } else { stem.into_owned() }
+            }
             false => lower,
         }
     }
+}
+
+/// Returns whether two different stems are those of related words: one begins with the other
+/// (`param`, `paramet`), or they differ in their last letters only (`permiss`, `permit`).
+pub(crate) fn are_forms(one: &str, other: &str) -> bool {
+    const LEAST: usize = 4;
+    const ADDED: usize = 6;
+    const ROOT: usize = 5;
+    const ENDING: usize = 2;
+    let (short, long) = match one.len() < other.len() {
+        true => (one, other),
+        false => (other, one),
+    };
+    let common = short.bytes().zip(long.bytes()).take_while(|(a, b)| a == b);
+    let common = common.count();
+    let begins = common == short.len() && common >= LEAST && long.len() - common <= ADDED;
+    one != other && (begins || common >= ROOT && long.len() - common <= ENDING)
 }
 
 /// Returns the parts of a `camelCase` word; the word itself if it has one part.

@@ -1,4 +1,5 @@
-//! Command-line arguments: the commands, common options, and most commands' own options.
+//! Command-line arguments: the commands, the options that all commands share, and the options of
+//! most commands.
 
 use std::path::PathBuf;
 
@@ -6,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use serde::Serialize;
-use spillgate_artifact::{ByteRange, Handle};
+use spillgate_artifact::ByteRange;
 use spillgate_extract::Mode;
 use spillgate_llm::{Target, TargetError};
 use spillgate_offload::{Profile, Rule};
@@ -14,6 +15,7 @@ use spillgate_text::Tokenizer;
 
 use crate::agent_args::Agent;
 use crate::client_args::{Doctor, Unwrap, Wrap};
+use crate::handle_arg::HandleArg;
 use crate::server_args::{Auth, Mcp};
 use crate::tool_output::parse_targets;
 use crate::tools_args::Tools;
@@ -134,6 +136,8 @@ pub(crate) enum Command {
     Ls(Ls),
     /// Show what is known of a stored output
     Show(Show),
+    /// Show how two stored outputs differ
+    Diff(Diff),
     /// Check that stored outputs are what was stored, byte for byte
     Verify(Verify),
     /// Remove stored outputs
@@ -203,8 +207,8 @@ pub(crate) struct Put {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Read {
-    /// What to read
-    pub(crate) handle: Handle,
+    /// The output: its handle, the first letters of it, or `last`
+    pub(crate) handle: HandleArg,
     /// First line, from 1
     #[arg(long, value_name = "N", conflicts_with_all = ["tail", "bytes"])]
     pub(crate) start: Option<u64>,
@@ -227,8 +231,8 @@ pub(crate) struct Read {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Grep {
-    /// What to look into
-    pub(crate) handle: Handle,
+    /// The output: its handle, the first letters of it, or `last`
+    pub(crate) handle: HandleArg,
     /// A regular expression (syntax of Rust's regex crate)
     #[arg(allow_hyphen_values = true)]
     pub(crate) regex: String,
@@ -257,8 +261,8 @@ pub(crate) struct Grep {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Search {
-    /// What to look into
-    pub(crate) handle: Handle,
+    /// The output: its handle, the first letters of it, or `last`
+    pub(crate) handle: HandleArg,
     /// A question or some words; what begins with `-` stands behind `--`
     #[arg(required = true, value_name = "WORDS")]
     pub(crate) words: Vec<String>,
@@ -269,8 +273,8 @@ pub(crate) struct Search {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Extract {
-    /// What to look into
-    pub(crate) handle: Handle,
+    /// The output: its handle, the first letters of it, or `last`
+    pub(crate) handle: HandleArg,
     /// What to extract, in words; what begins with `-` stands behind `--`
     #[arg(required = true, value_name = "WHAT")]
     pub(crate) what: Vec<String>,
@@ -320,8 +324,8 @@ fn parse_models(text: &str) -> Result<Models, TargetError> {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Outline {
-    /// What to look into
-    pub(crate) handle: Handle,
+    /// The output: its handle, the first letters of it, or `last`
+    pub(crate) handle: HandleArg,
     /// Tokens that the outline may cost
     #[arg(long, value_name = "N", default_value_t = spillgate_outline::DEFAULT_TOKENS)]
     pub(crate) max_tokens: u64,
@@ -329,7 +333,7 @@ pub(crate) struct Outline {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Continue {
-    /// The id that the marker names, or a handle
+    /// The id that the marker names, or a complete handle
     pub(crate) id: String,
     /// The first character, from 0 [default: where the first slice ended]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
@@ -338,8 +342,8 @@ pub(crate) struct Continue {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Query {
-    /// What to look into
-    pub(crate) handle: Handle,
+    /// The output: its handle, the first letters of it, or `last`
+    pub(crate) handle: HandleArg,
     /// A jq filter
     #[arg(allow_hyphen_values = true)]
     pub(crate) filter: String,
@@ -362,8 +366,8 @@ pub(crate) struct Query {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Cat {
-    /// What to print
-    pub(crate) handle: Handle,
+    /// The output: its handle, the first letters of it, or `last`
+    pub(crate) handle: HandleArg,
     /// The bytes as they came in, instead of the readable view
     #[arg(long)]
     pub(crate) raw: bool,
@@ -378,30 +382,39 @@ pub(crate) struct Ls {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
-    /// What to show
-    pub(crate) handle: Handle,
+    /// The output: its handle, the first letters of it, or `last`
+    pub(crate) handle: HandleArg,
     /// Also show the raw bytes that this line of the view was made from
     #[arg(long, value_name = "N")]
     pub(crate) line: Option<u64>,
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct Diff {
+    /// The older output: its handle, the first letters of it, or `last`
+    pub(crate) older: HandleArg,
+    /// The newer output
+    #[arg(default_value = "last")]
+    pub(crate) newer: HandleArg,
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct Verify {
-    /// What to check; everything unless told
-    pub(crate) handles: Vec<Handle>,
+    /// The outputs: handles, the first letters of them, or `last` [default: all]
+    pub(crate) handles: Vec<HandleArg>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rm {
-    /// What to remove
+    /// The outputs: handles, the first letters of them, or `last`
     #[arg(required = true)]
-    pub(crate) handles: Vec<Handle>,
+    pub(crate) handles: Vec<HandleArg>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Pin {
-    /// What to pin
-    pub(crate) handle: Handle,
+    /// The output: its handle, the first letters of it, or `last`
+    pub(crate) handle: HandleArg,
     /// Let it be expired and evicted again
     #[arg(long)]
     pub(crate) off: bool,

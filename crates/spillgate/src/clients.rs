@@ -17,8 +17,8 @@ use crate::failure::{Failure, Fault};
 use crate::output::Output;
 use crate::settings::{directories, state_home};
 
-/// Returns the records of what was wrapped. They are beside the store, because the store may be
-/// moved or emptied.
+/// Returns the records of wrapped servers. They are stored beside the store, not in it, because the
+/// store may be moved or emptied.
 pub(crate) fn records() -> Result<Records, Failure> {
     Ok(Records::new(state_home()?.join("spillgate-clients")))
 }
@@ -56,7 +56,7 @@ pub(crate) fn asked(
     Ok(all)
 }
 
-/// Returns each file once, in order.
+/// Returns the files of the tables, each file once, in order.
 pub(crate) fn files(places: &[ServerTable]) -> Vec<PathBuf> {
     let mut seen = BTreeSet::new();
     let new = places.iter().filter(|place| seen.insert(&place.file));
@@ -199,7 +199,7 @@ pub(crate) fn carry_out(
         }
         let lines = lines(plan, dry_run);
         match dry_run {
-            // Standard output gets the diff alone, so that it can be applied.
+            // Only the diff is printed on standard output, so that it can be applied.
             true => out.note(lines.trim_end()),
             false => text.push_str(&lines),
         }
@@ -257,7 +257,7 @@ fn line(one: &Outcome) -> String {
     };
     let why = why.or(one.note.as_ref());
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-    // The file may contain any name.
+    // The name comes from the file and may contain control characters.
     let name = one.server.escape_debug();
     format!("  {state:<16}{name} ({}){why}\n", one.scope.name())
 }

@@ -10,7 +10,7 @@ use spillgate_config::{LayerSource, Layers, Member, Node, NodeKind, Position, to
 use crate::failure::{Failure, Fault};
 use crate::tool_output;
 
-/// The table of extraction.
+/// The name of the table with the settings of extraction.
 const TOOL_OUTPUT: &str = "tool_output";
 
 /// A key within tables.
@@ -20,7 +20,7 @@ type Key = Vec<String>;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Places {
     layers: Layers,
-    /// Renamed keys with the file's spelling, tables included.
+    /// Renamed keys, each with the original key in the file's spelling.
     spelled: Vec<(Key, String)>,
 }
 
@@ -66,7 +66,7 @@ impl Places {
         for (alias, name) in tool_output::aliases() {
             self.rename(&[TOOL_OUTPUT, &alias], &[TOOL_OUTPUT, &name])?;
         }
-        // The shipped system accepted this directory but did not use it.
+        // ai-agent accepts this setting and ignores it; here it takes effect.
         self.rename(&[TOOL_OUTPUT, "store_dir"], &["store"])
     }
 
@@ -187,7 +187,7 @@ impl Places {
     }
 }
 
-/// Returns the first member in the file that `is` accepts, with its key.
+/// Returns the first member of the file for which `is` returns true, with its key.
 fn first(node: &Node, above: &[String], is: &dyn Fn(&Member) -> bool) -> Option<(Position, Key)> {
     let each = node.members().iter().flat_map(|member| {
         let key = [above, std::slice::from_ref(&member.key)].concat();

@@ -1,4 +1,4 @@
-//! The error of a command: kind, message, fault and hint.
+//! The error of a command: its kind, its message, whose fault it is, and a hint.
 
 use spillgate_untrusted::marked;
 use std::io;
@@ -83,7 +83,7 @@ impl Failure {
         Self { code, ..self }
     }
 
-    /// Returns the message: what could not be done.
+    /// Returns the message, which says what could not be done.
     pub(crate) fn text(&self) -> &str {
         &self.message
     }

@@ -1,4 +1,4 @@
-//! The settings of the guarded tools (`[guarded]`) and the rules that they make.
+//! The settings of the guarded tools (`[guarded]`), and the rules that are built from them.
 
 use std::path::{Component, PathBuf};
 use std::time::Duration;
@@ -21,7 +21,7 @@ const COMMAND_SECONDS: u64 = 600;
 /// Maximum seconds to fetch a page.
 const PAGE_SECONDS: u64 = 120;
 
-/// Makes a failure from a key, a message and advice.
+/// A function that builds a failure from a key, a message and advice.
 pub(crate) type Blame<'b> = &'b dyn Fn(&[&'static str], &str, &str) -> Failure;
 
 /// The section `[guarded]`.
@@ -61,7 +61,7 @@ impl Default for GuardedSettings {
     }
 }
 
-/// Directories below the root.
+/// Whether all directories, none, or only some may be written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "true, false or a list of directories")]
 pub(crate) enum Places {
@@ -80,7 +80,8 @@ pub(crate) struct ShellSettings {
     /// Environment variables that commands receive beside the usual ones; a final `*` matches any
     /// suffix.
     pub(crate) env: Vec<String>,
-    /// Whether commands write only below the root and read little beside it and the system.
+    /// Whether commands can write only below the root, and read only there, in the system's
+    /// directories and in few other places.
     pub(crate) sandbox: bool,
     /// Whether commands reach the network; `false` implies the sandbox.
     pub(crate) network: bool,
@@ -104,7 +105,8 @@ impl Default for ShellSettings {
 }
 
 impl ShellSettings {
-    /// Returns the rules for commands. Without network there is a sandbox, which removes it.
+    /// Returns the rules for commands. Switching the network off implies the sandbox, which
+    /// enforces it.
     fn rules(&self) -> Result<ShellRules, Failure> {
         let network = if self.network {
             Network::On
@@ -178,7 +180,7 @@ pub(crate) struct SearchSettings {
     pub(crate) api_key_env: Option<String>,
 }
 
-/// Returns whether an address has the form that the tools compare.
+/// Returns whether an address has the form `HOST:PORT`.
 fn is_host_and_port(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else {
         return false;
@@ -189,7 +191,8 @@ fn is_host_and_port(text: &str) -> bool {
 }
 
 impl GuardedSettings {
-    /// Returns the rules of the tools. `written` locates errors in the file.
+    /// Returns the rules of the tools. `written` is used to find the positions of errors in the
+    /// file.
     pub(crate) fn rules(&self, written: &Written) -> Result<Rules, Failure> {
         self.rules_or(&|key, what, hint| written.wrong(key, what, hint))
     }
@@ -232,7 +235,8 @@ impl GuardedSettings {
             let hint = nearest(&search.provider, known.map(|(name, _)| name));
             return Err(wrong((&["guarded", "search", "provider"], what, hint)));
         };
-        // Any key serves for the check, which does not ask whether the variable is set.
+        // The check uses an arbitrary key, because it does not depend on whether the variable is
+        // set.
         let made = Provider::new(service, search.url.as_deref(), Some(Key::new("any")));
         made.map(drop).map_err(|error| {
             let what = error.to_string();
@@ -275,7 +279,7 @@ impl GuardedSettings {
         }
     }
 
-    /// Returns a value that could never match the names it is compared with.
+    /// Returns a setting that can never take effect, because no address or directory can match it.
     fn useless(&self) -> Option<(&'static [&'static str], String, String)> {
         let mut hosts = self.web.allow.iter();
         if let Some(host) = hosts.find(|host| !is_host_and_port(host)) {

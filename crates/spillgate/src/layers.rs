@@ -30,8 +30,8 @@ pub(crate) struct InForce {
     pub(crate) from: String,
 }
 
-/// Settings that the environment may set beside the limits: to a text, to true or false, and to a
-/// number.
+/// The settings, besides the limits, that environment variables may set: settings whose values are
+/// texts, booleans, and numbers.
 const TEXTS: [&str; 10] = [
     "store",
     "sync",
@@ -47,7 +47,7 @@ const TEXTS: [&str; 10] = [
 const SWITCHES: [&str; 1] = ["shared_store"];
 const NUMBERS: [&str; 2] = ["page_tokens", "tombstones"];
 
-/// Returns all settings of the environment, with the kind of their values.
+/// Returns all settings that environment variables may set, with the kind of their values.
 fn variables() -> impl Iterator<Item = (&'static str, ValueKind)> {
     let of = |kind| move |key: &&'static str| (*key, kind);
     let texts = TEXTS.iter().map(of(ValueKind::Text));
@@ -205,10 +205,12 @@ fn seen_from(here: &Path, path: &Path) -> PathBuf {
 pub(crate) fn config_file(common: &Common) -> Result<Option<PathBuf>, Failure> {
     // A client's list of servers is not a configuration file; `mcp` reads it separately.
     if let Some(file) = named_file(common).filter(|file| !is_client_file(file)) {
-        return match file.is_file() {
-            true => Ok(Some(file)),
-            false => Err(missing(&file)),
-        };
+        if file.is_file() {
+            return Ok(Some(file));
+        }
+        let message = format!("there is no configuration file {}", file.display());
+        let failure = Failure::new("config", Fault::Caller, message);
+        return Err(failure.hint("check --config and SPILLGATE_CONFIG"));
     }
     let users = directories()?.config_dir().join("spillgate/spillgate.toml");
     Ok(users.is_file().then_some(users))
@@ -230,11 +232,6 @@ pub(crate) fn client_file(common: &Common) -> Option<PathBuf> {
 fn is_client_file(file: &Path) -> bool {
     file.extension()
         .is_some_and(|extension| extension == "json")
-}
-
-fn missing(file: &Path) -> Failure {
-    let message = format!("there is no configuration file {}", file.display());
-    Failure::new("config", Fault::Caller, message).hint("check --config and SPILLGATE_CONFIG")
 }
 
 /// Converts settings into a tree.
@@ -312,7 +309,7 @@ fn found(actual: &NodeKind) -> String {
     }
 }
 
-/// Returns an example of a key's value, if that says more than the reference.
+/// Returns an example of a key's value, if an example is more helpful than the reference.
 fn form(key: &str) -> Option<&'static str> {
     Some(match key {
         "listen" => "write an address and a port, such as \"127.0.0.1:8700\"",
@@ -324,7 +321,7 @@ fn form(key: &str) -> Option<&'static str> {
     })
 }
 
-/// The values of the flags; unset flags stay out of the layer.
+/// The values of the flags. Flags that are not set are not part of the layer.
 #[derive(Debug, Clone, Serialize)]
 struct Flags {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -357,12 +354,12 @@ mod tests {
         for (here, path, seen) in [
             ("/home/me", "/home/me/.config/s.toml", ".config/s.toml"),
             (
-                "/home/me/work",
+                "/home/me/code",
                 "/home/me/.config/s.toml",
                 "../.config/s.toml",
             ),
             (
-                "/home/me/work/of/mine",
+                "/home/me/code/of/mine",
                 "/home/me/s.toml",
                 "/home/me/s.toml",
             ),

@@ -1,7 +1,8 @@
 //! Sets up logs and traces.
 //!
 //! Logs go to standard error, as text or JSON, at the levels that `SPILLGATE_LOG` selects. The
-//! gateway's spans go to a collector, if one is configured. Neither contains contents of messages.
+//! gateway's spans go to an OpenTelemetry collector, if one is configured. Neither logs nor spans
+//! contain the contents of messages.
 
 use std::io::IsTerminal;
 
@@ -20,7 +21,8 @@ const LEVELS: &str = "SPILLGATE_LOG";
 /// Variable with the format: `text` or `json`.
 const FORMAT: &str = "SPILLGATE_LOG_FORMAT";
 
-/// Limits for other crates: their finer levels contain codes, tokens, headers and bodies.
+/// Maximum log levels of other crates, because their more verbose levels contain codes, tokens,
+/// headers and bodies.
 const DISCREET: [&str; 8] = [
     "rmcp=warn",
     "h2=warn",
@@ -32,7 +34,7 @@ const DISCREET: [&str; 8] = [
     "opentelemetry_otlp=warn",
 ];
 
-/// Logs to standard error what `SPILLGATE_LOG` selects, by default `level` and above.
+/// Logs to standard error the levels that `SPILLGATE_LOG` selects; by default `level` and above.
 pub(crate) fn log_to_stderr(level: &str) {
     Registry::default().with(written(level, is_json())).init();
 }
@@ -53,7 +55,8 @@ pub(crate) fn log_and_trace(level: &str) -> Result<Option<Exporting>, Failure> {
     Ok(Some(exporting))
 }
 
-/// An unknown format must neither prevent the start nor silence the log: it means `text`.
+/// Returns whether logs are JSON. An unknown format counts as `text`, because it must neither
+/// prevent the start nor silence the log.
 fn is_json() -> bool {
     std::env::var(FORMAT).is_ok_and(|format| format.eq_ignore_ascii_case("json"))
 }

@@ -9,6 +9,7 @@ mod cmd;
 mod config_file;
 mod failure;
 mod guarded_settings;
+mod handle_arg;
 mod layers;
 mod logs;
 mod memory;
@@ -59,15 +60,16 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Makes a write beyond the user's file size limit fail as on a full disk: without a handler
-/// SIGXFSZ would end the process. Child processes get the default action back.
+/// Makes a write beyond the user's file size limit fail in the same way as on a full disk. Without
+/// a handler, SIGXFSZ would end the process. In child processes, the signal has its default action
+/// again.
 fn outlive_the_file_size_limit() {
     let seen = Arc::new(AtomicBool::new(false));
-    // A failure to register costs only the error message.
+    // If the registration fails, only the error message is lost.
     drop(signal_hook::flag::register(SIGXFSZ, seen));
 }
 
-/// Runs a command. The match is the table of contents of the program.
+/// Runs a command. The `match` lists all commands of the program.
 fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
     let looking = || App::for_looking(&args.common);
     let offloading = |limits| App::for_offloading(&args.common, limits);
@@ -84,6 +86,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Cat(cat) => cmd::cat::cat(&looking()?, cat, out),
         Command::Ls(ls) => cmd::ls::ls(&looking()?, ls, out),
         Command::Show(show) => cmd::show::show(&looking()?, show, out),
+        Command::Diff(diff) => cmd::diff::diff(&looking()?, diff, out),
         Command::Rm(rm) => cmd::rm::rm(&looking()?, rm, out),
         Command::Verify(verify) => cmd::verify::verify(&looking()?, verify, out),
         Command::Pin(pin) => cmd::pin::pin(&looking()?, pin, out),

@@ -4,12 +4,13 @@ use std::io;
 use std::thread::Builder;
 use std::time::Duration;
 
-/// How often free memory is returned to the system. A run takes some milliseconds, and memory that
-/// is needed again must be requested again.
+/// How often free memory is returned to the system. Returning it takes some milliseconds, and
+/// memory that is needed again must be requested again.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(30);
 
 /// Configures the allocator and starts a thread that returns free memory until the process ends.
-/// Call it before other threads start: each would get an arena of its own.
+/// Call it before other threads start, because each of them would otherwise get an arena of its
+/// own.
 pub(crate) fn keep_little() -> io::Result<()> {
     if !allocator::set_up() {
         return Ok(()); // another C library, which has no such settings
@@ -27,18 +28,19 @@ pub(crate) fn keep_little() -> io::Result<()> {
 mod allocator {
     use libc::{M_ARENA_MAX, M_MMAP_THRESHOLD, c_int};
 
-    /// Number of arenas. glibc makes up to eight for each processor, and free memory of one cannot
-    /// be used by another.
+    /// Number of arenas. glibc creates up to eight for each processor, and free memory of one arena
+    /// cannot be used by another.
     const ARENAS: c_int = 2;
 
-    /// Size in bytes from which a block gets a mapping of its own, which is returned when the block
-    /// is freed. glibc's default threshold rises to the largest block freed so far, up to 32 MiB:
-    /// after the first result of 16 MB, such blocks would lie among the small ones.
+    /// Size in bytes from which a block gets its own memory mapping, which is returned to the
+    /// system when the block is freed. glibc's default threshold rises to the size of the largest
+    /// block freed so far, up to 32 MiB. So after the first result of 16 MB, such blocks would be
+    /// allocated among the small ones.
     const MAPPED: c_int = 256 << 10;
 
     /// Configures the allocator; returns whether it succeeded.
     pub(super) fn set_up() -> bool {
-        // SAFETY: mallopt takes two numbers, and its own lock.
+        // SAFETY: mallopt takes two numbers and does its own locking.
         unsafe {
             libc::mallopt(M_ARENA_MAX, ARENAS) == 1 && libc::mallopt(M_MMAP_THRESHOLD, MAPPED) == 1
         }
@@ -46,7 +48,7 @@ mod allocator {
 
     /// Returns free whole pages of all arenas to the system.
     pub(super) fn give_back() {
-        // SAFETY: malloc_trim takes a number, and the locks of the arenas; it does not move blocks
+        // SAFETY: malloc_trim takes a number and locks the arenas itself; it does not move blocks
         // in use.
         let _ = unsafe { libc::malloc_trim(0) };
     }

@@ -1,4 +1,4 @@
-//! Builds the models that settings and options name.
+//! Builds the model clients that settings and options name.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ impl Secrets for Environment {
     }
 }
 
-/// Returns the model of `targets`, which are tried in this order; `None` without a target.
+/// Returns a model that tries `targets` in this order; `None` if there are none.
 pub(crate) fn model(
     settings: &Settings,
     targets: &[Target],
@@ -69,7 +69,7 @@ pub(crate) fn key(error: &CatalogueError) -> Vec<String> {
 /// Reports an error, with its place in `spillgate.toml` if it has one.
 pub(crate) fn wrong(settings: &Settings, error: &CatalogueError) -> Failure {
     let key = key(error);
-    // Built-in values have no place in a file.
+    // Built-in values have no position in a file.
     let what = match settings.places.has(&key) {
         true => settings.places.told(&key, &error.to_string()),
         false => error.to_string(),

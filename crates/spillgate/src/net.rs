@@ -1,4 +1,4 @@
-//! HTTP clients and logins for MCP servers.
+//! Builds the HTTP clients and the logins for MCP servers.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::settings::login_directory;
 /// Returns a client for the server at `url`. It uses the machine's certificates and the proxy that
 /// the environment names, but no proxy for servers on this machine.
 pub(crate) fn client(url: &Url) -> Result<Client, Failure> {
-    // A server at an http: URL may have an authorization server at an https: one.
+    // A server at an http: URL may have an authorization server at an https: URL.
     let certificates = match url.scheme() {
         "http" => Certificates::MachineOrNone,
         _ => Certificates::Machine,
@@ -30,8 +30,8 @@ fn failure(what: &str) -> Failure {
     Failure::new("http", Fault::Us, what)
 }
 
-/// Returns the command to log in at a server. A query is part of the URL but may be secret; the
-/// command then has a placeholder for the server's name.
+/// Returns the command to log in at a server. If its URL has a query, which may be secret, the
+/// command has a placeholder for the server's name instead of the URL.
 fn login_command(url: &Url) -> String {
     let server = match url.query() {
         None => spillgate_auth::origin_of(url.as_str()),

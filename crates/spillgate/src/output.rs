@@ -8,7 +8,7 @@ use spillgate_untrusted::marked;
 /// Standard output and standard error. All printing goes through this type.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// `--json`: one object on standard output; lists have one object a line.
+    /// Whether `--json` is set: standard output gets one object, or one object per line for lists.
     pub(crate) json: bool,
     /// Whether standard output is a terminal.
     pub(crate) terminal: bool,
@@ -22,7 +22,7 @@ impl Output {
         }
     }
 
-    /// Prints one JSON object on a line.
+    /// Prints one JSON object on one line.
     pub(crate) fn object(&self, value: &Value) -> io::Result<()> {
         self.raw(format!("{value}\n").as_bytes())
     }
@@ -45,8 +45,8 @@ impl Output {
         self.with(|out| out.write_all(bytes))
     }
 
-    /// Lets `write` write to standard output. A closed pipe is not an error: its reader has read
-    /// what it wanted.
+    /// Lets `write` write to standard output. A closed pipe is not an error, because its reader
+    /// needs no more output.
     #[expect(clippy::unused_self, reason = "all printing goes through one value")]
     pub(crate) fn with(
         &self,

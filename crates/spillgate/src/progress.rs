@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use spillgate_extract::Watch;
 
-/// A capture that is shorter shows nothing.
+/// Time after which progress is shown. For a shorter capture, nothing is shown.
 const AFTER: Duration = Duration::from_millis(500);
 
 /// Shows how much was captured, on standard error and only on a terminal.
@@ -21,7 +21,7 @@ impl CaptureProgress {
         Self::of("captured")
     }
 
-    /// Shows how much was checked instead.
+    /// Shows how much was checked, for `verify`.
     pub(crate) fn checking() -> Self {
         Self::of("checked")
     }

@@ -50,7 +50,7 @@ impl TryFrom<Written> for Size {
             .parse()
             .map_err(|_| format!("{written:?} is not a number of bytes"))?;
         let bytes = Some(size.as_u64()).filter(|&bytes| bytes > 0);
-        // 0 means no limit; less than one byte is not meant to be that.
+        // A size of 0 means no limit. "0.3" bytes would be rounded to 0, so it is an error.
         if bytes.is_none() && written.contains(|c| matches!(c, '1'..='9')) {
             return Err(format!("{written:?} is less than one byte"));
         }
@@ -87,7 +87,7 @@ impl From<Span> for String {
     }
 }
 
-/// For the default settings, whose texts are constants.
+/// The constructor for default settings, whose texts are constants.
 impl Size {
     pub(crate) fn of(text: &str) -> Self {
         let written = Written::Text(text.to_owned());
@@ -95,7 +95,7 @@ impl Size {
     }
 }
 
-/// For the default settings, whose texts are constants.
+/// The constructor for default settings, whose texts are constants.
 impl Span {
     pub(crate) fn of(text: &str) -> Self {
         let written = Written::Text(text.to_owned());

@@ -1,4 +1,4 @@
-//! The configured servers behind the gateway, and their rules.
+//! The settings of the servers behind the gateway, and the rules for their results.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use crate::settings::Settings;
 
 with_limits! {
 each #[serde(skip_serializing_if = "Option::is_none")]
-/// One server: its transport, and the rules for its results. Every field is listed here, so that a
-/// misspelt one is detected.
+/// One server: its transport, and the rules for its results. All fields are listed here, so that a
+/// misspelt field is detected.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ServerSettings {
@@ -59,24 +59,24 @@ pub(crate) struct ServerSettings {
     /// Patterns of excluded tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     deny: Vec<String>,
-    /// Maximum silence about a request, such as "10m"; "0s" is unlimited.
+    /// Maximum time without a message about a request, such as "10m"; "0s" is unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout: Option<Span>,
-    /// When the bridge translates the server's protocol generation.
+    /// When the server is bridged to clients of another MCP generation.
     #[serde(skip_serializing_if = "Option::is_none")]
     bridge: Option<Bridge>,
 }
 }
 
-/// When a bridge is used for a server of another MCP generation.
+/// When a server is bridged to clients of another MCP generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Bridge {
-    /// When a client insists.
+    /// Only to clients that do not fall back to the server's generation by themselves.
     Auto,
-    /// Also answers `server/discover`.
+    /// Like `Auto`; in addition, `server/discover` is answered for a server that does not know it.
     Always,
-    /// Never.
+    /// Never: all messages pass unchanged.
     Never,
 }
 
@@ -164,7 +164,7 @@ impl ServerSettings {
             return Ok(());
         };
         if self.command.is_some() {
-            let what = "stands beside `command`, and a server is reached in one way";
+            let what = "cannot be combined with `command`, because a server is reached in one way";
             return Err(("url", what.to_owned()));
         }
         let is_http = || {
@@ -178,7 +178,7 @@ impl ServerSettings {
         }
     }
 
-    /// Returns the server with its other settings.
+    /// Returns the server with its transport (`spec`) and its other settings.
     fn server(&self, spec: ServerSpec) -> Result<Server, (&'static str, String)> {
         let timeout = match &self.timeout {
             None => Some(DEFAULT_TIMEOUT),
@@ -202,8 +202,8 @@ pub(crate) fn check(settings: &Settings) -> Result<(), Failure> {
     })
 }
 
-/// Returns the settings of a server from the command line: its rules, if the file has some under
-/// its name.
+/// Returns the settings of a server that the command line names. If the configuration file contains
+/// rules under the server's name, they apply.
 pub(crate) fn named(settings: &Settings, spec: ServerSpec) -> Result<Server, Failure> {
     let name = spec.name.clone();
     match settings.servers.get(&name) {

@@ -1,4 +1,4 @@
-//! All settings, and the objects that they configure.
+//! All settings of the program, and the objects that are built from them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -80,7 +80,8 @@ pub(crate) struct Settings {
     /// Which tools and prompts get their server's name as a prefix if there are several servers.
     #[serde(default)]
     pub(crate) prefix: Prefix,
-    /// How long a client waits for one of several servers that is still unknown, such as "3s".
+    /// How long the answer to a greeting or a list request waits for one of several servers about
+    /// which nothing is known yet, such as "3s".
     pub(crate) start_wait: Span,
     /// Extraction.
     #[serde(default)]
@@ -208,8 +209,9 @@ impl Settings {
         self.lookup_timeout.time.unwrap_or(Duration::MAX)
     }
 
-    /// Checks everything that reading does not check. Runs whenever settings are loaded, before
-    /// anything else, so that every command reports an error.
+    /// Checks everything that is not checked when settings are read. This is done first whenever
+    /// settings are loaded, so that every command reports invalid settings, even those that it does
+    /// not use.
     pub(crate) fn check(&self, flags: &LimitArgs) -> Result<(), Failure> {
         if self.store.as_os_str().is_empty() {
             let hint = "name a directory, or leave it out";
@@ -227,14 +229,14 @@ impl Settings {
     }
 }
 
-/// Age of an untouched draft after which it has no writer any more.
+/// Age after which an untouched draft counts as left by a killed writer.
 const LEFTOVER: Duration = Duration::from_secs(60);
 
 /// Minimum time between two sweeps of the store.
 pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(300);
 
-/// Maximum outputs that one command removes, so that it never takes long: some thousand are removed
-/// per second.
+/// Maximum number of outputs that one command removes, so that it never takes long. Some thousand
+/// outputs are removed per second.
 const MOST_AT_ONCE: usize = 5000;
 
 pub(crate) fn defaults() -> Result<Settings, Failure> {

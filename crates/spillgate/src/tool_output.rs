@@ -1,4 +1,4 @@
-//! The settings of extraction.
+//! The settings of extraction (`[tool_output]`).
 
 use serde::{Deserialize, Deserializer, Serialize};
 use spillgate_config::{Member, Naming, Node, NodeKind, read};
@@ -40,8 +40,8 @@ pub(crate) fn names() -> Vec<String> {
     members.into_iter().map(|(name, _)| name).collect()
 }
 
-/// Returns ai-agent's spelling of each name of several words, and of the store directory, with
-/// Spillgate's name.
+/// Returns pairs of names, ai-agent's and Spillgate's: one for each name that consists of several
+/// words, and one for the store directory.
 pub(crate) fn aliases() -> Vec<(String, String)> {
     let names = names().into_iter().chain(["store_dir".to_owned()]);
     let aliases = names.map(|name| (camel(&name), name));
@@ -69,7 +69,7 @@ pub(crate) fn check(member: &Member) -> Result<(), (String, String)> {
     read::<ToolOutput>(&alone, Naming::Exact)
         .map_err(|problems| (said(&first(problems).kind), hint()))?;
     let Some(number) = member.node.value().as_u64() else {
-        return Ok(()); // no number
+        return Ok(()); // the value is not a number
     };
     let range = FROM_ZERO.iter().find(|(name, _)| name == key);
     let (least, most): (u64, u64) = range.map_or((1, u64::MAX), |&(_, most)| (0, most));

@@ -1,4 +1,4 @@
-//! Exports the gateway's spans and joins them to clients' traces.
+//! Exports the gateway's OpenTelemetry spans, and makes them part of the traces of clients.
 //!
 //! Spans go to a collector by OTLP over HTTP with protobuf, if the standard variables of
 //! OpenTelemetry name one. A thread of its own sends them in batches.
@@ -116,15 +116,15 @@ impl Exporting {
 
 impl Drop for Exporting {
     fn drop(&mut self) {
-        // A collector that is down must not delay the gateway's end: the provider waits for a few
-        // seconds only.
+        // A collector that does not answer must not delay the end of the gateway, so the provider
+        // waits only for a few seconds.
         if let Err(error) = self.provider.shutdown() {
-            tracing::debug!(%error, "the last spans could not be sent");
+            tracing::debug!(%error, "the last spans could not be exported");
         }
     }
 }
 
-/// Joins spans to traces by W3C Trace Context.
+/// Makes spans part of clients' traces, by W3C Trace Context.
 #[derive(Debug, Default)]
 pub(crate) struct Joined(TraceContextPropagator);
 

@@ -1,9 +1,9 @@
-//! Builds the working parts of a command from its settings.
+//! Builds the objects that a command uses (store, ledger, pipeline) from its settings.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use spillgate_artifact::{Clock, SystemClock, TokenBudget};
+use spillgate_artifact::{Clock, Handle, SystemClock, TokenBudget};
 use spillgate_llm::{ChatModel, Target};
 use spillgate_offload::{FileLedger, Ledger, Offloader, Policy};
 use spillgate_retrieval::audience;
@@ -11,19 +11,20 @@ use spillgate_store::{FileStore, Lifetime, Receipt, Space, SyncWhen, Upkeep};
 
 use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
+use crate::handle_arg::HandleArg;
 use crate::layers::{client_file, config_file};
 use crate::models;
 use crate::settings::Settings;
 
-/// Default budget of a page on the command line, in tokens. It is large enough that the size in
-/// bytes alone proves that an ordinary page fits, so no tokenizer has to be loaded.
+/// Default budget of a page on the command line, in tokens. It is so large that an ordinary page
+/// fits by its size in bytes alone. So no tokenizer has to be loaded.
 pub(crate) const COMMAND_LINE_PAGE: u64 = 10_000;
 
 /// Default budget of a page in the gateway, in tokens: some 10,000 bytes, which every client passes
 /// on whole (docs/spec/limits.md, "What clients take").
 pub(crate) const GATEWAY_PAGE: u64 = 2500;
 
-/// The working parts of a command.
+/// The objects that a command works with.
 #[derive(Debug)]
 pub(crate) struct App {
     common: Common,
@@ -35,21 +36,22 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Builds the parts for commands that look into what is stored.
+    /// Builds the objects for commands that read stored outputs.
     pub(crate) fn for_looking(common: &Common) -> Result<Self, Failure> {
         let settings = Settings::load(common, &LimitArgs::default())?;
         Self::build(common, settings, Policy::default(), false)
     }
 
-    /// Builds the parts for commands that store, with these arguments over the settings.
+    /// Builds the objects for commands that store outputs. The given limits override the settings.
     pub(crate) fn for_offloading(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let settings = Settings::load(common, limits)?;
         let policy = settings.policy(limits)?;
         Self::build(common, settings, policy, false)
     }
 
-    /// Builds the parts for a process that serves. Its clients wait for each result, so a result
-    /// may be synced to disk afterwards, and a thread of its own evicts artifacts to make room.
+    /// Builds the objects for a process that serves clients. Its clients wait for each result, so a
+    /// result may be synced to disk afterwards, and a separate thread evicts artifacts to make
+    /// room.
     pub(crate) fn for_gateway(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let settings = Settings::load(common, limits)?;
         let policy = settings.policy(limits)?;
@@ -100,6 +102,11 @@ impl App {
         })
     }
 
+    /// Returns the handle of the output to which the user's argument refers.
+    pub(crate) fn handle(&self, typed: &HandleArg) -> Result<Handle, Failure> {
+        typed.find(&self.store)
+    }
+
     /// Returns the budget of a page on the command line.
     pub(crate) fn page(&self, asked: Option<u64>) -> TokenBudget {
         let asked = asked.filter(|&tokens| tokens > 0);
@@ -115,7 +122,7 @@ impl App {
         TokenBudget::new(self.settings.page_tokens.unwrap_or(GATEWAY_PAGE))
     }
 
-    /// Returns the model of these targets, which are tried in this order; `None` without a target.
+    /// Returns a model that tries these targets in this order; `None` if there are none.
     pub(crate) fn model(&self, targets: &[Target]) -> Result<Option<Arc<dyn ChatModel>>, Failure> {
         models::model(&self.settings, targets)
     }
@@ -136,21 +143,22 @@ impl App {
         store_option(&self.common)
     }
 
-    /// Removes artifacts over the quota and, every few minutes, those that are too old and what
-    /// killed writers left. Errors are only logged: the command itself has succeeded.
+    /// Removes artifacts while the store is over its quota. Every few minutes, also removes
+    /// artifacts that are too old, and the leftovers of killed writers. Errors are only logged,
+    /// because the command itself has succeeded.
     pub(crate) fn tidy(&self, stored: Option<&Receipt>) {
         let spared = stored.map(Receipt::handle);
         let kept = self.store.keep_up(&self.upkeep, spared, SystemClock.now());
         if let Err(error) = kept {
-            tracing::warn!(%error, "the store could not be tidied");
+            tracing::warn!(%error, "expired outputs could not be removed from the store");
         }
     }
 
-    /// Removes what killed writers left. A gateway does so at its start, because a killed gateway
-    /// is usually restarted soon.
+    /// Removes the leftovers of killed writers. A gateway does so at its start, because a killed
+    /// gateway is usually restarted soon.
     pub(crate) fn clear_leftovers(&self) {
         if let Err(error) = self.store.remove_leftovers(self.upkeep.idle) {
-            tracing::warn!(%error, "leftovers could not be removed");
+            tracing::warn!(%error, "files left by killed processes could not be removed from the store");
         }
     }
 }

@@ -1,14 +1,17 @@
-//! `spillgate extract` and `spillgate agent` with a real language model.
+//! Tests of `spillgate extract` and `spillgate agent` with a real language model.
 //!
 //! `cargo xtask test-llm` installs a small model, serves it and runs these tests. The answers of
 //! such a model are often wrong, so the tests do not judge them. They check the protocol: the form
 //! of an answer, what it says about how it was made, and that what it cites exists.
 //!
-//! The server offers the model at three URLs, one for each [`ReplyForm`]. `Free`: the model writes
-//! as it likes, often not in the form that it was asked for. An extraction may then fall back, and
-//! has to say so. `Held`: a grammar holds the model to the form, as providers do, so every
-//! extraction has to finish. `Sure`: in addition the model may not answer that there is nothing, so
-//! that there are answers to combine.
+//! The server offers the model at three URLs, one for each [`ReplyForm`]:
+//!
+//! - `Free`: the model writes as it likes, often not in the requested form. An extraction may then
+//!   fall back, and has to say so.
+//! - `Held`: a grammar forces the model to use the requested form, as providers do, so every
+//!   extraction has to finish.
+//! - `Sure`: like `Held`, but the model cannot answer that it found nothing, so that there are
+//!   answers to combine.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -23,7 +26,7 @@ mod servers;
 
 use lab::{Lab, ReplyForm, Text};
 
-/// The question; one of its words is in a line of the text.
+/// The question. One of its words occurs in a line of the text.
 const QUESTION: &str = "Which error code does the ERROR line have?";
 
 #[test]

@@ -1,4 +1,4 @@
-//! The gateway between real MCP clients and servers that are not ours.
+//! Tests of the gateway between real MCP clients and servers that are not ours.
 //!
 //! The clients are the Python `mcp` package and the inspector's command line; the upstream servers
 //! are server-filesystem, server-everything and a deliberately bad server. `cargo xtask peers`
@@ -17,8 +17,8 @@ use std::process::Command;
 use lab::{GATEWAY, Lab};
 use serde_json::{Value, json};
 
-/// Longest preview in bytes: clients cut or divert longer results (docs/spec/limits.md, "What
-/// clients take").
+/// Maximum size of a preview, in bytes: clients cut or divert longer results (docs/spec/limits.md,
+/// "What clients take").
 const PREVIEW_BYTES_MAX: usize = 10_000;
 
 #[test]
@@ -179,7 +179,7 @@ fn the_clients_of_the_sdks_find_again_what_was_stored() {
         "our tools last",
         "a small result",
         "journal: a preview",
-        // Each client validates it against the tool's output schema.
+        // Each client also validates this preview against the tool's output schema.
         "rows: a preview",
         "grep finds the needle",
         "read gives the line",
@@ -325,13 +325,13 @@ fn every_reply_of_mcp_server_git_is_the_servers_own() {
     replay("git");
 }
 
-/// Needs a browser; without one, `cargo xtask test` skips it and says so.
+/// This test needs a browser. Without one, `cargo xtask test` skips the test and says so.
 #[test]
 fn every_reply_of_playwright_is_the_servers_own() {
     replay("playwright");
 }
 
-/// Where nothing becomes a link, the greetings and resource lists are also the server's own.
+/// If no content becomes a link, the greetings and resource lists are also the server's own.
 #[test]
 fn without_links_greetings_are_the_servers_own_too() {
     let options = ["--only", "filesystem", "--no-links"];

@@ -14,7 +14,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The rules for dependencies.
+/// Parses the rules for dependencies (`deny.toml`).
 fn deny() -> toml_edit::DocumentMut {
     let text = std::fs::read_to_string(root().join("deny.toml")).unwrap();
     text.parse().unwrap()
@@ -35,7 +35,7 @@ fn metadata(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// All Rust files of the workspace, by path from its root.
+/// Returns all Rust files of the workspace, by path from its root.
 fn sources() -> BTreeMap<String, String> {
     let sources = files(&["crates", "xtask", "benches"], "rs");
     assert!(sources.len() > 50, "the sources are somewhere else now");
@@ -150,7 +150,7 @@ fn a_second_version_of_a_package_has_its_reason() {
         versions.pop();
         versions.into_iter().map(move |one| format!("{name}@{one}"))
     });
-    // An entry must go when no dependency needs it any more.
+    // An entry of `skip` must be removed when no dependency needs it any more.
     assert_eq!(older.collect::<BTreeSet<_>>(), skipped);
 }
 
@@ -188,7 +188,7 @@ fn nothing_is_put_off() {
 
 #[test]
 fn the_protocol_is_spelled_in_one_crate() {
-    // The error codes of JSON-RPC and those that MCP defines.
+    // The error codes of JSON-RPC and of MCP, without the prefix `-3`.
     let codes = [
         "2700", "2600", "2601", "2602", "2603", "2000", "2001", "2002",
     ];
@@ -215,7 +215,7 @@ fn the_protocol_is_spelled_in_one_crate() {
 
 #[test]
 fn a_public_name_means_one_thing() {
-    // Names that a crate of its kind usually has.
+    // Names that many crates use for a type of their own.
     const COMMON: [&str; 3] = ["Client", "Config", "Error"];
     let mut crates: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (name, text) in sources() {
@@ -317,7 +317,7 @@ fn what_is_cited_is_in_the_tree() {
     assert_eq!(wrong, [""; 0]);
 }
 
-/// The documents of the project, by path from the root.
+/// Returns the documents of the project, by path from the root.
 fn pages() -> BTreeMap<String, String> {
     let mut pages = files(&["docs", "crates", "xtask", "benches"], "md");
     for entry in std::fs::read_dir(root()).unwrap() {
@@ -330,8 +330,8 @@ fn pages() -> BTreeMap<String, String> {
     pages
 }
 
-/// Returns what is written for readers: documents without their code, and the comments of programs.
-/// Line breaks become spaces, so that a sentence is in one piece.
+/// Returns all prose: documents without their code, and the comments of programs. Line breaks
+/// become spaces, so that each sentence is in one piece.
 fn prose(pages: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut prose: BTreeMap<String, String> = pages
         .iter()
@@ -449,7 +449,7 @@ fn numbers_after<'a>(prose: &'a str, word: &'a str) -> impl Iterator<Item = &'a 
 #[derive(Default)]
 struct TextErrors {
     of: Vec<String>,
-    /// Whether the current signature has one.
+    /// Whether the current signature returns such a type.
     found: bool,
 }
 

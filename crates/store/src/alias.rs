@@ -1,8 +1,8 @@
-//! Links by which other programs can open an artifact's text.
+//! Creates and removes the symbolic links through which other programs can open an artifact's text.
 //!
-//! The `funnel` profile tells a model the path of a file that `jq` and `grep` can work on. That
-//! file is a symbolic link to the stored text in the same directory, so no byte is stored twice.
-//! The store itself never follows it.
+//! The `funnel` profile gives a model the path of a file that `jq` and `grep` can read. That file
+//! is a symbolic link to the stored text in the same directory, so no byte is stored twice. The
+//! store itself never follows the link.
 
 use std::fs;
 use std::io;
@@ -15,8 +15,9 @@ use crate::StoreError;
 use crate::draft::DRAFT_PREFIX;
 use crate::files::Paths;
 
-/// Creates the link that `facts` names, if any. A name that is taken already leads to the same
-/// text, because the text's hash is part of it; the link then passes to the newer artifact.
+/// Creates the link that `facts` names, if any. If a link of this name exists, it leads to the same
+/// text, because the name contains the text's hash. It is then changed to lead to the newer
+/// artifact.
 pub(crate) fn link(directory: &Path, paths: &Paths, facts: &Facts) -> Result<(), StoreError> {
     let Some(name) = &facts.file_name else {
         return Ok(());
@@ -31,7 +32,7 @@ pub(crate) fn link(directory: &Path, paths: &Paths, facts: &Facts) -> Result<(),
         })
 }
 
-/// Removes the link, unless it belongs to another artifact by now.
+/// Removes the link, unless it leads to another artifact now.
 pub(crate) fn unlink(directory: &Path, paths: &Paths, facts: &Facts) {
     if let Some(name) = &facts.file_name {
         let path = directory.join(name.as_str());

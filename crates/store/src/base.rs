@@ -17,14 +17,14 @@ impl FileStore {
     pub fn check_format(&self) -> Result<(), StoreError> {
         match Books::of(self.base()).read() {
             Err(error @ StoreError::Newer { .. }) => Err(error),
-            // Other faults of that file do not stop anybody from reading what is stored.
+            // Other errors of the file `.store` must not prevent reading the artifacts.
             _ => Ok(()),
         }
     }
 
-    /// Refuses a base that belongs to another user or that others may write to: they could replace
-    /// what is stored. Accepts a base that does not exist, because the store creates it for its
-    /// owner alone.
+    /// Refuses a base directory that belongs to another user or that others may write to, because
+    /// they could replace what is stored. Accepts a base that does not exist, because the store
+    /// creates it with access for its owner only.
     pub fn check_base(&self) -> Result<(), StoreError> {
         let found = match fs::metadata(self.base()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

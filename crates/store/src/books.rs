@@ -1,9 +1,11 @@
-//! Counts the bytes of a store for all processes that share it.
+//! Counts the bytes of a store, for all processes that share the store.
 //!
-//! The count is one small file in the base, changed in place under a lock. A change takes a few
-//! microseconds, against milliseconds for a sync, needs no room on a full disk, and every process
-//! sees it at once. Bytes are entered before their artifact gets its name, so a killed writer
-//! leaves the count too high, never too low. The next count corrects it (ADR 17).
+//! The count is in one small file in the base directory, which is changed in place under a lock. A
+//! change takes a few microseconds, needs no additional space on a full disk, and is immediately
+//! visible to every process. The file is not synced, because a sync would take milliseconds. The
+//! bytes of an artifact are entered before the artifact gets its name. If a writer is killed, the
+//! count may therefore be too high, but never too low. The next full count of the store corrects it
+//! (ADR 17).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -20,10 +22,11 @@ use crate::open::open_regular;
 /// Name of the file in the base.
 const NAME: &str = ".store";
 
-/// The newest store format that this version knows.
+/// The newest store format that this version can read.
 const FORMAT: u32 = 1;
 
-/// Length of the file in bytes. It is padded with spaces so that a change needs no room.
+/// Length of the file in bytes. The file is padded with spaces so that a change needs no space on
+/// the disk.
 const LENGTH: usize = 256;
 
 /// The file that records the bytes of a store.
@@ -39,12 +42,12 @@ pub(crate) struct Entry {
     format: u32,
     /// Bytes of all artifacts; `None` before the first count.
     pub(crate) bytes: Option<u64>,
-    /// Number of counts entered so far. A process that finds this changed since its own count began
-    /// discards its result.
+    /// Number of full counts entered so far. A process that finds this number changed since the
+    /// start of its own count discards its result.
     #[serde(default)]
     pub(crate) counts: u64,
-    /// Sum of all bytes ever entered. The difference between two readings is what was added in
-    /// between, whatever was removed meanwhile.
+    /// Sum of all bytes that were ever entered. The difference between two readings is the number
+    /// of bytes added in between; removals do not affect it.
     #[serde(default)]
     pub(crate) came: u64,
     /// When the store was last swept.
@@ -70,7 +73,8 @@ impl Entry {
         self.bytes = self.bytes.map(|total| total.saturating_add(bytes));
     }
 
-    /// Whether the last sweep is at least `every` ago. A time in the future counts as never swept.
+    /// Whether the last sweep was at least `every` ago. If the recorded time is in the future, a
+    /// sweep is due.
     pub(crate) fn is_due(&self, every: Duration, now: Timestamp) -> bool {
         self.swept
             .is_none_or(|swept| swept > now || swept.age_at(now) >= every)
@@ -83,7 +87,7 @@ impl Books {
         Self { path }
     }
 
-    /// Reads the file; returns the default entry if there is none.
+    /// Reads the file. Returns the default entry if the file does not exist.
     pub(crate) fn read(&self) -> Result<Entry, StoreError> {
         match open_regular(&self.path, OpenOptions::new().read(true)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Entry::default()),
@@ -114,14 +118,15 @@ impl Books {
         Ok(after)
     }
 
-    /// Parses the content. An empty or torn file gives the default, and the bytes are counted
-    /// again.
+    /// Parses the content. An empty or incomplete file gives the default entry, so that the bytes
+    /// are counted again.
     fn parse(&self, file: File) -> Result<Entry, StoreError> {
         #[derive(Deserialize)]
         struct Versioned {
             format: u32,
         }
-        // Read as bytes: a file that is not UTF-8 must not stop the upkeep of the store for good.
+        // The content is read as bytes, because a file that is not UTF-8 must not stop the upkeep
+        // of the store permanently.
         let mut text = Vec::new();
         let read = file.take(LENGTH as u64).read_to_end(&mut text);
         read.map_err(|error| self.failed(error))?;

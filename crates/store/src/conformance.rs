@@ -1,12 +1,13 @@
 //! The tests that every store must pass.
 //!
-//! They run on `&dyn ArtifactStore`. A store in another crate runs them, too:
+//! The tests use `&dyn ArtifactStore`. A store in another crate can run them, too:
 //! `spillgate_store::conformance::run(&|| Box::new(MyStore::new()))`.
 
 use std::time::{Duration, UNIX_EPOCH};
 
 use spillgate_artifact::{
-    ContentKind, Facts, Handle, Origin, RawForm, Reason, Stats, Timestamp, Tokens, ViewFacts,
+    ContentKind, Facts, Handle, HandleForm, Origin, RawForm, Reason, Stats, Timestamp, Tokens,
+    ViewFacts,
 };
 
 use crate::{Absent, ArtifactStore, Gone, Part, Receipt, Retention, StoreError, sweep};
@@ -14,10 +15,11 @@ use crate::{Absent, ArtifactStore, Gone, Part, Receipt, Retention, StoreError, s
 /// Runs every check on fresh stores from `make`.
 ///
 /// # Panics
-/// When the store does not conform.
+/// If the store does not conform.
 pub fn run(make: &dyn Fn() -> Box<dyn ArtifactStore>) {
     for check in [
         gives_back_every_byte,
+        gives_the_form_of_handle_that_is_asked_for,
         keeps_the_view_beside_the_raw_bytes,
         makes_a_view_anew,
         forgets_a_dropped_draft,
@@ -32,7 +34,7 @@ pub fn run(make: &dyn Fn() -> Box<dyn ArtifactStore>) {
     }
 }
 
-/// Facts for a test; correct for `raw` where a store looks at them.
+/// Returns facts for a test. The members that a store uses are correct for `raw`.
 #[must_use]
 pub fn facts_of(raw: &[u8]) -> Facts {
     let bytes = raw.len() as u64;
@@ -41,6 +43,7 @@ pub fn facts_of(raw: &[u8]) -> Facts {
         origin: Origin::tool("test_tool"),
         mime: None,
         is_error: false,
+        ending: None,
         raw_bytes: bytes,
         sha256: "0".repeat(64),
         form: RawForm::Plain,
@@ -65,7 +68,7 @@ pub fn facts_of(raw: &[u8]) -> Facts {
     }
 }
 
-/// `seconds` after a fixed moment.
+/// Returns the time `seconds` after a fixed time.
 fn at(seconds: u64) -> Timestamp {
     Timestamp::new(UNIX_EPOCH + Duration::from_secs(1_800_000_000 + seconds))
 }
@@ -77,7 +80,9 @@ fn put(store: &dyn ArtifactStore, raw: &[u8], created: u64) -> Receipt {
         created: at(created),
         ..facts_of(raw)
     };
-    draft.commit(facts, b"index").expect("a commit")
+    draft
+        .commit(facts, b"index", HandleForm::Short)
+        .expect("a commit")
 }
 
 fn gives_back_every_byte(store: &dyn ArtifactStore) {
@@ -95,6 +100,19 @@ fn gives_back_every_byte(store: &dyn ArtifactStore) {
     }
 }
 
+fn gives_the_form_of_handle_that_is_asked_for(store: &dyn ArtifactStore) {
+    for form in [HandleForm::Short, HandleForm::Long] {
+        let draft = store.draft().expect("a draft");
+        let receipt = draft.commit(facts_of(b""), b"", form).expect("a commit");
+        let is_short = matches!(receipt.handle(), Handle::Short(_));
+        assert_eq!(is_short, form == HandleForm::Short);
+        assert_eq!(
+            store.manifest(receipt.handle()).expect("known"),
+            *receipt.manifest()
+        );
+    }
+}
+
 fn keeps_the_view_beside_the_raw_bytes(store: &dyn ArtifactStore) {
     let mut draft = store.draft().expect("a draft");
     draft.write(Part::Raw, b"\x1b[1mraw").expect("a write");
@@ -104,7 +122,9 @@ fn keeps_the_view_beside_the_raw_bytes(store: &dyn ArtifactStore) {
     let mut facts = facts_of(b"\x1b[1mraw");
     facts.view.is_raw = false;
     facts.view.bytes = 4;
-    let receipt = draft.commit(facts, b"").expect("a commit");
+    let receipt = draft
+        .commit(facts, b"", HandleForm::Long)
+        .expect("a commit");
     let stored = store.open(receipt.handle()).expect("stored");
     assert_eq!(stored.raw.bytes(0, 99).expect("read"), b"\x1b[1mraw");
     assert_eq!(stored.view.bytes(1, 3).expect("read"), b"ie");
@@ -116,7 +136,9 @@ fn makes_a_view_anew(store: &dyn ArtifactStore) {
     draft.write(Part::View, b"wrong").expect("a write");
     draft.discard_view().expect("discarded");
     draft.discard_view().expect("nothing to discard is fine");
-    let receipt = draft.commit(facts_of(b"raw"), b"").expect("a commit");
+    let receipt = draft
+        .commit(facts_of(b"raw"), b"", HandleForm::Short)
+        .expect("a commit");
     let stored = store.open(receipt.handle()).expect("stored");
     assert_eq!(stored.view.bytes(0, 99).expect("read"), b"raw");
 }
@@ -129,11 +151,13 @@ fn forgets_a_dropped_draft(store: &dyn ArtifactStore) {
 }
 
 fn tells_why_an_artifact_is_absent(store: &dyn ArtifactStore) {
-    let unknown: Handle =
-        "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001"
-            .parse()
-            .expect("a handle");
-    assert_eq!(why(store, unknown), Absent::Never);
+    for unknown in [
+        "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001",
+        "kqvbnrtzaewmxo",
+    ] {
+        let unknown: Handle = unknown.parse().expect("a handle");
+        assert_eq!(why(store, unknown), Absent::Never);
+    }
     for gone in [Gone::Expired, Gone::Evicted, Gone::Removed] {
         let handle = put(store, b"x", 0).handle();
         store.remove(handle, gone, at(60)).expect("removed");
@@ -219,7 +243,7 @@ fn never_sweeps_what_was_just_stored(store: &dyn ArtifactStore) {
     };
     let swept = sweep(store, retention, Some(large), at(2)).expect("swept");
     assert_eq!(swept, [], "nothing is let go for what never fits");
-    // Without being spared, it is the first to go, not the last.
+    // Unless the large artifact is spared, it is removed first.
     let swept = sweep(store, retention, None, at(3)).expect("swept");
     assert_eq!(swept.len(), 1);
     assert_eq!(swept[0].handle, large);

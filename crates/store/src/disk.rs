@@ -1,9 +1,9 @@
-//! Syncs files to the disk, before or after an artifact's receipt.
+//! Syncs the files of an artifact to the disk, before or after its receipt is returned.
 //!
-//! A written file lies in the system's memory: it survives the process that wrote it, but not a
-//! loss of power. A sync brings it to the disk and takes milliseconds, so files are synced in
-//! parallel with other work: before the receipt is returned ([`Disk::begin`]), or after it
-//! ([`Later`]).
+//! A file that was written is at first only in the system's memory: it survives the process that
+//! wrote it, but not a loss of power. A sync writes it to the disk and takes milliseconds, so files
+//! are synced in parallel with other work: before the receipt is returned ([`Disk::begin`]), or
+//! after it ([`Later`]).
 
 use std::fmt;
 use std::fs::File;
@@ -27,14 +27,14 @@ pub enum SyncWhen {
     /// Before its receipt is returned. A handle that was shown survives a loss of power.
     #[default]
     Before,
-    /// Right after its receipt is returned, from a thread. A handle that was shown survives the end
-    /// of the process, however it ends. A loss of power within some milliseconds may lose the
-    /// artifact or leave it damaged; the damage is then detected and reported.
+    /// Immediately after its receipt is returned, from a thread. A handle that was shown survives
+    /// the end of the process, even if the process is killed. A loss of power within a few
+    /// milliseconds may lose the artifact or damage it; damage is detected and reported.
     After,
 }
 
-/// Number of artifacts that may wait for their sync. Each holds up to four open files. When the
-/// queue is full, the next artifact waits for a place.
+/// Maximum number of artifacts that wait for their sync. Each holds up to four open files. If the
+/// queue is full, the next artifact waits for a place in it.
 const MOST_WAITING: usize = 16;
 
 /// The function that syncs a file or a directory. Tests replace it to make syncs fail.
@@ -53,7 +53,7 @@ impl fmt::Debug for Disk {
 impl Default for Disk {
     fn default() -> Self {
         Self(Arc::new(|_, file| match file.metadata()?.is_dir() {
-            // `fdatasync` may leave the names in a directory unsynced.
+            // `fdatasync` may not sync the names in a directory.
             true => file.sync_all(),
             false => file.sync_data(),
         }))
@@ -107,7 +107,7 @@ impl Disk {
 /// When the files of a draft are synced.
 #[derive(Debug, Clone)]
 pub(crate) enum Synced {
-    /// Never: the files are removed with their session.
+    /// Never, because the files are removed with their session.
     Never,
     /// Before the receipt.
     Before(Disk),
@@ -129,15 +129,16 @@ struct Placed {
     files: Vec<Due>,
 }
 
-/// Syncs artifacts in a thread after they have their final names, in the order they arrive.
+/// Syncs artifacts in a thread after they have their final names, in the order in which they
+/// arrive.
 #[derive(Debug)]
 pub(crate) struct Later {
     disk: Disk,
     /// `None` while the value is being dropped.
     waiting: Mutex<Option<SyncSender<Placed>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Set once a sync has failed. From then on drafts sync before their receipt, so that a caller
-    /// sees the next failure.
+    /// Set after a sync has failed. Later drafts are then synced before their receipt, so that the
+    /// caller receives the next error.
     in_doubt: Arc<AtomicBool>,
 }
 
@@ -155,7 +156,8 @@ impl Later {
         })
     }
 
-    /// How to sync the next draft: before its receipt if a sync has failed, else after it.
+    /// Returns how to sync the next draft: before its receipt if a sync has failed, otherwise after
+    /// it.
     pub(crate) fn for_draft(self: &Arc<Self>) -> Synced {
         match self.in_doubt.load(Ordering::Relaxed) {
             true => Synced::Before(self.disk.clone()),
@@ -202,7 +204,7 @@ impl Disk {
             if let Err(error) = self.bring(&placed) {
                 in_doubt.store(true, Ordering::Relaxed);
                 let handle = placed.handle;
-                tracing::error!(%handle, %error, "a stored output may not survive a loss of power");
+                tracing::error!(%handle, %error, "the directory of a stored output could not be synced: the output may not survive a power failure");
             }
         }
     }
@@ -220,13 +222,13 @@ impl Disk {
 mod tests {
     use std::time::Duration;
 
-    use spillgate_artifact::SystemClock;
+    use spillgate_artifact::{HandleForm, SystemClock};
 
     use super::*;
     use crate::conformance::facts_of;
     use crate::{ArtifactStore, FileStore, Lifetime, Part, Receipt};
 
-    /// A directory that a test stores in, and a record of the syncs.
+    /// A directory in which a test stores artifacts, and a record of the syncs.
     struct Bench {
         base: tempfile::TempDir,
         /// Role of each synced file, and whether a manifest was in place at that moment.
@@ -240,21 +242,24 @@ mod tests {
             Self { base, seen }
         }
 
-        /// A store whose disk calls `sync` with the role of each file.
+        /// Returns a store whose disk calls `sync` with the role of each file.
         fn store(
             &self,
             when: SyncWhen,
             sync: impl Fn(&str) -> io::Result<()> + Send + std::marker::Sync + 'static,
         ) -> FileStore {
-            let seen = Arc::clone(&self.seen);
+            let (seen, base) = (Arc::clone(&self.seen), self.base.path().to_owned());
             let disk = Disk::of(move |path, _| {
-                let (name, directory) = (role(path), path.parent().unwrap());
-                let directory = if path.is_dir() { path } else { directory };
-                let mut names = std::fs::read_dir(directory)
-                    .unwrap()
-                    .map(|e| e.unwrap().path());
-                let is_manifest = |name: &PathBuf| role(name) == "manifest";
-                let is_there = names.any(|name| is_manifest(&name));
+                let paths = |directory: &Path| {
+                    let entries = std::fs::read_dir(directory).into_iter().flatten();
+                    entries
+                        .map(|entry| entry.unwrap().path())
+                        .collect::<Vec<_>>()
+                };
+                let all = paths(&base);
+                let mut files = all.iter().flat_map(|directory| paths(directory));
+                let is_there = files.any(|path| role(&path) == "manifest");
+                let name = role(path);
                 seen.lock().push((name.to_owned(), is_there));
                 sync(name)
             });
@@ -270,14 +275,14 @@ mod tests {
         }
     }
 
-    /// The role of a file, from its name.
+    /// Returns the role of a file, derived from its name.
     fn role(path: &Path) -> &'static str {
         let name = path.file_name().unwrap().to_string_lossy();
         let suffix = name.rsplit_once('.').map_or("", |(_, suffix)| suffix);
         match (name.starts_with(".draft-"), suffix) {
-            _ if name.starts_with("session-") => "directory",
+            _ if name.len() == 1 => "directory",
             (true, "view") => "view",
-            (true, "lines") => "lines",
+            (_, "lines") => "lines",
             (true, "json") => "manifest's draft",
             (true, _) => "raw",
             (false, "json") => "manifest",
@@ -295,7 +300,7 @@ mod tests {
         draft.complete(Part::View);
         let mut facts = facts_of(b"raw");
         (facts.view.is_raw, facts.view.bytes) = (false, 4);
-        draft.commit(facts, b"index")
+        draft.commit(facts, b"index", HandleForm::Short)
     }
 
     #[test]
@@ -303,7 +308,7 @@ mod tests {
         let bench = Bench::new();
         let store = bench.store(SyncWhen::Before, |_| Ok(()));
         commit(&store).unwrap();
-        // Only the directory is synced after the manifest is in place: the sync covers all names.
+        // Only the directory is synced after the manifest is in place. That sync covers all names.
         let want = ALL.map(|name| (name.to_owned(), name == "directory"));
         assert_eq!(bench.seen(), want);
     }
@@ -318,7 +323,9 @@ mod tests {
             draft.complete(Part::Raw);
         }
         draft.write(Part::Raw, b"three").unwrap();
-        draft.commit(facts_of(b"onetwothree"), b"").unwrap();
+        draft
+            .commit(facts_of(b"onetwothree"), b"", HandleForm::Short)
+            .unwrap();
         let raw = bench.seen().into_iter().filter(|(name, _)| name == "raw");
         assert_eq!(raw.count(), 3);
     }
@@ -352,7 +359,7 @@ mod tests {
             Ok(())
         });
         let receipt = commit(&store).unwrap();
-        // Opens it as another process or this one's successor would.
+        // Opens the artifact as another process, or a later one, would.
         let clock = Arc::new(SystemClock);
         let other = FileStore::new(bench.base.path(), Lifetime::Durable, clock);
         let stored = other.open(receipt.handle()).unwrap();
@@ -388,7 +395,7 @@ mod tests {
                 matches!(error, StoreError::Full { .. }),
                 "{failing}: {error}"
             );
-            // Every artifact with a receipt is still there; those that failed are not.
+            // Every artifact with a receipt is still stored; artifacts whose commit failed are not.
             assert_eq!(store.list().unwrap().len(), receipts.len());
             assert!(commit(&store).is_err(), "{failing}");
         }

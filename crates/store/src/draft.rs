@@ -1,43 +1,62 @@
 //! Writes an artifact to files so that it never exists in part.
 //!
-//! A draft is written under temporary names and locked. A commit syncs all files at once, renames
-//! them with the manifest last, then syncs the directory. Until the manifest is in place there is
-//! no artifact. The lock dies with its process, so it tells what a killed writer left from the work
-//! of a living one. A store that syncs after the receipt ([`SyncWhen::After`](crate::SyncWhen))
-//! renames first, in the same order.
+//! A draft is written under temporary names and locked. A commit reserves a handle by creating the
+//! file of the index, which fails if the file exists. It then syncs all files in parallel, renames
+//! them with the manifest last, and syncs the directory. Until the manifest has its name, the
+//! artifact does not exist. The system releases the lock when the process ends, so files
+//! of a killed writer can be distinguished from files of a running one. A store that syncs after
+//! the receipt ([`SyncWhen::After`](crate::SyncWhen)) renames first, in the same order.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spillgate_artifact::{ByteSource, Facts, FileId, Handle, Manifest, SessionId};
+use parking_lot::Mutex;
+use spillgate_artifact::{
+    ByteSource, Facts, FileId, Handle, HandleForm, Manifest, SessionId, Word,
+};
 
 use crate::ahead::{SYNC_EVERY, SyncAhead};
 use crate::alias;
 use crate::disk::{Due, Synced, Syncing};
 use crate::files::{FileSource, Paths};
 use crate::open::{create_new, to_json};
+use crate::place::{ArtifactDirectory, Base};
 use crate::room::Room;
 use crate::{Draft, Part, Receipt, StoreError, manifest};
 
 /// Prefix of the names of all draft files.
 pub(crate) const DRAFT_PREFIX: &str = ".draft-";
 
+/// How often creating a file is tried again after another writer has removed the empty directory
+/// for it. Each attempt fails only if the directory is removed again within a few microseconds.
+const ATTEMPTS: usize = 16;
+
 /// An artifact being written to files.
 #[derive(Debug)]
 pub(crate) struct FileDraft {
+    base: Base,
+    session: SessionId,
+    /// The directory of the session.
     directory: PathBuf,
-    handle: Handle,
+    /// The id in the names of the draft's files.
+    id: FileId,
     synced: Synced,
     raw: DraftFile,
     view: Option<DraftFile>,
     /// Syncs the raw bytes while they arrive.
     ahead: Option<SyncAhead>,
-    /// The space accounting that the artifact is entered in.
+    /// The space accounting in which the artifact is entered.
     room: Option<Arc<Room>>,
     /// Bytes written since the last check of the disk's free space.
     unlooked: u64,
+    /// The list of artifacts that are removed when the store is dropped, to which this one will be
+    /// added; `None` if artifacts outlive the store.
+    own: Option<Arc<Mutex<Vec<Word>>>>,
+    /// The final paths of the artifact's files, while the commit gives them these names. If the
+    /// commit fails, these files are removed.
+    reserved: Option<Paths>,
 }
 
 /// Bytes written between two checks of the disk's free space.
@@ -50,7 +69,8 @@ struct DraftFile {
     bytes: u64,
     /// CRC-32 of the view. (The raw bytes have their SHA-256.)
     sum: crc32fast::Hasher,
-    /// Syncs that are running. Each must be waited for: the system reports an error only once.
+    /// Syncs that are running. The draft must wait for each of them, because the system reports an
+    /// error only once.
     syncing: Vec<Syncing>,
     /// Whether anything was written since the last sync began.
     is_dirty: bool,
@@ -58,95 +78,159 @@ struct DraftFile {
 
 impl FileDraft {
     pub(crate) fn create(
-        directory: &Path,
+        base: Base,
         session: SessionId,
         synced: Synced,
         room: Option<Arc<Room>>,
+        own: Option<Arc<Mutex<Vec<Word>>>>,
     ) -> Result<Self, StoreError> {
-        let handle = Handle {
-            session,
-            file: FileId::random(),
-        };
-        let raw = DraftFile::create(directory, handle.file, "")?;
-        // Never contended: the name is new. The lock marks the file as owned by a living writer.
-        raw.file
-            .lock()
-            .map_err(|error| StoreError::io(&raw.path, error))?;
+        let directory = base.join(ArtifactDirectory::Session(session));
+        let id = FileId::random();
+        let raw = created_in(&base, &directory, &draft_path(&directory, id, ""))?;
+        raw.lock()?;
         Ok(Self {
-            directory: directory.to_owned(),
-            handle,
+            base,
+            session,
+            directory,
+            id,
             synced,
             raw,
             view: None,
             ahead: None,
             room,
             unlooked: 0,
+            own,
+            reserved: None,
         })
     }
 
-    /// Writes a small file in one go.
-    fn small(&self, suffix: &str, bytes: &[u8]) -> Result<DraftFile, StoreError> {
-        let mut draft = DraftFile::create(&self.directory, self.handle.file, suffix)?;
-        draft.write(bytes)?;
-        Ok(draft)
+    /// Creates the file of the index under its final name. Returns it with the first of `handles`
+    /// that was free.
+    fn reserve(
+        &mut self,
+        handles: impl IntoIterator<Item = Handle>,
+    ) -> Result<(Handle, DraftFile), StoreError> {
+        for handle in handles {
+            let directory = self.base.join(ArtifactDirectory::of(handle));
+            let paths = Paths::new(&directory, handle);
+            let lines = match created_in(&self.base, &directory, &paths.lines) {
+                Err(error) if is_taken(&error) => continue,
+                lines => lines?,
+            };
+            // A tombstone shows that a removed artifact had this handle, so the next handle is
+            // tried.
+            if fs::symlink_metadata(&paths.gone).is_ok() {
+                drop(fs::remove_file(&paths.lines));
+                continue;
+            }
+            self.reserved = Some(paths);
+            lines.lock()?;
+            return Ok((handle, lines));
+        }
+        unreachable!("invariant: random handles do not end")
     }
 
-    fn store(&mut self, manifest: &Manifest, index: &[u8]) -> Result<(), StoreError> {
+    fn store(
+        &mut self,
+        facts: Facts,
+        index: &[u8],
+        form: HandleForm,
+    ) -> Result<Manifest, StoreError> {
         if let Some(ahead) = self.ahead.take() {
             ahead
                 .finish()
                 .map_err(|error| StoreError::io(&self.raw.path, error))?;
         }
-        // Sync in parallel: in sequence it would take three times as long.
+        // The files are synced in parallel. One after the other would take three times as long.
         self.raw.begin_sync(&self.synced);
         if let Some(view) = &mut self.view {
             view.begin_sync(&self.synced);
         }
-        let mut lines = self.small(".lines", index)?;
+        let session = self.session;
+        let handles = std::iter::repeat_with(|| match form {
+            HandleForm::Short => Handle::Short(Word::random()),
+            HandleForm::Long => Handle::Long {
+                session,
+                file: FileId::random(),
+            },
+        });
+        let (handle, mut lines) = self.reserve(handles)?;
+        lines.write(index)?;
         lines.begin_sync(&self.synced);
-        let mut json = self.small(".json", &to_json(manifest))?;
+        let view = self.view.as_ref().map(|view| view.sum.clone().finalize());
+        let manifest = manifest::of(handle, facts, view, index);
+        let mut json = DraftFile::create(&self.directory, self.id, ".json")?;
+        json.lock()?;
+        json.write(&to_json(&manifest))?;
         json.sync(&self.synced)?;
         lines.sync(&self.synced)?;
         if let Some(view) = &mut self.view {
             view.sync(&self.synced)?;
         }
         self.raw.sync(&self.synced)?;
-        self.place(&lines, &json, manifest)?;
-        self.settle(&[lines, json])
+        self.place(lines, json, &manifest)?;
+        Ok(manifest)
     }
 
-    /// Gives the files their final names, the manifest last.
+    /// Gives the files their final names, the manifest last, and syncs the names.
     fn place(
         &self,
-        lines: &DraftFile,
-        json: &DraftFile,
+        lines: DraftFile,
+        json: DraftFile,
         manifest: &Manifest,
     ) -> Result<(), StoreError> {
-        let paths = Paths::new(&self.directory, self.handle.file);
+        let directory = self.base.join(ArtifactDirectory::of(manifest.handle));
+        let paths = Paths::new(&directory, manifest.handle);
         if let Some(view) = &self.view {
             view.rename(&paths.view)?;
             self.raw.rename(&paths.raw)?;
         } else {
             self.raw.rename(&paths.view)?;
         }
-        lines.rename(&paths.lines)?;
-        alias::link(&self.directory, &paths, &manifest.facts)?;
+        alias::link(&directory, &paths, &manifest.facts)?;
         json.rename(&paths.manifest)
+            .and_then(|()| self.settle(manifest.handle, directory.clone(), &[lines, json]))
+            .inspect_err(|_| alias::unlink(&directory, &paths, &manifest.facts))
     }
 
-    /// Syncs what is left: only the names, or everything.
-    fn settle(&self, small: &[DraftFile; 2]) -> Result<(), StoreError> {
+    /// Syncs what is not on the disk yet: only the names of the files, or the files as well.
+    fn settle(
+        &self,
+        handle: Handle,
+        directory: PathBuf,
+        small: &[DraftFile; 2],
+    ) -> Result<(), StoreError> {
         match &self.synced {
             Synced::Never => Ok(()),
-            Synced::Before(disk) => disk.sync_directory(&self.directory),
+            Synced::Before(disk) => disk.sync_directory(&directory),
             Synced::After(later) => {
                 let parts = [Some(&self.raw), self.view.as_ref()];
                 let files = parts.into_iter().flatten().chain(small);
                 let due = files.map(DraftFile::due).collect::<Result<Vec<Due>, _>>()?;
-                later.take(self.handle, self.directory.clone(), due)
+                later.take(handle, directory, due)
             }
         }
     }
+}
+
+/// Creates a file in a directory of the store, which is created if it does not exist.
+fn created_in(base: &Base, directory: &Path, path: &Path) -> Result<DraftFile, StoreError> {
+    let mut attempts = ATTEMPTS;
+    loop {
+        base.make(directory)?;
+        attempts -= 1;
+        match DraftFile::create_at(path.to_owned()) {
+            // Another writer has just removed the empty directory.
+            Err(StoreError::Io { source, .. })
+                if source.kind() == io::ErrorKind::NotFound && attempts > 0 => {}
+            created => return created,
+        }
+    }
+}
+
+/// Returns whether a file could not be created because it exists.
+fn is_taken(error: &StoreError) -> bool {
+    matches!(error, StoreError::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists)
 }
 
 impl Draft for FileDraft {
@@ -170,7 +254,7 @@ impl Draft for FileDraft {
             Part::View => {
                 let view = match self.view.take() {
                     Some(view) => view,
-                    None => DraftFile::create(&self.directory, self.handle.file, ".view")?,
+                    None => DraftFile::create(&self.directory, self.id, ".view")?,
                 };
                 let view = self.view.insert(view);
                 view.sum.update(bytes);
@@ -202,30 +286,27 @@ impl Draft for FileDraft {
         }
     }
 
-    fn commit(mut self: Box<Self>, facts: Facts, index: &[u8]) -> Result<Receipt, StoreError> {
-        let view = self.view.as_ref().map(|view| view.sum.clone().finalize());
-        let manifest = manifest::of(self.handle, facts, view, index);
+    fn commit(
+        mut self: Box<Self>,
+        facts: Facts,
+        index: &[u8],
+        form: HandleForm,
+    ) -> Result<Receipt, StoreError> {
         let view_bytes = self.view.as_ref().map_or(0, |view| view.bytes);
         let bytes = self.raw.bytes + view_bytes + index.len() as u64;
-        // Enter the bytes before the artifact has its name: a killed writer then leaves the count
-        // too high, not too low.
+        // The bytes are entered before the artifact has its name. If the writer is killed, the
+        // count is then too high, but never too low.
         let admitted = self.room.as_ref().map(|room| room.admit(bytes));
         let admitted = admitted.transpose()?;
-        let stored = self.store(&manifest, index);
-        if stored.is_ok()
-            && let Some(admitted) = admitted
-        {
+        let manifest = self.store(facts, index, form)?;
+        if let Some(admitted) = admitted {
             admitted.keep();
         }
-        if stored.is_err() {
-            // There is no manifest, so no artifact. Remove what was put in place.
-            let paths = Paths::new(&self.directory, self.handle.file);
-            alias::unlink(&self.directory, &paths, &manifest.facts);
-            for path in [&paths.manifest, &paths.lines, &paths.view, &paths.raw] {
-                drop(fs::remove_file(path));
-            }
+        self.reserved = None;
+        if let (Handle::Short(word), Some(own)) = (manifest.handle, &self.own) {
+            own.lock().push(word);
         }
-        stored.map(|()| Receipt { manifest })
+        Ok(Receipt { manifest })
     }
 }
 
@@ -233,12 +314,17 @@ impl Drop for FileDraft {
     fn drop(&mut self) {
         // After a commit these names do not exist any more.
         let view = self.view.as_ref().map(|view| &view.path);
-        let names = [".lines", ".json"].map(|s| draft_path(&self.directory, self.handle.file, s));
-        for path in [&self.raw.path].into_iter().chain(view).chain(&names) {
+        let json = draft_path(&self.directory, self.id, ".json");
+        for path in [&self.raw.path, &json].into_iter().chain(view) {
             drop(fs::remove_file(path));
         }
-        // Only an empty directory can be removed: the last draft of a session that stored nothing
-        // removes it.
+        // Without a manifest there is no artifact, so remove the files that already have their
+        // final names.
+        if let Some(paths) = self.reserved.take() {
+            paths.remove();
+        }
+        // Only an empty directory can be removed. This removes the directory of a session that has
+        // stored nothing under a long handle, with its last draft.
         drop(fs::remove_dir(&self.directory));
     }
 }
@@ -249,7 +335,10 @@ fn draft_path(directory: &Path, file: FileId, suffix: &str) -> PathBuf {
 
 impl DraftFile {
     fn create(directory: &Path, file: FileId, suffix: &str) -> Result<Self, StoreError> {
-        let path = draft_path(directory, file, suffix);
+        Self::create_at(draft_path(directory, file, suffix))
+    }
+
+    fn create_at(path: PathBuf) -> Result<Self, StoreError> {
         let file = create_new(&path)?;
         Ok(Self {
             path,
@@ -261,6 +350,14 @@ impl DraftFile {
         })
     }
 
+    /// Marks the file as owned by a running writer. The lock is always free, because the file is
+    /// new.
+    fn lock(&self) -> Result<(), StoreError> {
+        self.file
+            .lock()
+            .map_err(|error| StoreError::io(&self.path, error))
+    }
+
     fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.is_dirty = true;
         self.bytes += bytes.len() as u64;
@@ -269,7 +366,7 @@ impl DraftFile {
             .map_err(|error| StoreError::io(&self.path, error))
     }
 
-    /// Starts a sync of what is written so far, if the commit will wait for it.
+    /// Starts a sync of the bytes written so far, if the commit will wait for it.
     fn begin_sync(&mut self, synced: &Synced) {
         if let Synced::Before(disk) = synced
             && self.is_dirty
@@ -311,5 +408,41 @@ impl DraftFile {
 
     fn rename(&self, to: &Path) -> Result<(), StoreError> {
         fs::rename(&self.path, to).map_err(|error| StoreError::io(to, error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spillgate_artifact::{Clock, SystemClock};
+
+    use super::*;
+    use crate::conformance::facts_of;
+    use crate::{ArtifactStore, FileStore, Gone, Lifetime};
+
+    #[test]
+    fn a_handle_that_exists_or_existed_is_not_given_again() {
+        let base = tempfile::tempdir().unwrap();
+        let store = FileStore::new(base.path(), Lifetime::Durable, Arc::new(SystemClock));
+        let [stored, removed] = [(); 2].map(|()| {
+            let draft = store.draft().unwrap();
+            let receipt = draft.commit(facts_of(b""), b"", HandleForm::Short);
+            receipt.unwrap().handle()
+        });
+        store
+            .remove(removed, Gone::Removed, SystemClock.now())
+            .unwrap();
+        let free = Handle::Short(Word::random());
+        let base = Base {
+            path: base.path().to_owned(),
+            is_made: true,
+        };
+        let session = SessionId::random();
+        let mut draft = FileDraft::create(base, session, Synced::Never, None, None).unwrap();
+        let (reserved, _) = draft.reserve([stored, removed, free]).unwrap();
+        assert_eq!(reserved, free);
+        drop(draft);
+        assert!(store.open(stored).is_ok());
+        let error = store.open(removed).unwrap_err();
+        assert!(error.to_string().contains("was removed"), "{error}");
     }
 }

@@ -7,11 +7,11 @@ use spillgate_artifact::{Handle, Manifest, Timestamp};
 
 use crate::tombstone::{Gone, Tombstone};
 
-/// A store could not do what it was asked.
+/// Why an operation of a store failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The artifact does not exist, or does not exist any more.
+    /// The artifact does not exist, or no longer exists.
     #[error("no stored artifact {handle}: {why}")]
     Absent {
         /// The requested handle.
@@ -19,7 +19,7 @@ pub enum StoreError {
         /// Why it is absent.
         why: Absent,
     },
-    /// The disk is full, or the user's disk quota is.
+    /// The disk is full, or the user's disk quota is used up.
     #[error("the disk that holds {} is full", .path.display())]
     Full {
         /// The file that could not grow.
@@ -27,8 +27,8 @@ pub enum StoreError {
         /// The system's error.
         source: io::Error,
     },
-    /// The disk has less free space than the reserve that is left to others.
-    #[error("{free} bytes are free on the disk that holds {}, and {reserve} are kept free", .path.display())]
+    /// The disk has less free space than the reserve for other programs.
+    #[error("only {free} bytes are free on the disk that holds {}, and {reserve} bytes must stay free", .path.display())]
     Reserve {
         /// The store's directory.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub enum StoreError {
         /// Bytes that must stay free.
         reserve: u64,
     },
-    /// The store may not be read or written.
+    /// Permissions forbid to read or write the store.
     #[error("no access to {}: {source}", .path.display())]
     Denied {
         /// The file or directory.
@@ -45,7 +45,7 @@ pub enum StoreError {
         /// The system's error.
         source: io::Error,
     },
-    /// The stored bytes are not what was written.
+    /// The stored bytes differ from what was written.
     #[error("{} is damaged: {what}", .path.display())]
     Damaged {
         /// The damaged file.
@@ -53,7 +53,7 @@ pub enum StoreError {
         /// What is wrong with it.
         what: String,
     },
-    /// The format is one that only newer versions know.
+    /// Only newer versions can read the format.
     #[error("{} was written by a newer version of spillgate (format {format}; this version knows up to {})", .path.display(), Manifest::FORMAT)]
     Newer {
         /// The file.
@@ -61,7 +61,7 @@ pub enum StoreError {
         /// The file's format.
         format: u32,
     },
-    /// Others can put files into the store's directory, or it belongs to another user.
+    /// The store's directory belongs to another user, or others can create files in it.
     #[error("the store {} is not safe: {why}", .path.display())]
     Exposed {
         /// The directory.
@@ -94,7 +94,7 @@ impl StoreError {
         }
     }
 
-    /// The kind, as a short word for `--json` and logs.
+    /// Returns the kind of the error as a short word for `--json` and logs.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -112,13 +112,13 @@ impl StoreError {
 /// Why an artifact is absent (docs/spec/texts.md, "Dead handles").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Absent {
-    /// This store never had it.
+    /// This store never contained it.
     Never,
-    /// The store had it once.
+    /// The store contained it once.
     Gone {
         /// Why it is gone.
         why: Gone,
-        /// When it went.
+        /// When it was removed.
         at: Timestamp,
         /// The tool whose call would produce it again.
         tool: String,

@@ -2,18 +2,20 @@
 //!
 //! ```text
 //! <base>/                      0700
+//!   <letter>/                  0700   artifacts whose word begins with this letter
+//!     <word>                   0600   the view
+//!     <word>.raw               0600   the raw bytes, where they differ
+//!     <word>.lines             0600   the view's line index; its creation reserves the word
+//!     <word>.json              0600   the manifest, renamed into place last
+//!     <word>.gone              0600   the tombstone of a removed artifact
 //!   session-<uuid>/            0700   one producer's run
-//!     <uuid>                   0600   the view
-//!     <uuid>.raw               0600   the raw bytes, where they differ
-//!     <uuid>.lines             0600   the view's line index
-//!     <uuid>.json              0600   the manifest, renamed into place last
-//!     <uuid>.gone              0600   the tombstone of a removed artifact
-//!     <tool>_<time>_<hash>.txt        a link to the text, for other programs
 //!     .draft-<uuid>*           0600   a draft, locked by its writer
+//!     <uuid>*                  0600   artifacts with a long handle, with the same suffixes
+//!     <tool>_<time>_<hash>.txt        a link to the text, for other programs
 //! ```
 //!
-//! The store builds paths from parsed UUIDs only and follows no symbolic link, so no handle leads
-//! out of the base (docs/spec/behaviour.md, "Storing").
+//! The store builds paths only from parsed handles and follows no symbolic link, so no handle leads
+//! out of the base directory (docs/spec/behaviour.md, "Storing").
 
 use std::fs::{self, File};
 use std::io;
@@ -21,15 +23,15 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use spillgate_artifact::{ByteSource, Clock, FileId, Handle, Manifest, SessionId, Timestamp};
+use parking_lot::Mutex;
+use spillgate_artifact::{ByteSource, Clock, Handle, Manifest, SessionId, Timestamp, Word};
 
 use crate::alias;
 use crate::disk::{Disk, Later, SyncWhen, Synced};
 use crate::draft::FileDraft;
 use crate::manifest;
-use crate::open::{
-    entries, make_directory, make_session, open_existing, read_small, to_json, write_whole,
-};
+use crate::open::{entries, open_existing, read_small, to_json, write_whole};
+use crate::place::{ArtifactDirectory, Base, stem};
 use crate::room::{Room, Space};
 use crate::survey::Survey;
 use crate::tombstone::Tombstone;
@@ -38,30 +40,31 @@ use crate::{Absent, ArtifactStore, Draft, Gone, Listed, StoreError, Stored};
 /// How long the artifacts of a store live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
-    /// Until quota or age removes them. Each artifact is synced to the disk at the time that
-    /// [`SyncWhen`] gives.
+    /// Until the quota or the age limit removes them. [`SyncWhen`] decides when each artifact is
+    /// synced to the disk.
     Durable,
     /// Until the store is dropped, which removes its session's directory.
     Session,
 }
 
-/// Keeps artifacts in files below a base directory. Any number of processes may write and read the
-/// same base.
+/// Keeps artifacts in files below a base directory. Any number of processes may use the same base
+/// directory at the same time.
 #[derive(Debug)]
 pub struct FileStore {
-    base: PathBuf,
+    base: Base,
     session: SessionId,
     lifetime: Lifetime,
     clock: Arc<dyn Clock>,
     disk: Disk,
     when: SyncWhen,
-    /// Set by the first artifact that is synced after its receipt; `None` inside if its thread
-    /// could not be started.
+    /// Created with the first artifact that is synced after its receipt. Contains `None` if its
+    /// thread could not be started.
     later: OnceLock<Option<Arc<Later>>>,
-    /// Whether to create the base if it does not exist.
-    makes_base: bool,
-    /// Keeps the store within its quota; `None` means no limit.
+    /// Keeps the store within its quota. `None` means no quota.
     room: Option<Arc<Room>>,
+    /// The artifacts to remove when the store is dropped. Artifacts with a long handle are not in
+    /// it, because they are removed with their session's directory.
+    own: Arc<Mutex<Vec<Word>>>,
 }
 
 impl FileStore {
@@ -69,37 +72,41 @@ impl FileStore {
     #[must_use]
     pub fn new(base: impl Into<PathBuf>, lifetime: Lifetime, clock: Arc<dyn Clock>) -> Self {
         Self {
-            base: base.into(),
+            base: Base {
+                path: base.into(),
+                is_made: true,
+            },
             session: SessionId::random(),
             lifetime,
             clock,
             disk: Disk::default(),
             when: SyncWhen::default(),
             later: OnceLock::new(),
-            makes_base: true,
             room: None,
+            own: Arc::default(),
         }
     }
 
-    /// Returns the store restricted to a base that exists: if the base disappears, writes fail
-    /// instead of creating it again.
+    /// Returns the store restricted to an existing base directory: if the directory disappears,
+    /// writes fail and do not create it again.
     #[must_use]
     pub fn in_existing_base(mut self) -> Self {
-        self.makes_base = false;
+        self.base.is_made = false;
         self
     }
 
-    /// Returns the store with another time for syncing durable artifacts.
+    /// Returns the store with another setting for when durable artifacts are synced.
     #[must_use]
     pub fn synced(mut self, when: SyncWhen) -> Self {
         self.when = when;
         self
     }
 
-    /// Returns the store with a quota that all processes share that use this base.
+    /// Returns the store with a quota, which applies to all processes that use this base directory
+    /// together.
     #[must_use]
     pub fn within(self, space: Space) -> Self {
-        let room = Room::new(self.base.clone(), Arc::clone(&self.clock), space);
+        let room = Room::new(self.base.path.clone(), Arc::clone(&self.clock), space);
         self.in_room(Arc::new(room))
     }
 
@@ -118,7 +125,7 @@ impl FileStore {
         self
     }
 
-    /// How to sync the next draft.
+    /// Returns how to sync the next draft.
     fn next_synced(&self) -> Synced {
         let before = || Synced::Before(self.disk.clone());
         match (self.lifetime, self.when) {
@@ -132,13 +139,22 @@ impl FileStore {
         }
     }
 
-    /// The directory that holds all sessions.
+    /// The base directory.
     #[must_use]
     pub fn base(&self) -> &Path {
-        &self.base
+        &self.base.path
     }
 
-    /// The session that new artifacts belong to.
+    /// Returns the path of an artifact's view, whether the artifact exists or not. The paths of its
+    /// other files are this path with a suffix.
+    #[must_use]
+    pub fn view_path(&self, handle: Handle) -> PathBuf {
+        self.base
+            .join(ArtifactDirectory::of(handle))
+            .join(stem(handle))
+    }
+
+    /// The session of the drafts and of new artifacts with a long handle.
     #[must_use]
     pub fn session(&self) -> SessionId {
         self.session
@@ -148,33 +164,36 @@ impl FileStore {
         self.clock.now()
     }
 
-    pub(crate) fn sessions(&self) -> Result<Vec<(SessionId, PathBuf)>, StoreError> {
+    pub(crate) fn places(&self) -> Result<Vec<(ArtifactDirectory, PathBuf)>, StoreError> {
         let named = |entry: fs::DirEntry| {
-            let session = entry.file_name().to_str()?.parse().ok()?;
+            let place = ArtifactDirectory::parse(entry.file_name().to_str()?)?;
             let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            is_directory.then(|| (session, entry.path()))
+            is_directory.then(|| (place, entry.path()))
         };
-        Ok(entries(&self.base)?.into_iter().filter_map(named).collect())
+        Ok(entries(self.base())?
+            .into_iter()
+            .filter_map(named)
+            .collect())
     }
 
-    /// The file by which other programs can open an artifact's text.
+    /// Returns the file through which other programs can open an artifact's text.
     fn named_file(&self, manifest: &Manifest) -> Option<PathBuf> {
-        let directory = self.directory(manifest.handle.session)?;
+        let directory = self.directory(ArtifactDirectory::of(manifest.handle))?;
         let name = manifest.facts.file_name.as_ref()?;
         Some(directory.join(name.as_str()))
     }
 
-    /// The directory of a session; `None` if it is missing or not a directory.
-    pub(crate) fn directory(&self, session: SessionId) -> Option<PathBuf> {
-        let path = self.base.join(session.to_string());
+    /// The path of a directory for artifacts; `None` if it is missing or not a directory.
+    pub(crate) fn directory(&self, place: ArtifactDirectory) -> Option<PathBuf> {
+        let path = self.base.join(place);
         let is_directory = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
         is_directory.then_some(path)
     }
 
-    fn paths(&self, handle: Handle) -> Result<Paths, StoreError> {
-        let directory = self.directory(handle.session);
+    pub(crate) fn paths(&self, handle: Handle) -> Result<Paths, StoreError> {
+        let directory = self.directory(ArtifactDirectory::of(handle));
         directory
-            .map(|directory| Paths::new(&directory, handle.file))
+            .map(|directory| Paths::new(&directory, handle))
             .ok_or(StoreError::Absent {
                 handle,
                 why: Absent::Never,
@@ -191,7 +210,7 @@ impl FileStore {
         }
     }
 
-    /// Reads the manifest, which exists exactly as long as the artifact does.
+    /// Reads the manifest. It exists exactly as long as the artifact exists.
     pub(crate) fn manifest_bytes(handle: Handle, paths: &Paths) -> Result<Vec<u8>, StoreError> {
         read_small(&paths.manifest).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Self::absent(handle, paths),
@@ -211,7 +230,7 @@ impl FileStore {
         )
     }
 
-    /// Explains why a file of a stored artifact could not be opened. The artifact may have been
+    /// Returns why a file of a stored artifact could not be opened. The artifact may have been
     /// removed a moment ago.
     fn unopened(handle: Handle, paths: &Paths, path: &Path, error: StoreError) -> StoreError {
         let is_missing = matches!(&error, StoreError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound);
@@ -228,25 +247,13 @@ impl FileStore {
 
 impl ArtifactStore for FileStore {
     fn draft(&self) -> Result<Box<dyn Draft>, StoreError> {
-        let directory = self.base.join(self.session.to_string());
-        let mut attempts = 3;
-        loop {
-            match self.makes_base {
-                true => make_directory(&directory)?,
-                false => make_session(&directory)?,
-            }
-            attempts -= 1;
-            if let Some(room) = &self.room {
-                room.keep_reserve()?;
-            }
-            let room = self.room.clone();
-            match FileDraft::create(&directory, self.session, self.next_synced(), room) {
-                // Another draft was dropped and removed the empty directory.
-                Err(StoreError::Io { source, .. })
-                    if source.kind() == io::ErrorKind::NotFound && attempts > 0 => {}
-                draft => return Ok(Box::new(draft?)),
-            }
+        if let Some(room) = &self.room {
+            room.keep_reserve()?;
         }
+        let own = (self.lifetime == Lifetime::Session).then(|| Arc::clone(&self.own));
+        let (base, room) = (self.base.clone(), self.room.clone());
+        let draft = FileDraft::create(base, self.session, self.next_synced(), room, own)?;
+        Ok(Box::new(draft))
     }
 
     fn open(&self, handle: Handle) -> Result<Stored, StoreError> {
@@ -279,7 +286,7 @@ impl ArtifactStore for FileStore {
         let index = read_small(&paths.lines)
             .map_err(|error| unopened(&paths.lines, StoreError::io(&paths.lines, error)))?;
         manifest::check_index(&manifest, &paths.lines, &index)?;
-        // Ignore failures: a read-only store can still be read.
+        // Errors are ignored, because a store without write access can still be read.
         let touched = open_existing(&paths.manifest)
             .and_then(|file| file.set_modified(self.clock.now().system_time()));
         drop(touched);
@@ -307,8 +314,8 @@ impl ArtifactStore for FileStore {
     fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError> {
         let paths = self.paths(handle)?;
         let manifest = match Self::load(handle, &paths) {
-            // Removal does not need the content, so a manifest that is damaged or may not be read
-            // does not prevent it.
+            // Removal does not need the manifest's content, so it also works if the manifest is
+            // damaged or may not be read.
             Err(error @ (StoreError::Absent { .. } | StoreError::Newer { .. })) => {
                 return Err(error);
             }
@@ -316,16 +323,17 @@ impl ArtifactStore for FileStore {
         };
         let bytes = paths.bytes();
         let tombstone = to_json(&Tombstone::of(manifest.as_ref(), why, at));
-        // Write the tombstone first, so that a reader always finds the artifact or its tombstone.
-        // On a full disk it is written last, and a reader in between gets no reason.
+        // The tombstone is written first, so that a reader always finds the artifact or its
+        // tombstone. On a full disk it is written last, and a reader in the meantime learns no
+        // reason.
         let is_noted = write_whole(&paths.gone, &tombstone, None).is_ok();
-        // Release the bytes before removing the files. A concurrent count may still include the
-        // artifact, but then nothing subtracts it a second time.
+        // The bytes are subtracted before the files are removed. A count at the same time may still
+        // include the artifact, but then nothing subtracts the artifact a second time.
         if let Some(room) = &self.room {
             room.leave(bytes);
         }
-        // Remove the manifest first: without it the artifact is gone, even if removing the other
-        // files fails.
+        // The manifest is removed first: without a manifest the artifact does not exist, even if
+        // removing the other files fails.
         fs::remove_file(&paths.manifest).map_err(|error| {
             if let Some(room) = &self.room {
                 room.come_back(bytes);
@@ -348,7 +356,7 @@ impl ArtifactStore for FileStore {
             }
         }
         if !is_noted && let Err(error) = write_whole(&paths.gone, &tombstone, None) {
-            tracing::warn!(%handle, %error, "what became of a removed output could not be noted");
+            tracing::warn!(%handle, %error, "the tombstone of a removed output could not be written");
         }
         unlinked
     }
@@ -358,7 +366,7 @@ impl ArtifactStore for FileStore {
         let bytes = Self::manifest_bytes(handle, &paths)?;
         manifest::parse(handle, &paths.manifest, &bytes)?;
         manifest::pin(&paths.manifest, &bytes, pinned, &self.disk)?;
-        // The artifact was removed meanwhile: do not leave a manifest without its bytes.
+        // The artifact was removed meanwhile. A manifest must not remain without its bytes.
         if fs::symlink_metadata(&paths.view).is_err_and(|error| is_missing(&error)) {
             drop(fs::remove_file(&paths.manifest));
             return Err(Self::absent(handle, &paths));
@@ -369,11 +377,16 @@ impl ArtifactStore for FileStore {
 
 impl Drop for FileStore {
     fn drop(&mut self) {
+        // No caller is left to receive an error. The next start finds the files that remain.
         if self.lifetime == Lifetime::Session
-            && let Some(directory) = self.directory(self.session)
+            && let Some(directory) = self.directory(ArtifactDirectory::Session(self.session))
         {
-            // Nobody is left to report an error to. The next start finds what remains.
             drop(fs::remove_dir_all(directory));
+        }
+        for word in self.own.lock().drain(..) {
+            if let Ok(paths) = self.paths(Handle::Short(word)) {
+                paths.remove();
+            }
         }
     }
 }
@@ -393,14 +406,33 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
-    pub(crate) fn new(directory: &Path, file: FileId) -> Self {
-        let named = |suffix: &str| directory.join(format!("{file}{suffix}"));
+    pub(crate) fn new(directory: &Path, handle: Handle) -> Self {
+        let stem = stem(handle);
+        let named = |suffix: &str| directory.join(format!("{stem}{suffix}"));
         Self {
             view: named(""),
             raw: named(".raw"),
             lines: named(".lines"),
             manifest: named(".json"),
             gone: named(".gone"),
+        }
+    }
+
+    /// Removes all files of the artifact and, if it is then empty, their directory. Removes the
+    /// manifest first: without it the artifact does not exist, even if removing the other files
+    /// fails.
+    pub(crate) fn remove(&self) {
+        for path in [
+            &self.manifest,
+            &self.lines,
+            &self.view,
+            &self.raw,
+            &self.gone,
+        ] {
+            drop(fs::remove_file(path));
+        }
+        if let Some(directory) = self.manifest.parent() {
+            drop(fs::remove_dir(directory));
         }
     }
 }

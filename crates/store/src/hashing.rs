@@ -1,4 +1,4 @@
-//! SHA-256 beside the writing, not before it.
+//! Computes the SHA-256 hash of data in parallel with writing it.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -6,13 +6,12 @@ use std::thread::JoinHandle;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-/// Blocks on their way to the hashing thread: enough that neither side waits
-/// for the other's hiccups.
+/// Maximum number of blocks that wait for the hashing thread, so that a short delay on one side
+/// does not stop the other.
 const IN_FLIGHT: usize = 3;
 
-/// Hashes blocks on a thread of its own: SHA-256 (1.5 GB/s) is slower than
-/// scanning and about as fast as writing, so one core does the one and another
-/// the others.
+/// Hashes blocks on a separate thread. SHA-256 (1.5 GB/s) is slower than scanning and about as fast
+/// as writing, so one core hashes while another scans and writes.
 #[derive(Debug)]
 pub struct Hashing {
     blocks: SyncSender<(Vec<u8>, usize)>,
@@ -20,7 +19,8 @@ pub struct Hashing {
 }
 
 impl Hashing {
-    /// Begins; `done` is given each block back, to be used again.
+    /// Starts the thread. `done` receives each block after it was hashed, so that it can be used
+    /// again.
     pub fn start(done: impl Fn(Vec<u8>) + Send + 'static) -> Self {
         let (blocks, incoming) = sync_channel::<(Vec<u8>, usize)>(IN_FLIGHT);
         let thread = std::thread::spawn(move || {
@@ -34,22 +34,22 @@ impl Hashing {
         Self { blocks, thread }
     }
 
-    /// Takes the first `length` bytes of a block.
+    /// Hashes the first `length` bytes of a block.
     ///
     /// # Panics
     ///
-    /// If the block has fewer bytes.
+    /// If the block is shorter than `length`.
     pub fn feed(&self, block: Vec<u8>, length: usize) {
         self.blocks
             .send((block, length))
             .expect("invariant: the thread receives until the sender is dropped");
     }
 
-    /// The SHA-256 of all that was taken, in hex.
+    /// Returns the SHA-256 of all bytes passed to [`feed`](Self::feed), in hexadecimal.
     ///
     /// # Panics
     ///
-    /// If a block had fewer bytes than were said.
+    /// If a block was shorter than the length passed with it.
     #[must_use]
     pub fn finish(self) -> String {
         drop(self.blocks);

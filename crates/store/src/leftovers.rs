@@ -1,25 +1,25 @@
-//! Removes files that killed writers left behind.
+//! Removes the unfinished files that killed processes left in a store.
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-
-use spillgate_artifact::FileId;
 
 use crate::StoreError;
 use crate::alias;
 use crate::draft::DRAFT_PREFIX;
 use crate::files::FileStore;
 use crate::open::{entries, open_existing};
+use crate::place::stem_in;
 
 impl FileStore {
-    /// Removes files that no living writer owns, that no manifest names and that nobody touched for
-    /// `idle`. Returns how many it removed. An `idle` of some seconds makes it safe while other
-    /// processes write: a writer locks its file an instant after it creates it, not atomically.
+    /// Removes files that no running writer owns, that no manifest names and that were not written
+    /// for `idle`. Returns the number of removed files. `idle` should be a few seconds if other
+    /// processes write at the same time, because a writer creates its file and locks it in two
+    /// steps.
     pub fn remove_leftovers(&self, idle: Duration) -> Result<usize, StoreError> {
         let before = self.now().system_time() - idle;
         let mut removed = 0;
-        for (_, directory) in self.sessions()? {
+        for (_, directory) in self.places()? {
             let names: Vec<String> = entries(&directory)?
                 .iter()
                 .filter_map(|entry| entry.file_name().into_string().ok())
@@ -30,14 +30,14 @@ impl FileStore {
             for name in names.iter().filter(leftover) {
                 removed += usize::from(fs::remove_file(directory.join(name)).is_ok());
             }
-            // Fails, as intended, unless the directory is empty.
+            // This fails, as intended, if the directory is not empty.
             drop(fs::remove_dir(&directory));
         }
         Ok(removed)
     }
 }
 
-/// When a file was last written; `None` if it is gone.
+/// Returns when a file was last written; `None` if it does not exist.
 fn touched(path: &Path) -> Option<std::time::SystemTime> {
     fs::symlink_metadata(path)
         .and_then(|found| found.modified())
@@ -53,21 +53,23 @@ fn is_leftover(directory: &Path, name: &str) -> bool {
         None if [".json", ".gone"].iter().any(|kept| name.ends_with(kept)) => return false,
         None => name,
     };
-    let Some(id) = id.get(..36).and_then(|id| id.parse::<FileId>().ok()) else {
-        return false; // not ours
+    let Some(id) = stem_in(id) else {
+        return false; // the store did not create this file
     };
     let exists = |suffix: &str| directory.join(format!("{id}{suffix}")).exists();
     let in_place = !name.starts_with(DRAFT_PREFIX) && exists(".json");
-    let raw_names = [
+    let locked = [
+        name.to_owned(),
         format!("{DRAFT_PREFIX}{id}"),
         format!("{id}.raw"),
-        id.to_string(),
+        format!("{id}.lines"),
+        id.to_owned(),
     ];
-    !in_place && !raw_names.iter().any(|raw| is_owned(&directory.join(raw)))
+    !in_place && !locked.iter().any(|name| is_owned(&directory.join(name)))
 }
 
-/// Whether a living writer holds the file. A writer keeps its raw file locked until the manifest is
-/// in place.
+/// Returns whether a running writer owns the file. A writer keeps its raw file, its index and its
+/// manifest locked until the manifest has its name.
 fn is_owned(path: &Path) -> bool {
     open_existing(path).is_ok_and(|file| file.try_lock_shared().is_err())
 }

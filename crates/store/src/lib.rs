@@ -1,9 +1,9 @@
 //! Stores artifacts: the bytes of results, durably or in memory.
 //!
-//! A caller writes a result to a [`Draft`]. Only [`Draft::commit`] makes it an artifact, and only a
-//! commit makes a [`Receipt`]. So nobody can show a handle whose bytes are not safely stored
-//! (docs/spec/behaviour.md, "Invariants", 1). A draft that is dropped without a commit leaves
-//! nothing behind.
+//! A caller writes a result to a [`Draft`]. Only [`Draft::commit`] turns the draft into an
+//! artifact, and only a commit returns a [`Receipt`]. So nobody can show a handle whose bytes are
+//! not safely stored (docs/spec/behaviour.md, "Invariants", 1). A draft that is dropped without a
+//! commit leaves nothing behind.
 //!
 //! The crate has two stores, [`FileStore`] and [`MemoryStore`]. Every store runs the test suite in
 //! [`conformance`].
@@ -15,7 +15,7 @@
 //! let store = MemoryStore::default();
 //! let mut draft = store.draft()?;
 //! draft.write(Part::Raw, b"all of it")?;
-//! let receipt = draft.commit(facts_of(b"all of it"), b"index")?;
+//! let receipt = draft.commit(facts_of(b"all of it"), b"index", Default::default())?;
 //! let stored = store.open(receipt.handle())?;
 //! assert_eq!(stored.raw.bytes(0, u64::MAX)?, b"all of it");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -35,6 +35,7 @@ mod leftovers;
 mod manifest;
 mod memory;
 mod open;
+mod place;
 mod retention;
 mod room;
 mod survey;
@@ -45,7 +46,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use spillgate_artifact::{ByteSource, Facts, Handle, Manifest, Timestamp};
+use spillgate_artifact::{ByteSource, Facts, Handle, HandleForm, Manifest, Timestamp};
 
 pub use disk::SyncWhen;
 pub use error::{Absent, StoreError};
@@ -59,8 +60,8 @@ pub use survey::{Survey, Unreadable};
 pub use tombstone::Gone;
 pub use upkeep::{Notes, Upkeep};
 
-/// Keeps artifacts. This is the smallest set of methods that a store needs. All of them may be
-/// called from several threads and, for stores of files, from several processes at once.
+/// Stores artifacts. This is the smallest set of methods that a store needs. All methods may be
+/// called from several threads at the same time and, for stores on disk, from several processes.
 pub trait ArtifactStore: Send + Sync + fmt::Debug {
     /// Begins a new artifact.
     fn draft(&self) -> Result<Box<dyn Draft>, StoreError>;
@@ -74,7 +75,7 @@ pub trait ArtifactStore: Send + Sync + fmt::Debug {
     /// Lists all artifacts, oldest first.
     fn list(&self) -> Result<Vec<Listed>, StoreError>;
 
-    /// Lists all artifacts, and separately those too damaged for their manifest to be read.
+    /// Lists all artifacts, with the artifacts whose manifest cannot be read in a separate list.
     fn survey(&self) -> Result<Survey, StoreError> {
         let listed = self.list()?;
         Ok(Survey {
@@ -83,10 +84,10 @@ pub trait ArtifactStore: Send + Sync + fmt::Debug {
         })
     }
 
-    /// Removes an artifact, damaged or not, and remembers why and when.
+    /// Removes an artifact, even a damaged one, and records why and when.
     fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError>;
 
-    /// Exempts an artifact from quota and age, or ends the exemption.
+    /// Exempts an artifact from the quota and the age limit, or ends the exemption.
     fn pin(&self, handle: Handle, pinned: bool) -> Result<(), StoreError>;
 }
 
@@ -95,28 +96,37 @@ pub trait Draft: Send + fmt::Debug {
     /// Appends bytes to a part.
     fn write(&mut self, part: Part, bytes: &[u8]) -> Result<(), StoreError>;
 
-    /// Empties the view so that it can be written again in another form.
+    /// Removes all bytes of the view, so that it can be written again in another form.
     fn discard_view(&mut self) -> Result<(), StoreError>;
 
     /// Reads a part back.
     fn read(&self, part: Part) -> Result<Arc<dyn ByteSource>, StoreError>;
 
-    /// Declares that no more bytes of `part` follow, so the store can start slow work such as a
-    /// sync. Failures show in the commit.
+    /// Declares that no more bytes of `part` follow, so that the store can start slow work such as
+    /// a sync. The commit reports errors of this work.
     fn complete(&mut self, part: Part) {
         let _ = part;
     }
 
-    /// Makes the artifact durable and returns its receipt. `index` is the view's line index. If no
-    /// view part was written, the raw bytes serve as the view.
-    fn commit(self: Box<Self>, facts: Facts, index: &[u8]) -> Result<Receipt, StoreError>;
+    /// Makes the artifact durable under a new handle of the given form and returns its receipt.
+    /// `index` is the view's line index. If no view part was written, the raw bytes serve as the
+    /// view.
+    ///
+    /// The handle is created only if it does not exist: two artifacts never get the same handle,
+    /// also in a store that several processes use, and the handle of a removed artifact is not used
+    /// again as long as the store knows why that artifact was removed.
+    fn commit(
+        self: Box<Self>,
+        facts: Facts,
+        index: &[u8],
+        form: HandleForm,
+    ) -> Result<Receipt, StoreError>;
 }
 
-/// Bytes that were written to a draft while they arrived. The draft holds these bytes and nothing
-/// else.
+/// Bytes that were written to a draft as they arrived. The draft contains only these bytes.
 #[derive(Debug)]
 pub struct SpooledBytes {
-    /// The draft, or what remains of the bytes if the store failed to take them.
+    /// The draft, or the remaining part of the bytes if the store could not store them.
     pub kept: Result<Box<dyn Draft>, LostBytes>,
     /// Number of bytes.
     pub bytes: u64,
@@ -132,7 +142,7 @@ impl SpooledBytes {
     }
 }
 
-/// Bytes that the store failed to take.
+/// The remaining part of bytes that the store could not store.
 #[derive(Debug)]
 pub struct LostBytes {
     /// The first bytes, about 64 KB.
@@ -146,13 +156,13 @@ pub struct LostBytes {
 /// Selects a part of an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The bytes as they came in.
+    /// The bytes as they were received.
     Raw,
     /// The readable text, if it differs from the raw bytes.
     View,
 }
 
-/// Proof that an artifact is stored. Only a store can make one.
+/// Proof that an artifact is stored. Only a store can create a receipt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
     manifest: Manifest,
@@ -165,7 +175,7 @@ impl Receipt {
         self.manifest.handle
     }
 
-    /// The manifest that was stored with it.
+    /// The manifest that was stored with the artifact.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
@@ -177,14 +187,14 @@ impl Receipt {
 pub struct Stored {
     /// The artifact's manifest.
     pub manifest: Manifest,
-    /// The bytes as they came in.
+    /// The bytes as they were received.
     pub raw: Arc<dyn ByteSource>,
-    /// The readable text; the raw bytes if they serve as the view.
+    /// The readable text. If the raw bytes are the view, these are the raw bytes.
     pub view: Arc<dyn ByteSource>,
     /// The view's line index, as it was passed to the commit.
     pub index: Vec<u8>,
-    /// The file by which other programs can open the text. `None` if the manifest names none
-    /// ([`Facts::file_name`]) or the store has no files.
+    /// The file through which other programs can open the text. `None` if the manifest names no
+    /// file ([`Facts::file_name`]) or the store has no files.
     pub file: Option<PathBuf>,
 }
 
@@ -193,8 +203,8 @@ pub struct Stored {
 pub struct Listed {
     /// The artifact's manifest.
     pub manifest: Manifest,
-    /// When it was last opened; when it was stored if it never was.
+    /// When the artifact was last opened or, if it was never opened, stored.
     pub used: Timestamp,
-    /// Bytes of raw part, view and index.
+    /// Total bytes of the raw part, the view and the index.
     pub bytes: u64,
 }

@@ -1,7 +1,7 @@
 //! Reads, checks and changes the manifest of an artifact.
 //!
-//! An artifact of a newer format is refused. Pinning keeps members of a manifest that this version
-//! does not know.
+//! An artifact of a newer format is refused. Pinning preserves members of a manifest that this
+//! version does not know.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -15,11 +15,11 @@ use crate::StoreError;
 use crate::disk::Disk;
 use crate::open::{open_regular, to_json, write_whole};
 
-/// Members that the manifest's checksum leaves out: a pin changes `pinned`, and `checks` holds the
-/// checksum.
+/// Members that the manifest's checksum does not cover: `pinned`, because it can change, and
+/// `checks`, because it contains the checksum.
 const NOT_SUMMED: [&str; 2] = ["pinned", "checks"];
 
-/// Makes the manifest of a new artifact, with checksums of the parts that its SHA-256 does not
+/// Creates the manifest of a new artifact, with checksums of the parts that its SHA-256 does not
 /// cover.
 pub(crate) fn of(handle: Handle, facts: Facts, view: Option<u32>, index: &[u8]) -> Manifest {
     let mut manifest = Manifest::new(handle, facts);
@@ -32,7 +32,7 @@ pub(crate) fn of(handle: Handle, facts: Facts, view: Option<u32>, index: &[u8]) 
     manifest
 }
 
-/// Returns the checksum of a manifest as it lies in its file, including members that only other
+/// Returns the checksum of a manifest as it is in its file, including members that only other
 /// versions know.
 fn sum(manifest: &Value) -> u32 {
     let mut summed = manifest.clone();
@@ -55,7 +55,7 @@ pub(crate) fn parse(handle: Handle, path: &Path, bytes: &[u8]) -> Result<Manifes
         format: u32,
     }
     let parsed = serde_json::from_slice::<Manifest>(bytes);
-    // A newer manifest may have another structure, so read its format on its own.
+    // A newer manifest may have another structure, so its format is parsed separately.
     let format = match &parsed {
         Ok(manifest) => Some(manifest.format),
         Err(_) => serde_json::from_slice(bytes)
@@ -75,7 +75,7 @@ pub(crate) fn parse(handle: Handle, path: &Path, bytes: &[u8]) -> Result<Manifes
     Ok(manifest)
 }
 
-/// Checks that the manifest is as it was written.
+/// Checks that the manifest has not changed since it was written.
 pub(crate) fn check(manifest: &Manifest, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let Some(checks) = &manifest.checks else {
         return Ok(());
@@ -87,7 +87,7 @@ pub(crate) fn check(manifest: &Manifest, path: &Path, bytes: &[u8]) -> Result<()
     }
 }
 
-/// Checks that the line index is as it was written.
+/// Checks that the line index has not changed since it was written.
 pub(crate) fn check_index(
     manifest: &Manifest,
     path: &Path,
@@ -102,8 +102,8 @@ pub(crate) fn check_index(
     }
 }
 
-/// Rewrites the manifest `bytes` with another pin. On a full disk it changes the value in place:
-/// overwriting the same number of bytes in an existing block needs no room.
+/// Rewrites the manifest `bytes` with another value of `pinned`. On a full disk it changes the
+/// value in place, because overwriting existing bytes needs no space.
 pub(crate) fn pin(path: &Path, bytes: &[u8], pinned: bool, disk: &Disk) -> Result<(), StoreError> {
     let mut manifest: Value =
         serde_json::from_slice(bytes).map_err(|error| damaged(path, error.to_string()))?;
@@ -117,8 +117,8 @@ pub(crate) fn pin(path: &Path, bytes: &[u8], pinned: bool, disk: &Disk) -> Resul
     }
 }
 
-/// Returns the offset of the `pinned` value and replacement bytes of the same length. JSON allows a
-/// space or a line break after the value, or neither.
+/// Returns the offset of the `pinned` value and its replacement, which has the same length. JSON
+/// allows white space after the value, so the shorter value is padded with a space.
 fn mark(manifest: &[u8], pinned: bool) -> Option<(usize, &'static [u8])> {
     let changes: [(&[u8], &[u8]); 2] = match pinned {
         true => [(b"false,", b"true ,"), (b"false", b"true ")],

@@ -1,15 +1,17 @@
-//! A store in memory, for tests and for hosts without a disk.
+//! A store in memory, for tests and for programs without a disk.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-use spillgate_artifact::{ByteSource, Facts, FileId, Handle, Manifest, SessionId, Timestamp};
+use spillgate_artifact::{
+    ByteSource, Facts, FileId, Handle, HandleForm, Manifest, SessionId, Timestamp, Word,
+};
 
 use crate::tombstone::Tombstone;
 use crate::{Absent, ArtifactStore, Draft, Gone, Listed, Part, Receipt, StoreError, Stored};
 
-/// Keeps artifacts in memory until it is dropped.
+/// Keeps artifacts in memory until the store is dropped.
 #[derive(Debug)]
 pub struct MemoryStore {
     session: SessionId,
@@ -38,6 +40,22 @@ impl MemoryStore {
 }
 
 impl Shelf {
+    /// Returns a handle that no artifact has or had.
+    fn unused(&self, form: HandleForm, session: SessionId) -> Handle {
+        loop {
+            let handle = match form {
+                HandleForm::Short => Handle::Short(Word::random()),
+                HandleForm::Long => Handle::Long {
+                    session,
+                    file: FileId::random(),
+                },
+            };
+            if !self.stored.contains_key(&handle) && !self.gone.contains_key(&handle) {
+                return handle;
+            }
+        }
+    }
+
     fn absent(&self, handle: Handle) -> StoreError {
         let gone = self.gone.get(&handle).cloned();
         StoreError::Absent {
@@ -49,12 +67,8 @@ impl Shelf {
 
 impl ArtifactStore for MemoryStore {
     fn draft(&self) -> Result<Box<dyn Draft>, StoreError> {
-        let handle = Handle {
-            session: self.session,
-            file: FileId::random(),
-        };
         Ok(Box::new(MemoryDraft {
-            handle,
+            session: self.session,
             shelf: Arc::clone(&self.shelf),
             raw: Vec::new(),
             view: None,
@@ -108,7 +122,7 @@ impl ArtifactStore for MemoryStore {
 
 #[derive(Debug)]
 struct MemoryDraft {
-    handle: Handle,
+    session: SessionId,
     shelf: Arc<Mutex<Shelf>>,
     raw: Vec<u8>,
     view: Option<Vec<u8>>,
@@ -135,8 +149,15 @@ impl Draft for MemoryDraft {
         }))
     }
 
-    fn commit(self: Box<Self>, facts: Facts, index: &[u8]) -> Result<Receipt, StoreError> {
-        let manifest = Manifest::new(self.handle, facts);
+    fn commit(
+        self: Box<Self>,
+        facts: Facts,
+        index: &[u8],
+        form: HandleForm,
+    ) -> Result<Receipt, StoreError> {
+        let mut shelf = self.shelf.lock();
+        let handle = shelf.unused(form, self.session);
+        let manifest = Manifest::new(handle, facts);
         let raw: Arc<dyn ByteSource> = Arc::new(self.raw);
         let stored = Stored {
             file: None,
@@ -145,7 +166,8 @@ impl Draft for MemoryDraft {
             raw,
             index: index.to_vec(),
         };
-        self.shelf.lock().stored.insert(self.handle, stored);
+        shelf.stored.insert(handle, stored);
+        drop(shelf);
         Ok(Receipt { manifest })
     }
 }

@@ -1,6 +1,7 @@
 //! Opens, creates and replaces the files of a store.
 //!
-//! It follows no symbolic link and opens regular files only: a FIFO would block its reader.
+//! These functions follow no symbolic link, and open only regular files, because opening a FIFO
+//! would block.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -18,12 +19,12 @@ use crate::disk::Disk;
 /// with `InvalidInput`, without blocking.
 pub fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let refused = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
-    // Without NONBLOCK, opening a FIFO waits for its other end.
+    // Without NONBLOCK, opening a FIFO would wait until another process opens it, too.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = options.custom_flags(flags.bits().cast_signed()).open(path);
     let file = opened.map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::LOOP) => refused("it is a symbolic link"),
-        // A FIFO without a reader, or a socket.
+        // The path leads to a FIFO without a reader, or to a socket.
         Some(Errno::NXIO) => refused("it is no regular file"),
         _ => error,
     })?;
@@ -70,7 +71,7 @@ pub(crate) fn write_whole(
     renamed.inspect_err(|_| drop(fs::remove_file(&draft)))
 }
 
-/// Returns all entries of a directory, or none if it does not exist.
+/// Returns all entries of a directory. Returns no entries if the directory does not exist.
 pub(crate) fn entries(directory: &Path) -> Result<Vec<fs::DirEntry>, StoreError> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -79,12 +80,12 @@ pub(crate) fn entries(directory: &Path) -> Result<Vec<fs::DirEntry>, StoreError>
     entries.map_err(|error| StoreError::io(directory, error))
 }
 
-/// Like [`entries`], but returns none if the directory may not be read: in a shared store a session
-/// may belong to another user.
+/// Like [`entries`], but also returns no entries if the directory may not be read. In a shared
+/// store a session may belong to another user.
 pub(crate) fn readable_entries(directory: &Path) -> Result<Vec<fs::DirEntry>, StoreError> {
     match entries(directory) {
         Err(StoreError::Denied { path, .. }) => {
-            tracing::warn!(path = %path.display(), "a session may not be read; it is left out");
+            tracing::warn!(path = %path.display(), "a directory of the store is skipped, because there is no permission to read it");
             Ok(Vec::new())
         }
         entries => entries,
@@ -105,8 +106,8 @@ pub(crate) fn make_directory(path: &Path) -> Result<(), StoreError> {
         .map_err(|error| StoreError::io(path, error))
 }
 
-/// Creates a session's directory in a base that exists already.
-pub(crate) fn make_session(path: &Path) -> Result<(), StoreError> {
+/// Creates a directory in a base that exists already.
+pub(crate) fn make_in_base(path: &Path) -> Result<(), StoreError> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made.map_err(|error| StoreError::io(path, error)),

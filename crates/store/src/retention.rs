@@ -6,17 +6,18 @@ use spillgate_artifact::{Handle, Timestamp};
 
 use crate::{ArtifactStore, Gone, StoreError, Survey};
 
-/// How much a durable store keeps, and how long. Pinned artifacts are exempt from both limits but
-/// count toward the quota (docs/decisions/0017-a-store-kept-whole.md).
+/// How many bytes a durable store keeps, and for how long. Pinned artifacts are exempt from both
+/// limits, but count toward the quota (docs/decisions/0017-a-store-kept-whole.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
-    /// Quota in bytes; the least recently used artifacts go first. `None` means no limit.
+    /// Quota in bytes. If it is exceeded, the least recently used artifacts are removed first.
+    /// `None` means no quota.
     pub max_bytes: Option<u64>,
-    /// Bytes of the quota that a sweep leaves free.
+    /// Bytes of the quota that are free after a sweep.
     pub headroom: u64,
-    /// Most artifacts that one sweep removes. `None` means no limit.
+    /// Maximum number of artifacts that one sweep removes. `None` means no limit.
     pub most: Option<usize>,
-    /// Longest time since last use. `None` means no limit.
+    /// Maximum time since the last use of an artifact. `None` means no limit.
     pub max_age: Option<Duration>,
 }
 
@@ -29,9 +30,9 @@ pub struct Swept {
     pub why: Gone,
 }
 
-/// Removes artifacts that are too old, then those that exceed the quota on their own, then the
-/// least recently used until the rest fits. Returns what it removed. Never removes `spared`, whose
-/// handle was shown a moment ago.
+/// Removes the artifacts that are too old, then artifacts that are larger than the whole quota,
+/// then the least recently used artifacts until the rest fits. Returns the removed artifacts. Never
+/// removes `spared`, whose handle was shown a moment ago.
 pub fn sweep(
     store: &dyn ArtifactStore,
     retention: Retention,
@@ -43,8 +44,8 @@ pub fn sweep(
     let mut all = candidates(store.survey()?);
     all.sort_by_key(|one| (one.bytes <= quota, one.used));
     let is_spared = |one: &Candidate| Some(one.handle) == spared;
-    // If the spared artifact exceeds the quota on its own, removing everything else would not make
-    // room for it, so it is not counted.
+    // If the spared artifact is larger than the whole quota, removing all other artifacts would not
+    // make it fit, so its size is not counted.
     let counted = all
         .iter()
         .filter(|one| !is_spared(one) || one.bytes <= quota);
@@ -66,7 +67,7 @@ pub fn sweep(
         match let_go(store, handle, why, now) {
             Ok(true) => swept.push(Swept { handle, why }),
             Ok(false) => continue,
-            // Another process removed it first.
+            // Another process has removed it meanwhile.
             Err(StoreError::Absent { .. }) => {}
             Err(error) => {
                 failed = Some(error);
@@ -94,7 +95,7 @@ fn let_go(
     store.remove(handle, why, now).map(|()| true)
 }
 
-/// What a sweep needs to know of an artifact.
+/// The properties of an artifact that a sweep uses.
 struct Candidate {
     handle: Handle,
     bytes: u64,
@@ -102,8 +103,9 @@ struct Candidate {
     may_go: bool,
 }
 
-/// A damaged artifact may be removed like any other. An artifact that a newer version wrote is only
-/// counted, as is one that cannot be read right now: it may be pinned.
+/// Returns all artifacts of a survey. A damaged artifact may be removed like any other. An artifact
+/// that a newer version wrote, or that cannot be read at the moment, is only counted, because it
+/// may be pinned.
 fn candidates(survey: Survey) -> Vec<Candidate> {
     let listed = survey.listed.into_iter().map(|one| Candidate {
         handle: one.manifest.handle,
@@ -125,7 +127,7 @@ mod tests {
     use std::io;
     use std::path::{Path, PathBuf};
 
-    use spillgate_artifact::{Clock, FileId, SessionId, SystemClock};
+    use spillgate_artifact::{Clock, HandleForm, SystemClock, Word};
 
     use super::*;
     use crate::survey::Unreadable;
@@ -136,7 +138,10 @@ mod tests {
         let mut draft = store.draft().unwrap();
         draft.write(crate::Part::Raw, b"bytes").unwrap();
         let facts = crate::conformance::facts_of(b"bytes");
-        let handle = draft.commit(facts, b"").unwrap().handle();
+        let handle = draft
+            .commit(facts, b"", HandleForm::Short)
+            .unwrap()
+            .handle();
         let now = SystemClock.now();
         store.pin(handle, true).unwrap();
         assert!(!let_go(&store, handle, Gone::Evicted, now).unwrap());
@@ -157,10 +162,7 @@ mod tests {
         for (why, may_go) in [(damaged, true), (busy, false), (newer, false)] {
             let survey = Survey {
                 damaged: vec![Unreadable {
-                    handle: Handle {
-                        session: SessionId::random(),
-                        file: FileId::random(),
-                    },
+                    handle: Handle::Short(Word::random()),
                     why,
                     used: SystemClock.now(),
                     bytes: 1,

@@ -1,9 +1,9 @@
-//! Keeps a store within its quota and part of the disk free while artifacts are stored.
+//! Keeps a store within its quota, and a part of the disk free, while artifacts are stored.
 //!
-//! Every artifact is entered in the [`Books`] before it gets its name. A process that serves many
-//! clients evicts from a thread of its own as soon as the store is nearly full, down to a sixteenth
-//! below the quota, so that storing need not wait. An artifact that would exceed the quota waits
-//! until there is room or nothing removable is left.
+//! Every artifact is entered in the [`Books`] before it gets its name. In a process that serves
+//! many clients, a separate thread evicts artifacts as soon as the store is nearly full, until a
+//! sixteenth of the quota is free, so that storing does not have to wait. A writer whose artifact
+//! would exceed the quota waits until there is room or no more artifacts can be removed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,27 +18,27 @@ use crate::books::Books;
 use crate::files::{FileStore, Lifetime};
 use crate::{Retention, StoreError, Swept, sweep};
 
-/// How much a store of files may take.
+/// How much space a store on disk may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Space {
-    /// Bytes of all artifacts. `None` means no limit.
+    /// Maximum bytes of all artifacts together. `None` means no limit.
     pub quota: Option<u64>,
-    /// Bytes of the disk to leave free, capped at a twentieth of the disk.
+    /// Bytes of the disk that must stay free, but at most a twentieth of the disk.
     pub reserve: u64,
     /// Whether a thread of this process evicts as soon as the store is nearly full. Otherwise the
     /// owner of the store evicts after each artifact.
     pub evicts: bool,
 }
 
-/// Eviction leaves one part in `SLACK` of the quota free, so that it need not begin again with the
-/// next artifact.
+/// Eviction frees the quota divided by this number, so that it does not have to start again with
+/// the next artifact.
 const SLACK: u64 = 16;
 
-/// Eviction begins when less than one part in `NEARLY` of the quota is free.
+/// Eviction starts when less than the quota divided by this number is free.
 const NEARLY: u64 = 32;
 
-/// Longest wait for room of an artifact that would exceed the quota. Eviction removes some thousand
-/// artifacts a second.
+/// Maximum time that an artifact that would exceed the quota waits for room. Eviction removes a few
+/// thousand artifacts per second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Interval between two checks for room.
@@ -51,7 +51,7 @@ pub(crate) struct Room {
     clock: Arc<dyn Clock>,
     space: Space,
     books: Books,
-    /// Bytes that this process entered and has not put in place yet.
+    /// Bytes that this process has entered for artifacts without a final name.
     pending: AtomicU64,
     passes: Mutex<Passes>,
     ended: Condvar,
@@ -59,7 +59,7 @@ pub(crate) struct Room {
     freeing: Mutex<()>,
 }
 
-/// Eviction passes of this process. They run one after the other.
+/// Eviction passes of this process. Only one pass runs at a time.
 #[derive(Debug, Default)]
 struct Passes {
     is_running: bool,
@@ -67,7 +67,7 @@ struct Passes {
     ended: u64,
 }
 
-/// A pass that is running. Dropping it ends the pass, also after a panic.
+/// A pass that is running. Dropping this value ends the pass, even after a panic.
 struct Running(Arc<Room>);
 
 impl Drop for Running {
@@ -97,7 +97,7 @@ impl Room {
         &self.books
     }
 
-    /// Enters an artifact of `bytes` bytes, then waits for room if the store is over its quota.
+    /// Enters an artifact of `bytes` bytes. If the store then exceeds its quota, waits for room.
     pub(crate) fn admit(self: &Arc<Self>, bytes: u64) -> Result<Admitted, StoreError> {
         self.pending.fetch_add(bytes, Ordering::Relaxed);
         let mut admitted = Admitted {
@@ -111,13 +111,13 @@ impl Room {
             Err(error @ StoreError::Newer { .. }) => return Err(error),
             // A failure to count must not prevent storing.
             Err(error) => {
-                tracing::debug!(%error, "the bytes of an artifact could not be entered");
+                tracing::debug!(%error, "the size of an artifact could not be added to the size of the store");
                 return Ok(admitted);
             }
         };
         admitted.is_entered = true;
         if let Some(quota) = self.space.quota.filter(|_| self.space.evicts)
-            // An artifact that never fits does not evict everything else.
+            // An artifact that is larger than the whole quota must not evict all others.
             && bytes <= quota
             && total > quota - quota / NEARLY
         {
@@ -133,7 +133,7 @@ impl Room {
         }
     }
 
-    /// Counts bytes again whose removal failed.
+    /// Adds bytes again that could not be removed.
     pub(crate) fn come_back(&self, bytes: u64) {
         drop(self.books.change(|entry| entry.add(bytes)));
     }
@@ -146,15 +146,16 @@ impl Room {
         drop(left);
     }
 
-    /// Counts the artifacts on the disk plus what this process is about to place. What comes or
-    /// goes during the count may be counted twice or although it is gone, until the next count.
-    /// What another process entered before the count and had not placed yet is left out until then.
+    /// Counts the artifacts on the disk and the bytes that this process is about to store. Until
+    /// the next count, the result may include artifacts twice that were added during the count, and
+    /// artifacts that were removed during it. It does not include bytes that another process
+    /// entered before the count and had not stored yet.
     pub(crate) fn count(self: &Arc<Self>) -> Result<u64, StoreError> {
         self.count_with(0)
     }
 
-    /// Counts like [`Room::count`]. If another count finished first, adds `bytes` to that count's
-    /// result, because it may have begun after an artifact of this size was entered.
+    /// Counts like [`Room::count`]. If another count ended first, adds `bytes` to its result,
+    /// because that count may have begun after an artifact of this size was entered.
     fn count_with(self: &Arc<Self>, bytes: u64) -> Result<u64, StoreError> {
         let before = self.books.read()?;
         let pending = self.pending.load(Ordering::Relaxed);
@@ -171,11 +172,11 @@ impl Room {
         Ok(after.bytes.unwrap_or(counted))
     }
 
-    /// Starts an eviction thread; waits for it while the store is over its quota.
+    /// Starts an eviction thread. Waits for it as long as the store exceeds its quota.
     fn relieve(self: &Arc<Self>, quota: u64) {
         let until = Instant::now() + PATIENCE;
         let mut passes = self.passes();
-        // A pass that is running may not have seen everything, so wait for the next.
+        // A pass that is already running may have missed artifacts, so wait for the next pass.
         let enough = passes.begun + 1;
         if !passes.is_running {
             self.begin(&mut passes);
@@ -198,14 +199,15 @@ impl Room {
             let running = Running(room);
             let room = &running.0;
             if let Err(error) = room.evict(None, None, room.clock.now()) {
-                tracing::warn!(%error, "the store could not be brought within its quota");
+                tracing::warn!(%error, "the store is over its quota and nothing could be evicted");
             }
         };
         passes.is_running = Builder::new().name("evict".to_owned()).spawn(pass).is_ok();
         passes.begun += u64::from(passes.is_running);
     }
 
-    /// Brings the store to a sixteenth below its quota, minus what this process is about to place.
+    /// Evicts until a sixteenth of the quota, and the bytes that this process is about to store,
+    /// are free.
     pub(crate) fn evict(
         self: &Arc<Self>,
         spared: Option<Handle>,
@@ -213,7 +215,8 @@ impl Room {
         now: Timestamp,
     ) -> Result<Vec<Swept>, StoreError> {
         self.count()?;
-        // Count at most half the quota of what is about to be placed, so that enough remains.
+        // Of the bytes that are about to be stored, count at most half the quota, so that enough
+        // artifacts stay.
         let most_pending = self.space.quota.map_or(0, |quota| quota / 2);
         let pending = self.pending.load(Ordering::Relaxed).min(most_pending);
         let slack = self.space.quota.map_or(0, |quota| quota / SLACK);
@@ -232,7 +235,8 @@ impl Room {
         matches!((total, self.space.quota), (Some(total), Some(quota)) if total > quota)
     }
 
-    /// Fails if the disk has less free space than the reserve and removing artifacts does not help.
+    /// Fails if the disk has less free space than the reserve and removing artifacts does not free
+    /// enough.
     pub(crate) fn keep_reserve(self: &Arc<Self>) -> Result<(), StoreError> {
         let Some(missing) = self.missing() else {
             return Ok(());
@@ -241,7 +245,7 @@ impl Room {
         // Another thread may have made room meanwhile.
         if self.missing().is_some() {
             let bytes = self.store().usage()?;
-            // Others have filled the disk: even removing everything would not free enough.
+            // Other programs have filled the disk: removing all artifacts would not free enough.
             if bytes < missing.1 {
                 return Err(self.reserve(missing));
             }
@@ -267,7 +271,8 @@ impl Room {
         }
     }
 
-    /// Bytes that are free, and bytes missing to the reserve; `None` if none are missing.
+    /// If the free space of the disk is below the reserve, returns the free bytes and the number of
+    /// bytes that are missing; otherwise `None`.
     fn missing(&self) -> Option<(u64, u64)> {
         let disk = rustix::fs::statvfs(&self.base).ok()?;
         let reserve = self.space.reserve.min(disk.f_blocks * disk.f_frsize / 20);
@@ -279,14 +284,15 @@ impl Room {
         self.passes.lock()
     }
 
-    /// The same store, opened to remove from it.
+    /// Returns the same store, opened to remove artifacts.
     fn store(self: &Arc<Self>) -> FileStore {
         let clock = Arc::clone(&self.clock);
         FileStore::new(&self.base, Lifetime::Durable, clock).in_room(Arc::clone(self))
     }
 }
 
-/// An artifact that is entered in the books. Dropping it removes the entry unless it was kept.
+/// An artifact that is entered in the books. Dropping this value removes the entry, unless the
+/// entry was kept.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     room: Arc<Room>,
@@ -296,7 +302,7 @@ pub(crate) struct Admitted {
 }
 
 impl Admitted {
-    /// Keeps the entry: the artifact has its final name now.
+    /// Keeps the entry, because the artifact has its final name.
     pub(crate) fn keep(mut self) {
         self.is_kept = true;
     }

@@ -15,8 +15,9 @@ pub enum Gone {
     Removed,
 }
 
-/// Replaces a removed artifact, so that a dead handle can say why it is dead and which call
-/// produces it again (docs/spec/texts.md, "Dead handles"). Holds none of the artifact's bytes.
+/// Replaces a removed artifact. A message for its dead handle can then say why the artifact was
+/// removed and which call produces it again (docs/spec/texts.md, "Dead handles"). Contains none of
+/// the artifact's bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tombstone {
     pub(crate) why: Gone,
@@ -25,7 +26,7 @@ pub(crate) struct Tombstone {
 }
 
 impl Tombstone {
-    /// Makes a tombstone. Without a readable manifest the tool's name is unknown.
+    /// Creates a tombstone. Without a readable manifest the name of the tool is unknown.
     pub(crate) fn of(manifest: Option<&Manifest>, why: Gone, at: Timestamp) -> Self {
         let tool = manifest.map(|manifest| manifest.facts.origin.tool.clone());
         Self {

@@ -1,4 +1,4 @@
-//! Periodic upkeep of a store of files: quota, age, old tombstones, leftovers.
+//! Maintains a store on disk: quota, age limit, old tombstones, leftover files.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,30 +13,31 @@ use crate::{Retention, StoreError, sweep};
 /// The limits of a store's upkeep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Upkeep {
-    /// Longest time since last use of an artifact. `None` means no limit.
+    /// Maximum time since the last use of an artifact. `None` means no limit.
     pub max_age: Option<Duration>,
     /// Limits of the tombstones.
     pub notes: Notes,
     /// Interval between two checks of age and leftovers. The quota is checked on every call.
     pub every: Duration,
-    /// A draft that was not touched for this long has no writer any more.
+    /// A draft that was not written for this long is treated as abandoned.
     pub idle: Duration,
-    /// Most artifacts that one pass removes.
+    /// Maximum number of artifacts that one pass removes.
     pub most: usize,
 }
 
 /// How many tombstones are kept, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Notes {
-    /// Longest age. `None` means no limit.
+    /// Maximum age of a tombstone. `None` means no limit.
     pub max_age: Option<Duration>,
-    /// Most tombstones kept, the newest ones. `None` means no limit.
+    /// Maximum number of tombstones; the newest are kept. `None` means no limit.
     pub most: Option<usize>,
 }
 
 impl FileStore {
-    /// Evicts what is over the quota and, once every `upkeep.every`, removes what is too old and
-    /// what killed writers left. Never removes `spared`, whose handle was shown a moment ago.
+    /// Evicts artifacts if the store exceeds its quota. Once every `upkeep.every`, also removes
+    /// artifacts that are too old and files of killed writers. Never removes `spared`, whose handle
+    /// was shown a moment ago.
     pub fn keep_up(
         &self,
         upkeep: &Upkeep,
@@ -47,7 +48,7 @@ impl FileStore {
             return Ok(());
         };
         let mut is_due = false;
-        // Several processes may ask at the same time; one of them does the work.
+        // Several processes may call this at the same time. Only one of them does the work.
         room.books().change(|entry| {
             is_due = entry.is_due(upkeep.every, now);
             if is_due {
@@ -55,7 +56,8 @@ impl FileStore {
             }
         })?;
         let most = Some(upkeep.most);
-        // The steps are independent: if eviction fails, artifacts may still be too old.
+        // The steps are independent of each other: if eviction fails, old artifacts are still
+        // removed.
         let counted = if is_due {
             room.count().map(drop)
         } else {
@@ -79,11 +81,11 @@ impl FileStore {
         counted.and(evicted).and(swept).and(notes).and(leftovers)
     }
 
-    /// Removes tombstones that are too old, and the oldest if there are too many. Returns how many
-    /// it removed. Their handles are then unknown, like any other.
+    /// Removes tombstones that are too old, and the oldest tombstones if there are too many.
+    /// Returns the number of removed tombstones. The store then treats their handles as unknown.
     pub fn remove_old_notes(&self, notes: Notes, now: Timestamp) -> Result<usize, StoreError> {
         let mut all: Vec<(SystemTime, PathBuf)> = Vec::new();
-        for (_, directory) in self.sessions()? {
+        for (_, directory) in self.places()? {
             let gone = readable_entries(&directory)?
                 .into_iter()
                 .filter_map(|entry| {
@@ -107,7 +109,7 @@ impl FileStore {
             }
             removed += usize::from(fs::remove_file(&path).is_ok());
             if let Some(directory) = path.parent() {
-                // Fails, as intended, unless the directory is empty.
+                // This fails, as intended, if the directory is not empty.
                 drop(fs::remove_dir(directory));
             }
         }

@@ -1,4 +1,5 @@
-//! Tests of the quota, the disk's reserve and the tombstones with several writers at once.
+//! Tests of the quota, the reserve of free disk space and the tombstones, with several writers at
+//! the same time.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use spillgate_artifact::{Clock, Handle, SystemClock, Timestamp};
+use spillgate_artifact::{Clock, Handle, HandleForm, SystemClock, Timestamp};
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{
     ArtifactStore, FileStore, Gone, Lifetime, Notes, Part, Space, StoreError, Upkeep,
@@ -32,7 +33,7 @@ fn put(store: &dyn ArtifactStore, raw: &[u8]) -> Result<Handle, StoreError> {
     draft.write(Part::Raw, raw)?;
     let mut facts = facts_of(raw);
     facts.created = SystemClock.now();
-    Ok(draft.commit(facts, b"")?.handle())
+    Ok(draft.commit(facts, b"", HandleForm::Short)?.handle())
 }
 
 fn total(store: &dyn ArtifactStore) -> u64 {
@@ -40,7 +41,7 @@ fn total(store: &dyn ArtifactStore) -> u64 {
     listed.iter().map(|one| one.bytes).sum()
 }
 
-/// The bytes that the books record.
+/// Returns the number of bytes that the books record.
 fn entered(base: &Path) -> u64 {
     let books = fs::read_to_string(base.join(".store")).unwrap();
     let books: serde_json::Value = serde_json::from_str(&books).unwrap();
@@ -63,7 +64,7 @@ fn the_quota_holds_while_many_store() {
     const QUOTA: u64 = 1_000_000;
     const SIZE: usize = 10_000;
     let base = tempfile::tempdir().unwrap();
-    // Two stores, as in two processes.
+    // Two stores stand for two processes.
     let stores = [(); 2].map(|()| store_within(base.path(), quota(QUOTA, true)));
     let is_done = AtomicBool::new(false);
     let most = std::thread::scope(|scope| {
@@ -91,13 +92,13 @@ fn the_quota_holds_while_many_store() {
         is_done.store(true, Ordering::Relaxed);
         watcher.join().unwrap()
     });
-    // Artifacts that are on their way from eight writers may exceed the quota: each is entered
-    // before it is placed.
+    // Eight writers may exceed the quota by the artifacts that they are storing, because each
+    // artifact is entered before it gets its name.
     assert!(most <= QUOTA + 8 * SIZE as u64, "{most}");
     assert!(most > QUOTA / 2, "nothing was kept: {most}");
     assert!(total(&stores[0]) <= QUOTA);
-    // What one process has on its way while another counts is missing until the next count. An
-    // eviction pass that is running must end first.
+    // While a process counts, the artifacts that the other process is storing are missing from the
+    // count until the next one. An eviction pass that is running must end first.
     for round in 1.. {
         let due = SystemClock.now().system_time() + round * UPKEEP.every;
         stores[0]
@@ -118,7 +119,7 @@ fn what_never_fits_lets_nothing_else_go() {
     let small = put(&store, &[1; 500]).unwrap();
     let large = put(&store, &vec![2; 20_000]).unwrap();
     assert!(store.open(small).is_ok() && store.open(large).is_ok());
-    // The next eviction removes it first.
+    // The next eviction removes the large artifact first.
     let later = put(&store, &[3; 500]).unwrap();
     assert!(matches!(store.open(large), Err(StoreError::Absent { .. })));
     assert!(store.open(small).is_ok() && store.open(later).is_ok());
@@ -146,11 +147,11 @@ fn books_that_are_wrong_or_gone_are_made_anew() {
             .remove(handle, Gone::Removed, SystemClock.now())
             .unwrap();
     }
-    // A writer was killed before its artifact had a name.
+    // Simulates a writer that was killed before its artifact had a name.
     fs::write(&books, "{\"format\":1,\"bytes\":70000,\"swept\":null}").unwrap();
     store.keep_up(&UPKEEP, None, SystemClock.now()).unwrap();
     assert_eq!(entered(base.path()), 1000);
-    // Another program's file is neither read nor written.
+    // A file of another program is neither read nor written.
     let precious = base.path().join("precious");
     fs::write(&precious, "precious").unwrap();
     fs::remove_file(&books).unwrap();
@@ -158,7 +159,7 @@ fn books_that_are_wrong_or_gone_are_made_anew() {
     assert!(store.open(put(&store, &[3; 10]).unwrap()).is_ok());
     assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
     fs::remove_file(&books).unwrap();
-    // A layout that only a newer version knows is left alone.
+    // A layout that only a newer version can read is not changed.
     fs::write(&books, "{\"format\":2,\"other\":\"things\"}").unwrap();
     assert!(matches!(
         store.check_format(),
@@ -191,7 +192,7 @@ fn a_sweep_in_the_future_is_none_and_each_removes_a_bounded_number() {
         store.keep_up(&upkeep, None, at).unwrap();
         assert_eq!(store.list().unwrap().len(), left);
     }
-    // The quota is checked each time.
+    // The quota is checked on every call.
     let store = store_within(base.path(), quota(16_000, false));
     for left in [20, 15] {
         let upkeep = Upkeep { most: 5, ..UPKEEP };
@@ -200,8 +201,8 @@ fn a_sweep_in_the_future_is_none_and_each_removes_a_bounded_number() {
     }
 }
 
-/// An artifact that is removed during a count may or may not be in that count. The books never show
-/// less than the store holds.
+/// A count may or may not include an artifact that is removed during the count. The books never
+/// show fewer bytes than the store contains.
 #[test]
 fn what_goes_while_it_is_counted_is_not_taken_out_twice() {
     let base = tempfile::tempdir().unwrap();
@@ -241,7 +242,7 @@ fn old_notes_go_with_their_directories() {
         let store = store_within(base.path(), Space::default());
         let handle = put(&store, b"raw").unwrap();
         store.remove(handle, Gone::Removed, now).unwrap();
-        let note = base.path().join(format!("{handle}.gone"));
+        let note = store.view_path(handle).with_extension("gone");
         let days = Duration::from_secs(age * 24 * 60 * 60);
         let note = fs::File::open(note).unwrap();
         note.set_modified(now.system_time() - days).unwrap();
@@ -266,10 +267,17 @@ fn old_notes_go_with_their_directories() {
             handles.iter().filter(|handle| is_known(handle)).count(),
             left
         );
-        let directories = fs::read_dir(base.path()).unwrap();
-        let is_session = |entry: &fs::DirEntry| entry.file_type().unwrap().is_dir();
-        let sessions = directories.filter(|entry| is_session(entry.as_ref().unwrap()));
-        assert_eq!(sessions.count(), left);
+        // No directory stays empty.
+        let entries = fs::read_dir(base.path()).unwrap();
+        let directories = entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_dir());
+        let files = directories.map(|directory| fs::read_dir(directory).unwrap().count());
+        let files: Vec<usize> = files.collect();
+        assert!(
+            !files.contains(&0) && files.iter().sum::<usize>() == left,
+            "{files:?}"
+        );
     }
     assert!(is_known(&handles[3]) && !is_known(&handles[0]));
 }
@@ -311,7 +319,8 @@ fn fill(disk: &Path) {
         let disk = rustix::fs::statvfs(disk).unwrap();
         disk.f_bavail * disk.f_frsize
     };
-    // A twentieth of 4 MiB is 200 KiB: the oldest artifacts make room for the new ones.
+    // The reserve is a twentieth of 4 MiB, about 200 KiB. The oldest artifacts are removed to make
+    // room for the new ones.
     let first = put(&store, &vec![1; 100_000]).unwrap();
     let mut last = first;
     for _ in 0..100 {
@@ -320,7 +329,7 @@ fn fill(disk: &Path) {
     }
     assert!(matches!(store.open(first), Err(StoreError::Absent { .. })));
     assert!(store.open(last).is_ok());
-    // Others have filled the disk: nothing removable is left.
+    // Other programs have filled the disk, and no artifact is left to remove.
     let mut filler = fs::File::create(disk.join("others")).unwrap();
     let error = (0..100).find_map(|_| {
         while std::io::Write::write_all(&mut filler, &[1; 4096]).is_ok() {}
@@ -333,7 +342,7 @@ fn fill(disk: &Path) {
     );
     let error = store.draft().unwrap_err();
     assert_eq!(error.kind(), "store_full", "{error}");
-    // Removal still works.
+    // Artifacts can still be removed.
     for one in store.list().unwrap() {
         store
             .remove(one.manifest.handle, Gone::Removed, SystemClock.now())

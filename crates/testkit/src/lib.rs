@@ -1,7 +1,7 @@
-//! Shared test fixtures: a stopped clock, texts that look like real tool output, and recorded
-//! exchanges with models.
+//! Shared test fixtures: a clock that stands still, texts that look like real tool output, and
+//! recorded exchanges with models.
 //!
-//! Only ever a dev-dependency.
+//! Other crates use this crate only as a dev-dependency.
 
 #[cfg(feature = "cassettes")]
 pub mod cassette;

@@ -1,5 +1,8 @@
-//! How long does "over 25,000 tokens?" take, whatever the size? Prints the
-//! median of many runs beside the oracle's own early stop, in the same process.
+//! Measures how long it takes to decide whether a text has more than 25,000 tokens, for texts of
+//! several sizes.
+//!
+//! Prints the median of many runs, and the median for the same decision by `bpe-openai`, in the
+//! same process.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
@@ -20,14 +23,14 @@ fn main() {
         let text = log(megabytes << 20);
         let ours = median(|| counter.exceeds(&text, LIMIT));
         let limit = usize::try_from(LIMIT).unwrap_or(usize::MAX);
-        // Its normalised text is made outside of the timing.
+        // The other crate needs normalised text. Its normalisation is not timed.
         let normal = rival.normalize(text.as_str());
         let theirs = median(|| rival.count_till_limit(&normal, limit).is_none());
         println!("{megabytes:>9} {ours:>14.0} {theirs:>14.0}");
     }
 }
 
-/// Median time in microseconds of a decision that must be "yes".
+/// Returns the median duration of a decision, in microseconds. The decision must be "yes".
 fn median(decide: impl Fn() -> bool) -> f64 {
     let mut times: Vec<f64> = (0..RUNS)
         .map(|_| {

@@ -1,10 +1,9 @@
 //! Counts tokens exactly.
 //!
-//! The BPE itself is the `tiktoken` crate's: it loads in about 75 ms and 28 MB,
-//! where the other exact crates take 320 ms or 70 MB, and is as fast on real
-//! text (ADR 2). What is ours is to cut a text where the pre-tokenizer would
-//! cut it in any case, so that the parts' counts add up and a decision can stop
-//! early.
+//! The BPE is implemented by the `tiktoken` crate. It loads in about 75 ms and 28 MB, while other
+//! exact crates need 320 ms or 70 MB, and it is as fast as they are on real text (ADR 2). This
+//! module cuts a text only where the pre-tokenizer always cuts it, so the counts of the pieces add
+//! up and a decision can stop early.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -13,13 +12,13 @@ use tiktoken::CoreBpe;
 
 use crate::TokenCounter;
 
-/// No token of either vocabulary is longer (tested against both): a run of 128
-/// spaces. So a text of more than `limit * MAX_TOKEN_BYTES` bytes costs more
-/// than `limit` tokens, uncounted.
+/// Length in bytes of the longest token in either vocabulary (a test checks both): a run of 128
+/// spaces. A text of more than `limit * MAX_TOKEN_BYTES` bytes therefore has more than `limit`
+/// tokens and need not be counted.
 pub const MAX_TOKEN_BYTES: u64 = 128;
 
-/// Bytes counted between two looks at the limit. Large enough that the cuts
-/// cost nothing, small enough that overshooting costs little.
+/// Bytes counted between two checks of the limit: enough that finding the cuts takes no noticeable
+/// time, and few enough that little is counted beyond the limit.
 const PIECE: usize = 4096;
 
 /// An embedded vocabulary.
@@ -31,7 +30,7 @@ pub(crate) enum Vocabulary {
     Cl100kBase,
 }
 
-/// An exact counter whose vocabulary is unpacked at the first count.
+/// An exact counter that unpacks its vocabulary at the first count.
 pub(crate) struct Bpe {
     vocabulary: Vocabulary,
     loaded: OnceLock<&'static CoreBpe>,
@@ -73,7 +72,7 @@ impl TokenCounter for Bpe {
     fn exceeds(&self, text: &str, limit: u64) -> bool {
         let bytes = text.len() as u64;
         if bytes <= limit {
-            return false; // a token is at least a byte
+            return false; // every token has at least one byte
         }
         if bytes > limit.saturating_mul(MAX_TOKEN_BYTES) {
             return true;
@@ -97,19 +96,18 @@ impl TokenCounter for Bpe {
     }
 }
 
-/// The first place at or after `from` where both vocabularies' pre-tokenizers
-/// cut whatever stands around it; the end of the text if there is none.
+/// Returns the first offset at or after `from` at which the pre-tokenizers of both vocabularies cut
+/// in every context. Returns the end of the text if there is none.
 fn safe_cut(text: &[u8], from: usize) -> usize {
     (from.max(1)..text.len())
         .find(|&at| is_safe(text[at - 1], &text[at..]))
         .unwrap_or(text.len())
 }
 
-/// Whether a piece always ends between the byte `before` and `after`:
-/// - a newline ends its piece unless white space or, for `o200k_base`, a slash
-///   follows;
-/// - a lower-case letter's word ends before a space and a letter;
-/// - a lower-case letter or a digit ends before plain punctuation.
+/// Returns whether a piece always ends between the byte `before` and the bytes `after`:
+/// - a newline ends its piece unless white space or, for `o200k_base`, a slash follows;
+/// - a word that ends in a lower-case letter ends before a space and a letter;
+/// - a lower-case letter or a digit ends its piece before plain punctuation.
 fn is_safe(before: u8, after: &[u8]) -> bool {
     let next = after[0];
     match before {

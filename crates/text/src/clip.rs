@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-/// A line cut at `longest` characters, with a mark that says how much is gone.
+/// Returns the first `longest` characters of a line. If the line is longer, adds a mark with the
+/// number of missing bytes.
 #[must_use]
 pub fn clip(line: &str, longest: usize) -> String {
     let Some((cut, _)) = line.char_indices().nth(longest) else {

@@ -8,26 +8,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::bpe::{Bpe, Vocabulary};
 
-/// Counts the tokens of a text. Counters are shared between threads and load
-/// what they need at the first count, never before.
+/// Counts the tokens of a text. Counters are shared between threads and load their data at the
+/// first count.
 pub trait TokenCounter: Send + Sync + fmt::Debug {
-    /// Tokens of the whole text.
+    /// Returns the tokens of the whole text.
     fn count(&self, text: &str) -> u64;
 
-    /// Whether the text costs more than `limit` tokens. Stops as soon as that
-    /// is certain, so the time depends on the limit and not on the text.
+    /// Returns whether the text has more than `limit` tokens. Stops as soon as the answer is
+    /// certain, so the time depends on the limit and not on the length of the text.
     fn exceeds(&self, text: &str, limit: u64) -> bool;
 
-    /// Whether counting costs no more than the text: nothing has to be loaded.
+    /// Returns whether the next count can start without loading data.
     fn is_ready(&self) -> bool {
         true
     }
 
-    /// Loads what the first count would have to wait for.
+    /// Loads the data now, so that the first count does not have to wait for it.
     fn prepare(&self) {}
 }
 
-/// Which tokenizer counts (docs/spec/behaviour.md, "Figures").
+/// The available tokenizers (docs/spec/behaviour.md, "Figures").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tokenizer {
@@ -41,10 +41,10 @@ pub enum Tokenizer {
 }
 
 impl Tokenizer {
-    /// All of them, for help texts.
+    /// All tokenizers, for help texts.
     pub const ALL: [Self; 3] = [Self::O200kBase, Self::Cl100kBase, Self::Heuristic];
 
-    /// A counter that counts this way.
+    /// Returns a counter for this tokenizer.
     #[must_use]
     pub fn counter(self) -> Arc<dyn TokenCounter> {
         match self {
@@ -76,19 +76,19 @@ impl FromStr for Tokenizer {
     }
 }
 
-/// No tokenizer has that name.
+/// The error for a name that no tokenizer has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownTokenizer;
 
 impl fmt::Display for UnknownTokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("unknown tokenizer; known are o200k_base, cl100k_base and heuristic")
+        f.write_str("unknown tokenizer; known tokenizers: o200k_base, cl100k_base and heuristic")
     }
 }
 
 impl std::error::Error for UnknownTokenizer {}
 
-/// `ceil(bytes / 4)`.
+/// Counts `ceil(bytes / 4)` tokens.
 #[derive(Debug)]
 struct Heuristic;
 

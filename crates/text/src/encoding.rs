@@ -1,4 +1,4 @@
-//! Which characters the bytes of a text mean: UTF-8, UTF-16 or an encoding from before Unicode.
+//! Detects the encoding of a text from its bytes: UTF-8, UTF-16 or a legacy encoding.
 
 use chardetng::EncodingDetector;
 use encoding_rs::{DecoderResult, UTF_16BE, UTF_16LE};
@@ -6,49 +6,53 @@ use encoding_rs::{DecoderResult, UTF_16BE, UTF_16LE};
 use crate::kind::{Sample, is_binary};
 use crate::magic;
 
-/// What marks UTF-8 at its beginning.
+/// The byte order mark of UTF-8.
 const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// The same for UTF-16.
+/// The byte order marks of UTF-16.
 const UTF16_BOMS: [(&encoding_rs::Encoding, &[u8]); 2] =
     [(UTF_16LE, b"\xff\xfe"), (UTF_16BE, b"\xfe\xff")];
 
-/// Of the units of UTF-16 without a mark at least one in so many is a space, a digit or
+/// In UTF-16 without a byte order mark, at least one in this many units must be a space, a digit or
 /// another of the first 256 characters.
 const PLAIN_UNITS: usize = 8;
 
-/// How a text is encoded, as far as its first bytes tell.
+/// The encoding of a text, as far as its first bytes show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Encoding {
     form: Form,
-    /// Bytes of the mark before the text.
+    /// Bytes of the byte order mark.
     mark: u64,
-    /// Bytes of the sample and bytes of its text.
+    /// The size of the sample in bytes, and the size of its text in UTF-8.
     sampled: (u64, u64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// ASCII so far: what follows may be anything that contains it.
+    /// The first bytes are ASCII. The rest may have any encoding that contains ASCII.
     Ascii,
     Utf8,
-    /// UTF-16, or an encoding from before Unicode that contains ASCII.
+    /// UTF-16, or a legacy encoding that contains ASCII.
     Other(&'static encoding_rs::Encoding),
 }
 
-/// Some of a text.
+/// A decoded part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodedText {
     /// The characters.
     pub text: String,
-    /// What they were decoded from, if that is not UTF-8.
+    /// The encoding of the bytes, if it is not plain UTF-8.
     pub from: Option<&'static str>,
-    /// Places that mean no character: U+FFFD each.
+    /// Number of sequences that are not characters; each became U+FFFD.
     pub invalid: usize,
 }
 
 impl Encoding {
-    /// The encoding of what begins so, or the format of what is no text.
+    /// Returns the encoding of the text that begins with `sample`.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not text, returns their format, if it is known.
     pub fn of(sample: Sample<'_>) -> Result<Self, Option<&'static str>> {
         let head = sample.head;
         if let Some(format) = magic::certain(head) {
@@ -74,7 +78,7 @@ impl Encoding {
         }
     }
 
-    /// The encoding, if it is certain not to be UTF-8.
+    /// Returns the encoding if it is certainly not UTF-8.
     #[must_use]
     pub fn other(&self) -> Option<&'static encoding_rs::Encoding> {
         match self.form {
@@ -83,26 +87,26 @@ impl Encoding {
         }
     }
 
-    /// Bytes of the mark before the text.
+    /// Returns the length of the byte order mark in bytes.
     #[must_use]
     pub fn mark(&self) -> u64 {
         self.mark
     }
 
-    /// The fewest bytes that so many become as UTF-8.
+    /// Returns the minimum size in UTF-8 of `bytes` bytes.
     #[must_use]
     pub fn least(&self, bytes: u64) -> u64 {
         match self.form {
-            // What is invalid only grows.
+            // Replacing invalid sequences never makes the text shorter.
             Form::Ascii | Form::Utf8 => bytes,
-            // A unit is a byte at least.
+            // A unit of UTF-16 becomes at least one byte.
             Form::Other(encoding) if encoding == UTF_16LE || encoding == UTF_16BE => bytes / 2,
-            // Four bytes of GB 18030 may be a character of three.
+            // Four bytes of GB 18030 can become a character of three bytes.
             Form::Other(_) => bytes / 4 * 3,
         }
     }
 
-    /// About how many bytes they become, judged by the sample.
+    /// Estimates, from the sample, the size in UTF-8 of `bytes` bytes.
     #[must_use]
     pub fn about(&self, bytes: u64) -> u64 {
         let (sampled, text) = self.sampled;
@@ -118,7 +122,7 @@ impl Encoding {
         }
     }
 
-    /// The text of a file's bytes from `start` on.
+    /// Decodes bytes that begin at the offset `start` of their file.
     #[must_use]
     pub fn decode(&self, bytes: &[u8], start: u64) -> DecodedText {
         let mark = usize::try_from(self.mark.saturating_sub(start)).unwrap_or(usize::MAX);
@@ -136,7 +140,7 @@ impl Form {
         let encoding = match self {
             Self::Other(encoding) => encoding,
             Self::Utf8 => return utf8(bytes),
-            // The bytes that are not ASCII come late.
+            // The first bytes that are not ASCII may be after the sample.
             Self::Ascii => {
                 let sample = Sample {
                     head: bytes,
@@ -168,7 +172,7 @@ fn utf8(bytes: &[u8]) -> DecodedText {
     }
 }
 
-/// How a text without a mark is encoded; `None` if it is none.
+/// Returns the encoding of a text without a byte order mark; `None` if it is not text.
 fn form(sample: Sample<'_>) -> Option<Form> {
     match sample.head.contains(&0) {
         true => utf16(sample.head),
@@ -176,8 +180,8 @@ fn form(sample: Sample<'_>) -> Option<Form> {
     }
 }
 
-/// UTF-16 without a mark: zeros in one half of the units only, and nothing in it that no
-/// text has.
+/// Detects UTF-16 without a byte order mark: zero bytes occur in only one half of the units, and
+/// the decoded text contains no characters that only binary data contain.
 fn utf16(head: &[u8]) -> Option<Form> {
     let (units, _) = head.as_chunks::<2>();
     let zeros = |half: usize| units.iter().filter(|unit| unit[half] == 0).count();
@@ -186,19 +190,19 @@ fn utf16(head: &[u8]) -> Option<Form> {
         (plain, 0) => (UTF_16BE, plain),
         _ => return None,
     };
-    // Of texts with NULs between them (`find -print0`) all other pairs are ASCII.
+    // In lists separated by NULs (`find -print0`), the pairs without a NUL are ASCII.
     let is_ascii = |byte: &u8| (0x20..0x7f).contains(byte);
     let others = || units.iter().filter(|unit| !unit.contains(&0));
     let is_list = plain * 2 < units.len() && others().all(|unit| unit.iter().all(is_ascii));
     let form = Form::Other(encoding);
     let decoded = form.decode(&head[..units.len() * 2]).text;
-    // A pair may be cut in two at the end.
+    // The sample may end inside a surrogate pair.
     let decoded = decoded.trim_end_matches('\u{fffd}');
     (!is_list && plain * PLAIN_UNITS >= units.len() && is_text(decoded)).then_some(form)
 }
 
-/// UTF-8, or an older encoding that contains ASCII. In those one character in seven or
-/// fewer happens to be valid UTF-8; more of them, and it is UTF-8 that is damaged.
+/// Detects UTF-8, or a legacy encoding that contains ASCII. In legacy text, at most one in seven
+/// characters is valid UTF-8 by chance. If the share is larger, the text is damaged UTF-8.
 fn one_byte_form(sample: Sample<'_>) -> Option<Form> {
     let head = whole_lines(sample);
     if head.is_ascii() {
@@ -221,7 +225,7 @@ fn one_byte_form(sample: Sample<'_>) -> Option<Form> {
     (!is_binary(sample)).then_some(Form::Utf8)
 }
 
-/// The older encoding in which all of this is text.
+/// Returns a legacy encoding in which all of `bytes` are text.
 fn legacy(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     let mut detector = EncodingDetector::new();
     detector.feed(bytes, false);
@@ -229,26 +233,26 @@ fn legacy(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     let mut decoder = encoding.new_decoder_without_bom_handling();
     let most = decoder.max_utf8_buffer_length_without_replacement(bytes.len())?;
     let mut text = String::with_capacity(most);
-    // A character may be cut in two at the end.
+    // The sample may end inside a character.
     let (result, _) = decoder.decode_to_string_without_replacement(bytes, &mut text, false);
     (result == DecoderResult::InputEmpty && is_text(&text)).then_some(encoding)
 }
 
-/// A sample without the line that it ends in, which may be cut inside a character; or at
-/// least without that character.
+/// Returns a sample without its last line, because the sample may end inside a character. If the
+/// sample has only one line, removes only its last character.
 fn whole_lines(sample: Sample<'_>) -> &[u8] {
     let head = sample.head;
     if sample.complete {
         return head;
     }
     let last = memchr::memrchr(b'\n', head).map(|last| last + 1);
-    // What begins a character of several bytes.
+    // Whether this is the first byte of a multi-byte character.
     let begins = |at: &usize| head[*at] >= 0xc0;
     let character = || (head.len().saturating_sub(3)..head.len()).rfind(begins);
     &head[..last.or_else(character).unwrap_or(head.len())]
 }
 
-/// Whether nothing is in it that only other data have.
+/// Returns whether the text contains no characters that only binary data contain.
 fn is_text(text: &str) -> bool {
     let is_odd = |char: char| {
         (char.is_control() && !"\t\n\r\x08\x0c\x1b\u{85}".contains(char)) || char == '\u{fffd}'
@@ -260,7 +264,8 @@ fn is_text(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The encoding's name, the text, and the fewest bytes that 100 become; `None` for bytes.
+    /// Returns the encoding's name, the text, and the minimum size of 100 bytes in UTF-8. Returns
+    /// `None` if the bytes are not text.
     fn read(bytes: &[u8]) -> Option<(Option<&'static str>, String, u64)> {
         let sample = Sample {
             head: bytes,
@@ -277,7 +282,7 @@ mod tests {
         let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
         let marked = |mark: &[u8], bytes: &[u8]| [mark, bytes].concat();
-        // Two units of text, a third that is none of it.
+        // A text followed by half a unit.
         let cut = [&little[..], b"x"].concat();
         for (bytes, from, least) in [
             (text.as_bytes().to_vec(), None, 100),
@@ -297,7 +302,7 @@ mod tests {
         let (from, decoded, _) = read(&cut).unwrap();
         assert_eq!(from, Some("UTF-16LE"));
         assert!(decoded.starts_with(text));
-        // Words with NULs between them are no UTF-16.
+        // Words separated by NULs are not UTF-16.
         assert_ne!(
             read(b"a\0bb\0cccc\0dddddd\0ee\0").and_then(|found| found.0),
             Some("UTF-16LE")

@@ -7,18 +7,19 @@ use spillgate_artifact::{ByteSource, Tokens};
 use crate::TokenCounter;
 use crate::bpe::MAX_TOKEN_BYTES;
 
-/// Up to here every byte is counted: about 2 ms on ordinary text, a tenth of a
-/// second on the worst. Beyond, 64 samples of 1 KiB are (docs/spec/limits.md, "Tokens").
-/// Whoever asks for a result of a megabyte waits for its preview, and is not told
-/// more by the last digits.
+/// Maximum size of a text of which every byte is counted. This takes about 2 ms for ordinary text
+/// and 0.1 s in the worst case. Of larger texts, 64 samples of 1 KiB are counted
+/// (docs/spec/limits.md, "Tokens"), because the caller waits for the preview and an approximate
+/// count is sufficient.
 pub const EXACT_BYTES: u64 = 512 << 10;
 
-/// How many samples.
+/// Number of samples.
 const SAMPLES: u64 = 64;
-/// Bytes a sample.
+/// Bytes of a sample.
 const SAMPLE_BYTES: u64 = 1024;
 
-/// Tokens of a source: exact up to [`EXACT_BYTES`], extrapolated beyond.
+/// Returns the tokens of a source: an exact count up to [`EXACT_BYTES`], an extrapolated count for
+/// larger sources.
 pub fn count_source(counter: &dyn TokenCounter, source: &dyn ByteSource) -> io::Result<Tokens> {
     let len = source.len();
     if len <= EXACT_BYTES {
@@ -37,8 +38,8 @@ pub fn count_source(counter: &dyn TokenCounter, source: &dyn ByteSource) -> io::
     Ok(Tokens::estimated(u64::try_from(scaled).unwrap_or(u64::MAX)))
 }
 
-/// Whether a source costs more than `limit` tokens: exact whatever the size,
-/// reading no more than the limit's tokens can fill.
+/// Returns whether a source has more than `limit` tokens. The answer is always exact. Reads at most
+/// as many bytes as this number of tokens can have.
 pub fn source_exceeds(
     counter: &dyn TokenCounter,
     source: &dyn ByteSource,

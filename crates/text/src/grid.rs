@@ -1,8 +1,9 @@
-//! Finds the byte where line 7,000,000 of a file begins, however long its lines are.
+//! Finds the offset of a line of a file by its number, such as line 7,000,000, even if lines are
+//! long.
 //!
-//! View lines are broken where they are long; the lines of editors, `grep -n` and `sed`
-//! are not. They are counted here block by block: a block knows nothing of the others,
-//! so that several are counted at once.
+//! View lines are broken if they are long, but the lines of editors, `grep -n` and `sed` are not.
+//! This module counts unbroken lines, block by block. Blocks do not depend on each other, so
+//! several threads count at the same time.
 
 use std::io;
 use std::num::NonZero;
@@ -12,31 +13,32 @@ use std::thread;
 use memchr::memchr_iter;
 use spillgate_artifact::ByteSource;
 
-/// Bytes of a block, unless there would be more than [`MOST_BLOCKS`].
+/// Bytes of a block, unless the source would then have more than [`MOST_BLOCKS`] blocks.
 const BLOCK: u64 = 64 << 10;
 
-/// Blocks of the largest source: their counts take 512 KiB.
+/// Maximum number of blocks of a source. The counts of this many blocks take 512 KiB.
 const MOST_BLOCKS: u64 = 64 << 10;
 
-/// Blocks that a thread is worth starting for.
+/// Number of blocks that justify another thread.
 const FEW_BLOCKS: usize = 16;
 
-/// Threads that count. More are not faster than the memory.
+/// Maximum number of counting threads. More threads are not faster, because the speed of memory is
+/// the limit.
 const MOST_THREADS: usize = 8;
 
-/// How a line's end is written.
+/// The encoding of a newline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Newline {
-    /// The byte 10: in ASCII, UTF-8 and all encodings that contain ASCII.
+    /// The byte 10, in ASCII, UTF-8 and all encodings that contain ASCII.
     Byte,
-    /// The bytes 10, 0 at an even place.
+    /// The bytes 10, 0 at an even offset.
     Utf16Le,
-    /// The bytes 0, 10 at an even place.
+    /// The bytes 0, 10 at an even offset.
     Utf16Be,
 }
 
 impl Newline {
-    /// Bytes of it.
+    /// Returns the length of a newline in bytes.
     #[must_use]
     pub fn width(self) -> u64 {
         match self {
@@ -45,7 +47,7 @@ impl Newline {
         }
     }
 
-    /// How many are in `bytes`, which begin at an even place.
+    /// Counts the newlines in `bytes`, which begin at an even offset.
     #[must_use]
     pub fn count(self, bytes: &[u8]) -> u64 {
         match self {
@@ -54,7 +56,7 @@ impl Newline {
         }
     }
 
-    /// The places in `bytes` behind each of them.
+    /// Returns the offset after each newline in `bytes`.
     fn ends(self, bytes: &[u8]) -> impl Iterator<Item = usize> {
         memchr_iter(b'\n', bytes).filter_map(move |at| match self {
             Self::Byte => Some(at + 1),
@@ -64,21 +66,22 @@ impl Newline {
     }
 }
 
-/// Where lines begin, to within a block.
+/// The line numbers of a source: one count per block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineGrid {
     newline: Newline,
     bytes: u64,
     /// Bytes of a block.
     block: u64,
-    /// Newlines before the end of each block.
+    /// For each block, the number of newlines before its end.
     until: Vec<u64>,
-    /// Whether something stands behind the last newline: a line without an end.
+    /// Whether bytes follow the last newline, so that the last line has no newline.
     is_open: bool,
 }
 
 impl LineGrid {
-    /// The lines of `source`; `None` if `stop` was set before all were counted.
+    /// Counts the lines of `source`. Returns `None` if `stop` returned true before the count was
+    /// complete.
     pub fn of(
         source: &dyn ByteSource,
         newline: Newline,
@@ -115,24 +118,25 @@ impl LineGrid {
         }))
     }
 
-    /// Lines; what stands behind the last newline is one.
+    /// Returns the number of lines. Bytes after the last newline count as a line.
     #[must_use]
     pub fn lines(&self) -> u64 {
         self.until.last().copied().unwrap_or(0) + u64::from(self.is_open)
     }
 
-    /// Bytes of the source.
+    /// Returns the size of the source in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The first byte of the 0-based `line`; the end of the source for one past the last.
+    /// Returns the offset of the 0-based `line`. For a line after the last one, returns the end of
+    /// the source.
     pub fn offset_of_line(&self, source: &dyn ByteSource, line: u64) -> io::Result<u64> {
         if line == 0 {
             return Ok(0);
         }
-        // It begins behind this newline.
+        // The line begins after newline number `line`, counted from 1.
         let block = self.until.partition_point(|&until| until < line);
         if block == self.until.len() {
             return Ok(self.bytes);
@@ -155,20 +159,20 @@ impl LineGrid {
     }
 }
 
-/// Counting, by as many threads as there are processors.
+/// Counts newlines with one thread per processor, up to [`MOST_THREADS`] threads.
 struct NewlineCounter<'a> {
     source: &'a dyn ByteSource,
     newline: Newline,
     block: u64,
     stop: &'a (dyn Fn() -> bool + Sync),
-    /// Newlines of each block.
+    /// Number of newlines in each block.
     counts: Vec<AtomicU64>,
-    /// The block that is counted next.
+    /// The block to count next.
     next: AtomicUsize,
 }
 
 impl NewlineCounter<'_> {
-    /// The newlines of each block.
+    /// Returns the number of newlines in each block; `None` if the count was stopped.
     fn all(self) -> io::Result<Option<Vec<u64>>> {
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
         let threads = processors
@@ -179,7 +183,7 @@ impl NewlineCounter<'_> {
             if counted.as_ref().is_ok_and(|is_all| *is_all) {
                 return counted;
             }
-            // Nothing is left for the others.
+            // The other threads then find no block to count and stop.
             self.next.store(self.counts.len(), Ordering::Relaxed);
             counted
         };
@@ -198,7 +202,8 @@ impl NewlineCounter<'_> {
         Ok(is_all.then(|| counts.collect()))
     }
 
-    /// Counts block after block until none is left; false if it was stopped.
+    /// Counts one block after another until no block is left. Returns false if the count was
+    /// stopped.
     fn some(&self) -> io::Result<bool> {
         let mut buffer = vec![0; usize::try_from(BLOCK).unwrap_or(usize::MAX)];
         loop {

@@ -1,54 +1,54 @@
-//! Finds the byte where line 7,000,000 of a view begins.
+//! Finds the offset of a view line by its number, such as line 7,000,000.
 
 use memchr::memchr;
 use spillgate_artifact::Layout;
 
 use crate::lines::{HARD_BYTES, SOFT_CHARS, line_end};
 
-/// An anchor is set once in so many bytes: 1 GB has 16,000 anchors in 400 KB,
-/// and no look-up walks further than this.
+/// Distance between two anchors, in bytes of the view. A view of 1 GB has about 16,000 anchors in
+/// 400 KB, and a look-up reads at most this many bytes to find a line.
 const SPACING: u64 = 64 << 10;
 
-/// First bytes of a stored index; the digit is the format's version.
+/// The first bytes of a stored index. The digit is the version of the index format.
 const MAGIC: &[u8; 8] = b"SGLINES1";
 
-/// An [`Anchor::origin`] that is not known.
+/// Stands for an unknown [`Anchor::origin`].
 const UNKNOWN: u64 = u64::MAX;
 
-/// A place in a view from which one can start counting.
+/// A position in a view from which lines can be counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Anchor {
     /// 0-based number of the view line that begins here.
     pub line: u64,
-    /// Its first byte in the view.
+    /// The offset of this line in the view.
     pub offset: u64,
-    /// The text it was made from begins at this byte; `None` inside a line
-    /// that was broken.
+    /// The offset in the original text from which the line was made. `None` inside a line that was
+    /// broken.
     pub origin: Option<u64>,
 }
 
-/// Sparse line numbers of a view.
+/// A sparse index of the lines of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineIndex {
-    /// In ascending order; the first is the start of the view.
+    /// Anchors in ascending order. The first anchor is the start of the view.
     pub anchors: Vec<Anchor>,
-    /// View lines.
+    /// Number of view lines.
     pub lines: u64,
-    /// Bytes of the view.
+    /// Size of the view in bytes.
     pub bytes: u64,
-    /// Bytes of the longest run without a newline.
+    /// Length of the longest stretch without a newline, in bytes.
     pub longest_line: u64,
 }
 
 impl LineIndex {
-    /// The last anchor at or before the 0-based `line`.
+    /// Returns the last anchor at or before the 0-based `line`.
     #[must_use]
     pub fn before_line(&self, line: u64) -> Anchor {
         let after = self.anchors.partition_point(|anchor| anchor.line <= line);
         self.anchors[after.saturating_sub(1)]
     }
 
-    /// The last anchor at or before the byte `offset`.
+    /// Returns the last anchor at or before the byte `offset`.
     #[must_use]
     pub fn before_offset(&self, offset: u64) -> Anchor {
         let after = self
@@ -57,7 +57,7 @@ impl LineIndex {
         self.anchors[after.saturating_sub(1)]
     }
 
-    /// The last anchor at or before the 0-based `line` whose origin is known.
+    /// Returns the last anchor at or before the 0-based `line` whose origin is known.
     #[must_use]
     pub fn origin_before_line(&self, line: u64) -> Anchor {
         let after = self.anchors.partition_point(|anchor| anchor.line <= line);
@@ -68,7 +68,7 @@ impl LineIndex {
             .unwrap_or(&self.anchors[0])
     }
 
-    /// The index as bytes, to be stored beside the view.
+    /// Returns the index as bytes, which are stored with the view.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let numbers =
@@ -82,7 +82,7 @@ impl LineIndex {
         bytes
     }
 
-    /// The index that `bytes` were made from.
+    /// Parses an index that [`LineIndex::to_bytes`] wrote.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, IndexError> {
         let body = bytes.strip_prefix(MAGIC).ok_or(IndexError)?;
         let (numbers, rest) = body.as_chunks::<8>();
@@ -116,38 +116,38 @@ impl LineIndex {
     }
 }
 
-/// The stored index is not one: written by another version, or damaged.
+/// The error for bytes that are not an index: they are damaged, or another version wrote them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the line index is damaged or of another version")]
 pub struct IndexError;
 
-/// Builds a [`LineIndex`] while the view streams by.
+/// Builds a [`LineIndex`] while the view is written.
 #[derive(Debug)]
 pub struct Indexer {
     layout: Layout,
-    /// Whether the view is the text itself, so that each offset is its origin.
+    /// Whether the view is identical to the text, so that each offset is its own origin.
     same: bool,
     anchors: Vec<Anchor>,
     lines: u64,
-    /// Bytes fed.
+    /// Size of the complete lines so far, in bytes.
     bytes: u64,
-    /// The line that has begun but not ended; less than a view line long.
+    /// The line that has begun and not ended. It is shorter than the longest possible view line.
     open: Vec<u8>,
     /// Bytes since the last newline.
     run: u64,
     longest: u64,
-    /// Origin of the line that the next byte begins.
+    /// Origin of the line that begins with the next byte.
     origin: Option<u64>,
 }
 
 impl Indexer {
-    /// For a view that is the text itself.
+    /// Returns an indexer for a view that is identical to the text.
     #[must_use]
     pub fn as_is(layout: Layout) -> Self {
         Self::new(layout, true)
     }
 
-    /// For a view made by a transformation, which tells where lines come from.
+    /// Returns an indexer for a view made by a transformation, which reports the origins of lines.
     #[must_use]
     pub fn made(layout: Layout) -> Self {
         Self::new(layout, false)
@@ -172,7 +172,8 @@ impl Indexer {
         }
     }
 
-    /// The line that the next byte begins was made from the text at `origin`.
+    /// Records that the line that begins with the next byte was made from the text at the offset
+    /// `origin`.
     pub fn line(&mut self, origin: u64) {
         self.origin = Some(origin);
     }
@@ -192,7 +193,7 @@ impl Indexer {
         self.open.extend_from_slice(bytes);
     }
 
-    /// The index, once the view has ended.
+    /// Returns the index after the view has ended.
     #[must_use]
     pub fn finish(mut self) -> LineIndex {
         let open = std::mem::take(&mut self.open);
@@ -210,7 +211,7 @@ impl Indexer {
         }
     }
 
-    /// Lengthens the open line with `bytes` until it ends; gives what is left.
+    /// Appends `bytes` to the open line up to the end of that line. Returns the remaining bytes.
     fn close_open_line<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let had = self.open.len();
         let window = bytes.len().min(HARD_BYTES + 1);
@@ -230,7 +231,8 @@ impl Indexer {
         &bytes[used - had..]
     }
 
-    /// The usual line is short and ends at its newline; all else is the rule's.
+    /// Returns the end of the next line. Most lines are short and end at their newline; for all
+    /// other lines, [`line_end`] decides.
     fn next_end(&self, bytes: &[u8]) -> Option<usize> {
         match memchr(b'\n', &bytes[..bytes.len().min(SOFT_CHARS + 1)]) {
             Some(newline) if self.layout != Layout::Markup => Some(newline + 1),
@@ -274,7 +276,7 @@ mod tests {
         indexer.finish()
     }
 
-    /// The same, by applying the rule to the whole text.
+    /// Counts lines by applying the rule to the whole text.
     fn naive(text: &[u8], layout: Layout) -> (u64, u64) {
         let (mut rest, mut lines) = (text, 0);
         while let Some(end) = line_end(rest, layout, true) {

@@ -1,21 +1,21 @@
-//! Places in JSON, written as paths that jq follows.
+//! Writes positions in JSON as paths that jq understands.
 
-/// Whether jq takes a key without quotes.
+/// Returns whether jq accepts a key without quotes.
 #[must_use]
 pub fn is_plain_key(key: &str) -> bool {
     key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Goes into the member of an object. `key` is a JSON string with its quotes, which jq takes as it
-/// is.
+/// Appends the step to a member of an object. `key` is a JSON string with its quotes, which jq
+/// accepts unchanged.
 pub fn push_key(path: &mut String, key: &str) {
     let name = key.strip_prefix('"').and_then(|key| key.strip_suffix('"'));
     path.push('.');
     path.push_str(name.filter(|name| is_plain_key(name)).unwrap_or(key));
 }
 
-/// Goes to the elements `from..to` of an array, or to the one at `from`.
+/// Appends the step to the elements `from..to` of an array, or to the single element `from`.
 pub fn push_elements(path: &mut String, from: u64, to: u64) {
     if path.is_empty() {
         path.push('.');

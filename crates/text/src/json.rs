@@ -1,4 +1,4 @@
-//! Lays out one line of JSON as many.
+//! Lays out JSON of a single line on many lines.
 
 use std::io;
 
@@ -6,24 +6,24 @@ use memchr::memchr2;
 
 use crate::ViewSink;
 
-/// Lays out valid JSON with a member or element a line, two spaces a level.
+/// Lays out valid JSON with one member or element per line and two spaces per level.
 ///
-/// Only white space between tokens changes; every token keeps its bytes, so
-/// numbers, escapes and duplicate keys stay as the tool wrote them. Whether the
-/// text *is* JSON is for a parser to say, before or after.
+/// Only white space between tokens changes. Every token keeps its bytes, so numbers, escapes and
+/// duplicate keys stay as the tool wrote them. This type does not check whether the text is JSON; a
+/// parser must do this before or afterwards.
 #[derive(Debug, Default)]
 pub struct JsonLayout {
-    /// Bytes taken so far.
+    /// Bytes read so far.
     position: u64,
     depth: usize,
-    /// Where in a token the last byte left off.
+    /// The state of the lexer after the last byte.
     state: LexerState,
-    /// The next token begins a line.
+    /// Whether the next token begins a new line.
     breaks: bool,
-    /// The last token opened an object or array: if the next one closes it,
-    /// both stay on the line.
+    /// Whether the last token opened an object or array. If the next token closes it, both tokens
+    /// stay on one line.
     opened: bool,
-    /// Whether a token was written.
+    /// Whether a token has been written.
     begun: bool,
 }
 
@@ -34,12 +34,12 @@ enum LexerState {
     /// A number, `true`, `false` or `null`.
     Word,
     Text,
-    /// After a backslash in a string.
+    /// The lexer is after a backslash in a string.
     Escape,
 }
 
 impl JsonLayout {
-    /// Goes on at byte `origin`, where a line of depth `depth` begins.
+    /// Returns a layout that continues at offset `origin`, where a line of depth `depth` begins.
     #[must_use]
     pub fn starting_at(origin: u64, depth: usize) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl JsonLayout {
         Ok(())
     }
 
-    /// The part of a string up to its quote, an escape or the end.
+    /// Writes a string up to its closing quote, an escape or the end of the bytes.
     fn text(&mut self, json: &[u8], sink: &mut dyn ViewSink) -> io::Result<usize> {
         let found = memchr2(b'"', b'\\', json);
         let taken = found.map_or(json.len(), |at| at + 1);
@@ -128,7 +128,7 @@ impl JsonLayout {
         Ok(taken)
     }
 
-    /// Begins a token, on a line of its own where one is due.
+    /// Begins a token, on a new line if required.
     fn begin(&mut self, sink: &mut dyn ViewSink) -> io::Result<()> {
         const SPACES: &[u8] = &[b' '; 64];
         self.state = LexerState::Gap;

@@ -2,27 +2,27 @@
 
 use memchr::memchr;
 
-/// Bytes of `\u0041`.
+/// Length of an escape such as `\u0041`, in bytes.
 const UNIT: usize = 6;
 
-/// Decodes the inside of a JSON string block by block, as
-/// [`decode_json_string`](crate::decode_json_string) does at once.
+/// Decodes the inside of a JSON string block by block, with the same result as
+/// [`decode_json_string`](crate::decode_json_string).
 #[derive(Debug, Default)]
 pub struct JsonStringDecoder {
-    /// An escape, or the first of a pair, whose end has not come yet.
+    /// The beginning of an escape, or of a surrogate pair, that is not complete yet.
     pending: Vec<u8>,
 }
 
-/// An escape.
+/// The result of decoding the beginning of an escape.
 enum Escape {
-    /// It makes this character, and takes so many bytes.
+    /// A character, and the number of bytes of its escape.
     Is(char, usize),
-    /// More bytes must come to say.
+    /// More bytes are needed to decode the escape.
     Unfinished,
 }
 
 impl JsonStringDecoder {
-    /// Takes the next raw bytes and appends what they mean.
+    /// Takes the next raw bytes and appends the decoded text.
     pub fn feed(&mut self, raw: &[u8], text: &mut Vec<u8>) {
         if self.pending.is_empty() {
             return self.decode(raw, text);
@@ -31,17 +31,18 @@ impl JsonStringDecoder {
         self.decode(&joined, text);
     }
 
-    /// Raw bytes that were taken and have no meaning yet.
+    /// Returns the number of raw bytes that were passed in and not decoded yet.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.pending.len()
     }
 
-    /// The string has ended: what is pending is all there is of it.
+    /// Decodes the pending bytes after the string has ended.
     pub fn finish(&mut self, text: &mut Vec<u8>) {
         let pending = std::mem::take(&mut self.pending);
         if !pending.is_empty() {
-            // Half of a pair, and perhaps the start of something else.
+            // The pending bytes are half a surrogate pair, and perhaps the beginning of another
+            // escape.
             push(char::REPLACEMENT_CHARACTER, text);
             self.feed(&pending[pending.len().min(UNIT)..], text);
             self.finish(text);
@@ -71,7 +72,7 @@ fn push(character: char, text: &mut Vec<u8>) {
     text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// The escape that `raw` begins with.
+/// Decodes the escape that `raw` begins with.
 fn escape(raw: &[u8]) -> Escape {
     let character = match raw.get(1) {
         None => return Escape::Unfinished,
@@ -107,7 +108,7 @@ fn unit_escape(raw: &[u8]) -> Escape {
     }
 }
 
-/// The number of a `\u0041`.
+/// Returns the number in an escape such as `\u0041`.
 fn unit(raw: &[u8]) -> Option<u32> {
     let digits = raw.strip_prefix(b"\\u")?.get(..4)?;
     u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()

@@ -2,8 +2,8 @@
 
 use memchr::memchr;
 
-/// The text of a JSON string, given with its quotes. Unpaired surrogates, which
-/// JavaScript servers do send, become U+FFFD. `None` if it is no JSON string.
+/// Returns the text of a JSON string, which is given with its quotes. Returns `None` if it is not a
+/// JSON string. Unpaired surrogates, which some JavaScript servers send, become U+FFFD.
 #[must_use]
 pub fn decode_json_string(quoted: &[u8]) -> Option<String> {
     if let Ok(text) = serde_json::from_slice::<String>(quoted) {
@@ -15,8 +15,8 @@ pub fn decode_json_string(quoted: &[u8]) -> Option<String> {
     Some(replace_surrogates(&bytes))
 }
 
-/// `serde_json` decodes a string with unpaired surrogates only as bytes, in
-/// which each is three bytes that begin `ED A0` to `ED BF`.
+/// Receives a string with unpaired surrogates. `serde_json` decodes such a string only as bytes, in
+/// which each surrogate is three bytes from `ED A0` to `ED BF`.
 struct WtfBytes;
 
 impl serde::de::Visitor<'_> for WtfBytes {
@@ -35,7 +35,7 @@ impl serde::de::Visitor<'_> for WtfBytes {
     }
 }
 
-/// Bytes of a surrogate in what `serde_json` gives.
+/// Length of a surrogate in the output of `serde_json`, in bytes.
 const SURROGATE_BYTES: usize = 3;
 
 fn replace_surrogates(bytes: &[u8]) -> String {
@@ -58,8 +58,8 @@ fn replace_surrogates(bytes: &[u8]) -> String {
     text
 }
 
-/// The byte of `inside` (a JSON string without its quotes) at which the decoded
-/// byte `offset` is written.
+/// Returns the offset in `inside` (a JSON string without its quotes) that corresponds to the offset
+/// `offset` of the decoded text.
 #[must_use]
 pub fn raw_offset(inside: &[u8], offset: u64) -> u64 {
     let (mut raw, mut left) = (0usize, offset);
@@ -80,7 +80,8 @@ pub fn raw_offset(inside: &[u8], offset: u64) -> u64 {
     raw as u64
 }
 
-/// Bytes that the escape at the start of `inside` takes, and makes.
+/// Returns the length of the escape at the start of `inside`, and the length of its decoded text,
+/// in bytes.
 fn escape(inside: &[u8]) -> (usize, u64) {
     let unit = |at: usize| {
         let digits = inside.get(at + 2..at + 6)?;

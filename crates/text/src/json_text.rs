@@ -1,4 +1,4 @@
-//! Text that lies in strings of raw JSON, decoded where it is read.
+//! Decodes the text in strings of raw JSON, while the text is read.
 
 use std::io;
 use std::sync::Arc;
@@ -11,12 +11,11 @@ use crate::raw_offset;
 /// Raw bytes decoded at a time.
 const BLOCK: u64 = 64 << 10;
 
-/// A place to start from is kept once in so many bytes of text.
+/// Distance between two checkpoints, in bytes of text.
 const SPACING: u64 = 48 << 10;
 
-/// The text of some parts of raw bytes, decoded and joined by newlines: a source
-/// that decodes what is asked for. One pass over the raw bytes finds places to
-/// start from.
+/// The text of some parts of raw bytes, decoded and joined by newlines. As a source it decodes only
+/// what is read. One pass over the raw bytes records checkpoints, at which decoding can start.
 #[derive(Debug)]
 pub struct JsonText {
     raw: Arc<dyn ByteSource>,
@@ -25,20 +24,19 @@ pub struct JsonText {
     bytes: u64,
 }
 
-/// A place where decoding can start.
+/// A position where decoding can start.
 #[derive(Debug, Clone, Copy)]
 struct Checkpoint {
-    /// The next byte of text is this one.
+    /// The offset of the next byte of the text.
     text: u64,
-    /// It is made of this part,
+    /// The index of the part that contains the text.
     part: usize,
-    /// from here on.
+    /// The raw offset at which decoding starts.
     raw: u64,
 }
 
 impl JsonText {
-    /// The text of `parts` of `raw`; `each` is shown it block by block on the
-    /// way.
+    /// Decodes `parts` of `raw` once. `each` receives the text, block by block.
     pub fn new(
         raw: Arc<dyn ByteSource>,
         parts: &[TextPart],
@@ -63,7 +61,7 @@ impl JsonText {
         })
     }
 
-    /// Shows the text to `each`, block by block.
+    /// Passes the text to `each`, block by block.
     pub fn each(&self, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         let mut cursor = TextCursor::start(&*self.raw, &self.parts);
         let mut block = Vec::new();
@@ -73,7 +71,7 @@ impl JsonText {
         Ok(())
     }
 
-    /// The raw byte at which byte `offset` of the text is written.
+    /// Returns the raw offset from which byte `offset` of the text is decoded.
     pub fn raw_at(&self, offset: u64) -> io::Result<u64> {
         let place = self.before(offset);
         let mut text = place.text;
@@ -90,7 +88,7 @@ impl JsonText {
                 text += part.end - raw + 1;
                 continue;
             }
-            // A byte of text takes six at most, as `\u0041`.
+            // A byte of text takes at most six raw bytes, as `\u0041`.
             let inside = self.raw.bytes(raw, part.end.min(raw + 6 * left + 12))?;
             let mut decoded = Vec::new();
             let mut decoder = JsonStringDecoder::default();
@@ -99,12 +97,12 @@ impl JsonText {
             if decoded.len() as u64 >= left {
                 return Ok(raw + raw_offset(&inside, left));
             }
-            text += decoded.len() as u64 + 1; // the newline that joins
+            text += decoded.len() as u64 + 1; // the newline between two parts
         }
         Ok(self.parts.last().map_or(0, |part| part.end))
     }
 
-    /// The last place at or before the byte `offset` of the text.
+    /// Returns the last checkpoint at or before the byte `offset` of the text.
     fn before(&self, offset: u64) -> Checkpoint {
         let after = self
             .checkpoints
@@ -140,15 +138,15 @@ impl ByteSource for JsonText {
     }
 }
 
-/// A way through the text.
+/// Reads the text from a position on.
 struct TextCursor<'a> {
     source: &'a dyn ByteSource,
     parts: &'a [TextPart],
     part: usize,
-    /// The next raw byte.
+    /// The offset of the next raw byte.
     at: u64,
     decoder: JsonStringDecoder,
-    /// Bytes of text so far.
+    /// Bytes of text decoded so far.
     text: u64,
 }
 
@@ -176,7 +174,7 @@ impl<'a> TextCursor<'a> {
         }
     }
 
-    /// Decodes the next block in the place of the last; false at the end.
+    /// Replaces `block` with the next decoded block. Returns false at the end of the text.
     fn next(&mut self, block: &mut Vec<u8>) -> io::Result<bool> {
         block.clear();
         while block.is_empty() {

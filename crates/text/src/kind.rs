@@ -1,8 +1,7 @@
-//! Classifies the kind of a content.
+//! Classifies the kind of content from the head of a text.
 //!
-//! Judged from the head of the text: first the formats that a parser can
-//! confirm (JSON, NDJSON, CSV), then those with unmistakable marks (diff,
-//! HTML, XML), then what most lines look like.
+//! It first tries the formats that a parser can confirm (JSON, NDJSON, CSV), then formats with
+//! unmistakable marks (diff, HTML, XML). Otherwise it decides by the appearance of most lines.
 
 use std::sync::LazyLock;
 
@@ -12,7 +11,7 @@ use spillgate_artifact::ContentKind;
 
 use crate::magic;
 
-/// Bytes of the head that are looked at.
+/// Maximum bytes of the head that are examined.
 pub const SAMPLE_BYTES: usize = 64 << 10;
 
 /// The head of a result, up to [`SAMPLE_BYTES`].
@@ -20,11 +19,11 @@ pub const SAMPLE_BYTES: usize = 64 << 10;
 pub struct Sample<'a> {
     /// The first bytes.
     pub head: &'a [u8],
-    /// Whether that is all there is.
+    /// Whether this is the whole content.
     pub complete: bool,
 }
 
-/// What sort of content it is.
+/// Returns the kind of content.
 #[must_use]
 pub fn classify(sample: Sample<'_>) -> ContentKind {
     let head = &sample.head[..sample.head.len().min(SAMPLE_BYTES)];
@@ -41,12 +40,12 @@ pub fn classify(sample: Sample<'_>) -> ContentKind {
         .unwrap_or(ContentKind::Text)
 }
 
-/// Of text at most one byte in so many is NUL, as where a program has written a buffer with
-/// its end. What stands between NULs (`find -print0`, `/proc/1/environ`) has more.
+/// In text, at most one byte in this many is NUL. Such NULs occur if a program writes a buffer with
+/// its terminator. Lists separated by NULs (`find -print0`, `/proc/1/environ`) contain more.
 const NUL_SHARE: usize = 1000;
 
-/// Whether it is no text: more than one NUL in a thousand bytes, or more than a tenth of it
-/// neither UTF-8 nor white space.
+/// Returns whether the bytes are not text: more than one NUL in a thousand bytes, or more than a
+/// tenth of the bytes invalid UTF-8 or control characters.
 #[must_use]
 pub fn is_binary(sample: Sample<'_>) -> bool {
     let Sample { head, complete } = sample;
@@ -61,12 +60,12 @@ pub fn is_binary(sample: Sample<'_>) -> bool {
             .filter(|b| b.is_ascii_control() && !b"\t\n\r\x0c\x1b\x08".contains(b));
         odd += controls.count() + chunk.invalid().len();
     }
-    // The cut may have split the last character.
+    // The sample may end inside a character.
     let odd = if complete { odd } else { odd.saturating_sub(3) };
     odd * 10 > head.len()
 }
 
-/// JSON or NDJSON, as far as the sample can be parsed.
+/// Detects JSON or NDJSON, as far as the sample can be parsed.
 fn json(text: &str, complete: bool) -> Option<ContentKind> {
     if !text.trim_start().starts_with(['{', '[']) {
         return behind_notes(text, complete);
@@ -80,7 +79,8 @@ fn json(text: &str, complete: bool) -> Option<ContentKind> {
                 ends.push(documents.byte_offset());
             }
             Some(Err(error)) if error.is_eof() && !complete => break true,
-            // Cut off by what printed it: JSON, and not a valid document.
+            // The program that printed the document has cut it off, so the kind is JSON although
+            // the document is invalid.
             Some(Err(error)) if error.is_eof() && whole == 0 && text.contains(['"', ',']) => {
                 break true;
             }
@@ -98,10 +98,10 @@ fn json(text: &str, complete: bool) -> Option<ContentKind> {
     }
 }
 
-/// Lines with which a program may begin before it prints NDJSON.
+/// Maximum number of lines that a program may print before its NDJSON.
 const NOTES: usize = 2;
 
-/// NDJSON behind a line or two of notes: `Listening on 3000`.
+/// Detects NDJSON after one or two lines of notes, such as `Listening on 3000`.
 fn behind_notes(text: &str, complete: bool) -> Option<ContentKind> {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let begins = lines
@@ -111,15 +111,15 @@ fn behind_notes(text: &str, complete: bool) -> Option<ContentKind> {
     begins.then(|| json_lines(text, complete)).flatten()
 }
 
-/// NDJSON with a line here and there that is none, as logs have: nine lines in
-/// ten are a document, without the notes before the first.
+/// Detects NDJSON that also contains a few other lines, as in logs. Nine lines in ten must be
+/// documents, not counting the notes before the first document.
 fn json_lines(text: &str, complete: bool) -> Option<ContentKind> {
     let mut lines: Vec<&str> = text
         .lines()
         .filter(|line| !line.trim().is_empty())
         .collect();
     if !complete {
-        lines.pop(); // cut off by the sample
+        lines.pop(); // the sample may cut it off
     }
     let is_document = |line: &&&str| {
         line.trim_start().starts_with(['{', '['])
@@ -134,7 +134,7 @@ fn json_lines(text: &str, complete: bool) -> Option<ContentKind> {
     (documents >= 2 && documents * 10 >= lines.len() * 9).then_some(ContentKind::Ndjson)
 }
 
-/// Formats with marks that nothing else carries.
+/// Detects formats by marks that no other format contains.
 fn marked(text: &str) -> Option<ContentKind> {
     let start: String = text.trim_start().chars().take(512).collect();
     let start = start.to_ascii_lowercase();
@@ -160,7 +160,7 @@ fn marked(text: &str) -> Option<ContentKind> {
     DIFF.is_match(text).then_some(ContentKind::Diff)
 }
 
-/// What most lines look like: a log, Markdown or code.
+/// Detects a log, Markdown or code by the appearance of most lines.
 fn by_lines(text: &str, complete: bool) -> Option<ContentKind> {
     const LOOKED_AT: usize = 400;
     let mut lines: Vec<&str> = text
@@ -169,7 +169,7 @@ fn by_lines(text: &str, complete: bool) -> Option<ContentKind> {
         .take(LOOKED_AT)
         .collect();
     if !complete && lines.len() > 1 && lines.len() < LOOKED_AT {
-        lines.pop(); // cut off by the sample
+        lines.pop(); // the sample may cut it off
     }
     let share = |pattern: &Regex| {
         let hits = lines.iter().filter(|line| pattern.is_match(line)).count();
@@ -183,7 +183,7 @@ fn by_lines(text: &str, complete: bool) -> Option<ContentKind> {
     }
     let (code, markdown) = (share(&CODE_LINE), share(&MARKDOWN_LINE));
     let headings = lines.iter().filter(|line| HEADING.is_match(line)).count();
-    // Headings have text between them; lines of comment stand together.
+    // Headings are separated by text, while comment lines follow each other directly.
     let together = text
         .lines()
         .zip(text.lines().skip(1))
@@ -192,15 +192,14 @@ fn by_lines(text: &str, complete: bool) -> Option<ContentKind> {
     if headed && markdown > 0.03 && code < 0.4 && markdown * 3.0 > code {
         return Some(ContentKind::Markdown);
     }
-    // What a test or a build printed quotes code, and is none.
+    // The output of a test or a build contains quoted code, but is not code.
     if PRINTED.is_match(text) {
         return Some(ContentKind::Log);
     }
     (code >= 0.2).then_some(ContentKind::Code)
 }
 
-/// A table with times in it: its rows look like lines of a log, its header does
-/// not.
+/// Detects a table that contains times. Its rows look like log lines, but its header does not.
 fn timed_table(text: &str, complete: bool) -> Option<ContentKind> {
     let header = text.lines().next()?;
     let is_row = |line: &str| LOG_LINE.is_match(line);
@@ -211,7 +210,7 @@ fn timed_table(text: &str, complete: bool) -> Option<ContentKind> {
     }
 }
 
-/// Rows of one width under a header of short, different names.
+/// Detects rows with the same number of fields under a header of short, distinct names.
 fn table(text: &str, complete: bool) -> Option<ContentKind> {
     [(b',', ContentKind::Csv), (b'\t', ContentKind::Tsv)]
         .into_iter()
@@ -221,7 +220,8 @@ fn table(text: &str, complete: bool) -> Option<ContentKind> {
 fn is_table(text: &str, delimiter: u8, complete: bool) -> bool {
     const ROWS: usize = 50;
     const WIDEST_NAME: usize = 64;
-    /// Prose with a comma in each line has longer "names".
+    /// Maximum words of a column name. In prose with a comma in each line, the "names" have more
+    /// words.
     const MOST_WORDS: usize = 4;
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)
@@ -243,7 +243,7 @@ fn is_table(text: &str, delimiter: u8, complete: bool) -> bool {
         return false;
     }
     let rows: Vec<bool> = reader.records().take(ROWS).map(|row| row.is_ok()).collect();
-    // The last row of a sample may be cut short.
+    // The sample may cut off the last row.
     let judged = if complete || rows.len() == ROWS {
         rows.len()
     } else {
@@ -263,7 +263,7 @@ static HTML_TAG: LazyLock<Regex> = LazyLock::new(|| {
 static DIFF: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(?m)^diff --git |^--- \S.*\n\+\+\+ \S.*\n@@ -\d+(,\d+)? \+\d+(,\d+)? @@")
 });
-/// A time of day, a date or a level in the first 60 characters.
+/// A time of day, a date or a log level near the start of the line.
 static LOG_LINE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r"^.{0,40}?(\d{1,2}:\d{2}:\d{2}|\d{4}[-/]\d{2}[-/]\d{2}[T ]|\d{2}/[A-Z][a-z]{2}/\d{4})",

@@ -1,15 +1,15 @@
-//! Texts: how large they are, what they are, and how stored bytes become readable.
+//! Measures texts, detects their kind and encoding, and makes readable views of stored bytes.
 //!
-//! **Measuring**: one fused pass over the bytes as they come ([`Scan`]), exact tokens with an
-//! early stop ([`TokenCounter`]), the content kind and the encoding from a sample ([`classify`],
-//! [`Encoding`]).
+//! **Measuring**: one pass over the bytes as they arrive ([`Scan`]), exact token counts that can
+//! stop early ([`TokenCounter`]), and detection of the kind of content and the encoding from a
+//! sample ([`classify`], [`Encoding`]).
 //!
-//! **Views**: raw bytes are kept as they came; beside them stands a *view*, text that line tools
-//! can use. A view is made by at most one transformation ([`Sanitizer`] or [`JsonLayout`]; most
-//! text needs none), is cut into *view lines* by one rule ([`line_end`]) and carries a sparse
-//! [`LineIndex`], so that line 7,000,000 is a seek. Every view line leads back to its raw bytes.
-//! Long lines are broken only in the index, never in the text: valid JSON stays valid, and pages
-//! put together are the text again (ADR 3).
+//! **Views**: raw bytes are stored as they arrived. A *view* is a text made from them that line
+//! tools can use. At most one transformation makes a view ([`Sanitizer`] or [`JsonLayout`]; most
+//! text needs none). One rule ([`line_end`]) divides it into *view lines*. With a sparse
+//! [`LineIndex`], finding line 7,000,000 takes one seek. For every view line its raw bytes can be
+//! found. Long lines are broken only in the index and never in the text, so valid JSON stays valid,
+//! and the pages of a view joined together are the text again (ADR 3).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -71,16 +71,16 @@ pub use scan::{Scan, ScanFacts};
 pub use transcoded::Transcoded;
 pub use view::{LineSpan, Lines, View};
 
-/// Takes what a transformation writes.
+/// Receives the output of a transformation.
 pub trait ViewSink {
-    /// The next bytes of the view.
+    /// Takes the next bytes of the view.
     fn text(&mut self, bytes: &[u8]) -> std::io::Result<()>;
 
-    /// The next byte begins a line that was made from the text at `origin`.
+    /// Records that the next byte begins a line that was made from the text at the offset `origin`.
     fn line(&mut self, origin: u64);
 }
 
-/// The text alone.
+/// Keeps only the text.
 impl ViewSink for Vec<u8> {
     fn text(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.extend_from_slice(bytes);

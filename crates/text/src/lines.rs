@@ -3,18 +3,19 @@
 use memchr::{memchr, memmem};
 use spillgate_artifact::Layout;
 
-/// Characters over which a line is broken at a separator (docs/spec/behaviour.md, "Views").
+/// Number of characters after which a line is broken at a separator (docs/spec/behaviour.md,
+/// "Views").
 pub const SOFT_CHARS: usize = 1000;
 
-/// Bytes of the longest view line, so that one line never fills a page.
+/// Maximum bytes of a view line, so that a single line never fills a page.
 pub const HARD_BYTES: usize = 2000;
 
-/// How far before the soft limit a separator is looked for.
+/// Bytes before the soft limit that are searched for a separator.
 const LOOK_BACK: usize = 200;
 
-/// The end of the view line that `text` begins with: after its newline, after a
-/// soft break, or, in markup, between `>` and `<`. `None` asks for more text;
-/// with `at_end` there is none and the rest is a line.
+/// Returns the end of the view line that `text` begins with: after its newline, after a soft break
+/// or, in markup, between `>` and `<`. Returns `None` if more text is needed. If `at_end` is true,
+/// no more text follows, and the rest is a line.
 #[must_use]
 pub fn line_end(text: &[u8], layout: Layout, at_end: bool) -> Option<usize> {
     let window = &text[..text.len().min(HARD_BYTES + 1)];
@@ -29,15 +30,15 @@ pub fn line_end(text: &[u8], layout: Layout, at_end: bool) -> Option<usize> {
     match (soft_break(line, whole), newline) {
         (Some(end), _) => Some(end),
         (None, Some(newline)) => Some(newline + 1),
-        // Not yet too long, but it may become so.
+        // The line is not too long yet, but may become too long.
         (None, None) if !at_end => None,
         (None, None) => (!text.is_empty()).then_some(text.len()),
     }
 }
 
-/// Where a line that is too long is broken; `None` if it is not, or if that
-/// depends on bytes still to come (`whole` is false). Sees at most one byte more
-/// than [`HARD_BYTES`].
+/// Returns where a line that is too long is broken. Returns `None` if the line is not too long, or
+/// if this depends on bytes that have not arrived (`whole` is false). `line` has at most
+/// [`HARD_BYTES`] + 1 bytes.
 fn soft_break(line: &[u8], whole: bool) -> Option<usize> {
     if line.len() <= SOFT_CHARS {
         return None;
@@ -73,7 +74,8 @@ fn is_char_start(byte: u8) -> bool {
     byte & 0xc0 != 0x80
 }
 
-/// ASCII only, so a break after one is never inside a character.
+/// Returns whether a line may be broken after `byte`. All separators are ASCII, so a break is never
+/// inside a character.
 fn is_separator(byte: u8) -> bool {
     b" \t,;:/\\|?&=+-_()[]{}\"'<>".contains(&byte)
 }

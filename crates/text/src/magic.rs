@@ -1,6 +1,6 @@
-//! Names the format of bytes that are no text, by the marks at their beginning.
+//! Detects the format of bytes that are not text, by the marks at their beginning.
 
-/// Marks of common formats: where they stand, what they are, whether text may begin so.
+/// Marks of common formats: offset, bytes, name, and whether text may begin with them.
 const MARKS: &[(usize, &[u8], &str, bool)] = &[
     (0, b"\x89PNG\r\n\x1a\n", "PNG image", false),
     (0, b"\xff\xd8\xff", "JPEG image", false),
@@ -40,6 +40,8 @@ const MARKS: &[(usize, &[u8], &str, bool)] = &[
         false,
     ),
     (0, b"PAR1", "Parquet table", true),
+    (0, b"ARROW1\0\0", "Arrow table", false),
+    (0, b"FEA1\0", "Feather table of version 1", false),
     (8, b"WAVE", "WAV audio", true),
     (0, b"ID3", "MP3 audio", true),
     (0, b"OggS", "Ogg audio or video", true),
@@ -53,12 +55,12 @@ const MARKS: &[(usize, &[u8], &str, bool)] = &[
     (0, b"\0\0\xfe\xff", "UTF-32 text", false),
 ];
 
-/// The format that a file's first bytes tell.
+/// Returns the format that the first bytes of a file indicate.
 pub(crate) fn format(head: &[u8]) -> Option<&'static str> {
     found(head).map(|(name, _)| name)
 }
 
-/// The same where no text begins so.
+/// Returns the format if no text begins with its mark.
 pub(crate) fn certain(head: &[u8]) -> Option<&'static str> {
     found(head).and_then(|(name, may_be_text)| (!may_be_text).then_some(name))
 }

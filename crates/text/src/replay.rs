@@ -1,8 +1,8 @@
 //! Finds the raw bytes that a view line is made from.
 //!
-//! Nothing is stored for this but the origins of the index's anchors: the
-//! transformation is run again from the nearest one, at most some 64 KB of
-//! view away, and gives the same lines in the same places.
+//! Only the origins of the index's anchors are stored. To find other origins, the transformation
+//! runs again from the nearest anchor, at most about 64 KB of the view away. It produces the same
+//! lines at the same offsets.
 
 use std::io::{self, Read};
 
@@ -10,13 +10,13 @@ use spillgate_artifact::{ByteSource, Layout, ReadRange};
 
 use crate::{JsonLayout, Sanitizer, View, ViewSink};
 
-/// Bytes replayed between two looks at whether the line was reached.
+/// Bytes replayed between two checks of whether the line was reached.
 const STEP: usize = 16 << 10;
 
-/// The bytes `start..end` of `text` that the 1-based view `line` was made from.
-/// `text` is what the transformation was given: the raw bytes, or the text
-/// decoded from them; its first `same` bytes are the view's too. A line that was
-/// broken in the view shares its origin with its other pieces.
+/// Returns the bytes `start..end` of `text` from which the 1-based view `line` was made. `text` is
+/// the input of the transformation: the raw bytes, or the text decoded from them. Its first `same`
+/// bytes are identical to those of the view. If a line was broken in the view, all its pieces have
+/// the same origin.
 pub fn raw_range(
     view: &View,
     text: &dyn ByteSource,
@@ -65,8 +65,8 @@ impl Transformation {
         if view.layout() != Layout::Json {
             return Ok(Self::Sanitize(Box::new(Sanitizer::starting_at(origin))));
         }
-        // The depth at which the layout was is written in the indentation; a
-        // closing bracket stands one level outside of what it closes.
+        // The indentation shows the depth of the layout. A closing bracket is indented one level
+        // less than the content that it closes.
         let line = view.source().bytes(offset, offset + 1024)?;
         let spaces = line.iter().take_while(|&&b| b == b' ').count();
         let closes = matches!(line.get(spaces), Some(b'}' | b']'));
@@ -82,7 +82,7 @@ impl Transformation {
     }
 }
 
-/// Waits for the line that holds a byte of the view.
+/// Finds the origin of the line that contains a byte of the view.
 struct LineFinder {
     view_line: u64,
     /// View bytes written so far.

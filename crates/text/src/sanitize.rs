@@ -1,4 +1,4 @@
-//! Turns terminal output into text.
+//! Converts terminal output to text.
 
 use std::io;
 
@@ -7,35 +7,35 @@ use vte::{Parser, Perform};
 
 use crate::ViewSink;
 
-/// A progress bar's line is shorter; what is longer is written as it comes, so
-/// that memory stays bounded.
+/// Maximum bytes of a line that can be overwritten. Progress bars are shorter. Longer lines are
+/// written as they arrive, so that memory stays bounded.
 const LONGEST_OVERWRITE: usize = 64 << 10;
 
-/// Makes text of raw bytes: invalid UTF-8 becomes U+FFFD, terminal escapes and
-/// other controls go, CRLF becomes a newline, and of a line that was written
-/// over with lone `\r`s the last state stays (docs/spec/behaviour.md, "Views").
+/// Converts raw bytes to text. Invalid UTF-8 becomes U+FFFD. Terminal escapes and other control
+/// characters are removed. CRLF becomes a newline. Of a line that was overwritten with single
+/// `\r`s, the last state remains (docs/spec/behaviour.md, "Views").
 #[derive(Default)]
 pub struct Sanitizer {
     parser: Parser,
     line: Line,
-    /// Bytes taken so far.
+    /// Bytes read so far.
     position: u64,
-    /// The last byte was a `\r`: a newline after it ends the line once.
+    /// Whether the last byte was `\r`. A newline directly after it does not end another line.
     returned: bool,
-    /// The start of a character whose end has not come yet, at most 3 bytes.
+    /// The beginning of a character that is not complete yet, at most 3 bytes.
     partial: Vec<u8>,
 }
 
 /// The line being written.
 #[derive(Debug, Default)]
 struct Line {
-    /// Where its raw bytes begin.
+    /// The raw offset at which the line begins.
     origin: u64,
-    /// Since the last `\r`.
+    /// The text since the last `\r`.
     segment: String,
-    /// The last state that a `\r` ended.
+    /// The state of the line before the last `\r`.
     earlier: String,
-    /// Whether the sink has been told of it.
+    /// Whether the beginning of the line was already passed to the sink.
     begun: bool,
 }
 
@@ -48,7 +48,7 @@ impl std::fmt::Debug for Sanitizer {
 }
 
 impl Sanitizer {
-    /// A sanitizer for text that begins at byte `origin`, at a line's start.
+    /// Returns a sanitizer for text that begins at the raw offset `origin`, at the start of a line.
     #[must_use]
     pub fn starting_at(origin: u64) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl Sanitizer {
         Ok(())
     }
 
-    /// Writes what is left, once the raw bytes have ended.
+    /// Writes the rest after the raw bytes have ended.
     pub fn finish(&mut self, sink: &mut dyn ViewSink) -> io::Result<()> {
         self.settle();
         self.returned_alone(sink)?;
@@ -103,9 +103,9 @@ impl Sanitizer {
         Ok(())
     }
 
-    /// Lets the terminal parser see `raw`, but only whole characters: those that
-    /// are none become U+FFFD here, and one that may go on is kept for later
-    /// unless the line is at its end.
+    /// Passes the complete characters of `raw` to the terminal parser, with invalid sequences
+    /// replaced by U+FFFD. A sequence that may continue is kept for later, unless the line is at
+    /// its end.
     fn print(&mut self, raw: &[u8], at_end: bool) {
         for chunk in raw.utf8_chunks() {
             let mut writer = Writer(&mut self.line.segment);
@@ -124,8 +124,8 @@ impl Sanitizer {
         }
     }
 
-    /// A line or segment ends here: an escape or a character that is not
-    /// finished now never is.
+    /// Removes an unfinished escape and replaces an unfinished character with U+FFFD, because they
+    /// cannot continue after the end of a line or segment.
     fn settle(&mut self) {
         let partial = std::mem::take(&mut self.partial);
         self.print(&partial, true);
@@ -143,13 +143,14 @@ impl Sanitizer {
         self.end_line(self.position + 1, sink)
     }
 
-    /// Acts on a `\r` that turned out not to belong to a `\r\n`.
+    /// Handles a `\r` that turned out not to be part of `\r\n`.
     fn returned_alone(&mut self, sink: &mut dyn ViewSink) -> io::Result<()> {
         if !std::mem::take(&mut self.returned) {
             return Ok(());
         }
         if self.line.begun {
-            // Too long for a progress bar: already written, so not taken back.
+            // The line is too long for a progress bar. It was already written and cannot be
+            // removed.
             return self.end_line(self.position, sink);
         }
         if !self.line.segment.is_empty() {
@@ -184,12 +185,12 @@ impl Line {
     }
 }
 
-/// Keeps what a terminal would print, and tabs.
+/// Keeps tabs and the characters that a terminal shows.
 struct Writer<'a>(&'a mut String);
 
 impl Perform for Writer<'_> {
     fn print(&mut self, c: char) {
-        // The parser prints DEL, which terminals do not.
+        // The parser prints DEL, but terminals do not.
         if c != '\u{7f}' {
             self.0.push(c);
         }

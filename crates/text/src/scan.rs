@@ -1,35 +1,36 @@
-//! Scans bytes as they stream by.
+//! Counts lines and characters of bytes while they arrive.
 
-/// Bytes looked at in one go, small enough to stay in the first-level cache
-/// while several passes go over them.
+/// Bytes examined at a time: few enough to stay in the first-level cache while several passes read
+/// them.
 const BLOCK: usize = 32 << 10;
 
-/// One pass over a stream: bytes, lines, characters, UTF-8, controls.
+/// Counts bytes, lines and characters of a stream in one pass, and finds invalid UTF-8 and control
+/// characters.
 #[derive(Debug, Default)]
 pub struct Scan {
     facts: ScanFacts,
-    /// The start of a character whose end has not come yet, at most 3 bytes.
+    /// The beginning of a character that is not complete yet, at most 3 bytes.
     pending: Vec<u8>,
 }
 
 /// What a [`Scan`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ScanFacts {
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// `\n` bytes.
+    /// Number of `\n` bytes.
     pub newlines: u64,
-    /// Unicode scalar values; an invalid sequence counts as one.
+    /// Number of Unicode scalar values. An invalid sequence counts as one.
     pub chars: u64,
-    /// Invalid UTF-8 sequences: each is one U+FFFD in the view.
+    /// Number of invalid UTF-8 sequences. Each becomes one U+FFFD in the view.
     pub invalid: u64,
-    /// Whether a control character other than tab and newline occurs: the view
-    /// will differ from the bytes.
+    /// Whether there is a control character other than tab and newline. In that case the view
+    /// differs from the bytes.
     pub controls: bool,
 }
 
 impl ScanFacts {
-    /// Newlines + 1; 0 when empty.
+    /// Returns the number of newlines + 1, or 0 if there are no bytes.
     #[must_use]
     pub fn lines(&self) -> u64 {
         if self.bytes == 0 {
@@ -39,7 +40,7 @@ impl ScanFacts {
         }
     }
 
-    /// Whether the bytes can be shown as they are.
+    /// Returns whether the bytes can be shown unchanged.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.invalid == 0 && !self.controls
@@ -57,7 +58,7 @@ impl Scan {
         }
     }
 
-    /// What was found, once the stream has ended.
+    /// Returns the facts after the stream has ended.
     #[must_use]
     pub fn finish(mut self) -> ScanFacts {
         if !self.pending.is_empty() {
@@ -67,7 +68,7 @@ impl Scan {
         self.facts
     }
 
-    /// Whether a control character ends in `block`.
+    /// Returns whether a control character ends in `block`; it may begin in the previous block.
     fn has_controls(&self, block: &[u8]) -> bool {
         let across = self.pending.last().zip(block.first());
         has_controls(block) || across.is_some_and(|(&one, &other)| is_c1(one, other))
@@ -77,7 +78,7 @@ impl Scan {
         if self.pending.is_empty() {
             return self.whole_characters(block);
         }
-        // A character lies across two blocks: decide about its few bytes first.
+        // A character may span two blocks, so its few bytes are examined first.
         let joined = std::mem::take(&mut self.pending);
         let borrowed = block.len().min(4 - joined.len());
         let seam = [joined.as_slice(), &block[..borrowed]].concat();
@@ -87,7 +88,8 @@ impl Scan {
                 (0, Some(invalid)) => {
                     self.facts.invalid += 1;
                     self.facts.chars += 1;
-                    return self.characters_after(joined.len(), invalid, block);
+                    // The invalid sequence began before the block and may end in it.
+                    return self.whole_characters(&block[invalid.saturating_sub(joined.len())..]);
                 }
                 (0, None) if borrowed == block.len() => {
                     self.pending = seam;
@@ -98,12 +100,6 @@ impl Scan {
         };
         self.facts.chars += bytecount::num_chars(&seam[..used]) as u64;
         self.whole_characters(&block[used - joined.len()..]);
-    }
-
-    /// Goes on after an invalid sequence of `invalid` bytes that began `pending`
-    /// bytes before the block.
-    fn characters_after(&mut self, pending: usize, invalid: usize, block: &[u8]) {
-        self.whole_characters(&block[invalid.saturating_sub(pending)..]);
     }
 
     fn whole_characters(&mut self, mut bytes: &[u8]) {
@@ -125,7 +121,8 @@ impl Scan {
     }
 }
 
-/// Without an early end, so that the compiler can look at many bytes at once.
+/// Returns whether there is a control character. The loop has no early exit, so that the compiler
+/// can examine many bytes at the same time.
 fn has_controls(block: &[u8]) -> bool {
     let is_control = |&byte: &u8| byte < b' ' && byte != b'\n' && byte != b'\t' || byte == b'\x7f';
     let is_found = block
@@ -135,7 +132,8 @@ fn has_controls(block: &[u8]) -> bool {
     pairs.fold(is_found, |found, (&one, &other)| found | is_c1(one, other))
 }
 
-/// Whether two bytes are U+0080 to U+009F, which terminals obey as they do escapes.
+/// Returns whether two bytes are a character from U+0080 to U+009F. Terminals treat these like
+/// escapes.
 fn is_c1(one: u8, other: u8) -> bool {
     one == 0xc2 && other & 0xe0 == 0x80
 }

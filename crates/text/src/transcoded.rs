@@ -1,4 +1,4 @@
-//! Decodes text that is not UTF-8 while it is read, in bounded memory.
+//! Decodes text that is not UTF-8 while the text is read, in bounded memory.
 
 use std::io;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use spillgate_artifact::{ByteSource, Interrupted};
 /// Raw bytes decoded at a time.
 const BLOCK: usize = 64 << 10;
 
-/// A place to start from is kept once in so many bytes of text.
+/// Distance between two checkpoints, in bytes of text.
 const SPACING: u64 = 48 << 10;
 
-/// Most raw bytes behind a block that its last character may take: four in GB 18030, and as
-/// many again where a pair of UTF-16 begins in the block.
+/// Maximum number of raw bytes after a block that belong to its last character: four in GB 18030,
+/// and four more if a UTF-16 surrogate pair begins in the block.
 const REST: usize = 8;
 
-/// The text of raw bytes in another encoding: a source that decodes what is asked for. One
-/// pass over the raw bytes finds places to start from. Bytes that mean no character are
-/// U+FFFD.
+/// The text of raw bytes in another encoding. As a source it decodes only what is read. One pass
+/// over the raw bytes records checkpoints, at which decoding can start. Bytes that are not a
+/// character become U+FFFD.
 #[derive(Debug)]
 pub struct Transcoded {
     raw: Arc<dyn ByteSource>,
@@ -27,19 +27,18 @@ pub struct Transcoded {
     bytes: u64,
 }
 
-/// A place where decoding can start.
+/// A position where decoding can start.
 #[derive(Debug, Clone, Copy)]
 struct Checkpoint {
-    /// The next byte of text is this one,
+    /// The offset of the next byte of the text.
     text: u64,
-    /// and it is made from here on.
+    /// The raw offset at which decoding starts.
     raw: u64,
 }
 
 impl Transcoded {
-    /// The text of `raw` behind its first `mark` bytes, in the encoding that is called so on
-    /// the web; `each` is shown it block by block on
-    /// the way.
+    /// Decodes `raw` once, without its first `mark` bytes. `encoding` is a label of the Encoding
+    /// Standard. `each` receives the text, block by block.
     pub fn new(
         raw: Arc<dyn ByteSource>,
         encoding: &str,
@@ -71,7 +70,7 @@ impl Transcoded {
         })
     }
 
-    /// Shows the text to `each`, block by block.
+    /// Passes the text to `each`, block by block.
     pub fn each(&self, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         let mut cursor = TextCursor::from(&*self.raw, self.encoding, self.checkpoints[0]);
         let mut block = Vec::new();
@@ -81,7 +80,7 @@ impl Transcoded {
         Ok(())
     }
 
-    /// The raw byte at which byte `offset` of the text is written.
+    /// Returns the raw offset from which byte `offset` of the text is decoded.
     pub fn raw_at(&self, offset: u64) -> io::Result<u64> {
         let Checkpoint { mut text, mut raw } = self.before(offset);
         let mut decoder = self.encoding.new_decoder_without_bom_handling();
@@ -105,7 +104,7 @@ impl Transcoded {
         Ok(raw)
     }
 
-    /// The last place at or before the byte `offset` of the text.
+    /// Returns the last checkpoint at or before the byte `offset` of the text.
     fn before(&self, offset: u64) -> Checkpoint {
         let after = self
             .checkpoints
@@ -140,17 +139,17 @@ impl ByteSource for Transcoded {
     }
 }
 
-/// A way through the text.
+/// Reads the text from a position on.
 struct TextCursor<'a> {
     source: &'a dyn ByteSource,
     encoding: &'static Encoding,
     decoder: Decoder,
-    /// The first raw byte and the next.
+    /// The raw offset at which decoding started, and the offset of the next raw byte.
     begin: u64,
     at: u64,
-    /// Bytes of text so far.
+    /// Bytes of text decoded so far.
     text: u64,
-    /// Whether the decoder has nothing in mind: decoding can start at `at`.
+    /// Whether the decoder contains no partial character, so that decoding can start at `at`.
     begins_anew: bool,
 }
 
@@ -174,7 +173,7 @@ impl<'a> TextCursor<'a> {
         }
     }
 
-    /// Decodes the next block in the place of the last; false at the end.
+    /// Replaces `block` with the next decoded block. Returns false at the end of the text.
     fn next(&mut self, block: &mut Vec<u8>) -> io::Result<bool> {
         block.clear();
         let end = self.source.len();
@@ -214,19 +213,20 @@ impl<'a> TextCursor<'a> {
         Ok(())
     }
 
-    /// Whether the decoder stands between two characters, after these bytes.
+    /// Returns whether the decoder is between two characters after these bytes.
     fn is_between(&self, raw: &[u8]) -> bool {
         if self.at == self.source.len() {
             return true;
         }
         let is_big = self.encoding == UTF_16BE;
         if !is_big && self.encoding != UTF_16LE {
-            // The decoder's only word on it: `None` while it has a character begun.
+            // This is the only information that the decoder gives: `None` while it is inside a
+            // character.
             return self.decoder.latin1_byte_compatible_up_to(&[]).is_some();
         }
         let is_unit = (self.at - self.begin).is_multiple_of(2);
         let high = raw.len().checked_sub(1 + usize::from(is_big));
-        // Half of a pair waits for the other.
+        // The first half of a surrogate pair needs the second half.
         is_unit && high.is_some_and(|high| !(0xd8..0xdc).contains(&raw[high]))
     }
 }
@@ -240,7 +240,8 @@ mod tests {
 
     use super::*;
 
-    /// `text` in an encoding; `encoding_rs` writes no UTF-16.
+    /// Returns `text` in an encoding. UTF-16 is encoded here, because `encoding_rs` cannot encode
+    /// it.
     fn encoded(text: &str, encoding: &'static Encoding) -> Vec<u8> {
         let units = || text.encode_utf16();
         match encoding {
@@ -263,7 +264,7 @@ mod tests {
             let end = want.floor_char_boundary(want.len().min(at + 9000));
             let got = made.bytes(at as u64, end as u64).unwrap();
             assert!(got == want[at..end].as_bytes(), "{at} {}", encoding.name());
-            // What stands there in the raw bytes means the same.
+            // The raw bytes from this offset on decode to the same text.
             let from = usize::try_from(made.raw_at(at as u64).unwrap()).unwrap();
             let (rest, _) = encoding.decode_without_bom_handling(&raw[from..]);
             let next: String = want[at..].chars().take(20).collect();
@@ -281,7 +282,7 @@ mod tests {
             (KOI8_R, of("ошибка\n")),
             (WINDOWS_1252, of("Größe “x” café\n")),
             (SHIFT_JIS, of("エラーが発生しました\n")),
-            // No byte of it is ASCII, and each may be the second one of a character.
+            // No byte of this text is ASCII, and each byte may be the second byte of a character.
             (SHIFT_JIS, of("能力表示ソ")),
             (EUC_JP, of("日本語のログ\n")),
             (GBK, of("错误日志\n")),
@@ -297,8 +298,8 @@ mod tests {
         check(b"", WINDOWS_1252, 0, [0, 0]);
     }
 
-    /// A read decodes what is near it, however the text is made: else reading all of a text
-    /// in pieces takes time that grows with the square of its length.
+    /// Tests that a read decodes only nearby bytes for every kind of text. Otherwise the time to
+    /// read a text in pieces would grow with the square of its length.
     #[test]
     fn there_are_places_to_start_from_everywhere() {
         let cases = [

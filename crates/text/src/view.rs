@@ -1,4 +1,4 @@
-//! Views: texts whose lines can be found.
+//! Opens stored views and finds their lines by number and by offset.
 
 use std::io;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use spillgate_artifact::{ByteSource, Interrupt, Interruptible, Layout};
 use crate::index::{Anchor, LineIndex};
 use crate::lines::{HARD_BYTES, SOFT_CHARS, line_end};
 
-/// Bytes read at a time while walking lines; what lies between two anchors.
+/// Bytes read at a time while searching for lines. This is the distance between two anchors.
 const READ: usize = 64 << 10;
 
 /// A stored view, opened for reading.
@@ -19,19 +19,19 @@ pub struct View {
     layout: Layout,
 }
 
-/// One view line: `start..end` in the view, its newline included.
+/// A view line: the bytes `start..end` of the view, including its newline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineSpan {
-    /// 1-based number.
+    /// The 1-based number of the line.
     pub number: u64,
-    /// First byte.
+    /// The offset of its first byte.
     pub start: u64,
-    /// The byte after its last one.
+    /// The offset after its last byte.
     pub end: u64,
 }
 
 impl View {
-    /// A view of `source`, whose lines `index` knows.
+    /// Returns a view of `source` with the line index `index`.
     #[must_use]
     pub fn new(source: Arc<dyn ByteSource>, index: LineIndex, layout: Layout) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl View {
         }
     }
 
-    /// The same view, whose reads end with an error once `interrupt` says so.
+    /// Returns the same view, but its reads fail as soon as `interrupt` ends the work.
     #[must_use]
     pub fn until(&self, interrupt: &Interrupt) -> Self {
         let source = Interruptible::new(Arc::clone(&self.source), interrupt.clone());
@@ -52,44 +52,44 @@ impl View {
         }
     }
 
-    /// The bytes of the view.
+    /// Returns the bytes of the view.
     #[must_use]
     pub fn source(&self) -> &dyn ByteSource {
         &*self.source
     }
 
-    /// Its sparse line numbers.
+    /// Returns the sparse index of its lines.
     #[must_use]
     pub fn index(&self) -> &LineIndex {
         &self.index
     }
 
-    /// How it was laid out.
+    /// Returns its layout.
     #[must_use]
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// View lines.
+    /// Returns the number of view lines.
     #[must_use]
     pub fn lines(&self) -> u64 {
         self.index.lines
     }
 
-    /// Bytes.
+    /// Returns the size of the view in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.source.len()
     }
 
-    /// The first byte of the 1-based `line`; the end of the view for a line
-    /// past the last.
+    /// Returns the offset of the 1-based `line`. For a line after the last one, returns the end of
+    /// the view.
     pub fn offset_of_line(&self, line: u64) -> io::Result<u64> {
         let mut lines = self.lines_from(line)?;
         Ok(lines.next_line()?.map_or(self.bytes(), |found| found.start))
     }
 
-    /// The 1-based number of the line that byte `offset` is in.
+    /// Returns the 1-based number of the line that contains the byte `offset`.
     pub fn line_of_offset(&self, offset: u64) -> io::Result<u64> {
         let mut lines = self.walk(self.index.before_offset(offset));
         let mut last = 1;
@@ -102,7 +102,8 @@ impl View {
         Ok(last)
     }
 
-    /// The line that byte `offset` is in; the last one for an offset past it.
+    /// Returns the line that contains the byte `offset`. For an offset past the end, returns the
+    /// last line.
     pub fn line_at(&self, offset: u64) -> io::Result<Option<LineSpan>> {
         let mut lines = self.walk(self.index.before_offset(offset));
         let mut last = None;
@@ -115,7 +116,7 @@ impl View {
         Ok(last)
     }
 
-    /// The lines from the 1-based `line` on.
+    /// Returns the lines from the 1-based `line` on.
     pub fn lines_from(&self, line: u64) -> io::Result<Lines<'_>> {
         let wanted = line.max(1);
         let mut lines = self.walk(self.index.before_line(wanted - 1));
@@ -123,7 +124,8 @@ impl View {
         Ok(lines)
     }
 
-    /// Whether a line can begin at `offset`: behind a newline, unless long lines are broken.
+    /// Checks that a line can begin at `offset`. If no lines are broken, the byte before it must be
+    /// a newline.
     fn check_start(&self, offset: u64) -> io::Result<()> {
         let is_broken =
             self.layout == Layout::Markup || self.index.longest_line > SOFT_CHARS as u64;
@@ -146,21 +148,21 @@ impl View {
     }
 }
 
-/// View lines, one after the other.
+/// Walks the view lines in order.
 #[derive(Debug)]
 pub struct Lines<'a> {
     view: &'a View,
     /// Number of the next line.
     number: u64,
-    /// Its first byte in the view.
+    /// The offset of the next line in the view.
     start: u64,
     buffer: Vec<u8>,
-    /// Where in the buffer it begins.
+    /// The position of the next line in the buffer.
     at: usize,
 }
 
 impl Lines<'_> {
-    /// The next line; `None` after the last.
+    /// Returns the next line; `None` after the last line.
     pub fn next_line(&mut self) -> io::Result<Option<LineSpan>> {
         let mut found = self.end_in_buffer(false);
         if found.is_none() {
@@ -181,7 +183,7 @@ impl Lines<'_> {
         Ok(Some(line))
     }
 
-    /// The next line with its bytes.
+    /// Returns the next line with its bytes.
     pub fn next_bytes(&mut self) -> io::Result<Option<(LineSpan, &[u8])>> {
         let Some(line) = self.next_line()? else {
             return Ok(None);
@@ -194,8 +196,8 @@ impl Lines<'_> {
         line_end(&self.buffer[self.at..], self.view.layout, at_end)
     }
 
-    /// Reads on so that at least one whole line is there; tells whether the
-    /// view ends in the buffer.
+    /// Reads more bytes, so that the buffer contains at least one complete line. Returns whether
+    /// the view ends in the buffer.
     fn refill(&mut self) -> io::Result<bool> {
         let is_inside = self.start > 0 && self.start < self.view.bytes();
         if self.buffer.is_empty() && is_inside {

@@ -1,8 +1,8 @@
 //! The MCP server of `Read` and `Grep`.
 //!
-//! Speaks both generations of the protocol: `initialize` (2025-11-25) and `server/discover`
-//! (2026-07-28). A call that cannot be answered gives a result with `isError`, so that the
-//! model learns why.
+//! It supports both generations of the protocol: `initialize` (2025-11-25) and `server/discover`
+//! (2026-07-28). If a call cannot be answered, the result has `isError`, so that the model learns
+//! why.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::ToolsError;
 use crate::stdio::serve;
 use tokio::sync::Semaphore;
 
-/// Calls that run at once.
+/// Maximum number of calls that run at the same time.
 const LOOKUPS_AT_ONCE: usize = 4;
 
 /// Serves `Read` and `Grep` over `root` on standard input and output until the client
@@ -51,7 +51,7 @@ pub async fn serve_files(
 #[derive(Debug, Clone)]
 struct Server {
     tools: FileTools,
-    /// Bounds the calls that run at once.
+    /// Limits the number of calls that run at the same time.
     permits: Arc<Semaphore>,
     /// The time limit of a call.
     limit: Duration,
@@ -109,7 +109,8 @@ impl Server {
     }
 }
 
-/// The tools as listed to a client: read-only, and without access to anything outside the root.
+/// Returns the tools as listed to a client: read-only, and without access to anything outside the
+/// root.
 fn listed() -> Vec<Tool> {
     let definitions = FileTools::definitions().into_iter();
     definitions

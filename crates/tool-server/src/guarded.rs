@@ -1,8 +1,8 @@
 //! The MCP server of the workspace tools.
 //!
-//! A refusal is a result with `isError`, so that the model learns what to do instead. If
-//! oversized outputs are offloaded, they take the way of every result (`spillgate-offload`),
-//! and the tools that look into stored outputs are listed, too.
+//! A refusal is a result with `isError`, so that the model learns what to do instead. If oversized
+//! outputs are to be offloaded instead of refused, they are stored and replaced by a preview
+//! (`spillgate-offload`), and the tools that read stored outputs are listed, too.
 
 use std::io;
 use std::sync::Arc;
@@ -30,14 +30,14 @@ use tokio::time::{Instant, interval_at};
 use crate::ToolsError;
 use crate::stdio::serve;
 
-/// How often a client that asked for progress is told that a call goes on.
+/// How often a client that asked for progress is notified that a call is still running.
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
 /// Claude Code replaces results over some 48 KiB by its own preview unless the tool declares
 /// how long its results may be (docs/spec/limits.md, "What clients take").
 const CLAUDE_CODE_SIZE: &str = "anthropic/maxResultSizeChars";
 
-/// Look-ups into stored outputs that run at once.
+/// Maximum number of look-ups into stored outputs that run at the same time.
 const LOOKUPS_AT_ONCE: usize = 4;
 
 /// Where oversized outputs are stored, and the tools that look into them.
@@ -47,12 +47,13 @@ pub struct LookupTools {
     pub tools: RetrievalTools,
     /// The names of the look-up tools that are listed.
     pub listed: Vec<&'static str>,
-    /// Bounds the look-ups that run at once.
+    /// Limits the number of look-ups that run at the same time.
     permits: Arc<Semaphore>,
 }
 
 impl LookupTools {
-    /// Offloads to the store of `tools`; `listed` names the look-up tools to list.
+    /// Returns look-up tools that store outputs in the store of `tools`. `listed` names the look-up
+    /// tools to list.
     #[must_use]
     pub fn new(tools: RetrievalTools, listed: Vec<&'static str>) -> Self {
         Self {
@@ -64,8 +65,8 @@ impl LookupTools {
 }
 
 /// Serves the workspace tools on standard input and output until the client disconnects.
-/// `max_tokens` is the limit of their answers, for clients that ask for it. With `lookups`,
-/// outputs above the limit are stored.
+/// `max_tokens` is the maximum size of an answer, which is announced to the client. With `lookups`,
+/// outputs above it are stored.
 pub async fn serve_guarded(
     guarded: WorkspaceTools,
     max_tokens: u64,
@@ -206,7 +207,7 @@ impl LookupTools {
             TOOL_OUTPUT => runtime.block_on(async {
                 tokio::select! {
                     answer = tools.tool_output(arguments.as_deref(), &NoWatch) => answer,
-                    _ = gone => String::new(), // no one reads it
+                    _ = gone => String::new(), // the client no longer waits for the text
                 }
             }),
             name => tools.call(name, arguments.as_deref(), &wait),
@@ -218,9 +219,9 @@ impl LookupTools {
     }
 }
 
-/// Stores an oversized output and returns the text that is shown instead. It is stored whatever
-/// its size, because as text it may be three times as large as the raw bytes. Errors come from
-/// the reader or are ours.
+/// Stores an oversized output and returns the text that is shown instead. Every output is stored,
+/// even one with few bytes, because bytes may take three times the space as text. Fails if the
+/// output cannot be read or the task is aborted.
 pub async fn offloaded(
     offloader: &Offloader,
     origin: Origin,
@@ -249,7 +250,7 @@ pub(crate) fn looking(tool: Value) -> Tool {
     serde_json::from_value(tool).expect("invariant: our definitions are tools")
 }
 
-/// Notifies a client that asked for progress that the call goes on. Never returns.
+/// Notifies a client that asked for progress that the call is still running. Never returns.
 pub(crate) async fn progress(context: &RequestContext<RoleServer>) {
     let Some(token) = context.meta.get_progress_token() else {
         return std::future::pending().await;

@@ -1,9 +1,8 @@
-//! MCP servers of our own, on standard input and output.
+//! MCP servers of this project, on standard input and output.
 //!
-//! [`serve_files`] serves `Read` and `Grep` below a directory: the tools of an extraction's
-//! read-grep child, for any MCP client. [`serve_guarded`] serves the workspace tools, whose
-//! answers have a bounded size. [`serve_lookups`] serves only the tools that look into stored
-//! outputs.
+//! [`serve_files`] serves `Read` and `Grep` below a directory to any MCP client; extractions use
+//! the same two tools internally. [`serve_guarded`] serves the workspace tools, whose answers have
+//! a bounded size. [`serve_lookups`] serves only the tools that read stored outputs.
 
 mod fs;
 mod guarded;

@@ -1,4 +1,4 @@
-//! The MCP server of the tools that look into stored outputs.
+//! The MCP server of the tools that read stored outputs.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,

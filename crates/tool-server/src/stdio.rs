@@ -10,7 +10,7 @@ pub enum ToolsError {
     #[error("the MCP session could not begin: {0}")]
     Begin(String),
     /// The session broke off.
-    #[error("the MCP session broke off: {0}")]
+    #[error("the MCP session was interrupted: {0}")]
     Broken(String),
 }
 

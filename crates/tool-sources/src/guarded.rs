@@ -1,8 +1,7 @@
-//! Calls the guarded tools for an agent, in this process.
+//! Offers the guarded tools to an agent and runs them in this process.
 //!
-//! The tools run in this process, so a host is their name, the selected tools and the
-//! implementation. Output that is too large for them is neither cut nor lost: the session gets all
-//! of it and stores it.
+//! No server is needed, so a host consists of a name, the selected tools and their implementation.
+//! If a tool's output is too large, it is not cut: the session gets the whole output and stores it.
 
 use std::fmt;
 use std::io::{Cursor, Read};
@@ -16,8 +15,9 @@ use spillgate_llm::{ToolCall, ToolSpec};
 use spillgate_workspace_tools::{Body, Definition, OversizedOutput, ToolResult, WorkspaceTools};
 use tokio::time::timeout;
 
-/// The tool whose calls have their own time limits, from the rules and the call. At its time limit
-/// it reports more than a host can: what the command had printed until then.
+/// The tool whose calls have time limits of their own, set by the rules and by the call. At such a
+/// limit, the tool still returns what the command has printed; a limit of the host would lose this
+/// output.
 const COMMAND: &str = "execute_shell";
 
 /// The guarded tools as a host of an agent.
@@ -25,12 +25,12 @@ pub struct GuardedTools {
     name: String,
     guarded: WorkspaceTools,
     definitions: Vec<Definition>,
-    /// Longest time of a call, except of a command.
+    /// Maximum duration of a call. It does not apply to commands.
     most: Duration,
 }
 
 impl GuardedTools {
-    /// Creates the host `name` of the tools in `guarded`.
+    /// Creates the host `name` with the tools in `guarded`.
     #[must_use]
     pub fn new(name: &str, guarded: WorkspaceTools) -> Self {
         Self {
@@ -41,8 +41,8 @@ impl GuardedTools {
         }
     }
 
-    /// Returns a host whose calls take no longer than `most`. Commands are exempt: the rules of the
-    /// tools limit their time.
+    /// Returns the host with calls that take at most `most`. Commands are exempt, because the rules
+    /// of the tools limit their duration.
     #[must_use]
     pub fn within(self, most: Duration) -> Self {
         Self { most, ..self }
@@ -91,8 +91,8 @@ impl Host for GuardedTools {
         self.definitions.iter().map(spec).collect()
     }
 
-    /// A session's limit would cut a command's own limit short without reporting what the command
-    /// has printed.
+    /// Returns true, because a time limit of the session could end a command before the command's
+    /// own limit, and what the command has printed would be lost.
     fn keeps_time(&self) -> bool {
         true
     }
@@ -102,7 +102,7 @@ impl Host for GuardedTools {
     }
 }
 
-/// Parses arguments as a model wrote them: an object, or nothing at all.
+/// Parses arguments as a model wrote them: an object, or an empty text for no arguments.
 fn arguments(text: &str) -> Result<Map<String, Value>, String> {
     if text.trim().is_empty() {
         return Ok(Map::new());
@@ -119,8 +119,9 @@ fn arguments(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Converts a result. Output that is too large is returned whole, for the session to store, and not
-/// marked as an error: its end says how the command ended.
+/// Converts a result. Output that is too large is returned completely, so that the session can
+/// store it. Such output is never marked as an error, because its last lines say how the command
+/// ended.
 fn given(answer: ToolResult) -> Given {
     match answer.body {
         Body::Text(text) => Given {

@@ -1,10 +1,10 @@
 //! The sources of an agent's tools.
 //!
-//! Tools come from MCP servers, which are reached as the gateway reaches its own ([`McpTools`]);
-//! from descriptions of HTTP requests ([`RestTool`]); from OpenAPI documents ([`OpenApi`]); and
-//! from this process, the guarded ones ([`GuardedTools`]). All of them are
-//! [`Host`](spillgate_agent::Host)s: a call returns bytes of any size and whether it failed. The
-//! session decides what becomes of the bytes.
+//! Tools come from MCP servers, which are connected in the same way as by the gateway
+//! ([`McpTools`]); from descriptions of HTTP requests ([`RestTool`]); from OpenAPI documents
+//! ([`OpenApi`]); and from this process, which contains the guarded tools ([`GuardedTools`]). All
+//! of these sources implement [`Host`](spillgate_agent::Host): a call returns bytes of any size,
+//! and whether the call failed. The agent's session decides what happens to the bytes.
 //!
 //! ```text
 //! tools: ["files", "git/log*", "weather"] ──▶ choose ──▶ names, each of one tool

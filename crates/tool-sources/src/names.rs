@@ -1,22 +1,22 @@
-//! The names by which a model knows tools.
+//! Chooses the names under which tools are offered to a model.
 //!
-//! A tool keeps its own name where possible: the APIs of models accept letters, digits, `_` and
-//! `-`, at most 64 of them. If two hosts have a tool of one name, or it is a name of the session's
-//! own tools, the host's name is put before it. A name once given stays, because the model may call
-//! it at any time.
+//! A tool keeps its own name if possible. The APIs of models accept names of up to 64 letters,
+//! digits, `_` and `-`. If two hosts have tools of the same name, or a name belongs to the
+//! session's own tools, the host's name is put in front. Once a tool has a name, the name never
+//! changes, because the model may use it at any time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use spillgate_agent::RESERVED;
 
-/// Most characters of a name that the APIs of models accept.
+/// Maximum length of a name that the APIs of models accept, in characters.
 const MOST: usize = 64;
 
-/// Separates a host's name from its tool's.
+/// Separates the host's name from the tool's name.
 const JOINT: &str = "__";
 
-/// Returns `name` in the characters that the APIs of models accept, cut to the length that they
-/// accept.
+/// Returns `name` with only the characters that the APIs of models accept, cut to their maximum
+/// length.
 pub(crate) fn fitting(name: &str) -> String {
     let plain = |c: char| match c {
         c if c.is_ascii_alphanumeric() || c == '-' || c == '_' => c,
@@ -32,17 +32,18 @@ pub(crate) fn fitting(name: &str) -> String {
 /// A tool: the index of its host, and its own name.
 type Tool = (usize, String);
 
-/// The names given so far.
+/// The names that were given to tools so far.
 #[derive(Debug, Default)]
 pub(crate) struct ToolNames {
-    /// Names that several hosts have, or that are reserved: no tool gets them without a prefix.
+    /// Names that tools of several hosts have, or that are reserved. No tool gets such a name
+    /// without a prefix.
     contested: BTreeSet<String>,
     given: BTreeMap<Tool, String>,
     owners: BTreeMap<String, Tool>,
 }
 
 impl ToolNames {
-    /// Prepares names for the first tools of each host.
+    /// Prepares names. `hosts` are the tools that each host has at first.
     pub(crate) fn new(hosts: &[Vec<String>]) -> Self {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         let mut contested: BTreeSet<String> = RESERVED.iter().map(ToString::to_string).collect();
@@ -60,7 +61,7 @@ impl ToolNames {
         }
     }
 
-    /// Returns the name of a tool of the host at index `place`, which is called `host`.
+    /// Returns the name of the tool `tool` of the host `host`, which has the index `place`.
     pub(crate) fn of(&mut self, place: usize, host: &str, tool: &str) -> String {
         let key = (place, tool.to_owned());
         if let Some(known) = self.given.get(&key) {
@@ -85,8 +86,8 @@ impl ToolNames {
         name
     }
 
-    /// Returns the host's own name of the tool that a model knows as `name`; `None` if the tool is
-    /// not of this host.
+    /// Returns the host's own name of the tool that a model knows as `name`; `None` if the tool
+    /// does not belong to the host with the index `place`.
     pub(crate) fn own(&self, place: usize, name: &str) -> Option<&str> {
         let (owner, own) = self.owners.get(name)?;
         (*owner == place).then_some(own)
@@ -134,7 +135,7 @@ mod tests {
             given.join(" "),
             "git__log show git__a_b git__a_b_2 svn__log blame svn__tool_output svn__log_2 rest__a_b"
         );
-        // Later tools cannot take names that were given.
+        // A later tool does not get a name that was already given.
         assert_eq!(names.of(3, "rest", "show"), "rest__show");
     }
 }

@@ -1,8 +1,9 @@
-//! Selects the tools that an agent gets.
+//! Selects the tools that an agent may use.
 //!
 //! The patterns are those of `tools:` in a prompt file: `host` selects all tools of a host,
-//! `host/tool` some of them, and both may be globs. A REST tool is a host with its own name.
-//! OpenAPI documents and MCP servers are hosts with the names that the configuration gives them.
+//! `host/tool` selects some of them, and both parts may be globs. A REST tool is a host with the
+//! tool's own name. OpenAPI documents and MCP servers are hosts with the names that the
+//! configuration gives them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,18 +28,18 @@ struct Pattern {
     tool: Option<GlobMatcher>,
 }
 
-/// A pattern of `tools:` that cannot be parsed; the caller's fault.
+/// A pattern of `tools:` cannot be parsed, because of an error in the prompt file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the tool pattern `{pattern}` is wrong: {what}")]
 pub struct ToolSelectionError {
     /// The pattern.
     pub pattern: String,
-    /// What is wrong with it.
+    /// What is wrong with the pattern.
     pub what: String,
 }
 
 impl ToolSelection {
-    /// Creates a selection from patterns; without patterns it selects no tool.
+    /// Creates a selection from patterns. Without patterns, it selects no tool.
     ///
     /// # Errors
     ///
@@ -48,8 +49,9 @@ impl ToolSelection {
         all.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Creates a selection from literal host names, each with a glob of its tools; `None` selects
-    /// all of them. For callers that know the hosts, because a host's name may contain slashes.
+    /// Creates a selection from literal host names, each with a glob for its tools; `None` selects
+    /// all tools of the host. It is for callers that know the hosts, because the name of a host may
+    /// contain slashes.
     ///
     /// # Errors
     ///
@@ -86,7 +88,7 @@ impl Pattern {
             what,
         };
         let glob = |part: &str| match part.is_empty() {
-            true => Err(wrong("say `host` or `host/tool`; `*` is any".to_owned())),
+            true => Err(wrong("write `host`, `host/tool` or a glob".to_owned())),
             false => Glob::new(part)
                 .map(|glob| glob.compile_matcher())
                 .map_err(|error| wrong(error.kind().to_string())),
@@ -104,15 +106,16 @@ impl Pattern {
 /// The hosts of an agent.
 #[derive(Debug)]
 pub struct SelectedTools {
-    /// The hosts with selected tools; each has only these, under names that are unique.
+    /// The hosts with at least one selected tool. Each offers only its selected tools, under unique
+    /// names.
     pub hosts: Vec<Arc<dyn Host>>,
-    /// Patterns that match no tool: misspelled, or of a server that did not start.
+    /// Patterns that match no tool. They may be misspelled, or their server did not start.
     pub unmatched: Vec<String>,
 }
 
-/// Returns the selected tools of `hosts`, in the order of the hosts. Tools keep their names, except
-/// that a tool is called `host__tool` if its name clashes with another tool or one of the
-/// session's.
+/// Returns the selected tools of `hosts`, in the order of the hosts. A tool keeps its name unless
+/// the name clashes with that of another tool or of one of the session's own tools. It is then
+/// called `host__tool`.
 #[must_use]
 pub fn choose(hosts: &[Arc<dyn Host>], selection: &ToolSelection) -> SelectedTools {
     let own_names = |host: &Arc<dyn Host>| {
@@ -139,14 +142,14 @@ pub fn choose(hosts: &[Arc<dyn Host>], selection: &ToolSelection) -> SelectedToo
                     selection: selection.clone(),
                     names: Arc::clone(&names),
                 });
-                known.tools(); // names are given in this order
+                known.tools(); // names are assigned in this order
                 known
             })
             .collect(),
     }
 }
 
-/// A host as its agent knows it.
+/// A host with only the selected tools, under the names that the agent uses.
 struct SelectedHost {
     host: Arc<dyn Host>,
     place: usize,
@@ -211,7 +214,7 @@ mod tests {
 
     use super::*;
 
-    /// Reports which of its tools was called.
+    /// A host whose tools return the name of the tool that was called.
     #[derive(Debug)]
     struct Echo(&'static str, &'static [&'static str]);
 
@@ -296,11 +299,11 @@ mod tests {
         for (pattern, want) in [
             (
                 "",
-                "the tool pattern `` is wrong: say `host` or `host/tool`; `*` is any",
+                "the tool pattern `` is wrong: write `host`, `host/tool` or a glob",
             ),
             (
                 "git/",
-                "the tool pattern `git/` is wrong: say `host` or `host/tool`; `*` is any",
+                "the tool pattern `git/` is wrong: write `host`, `host/tool` or a glob",
             ),
             (
                 "git/[a",

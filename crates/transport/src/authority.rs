@@ -5,28 +5,28 @@ use std::fmt;
 use futures_util::future::BoxFuture;
 use reqwest::header::HeaderValue;
 
-/// Supplies the credentials for one server. Their values are marked as sensitive, so `Debug` never
-/// prints them.
+/// Supplies the credentials for one server. The credentials are marked as sensitive, so `Debug`
+/// never prints them.
 pub trait Authority: Send + Sync + fmt::Debug {
-    /// The `Authorization` value of the next request. `None` if nobody has logged in; the server
-    /// may not require it.
+    /// Returns the `Authorization` value for the next request. `None` if nobody has logged in. The
+    /// request is then sent without credentials, because the server may not require any.
     fn credential(&self) -> BoxFuture<'_, Option<HeaderValue>>;
 
-    /// Handles a refused request. Returns the credential for one more try, or what the user has to
-    /// do.
+    /// Called when the server has refused a request. Returns a credential to try once more, or an
+    /// error that tells the user what to do.
     fn refused(&self, refused: Refused) -> BoxFuture<'_, Result<HeaderValue, NoCredential>>;
 }
 
-/// No credential is available that the server would accept. Says what the user has to do.
+/// No credential is available that the server would accept. The text tells the user what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NoCredential(pub String);
 
-/// How a request was refused.
+/// A request that the server refused because of its credential.
 #[derive(Debug, Clone)]
 pub struct Refused {
-    /// The credential that the request had.
+    /// The credential that was sent with the request.
     pub credential: Option<HeaderValue>,
-    /// `WWW-Authenticate` of the response.
+    /// The response's `WWW-Authenticate` header.
     pub challenge: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! A server that runs as a child process: its start, its standard streams, its end.
+//! A server that runs as a child process: starting it, its standard streams, ending it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,43 +25,46 @@ use crate::{
 };
 use spillgate_mcp::RequestId;
 
-/// Time for a server to end after its input closes, as the protocol requires.
+/// How long a server may take to end after its input is closed. The protocol requires it to end
+/// then.
 const GRACE: Duration = Duration::from_secs(4);
 
-/// Time for a server to end after SIGTERM. It must stay below two seconds: clients send SIGTERM to
-/// the gateway and kill it two seconds later (the SDKs do), and then nobody would end the server.
+/// How long a server may take to end after SIGTERM. This must stay below two seconds: clients such
+/// as the SDKs send SIGTERM to the gateway and kill it two seconds later. A server that is still
+/// running then would never be ended.
 const TERM_GRACE: Duration = Duration::from_millis(1500);
 
-/// Time for a server that closed its output to report its exit status.
+/// How long to wait for the exit status of a server that has closed its output.
 const MOMENT: Duration = Duration::from_millis(500);
 
-/// Pipe size. Larger than the default of 64 KB, so that a server writes a large result in fewer
-/// turns.
+/// Size of the pipes, in bytes. It exceeds the default of 64 KB, so a server needs fewer writes for
+/// a large result.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// How to start a server. Its arguments and variables may hold secrets, so `Debug` does not print
-/// them.
+/// How to start a server. `Debug` does not print arguments and variables, because they may contain
+/// secrets.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct ServerCommand {
     /// The program.
     pub program: String,
-    /// Its arguments.
+    /// The program's arguments.
     pub arguments: Vec<String>,
     /// Variables added to the environment.
     pub env: BTreeMap<String, String>,
-    /// Its working directory, if other than ours.
+    /// The working directory; `None` means the working directory of this process.
     pub directory: Option<PathBuf>,
-    /// Where its standard error goes.
+    /// What happens to the server's standard error.
     pub log: ServerLog,
 }
 
-/// Where a server's standard error goes.
+/// What happens to a server's standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ServerLog {
-    /// To our standard error.
+    /// The server's standard error is written to the standard error of this process.
     #[default]
     Ours,
-    /// Discarded; the last lines are reported when the server ends.
+    /// The server's standard error is discarded, except that its last lines are reported when the
+    /// server ends.
     StderrTail,
 }
 
@@ -78,12 +81,12 @@ impl fmt::Debug for ServerCommand {
     }
 }
 
-/// A running server. It leads its own process group, so that the children of a launcher such as
-/// `npx` end with it.
+/// A running server. The process leads its own process group, so that the children of a launcher
+/// such as `npx` are ended with it.
 #[derive(Debug)]
 pub struct ChildConnection {
     stdin: Mutex<Option<ChildStdin>>,
-    /// Cancelled when we stop waiting for the server to read its input.
+    /// Cancelled to stop a write that waits because the server does not read its input.
     given_up: CancellationToken,
     child: Arc<Mutex<Child>>,
     group: Option<Pid>,
@@ -91,7 +94,7 @@ pub struct ChildConnection {
 }
 
 impl ChildConnection {
-    /// Starts the server. Its messages go to `sink`.
+    /// Starts the server. Its messages are delivered to `sink`.
     pub fn start(
         command: &ServerCommand,
         frame_reader: FrameReader,
@@ -127,12 +130,13 @@ impl ChildConnection {
             () = self.given_up.cancelled() => Err("did not read its input"),
         };
         written.map_err(|how| {
-            *stdin = None; // the pump reports how it ended
+            *stdin = None; // `pump` reports how the server ended
             ConnectionError::Gone(how.to_owned())
         })
     }
 
-    /// Waits for the server to end. Asks it to, then kills it, if it does not.
+    /// Ends the server and waits until it has ended. Closes its input first, then sends SIGTERM,
+    /// then kills it.
     async fn end(&self, hurried: bool) {
         let ended = async {
             drop(self.stdin.lock().await.take());
@@ -141,29 +145,29 @@ impl ChildConnection {
         if !hurried {
             drop(timeout(GRACE, ended).await);
         }
-        // A pending write holds the input; cancelling ends it.
+        // A pending write locks the input; cancelling ends the write.
         self.given_up.cancel();
         drop(self.stdin.lock().await.take());
-        // Signal the whole group: the server may have left children behind.
+        // Signal the whole group, because the server may have left children running.
         self.signal(Signal::TERM);
         let mut child = self.child.lock().await;
         if timeout(TERM_GRACE, child.wait()).await.is_err() {
             self.signal(Signal::KILL);
-            // A killed process always ends.
+            // Wait without a limit, because a killed process always ends.
             let _ = child.wait().await;
         }
         drop(child);
         if let Some(pump) = self.pump.lock().await.take()
             && !hurried
         {
-            // Wait for its last words.
+            // Wait until the pump has delivered the last output.
             drop(timeout(MOMENT, pump).await);
         }
     }
 
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.group {
-            // The process may have ended meanwhile, which is the goal.
+            // An error is ignored: the process may already have ended.
             let _ = kill_process_group(group, signal);
         }
     }
@@ -207,13 +211,14 @@ fn spawn(command: &ServerCommand) -> io::Result<(Child, ChildStdin, ChildStdout)
     let stdin = child.stdin.take().ok_or_else(missing)?;
     let stdout = child.stdout.take().ok_or_else(missing)?;
     for pipe in [stdin.as_fd(), stdout.as_fd()] {
-        // This fails above the user's limit; the default size then has to do.
+        // The call fails if the size exceeds the user's limit. The pipe then keeps its default
+        // size.
         let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
     }
     Ok((child, stdin, stdout))
 }
 
-/// Passes messages from the server to the sink until the server closes its output.
+/// Delivers messages from the server to the sink until the server closes its output.
 async fn pump(
     stdout: ChildStdout,
     words: Option<StderrTail>,
@@ -237,14 +242,15 @@ async fn pump(
                 break;
             }
             Err(error) => {
-                tracing::warn!(%error, "a server broke off amid a message");
+                tracing::warn!(%error, "the output of a server could not be read");
                 break;
             }
         }
     }
     if let Some(how) = too_long {
         tracing::warn!("a server {how}");
-        // What follows is no message, and the server would block on the full pipe.
+        // The rest of the output cannot be split into messages, and the server would block on the
+        // full pipe.
         let _ = child.lock().await.start_kill();
         sink.take(event(Item::Gone(how))).await;
         return;

@@ -13,9 +13,9 @@ use spillgate_mcp::{Envelope, RequestId, object};
 /// A server and its transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSpec {
-    /// The server's name in messages and in per-server rules.
+    /// The server's name in log messages and in rules for single servers.
     pub name: String,
-    /// How to reach it.
+    /// How to reach the server.
     pub transport: Transport,
 }
 
@@ -33,17 +33,17 @@ pub enum Transport {
 /// A server behind HTTP.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpServer {
-    /// The URL of its endpoint.
+    /// The URL of the server's endpoint.
     pub url: String,
-    /// Headers of every request, such as `Authorization`. Most are secrets, so they are never
-    /// printed.
+    /// Headers to send with every request, such as `Authorization`. Most are secrets, so `Debug`
+    /// does not print them.
     pub headers: BTreeMap<String, String>,
 }
 
 impl fmt::Debug for HttpServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&String> = self.headers.keys().collect();
-        // A query may hold a key, and user information always does.
+        // User information in a URL is secret, and the query may contain a key.
         let shown = reqwest::Url::parse(&self.url).map(|url| crate::http::place(&url));
         f.debug_struct("HttpServer")
             .field("url", &shown.unwrap_or_default())
@@ -57,20 +57,21 @@ impl fmt::Debug for HttpServer {
 pub struct Message {
     /// The bytes: one JSON-RPC message, or a batch.
     pub frame: Bytes,
-    /// The id, if it is a request.
+    /// The id, if the message is a request.
     pub id: Option<RequestId>,
-    /// The method, if it is a request or notification.
+    /// The method, if the message is a request or a notification.
     pub method: Option<String>,
-    /// `params.name` or `params.uri`, for methods whose HTTP requests repeat it in `Mcp-Name`.
+    /// `params.name` or `params.uri`, for methods whose HTTP requests repeat this value in
+    /// `Mcp-Name`.
     pub name: Option<String>,
-    /// Headers of the client's HTTP request that may be passed on to the server, such as
+    /// Headers of the client's HTTP request that may be sent to the server, such as
     /// `mcp-protocol-version`, `mcp-param-*` and `traceparent`. Names are in lower case.
     pub headers: Vec<(String, String)>,
 }
 
 impl Message {
-    /// Makes a message that we do not track as a request: a notification, a response, or a request
-    /// that its sender numbers itself.
+    /// Returns a message that is not tracked as a request: a notification, a response, or a request
+    /// whose id only its sender needs.
     #[must_use]
     pub fn notice(frame: Bytes, method: Option<&str>) -> Self {
         Self {
@@ -82,7 +83,7 @@ impl Message {
         }
     }
 
-    /// Makes a message from a frame and its envelope. `envelope` is `None` for a batch.
+    /// Returns a message made from a frame and its envelope. `envelope` is `None` for a batch.
     #[must_use]
     pub fn new(
         frame: Bytes,
@@ -123,28 +124,28 @@ impl fmt::Debug for Message {
     }
 }
 
-/// A connection to one server. Whatever comes back goes to the sink that the connection was opened
-/// with.
+/// A connection to one server. Everything that the server sends is delivered to the sink that was
+/// given when the connection was opened.
 pub trait Connection: Send + Sync + fmt::Debug {
-    /// Sends a message. The outcome of a request arrives at the sink. An error here means that
-    /// nothing was sent, or that the server did not accept a message that is no request. Over HTTP
-    /// the future completes only when the server has accepted a message that is no request, so that
-    /// the next message cannot overtake it.
+    /// Sends a message. The outcome of a request arrives at the sink. An error means that nothing
+    /// was sent, or that the server did not accept a message other than a request. Over HTTP, the
+    /// future of such a message completes when the server has accepted it, so that the next message
+    /// cannot overtake it.
     fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>>;
 
     /// Opens the stream for messages that belong to no request, or resumes a broken stream after
-    /// the event `after`. Does nothing if the transport has a single stream. Returns an error if
-    /// the client that asks should learn that there is no such stream ([`ConnectionError::Refused`]
+    /// the event `after`. Does nothing if the transport uses a single stream. Returns an error if
+    /// the client should learn that the server offers no such stream ([`ConnectionError::Refused`]
     /// with status 405).
     fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>>;
 
-    /// Gives up a request whose response nobody waits for. Uses the transport's own way to say so
-    /// if it has one, such as closing the response stream (2026-07-28). The sink gets no more
-    /// events of this request; an event that is being delivered may be dropped.
+    /// Gives up a request because nobody waits for its response. If the transport has a way to tell
+    /// the server, such as closing the response stream (2026-07-28), uses it. The sink receives no
+    /// more events of this request. An event that is being delivered may be lost.
     fn abandon(&self, of: &RequestId) -> BoxFuture<'_, ()>;
 
-    /// Closes the connection and everything started for it. Gives the server time to end, unless
-    /// `hurried`.
+    /// Closes the connection and ends everything that was started for it. Unless `hurried` is true,
+    /// gives the server time to end.
     fn close(&self, hurried: bool) -> BoxFuture<'_, ()>;
 }
 
@@ -159,14 +160,14 @@ pub enum ConnectionError {
     #[error("{0}")]
     Gone(String),
     /// The server ended recently and is not restarted yet.
-    #[error("{how} and is started again in {seconds} s")]
+    #[error("{how} and will be restarted in {seconds} s")]
     Resting {
-        /// How it ended.
+        /// How the server ended.
         how: String,
         /// Seconds until the restart.
         seconds: u64,
     },
-    /// There is no connection, or it broke.
+    /// The connection could not be made, or it broke.
     #[error("could not be reached: {0}")]
     Unreachable(String),
     /// The server answered with something that is not MCP.
@@ -175,13 +176,13 @@ pub enum ConnectionError {
     /// The server sent a message above the size limit.
     #[error("{0}")]
     TooLong(TooLong),
-    /// The server refused a message that is no request.
-    #[error("refused it with HTTP status {}", .0.status)]
+    /// The server refused a message other than a request.
+    #[error("returned the HTTP status {}", .0.status)]
     Refused(Refusal),
     /// The server's settings are unusable.
-    #[error("is set up wrongly: {0}")]
+    #[error("is configured incorrectly: {0}")]
     Settings(String),
     /// The server requires the user to log in.
-    #[error("wants authorization: {0}")]
+    #[error("requires authorization: {0}")]
     Unauthorized(String),
 }

@@ -17,7 +17,7 @@ use spillgate_mcp::RequestId;
 
 /// Opens connections to servers.
 pub trait Connector: Send + Sync + fmt::Debug {
-    /// Opens a connection. Events from the server go to `sink`.
+    /// Opens a connection. Events from the server are delivered to `sink`.
     fn open<'a>(
         &'a self,
         server: &'a ServerSpec,
@@ -25,16 +25,17 @@ pub trait Connector: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, Result<Arc<dyn Connection>, ConnectionError>>;
 }
 
-/// What a connection to a server behind HTTP uses.
+/// What a connection needs to use a server behind HTTP.
 #[derive(Debug, Clone)]
 pub struct Access {
-    /// A client made with [`http_client`](crate::http_client).
+    /// A client configured by [`http_client`](crate::http_client).
     pub client: Client,
     /// The source of credentials.
     pub authority: Option<Arc<dyn Authority>>,
 }
 
-/// Returns the access to a server, or an error that says why there is none.
+/// A function that returns the access to a server, or an error text that says why the server cannot
+/// be used.
 pub type AccessTo = Arc<dyn Fn(&HttpServer) -> Result<Access, String> + Send + Sync>;
 
 /// Opens connections over all supported transports.
@@ -42,8 +43,9 @@ pub struct StandardConnector {
     frame_reader: FrameReader,
     access: AccessTo,
     resume: bool,
-    /// What connections to HTTP servers share, by server name. Connections stay open between
-    /// clients, and all clients profit from what one of them learns.
+    /// What all connections to an HTTP server share, by server name: its configuration, its HTTP
+    /// client and credentials, and what was learnt about its tools. HTTP connections stay open from
+    /// one client to the next.
     known: Mutex<HashMap<String, (HttpServer, Access, ParamHeaders)>>,
 }
 
@@ -56,8 +58,8 @@ impl fmt::Debug for StandardConnector {
 }
 
 impl StandardConnector {
-    /// Returns a connector that reads messages with `frame_reader`. With `resume` a connection
-    /// resumes broken streams itself; otherwise the client does.
+    /// Returns a connector that reads messages with `frame_reader`. If `resume` is true, a
+    /// connection resumes broken streams itself; otherwise the client has to resume them.
     #[must_use]
     pub fn new(frame_reader: FrameReader, access: AccessTo, resume: bool) -> Self {
         Self {
@@ -73,7 +75,8 @@ impl StandardConnector {
         name: &str,
         server: &HttpServer,
     ) -> Result<(Access, ParamHeaders), ConnectionError> {
-        // Each change is a single call on the map, so a panic elsewhere leaves it consistent.
+        // Each change is a single call on the map, so the map stays consistent even after a panic
+        // elsewhere.
         let mut known = self.known.lock();
         if let Some((same, access, params)) = known.get(name)
             && same == server
@@ -88,8 +91,8 @@ impl StandardConnector {
     }
 }
 
-/// A connection that manages its streams. Once the session has begun, it also opens the stream for
-/// messages that belong to no request.
+/// A connection that opens the stream for messages that belong to no request, as soon as the
+/// session has begun.
 #[derive(Debug)]
 struct Listening(Arc<HttpConnection>);
 
@@ -101,7 +104,7 @@ impl Connection for Listening {
         let connection = Arc::clone(&self.0);
         async move {
             connection.send(message).await?;
-            // Ignore failures: servers need not offer such a stream.
+            // Ignore failures, because a server need not offer a stream for its own messages.
             tokio::spawn(async move { drop(connection.listen(None).await) });
             Ok(())
         }

@@ -1,9 +1,9 @@
 //! MCP messages as bytes, and the transports that carry them.
 //!
-//! A message is a [`Frame`]: its envelope is parsed, its bytes are kept. An upstream server's
-//! messages arrive through a [`Connection`], which delivers each to a [`Sink`] as a
-//! [`ServerEvent`]. The event names the request on whose stream the message came, if the transport
-//! has streams.
+//! A message is a [`Frame`]: its envelope is parsed, and its bytes are kept. The messages of an
+//! upstream server arrive through a [`Connection`], which delivers each of them to a [`Sink`] as a
+//! [`ServerEvent`]. If the transport has a stream per request, the event names the request on whose
+//! stream the message arrived.
 //!
 //! ```text
 //!            Message         Connection

@@ -1,4 +1,5 @@
-//! A message in pieces, for writing messages that are too large for memory.
+//! A message that consists of pieces in memory and in the store, so that a message too large for
+//! memory can be written.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,14 +13,14 @@ use spillgate_artifact::ByteSource;
 use spillgate_store::Draft;
 use tokio::task::spawn_blocking;
 
-/// Bytes read at a time.
+/// Maximum number of bytes read in one block.
 const BLOCK: usize = 256 << 10;
 
 /// A message in pieces: bytes in memory and ranges of a stored value.
 #[derive(Default)]
 pub struct Pieces {
     left: VecDeque<Piece>,
-    /// The draft that holds the ranges, until it is stored.
+    /// The draft that contains the ranges, until the message is written.
     draft: Option<Arc<Mutex<Box<dyn Draft>>>>,
     is_line: bool,
     is_aside: bool,
@@ -56,14 +57,14 @@ impl Pieces {
         }
     }
 
-    /// Returns the message with the draft that its ranges lie in, which it keeps until it is
-    /// written.
+    /// Returns the message together with the draft that contains its ranges. The draft is kept
+    /// until the message is written.
     #[must_use]
     pub fn holding(self, draft: Box<dyn Draft>) -> Self {
         self.sharing(&Arc::new(Mutex::new(draft)))
     }
 
-    /// Like [`Pieces::holding`], with a draft that other messages are written from, too.
+    /// Like [`Pieces::holding`], for a draft that other messages also use.
     #[must_use]
     pub(crate) fn sharing(self, draft: &Arc<Mutex<Box<dyn Draft>>>) -> Self {
         let draft = Some(Arc::clone(draft));
@@ -79,14 +80,15 @@ impl Pieces {
         }
     }
 
-    /// Whether it may answer the request on whose stream it travels: true unless it is marked
-    /// otherwise.
+    /// Whether the message may answer the request on whose stream it travels: true unless it was
+    /// marked with [`Pieces::aside`].
     #[must_use]
     pub fn is_answer(&self) -> bool {
         !self.is_aside
     }
 
-    /// Returns the whole message if it is in memory, else the pieces unchanged.
+    /// Returns the message as bytes if all of its pieces are in memory, otherwise the pieces
+    /// unchanged.
     pub fn in_memory(self) -> Result<Bytes, Self> {
         let bytes = self.left.iter().map(|piece| match piece {
             Piece::Bytes(bytes) => Some(bytes.clone()),
@@ -116,7 +118,7 @@ impl Pieces {
         self
     }
 
-    /// Bytes left to be written.
+    /// Number of bytes that remain to be written.
     #[must_use]
     pub fn len(&self) -> u64 {
         let lengths = self.left.iter().map(|piece| match piece {
@@ -126,7 +128,7 @@ impl Pieces {
         lengths.sum()
     }
 
-    /// Whether no bytes are left.
+    /// Whether no bytes remain to be written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.left.is_empty()
@@ -167,8 +169,8 @@ impl Pieces {
     }
 }
 
-/// Replaces line ends with spaces. Raw line ends stand only outside of strings in JSON, so the
-/// meaning stays the same.
+/// Replaces line ends with spaces. In JSON, raw line ends are allowed only outside of strings, so
+/// the meaning does not change.
 fn flat(block: Bytes) -> Bytes {
     if memchr::memchr2(b'\n', b'\r', &block).is_none() {
         return block;
@@ -205,7 +207,7 @@ mod tests {
             assert!(pieces.is_answer());
             let line = pieces.aside().one_line().one_line();
             assert!(!line.is_answer());
-            // The draft lives as long as something remains to be written from it.
+            // The draft is kept as long as bytes from it remain to be written.
             assert_eq!(Arc::strong_count(&draft), 2);
             assert_eq!(whole(line).await, "ab\n");
             assert_eq!(Arc::strong_count(&draft), 1);

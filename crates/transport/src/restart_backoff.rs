@@ -1,4 +1,4 @@
-//! The delay before a server that has ended is started again.
+//! Computes the delay before a server that has ended is restarted.
 
 use std::time::Duration;
 
@@ -6,24 +6,24 @@ use tokio::time::Instant;
 
 use crate::ConnectionError;
 
-/// A server that ran for this long did not fail at its start, so it restarts at once.
+/// A server that ran at least this long did not fail at its start, so it is restarted immediately.
 const STEADY: Duration = Duration::from_secs(10);
 
 /// The longest delay between two starts of a server that keeps ending.
 const LONGEST_REST: Duration = Duration::from_secs(60);
 
-/// The starts and ends of one server.
+/// The record of one server's starts and ends, which determines the delay.
 #[derive(Debug, Default)]
 pub struct RestartBackoff {
     opened: Option<Instant>,
-    /// Consecutive ends that came soon after the start.
+    /// Number of consecutive ends that each came soon after the start.
     failures: u32,
-    /// How the server ended last, and when.
+    /// How and when the server last ended.
     ended: Option<(String, Instant)>,
 }
 
 impl RestartBackoff {
-    /// Records a start. Fails while the server has to wait.
+    /// Records a start. Fails while the delay has not passed.
     pub fn open(&mut self, now: Instant) -> Result<(), ConnectionError> {
         if let Some((how, at)) = &self.ended
             && let Some(left) = rest(self.failures).checked_sub(now - *at)
@@ -51,7 +51,7 @@ impl RestartBackoff {
         self.ended = Some((how.to_owned(), now));
     }
 
-    /// How the server ended last; `None` if it never did.
+    /// Returns how the server last ended; `None` if it never ended.
     pub fn how_it_ended(&self) -> Option<&str> {
         self.ended.as_ref().map(|(how, _)| &**how)
     }

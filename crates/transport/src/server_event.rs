@@ -1,4 +1,5 @@
-//! Events from a server: messages, refusals and ends, each with the stream it came on.
+//! Events from a server: messages, rejected requests and closed streams, each with the stream on
+//! which it arrived.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,11 +14,11 @@ use spillgate_mcp::{RequestId, broken_answer, is_answer, messages};
 
 /// One JSON-RPC message or a batch. `Debug` does not print its bytes.
 pub enum Frame {
-    /// The bytes as they came, including the line end if there was one.
+    /// The bytes as they arrived, including the line end if there was one.
     Memory(Bytes),
-    /// A message too large for memory: its largest member lies in a draft of the store.
+    /// A message too large for memory. Its largest member is in a draft of the store.
     Spooled(Box<Spooled>),
-    /// A message to be written from pieces, some of which are stored.
+    /// A message that is written from pieces, some of which are in the store.
     Pieces(Pieces),
 }
 
@@ -38,8 +39,8 @@ impl Frame {
 }
 
 impl Frame {
-    /// Whether it is a response or a batch. Parses only up to the member that decides, usually one
-    /// of the first.
+    /// Whether the frame is a response or a batch. Parsing stops at the member that decides this,
+    /// usually one of the first.
     #[must_use]
     pub fn is_answer(&self) -> bool {
         match self {
@@ -49,7 +50,7 @@ impl Frame {
         }
     }
 
-    /// Whether its end is complete. Used when the transport does not tell.
+    /// Whether the frame is complete. Needed when the transport does not mark the end of a message.
     pub(crate) fn is_whole(&self) -> bool {
         match self {
             Self::Memory(bytes) => serde_json::from_slice::<IgnoredAny>(bytes).is_ok(),
@@ -58,7 +59,8 @@ impl Frame {
         }
     }
 
-    /// Whether it is a readable message or batch. Pieces always are: they were parsed before.
+    /// Whether the frame is a readable message or batch. Pieces always are, because they were made
+    /// from parsed messages.
     #[must_use]
     pub fn is_message(&self) -> bool {
         match self {
@@ -68,8 +70,8 @@ impl Frame {
         }
     }
 
-    /// The request that a malformed frame (cut off or not UTF-8) answers; `None` if its id cannot
-    /// be read.
+    /// Returns the request that a malformed frame (truncated or not UTF-8) answers; `None` if its
+    /// id cannot be read.
     #[must_use]
     pub fn broken_answer(&self) -> Option<RequestId> {
         match self {
@@ -79,7 +81,7 @@ impl Frame {
         }
     }
 
-    /// Whether it contains only whitespace.
+    /// Whether the frame contains only whitespace.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         matches!(self, Self::Memory(bytes) if bytes.trim_ascii().is_empty())
@@ -95,14 +97,14 @@ impl Frame {
         }
     }
 
-    /// Whether it has no bytes.
+    /// Whether the frame has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The message in memory. For a spooled message, its stand-in, in which the large value is
-    /// replaced by its skeleton; empty for pieces.
+    /// Returns the bytes of a message in memory. For a spooled message, returns its stand-in, in
+    /// which the skeleton replaces the large value. Empty for pieces.
     #[must_use]
     pub fn in_small(&self) -> &[u8] {
         match self {
@@ -112,7 +114,7 @@ impl Frame {
         }
     }
 
-    /// The bytes, if they are all in memory.
+    /// Returns the bytes if all of them are in memory.
     #[must_use]
     pub fn in_memory(&self) -> Option<&Bytes> {
         match self {
@@ -122,13 +124,14 @@ impl Frame {
     }
 }
 
-/// An event that came from a server or goes to a client.
+/// An event that a server sent, or that is sent to a client.
 #[derive(Debug)]
 pub struct ServerEvent {
-    /// The client's request on whose stream it travels; `None` if it belongs to none, or the
-    /// transport has a single stream.
+    /// The client's request on whose stream the event travels. `None` if it belongs to no request,
+    /// or if the transport uses a single stream.
     pub of: Option<RequestId>,
-    /// The id of the server-sent event that carried it. A broken stream is resumed after this id.
+    /// The id of the server-sent event that contained this content. A broken stream is resumed
+    /// after this id.
     pub event: Option<String>,
     /// The content.
     pub item: Item,
@@ -139,37 +142,37 @@ pub struct ServerEvent {
 pub enum Item {
     /// A message.
     Message(Frame),
-    /// An event without a message. It only marks a position in the stream and gives the delay
-    /// before resuming. With neither, it announces that a stream is open.
+    /// An event without a message. It marks a position in the stream and can set the delay before
+    /// resuming. Without an id and a delay, it announces that the stream is open.
     Mark {
         /// The `retry` field of the event.
         retry: Option<Duration>,
     },
     /// The server refused the request at the HTTP level.
     Refused(Refusal),
-    /// The stream ended before the response came; it may be resumed.
+    /// The stream ended before the response arrived. It can be resumed.
     Ended,
     /// This request failed in transit.
     Failed(ConnectionError),
-    /// The server has ended, so no waiting request gets a response. Says how it ended, such as
-    /// `exited with status 1`.
+    /// The server has ended, so no waiting request will get a response. The text says how it ended,
+    /// such as `exited with status 1`.
     Gone(String),
 }
 
-/// An HTTP response that is no MCP response. `Debug` does not print its body.
+/// An HTTP response that is not an MCP response. `Debug` does not print its body.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The HTTP status.
     pub status: u16,
-    /// `Content-Type`.
+    /// The `Content-Type` header.
     pub content_type: Option<String>,
-    /// `WWW-Authenticate`.
+    /// The `WWW-Authenticate` header.
     pub challenge: Option<String>,
-    /// The server does not know our session any more. Only a new `initialize` helps.
+    /// Whether the server no longer knows our session. A new `initialize` is then needed.
     pub session_lost: bool,
     /// The body, at most its first 64 KiB.
     pub body: Bytes,
-    /// The gateway's name for the server, once it is known.
+    /// The gateway's name for the server, if known.
     pub server: Option<String>,
 }
 
@@ -196,12 +199,12 @@ impl fmt::Debug for Refusal {
 
 /// A receiver of server events.
 pub trait Sink: Send + Sync + fmt::Debug {
-    /// Takes an event. Completes once there is room for the next.
+    /// Takes an event. The future completes when there is room for the next event.
     fn take(&self, server_event: ServerEvent) -> BoxFuture<'_, ()>;
 }
 
 impl ServerEvent {
-    /// A message that belongs to no request's stream.
+    /// Returns the event of a message that belongs to no request's stream.
     #[must_use]
     pub fn message(frame: impl Into<Bytes>) -> Self {
         Self {

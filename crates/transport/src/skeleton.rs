@@ -9,10 +9,10 @@ use spillgate_artifact::ByteSource;
 
 use crate::frame_reader::Outliner;
 
-/// A large JSON value in reduced form. Each of its large strings and containers is replaced by a
-/// placeholder of the same kind (`"…"`, `{"…":0}` or `["…"]`). Tool results, resources and prompts
-/// keep their structure: `content`, `contents`, `messages`, `resource`, `_meta`, and the elements
-/// of lists among them, are never replaced as long as their small parts fit into the size limit.
+/// A large JSON value in reduced form. Each large string or container in it is replaced by a
+/// placeholder of the same kind (`"…"`, `{"…":0}` or `["…"]`). The structure of tool results,
+/// resources and prompts is kept: `content`, `contents`, `messages`, `resource`, `_meta`, and the
+/// elements of lists among them, are not replaced unless their small parts exceed the size limit.
 #[derive(Debug, Clone)]
 pub struct Skeleton {
     json: Vec<u8>,
@@ -23,27 +23,28 @@ pub struct Skeleton {
 /// A part of the value that is left out of the skeleton.
 #[derive(Debug, Clone)]
 struct Hole {
-    /// Range of its placeholder in the skeleton.
+    /// The range of the placeholder in the skeleton.
     at: Range<usize>,
-    /// Range of the part in the value.
+    /// The range of the part in the value.
     raw: Range<u64>,
 }
 
-/// A text that all placeholders of a skeleton contain and that no value can guess.
+/// A text that all placeholders of a skeleton contain. It is random, so no server can put it into a
+/// value.
 #[derive(Debug, Clone)]
 pub(crate) struct Mark(String);
 
-/// Digits of a hole's number in its placeholder.
+/// Number of digits of a hole's number in its placeholder.
 const DIGITS: usize = 8;
 
 impl Mark {
     pub(crate) fn random() -> Self {
-        // Each `RandomState` has random keys of its own.
+        // Each `RandomState` has its own random keys, so each word is random.
         let word = || RandomState::new().hash_one(0u8);
         Self(format!("spilled-{:016x}{:016x}-", word(), word()))
     }
 
-    /// The mark of hole `number`.
+    /// Returns the mark of hole `number`.
     fn of(&self, number: usize) -> String {
         format!("{}{number:0DIGITS$}", self.0)
     }
@@ -58,10 +59,10 @@ impl Skeleton {
         }
     }
 
-    /// Builds the skeleton of the value at `range`; `None` if it is not JSON. Its spans count from
-    /// the start of the range.
+    /// Builds the skeleton of the value at `range`; `None` if the value is not JSON. Ranges in the
+    /// skeleton count from the start of `range`.
     pub fn of(source: &dyn ByteSource, range: Range<u64>) -> io::Result<Option<Self>> {
-        /// Bytes read at a time.
+        /// Maximum number of bytes read in one block.
         const BLOCK: u64 = 256 << 10;
         let (mut outliner, mut at) = (Outliner::new(), range.start);
         while at < range.end && !outliner.is_done() {
@@ -81,7 +82,7 @@ impl Skeleton {
         &self.json
     }
 
-    /// Bytes that it takes in memory, including its table of holes.
+    /// The memory of the skeleton in bytes, including its table of holes.
     pub(crate) fn cost(&self) -> usize {
         self.json.len() + self.holes.len() * size_of::<Hole>()
     }
@@ -90,8 +91,9 @@ impl Skeleton {
         self.json.extend_from_slice(json);
     }
 
-    /// Replaces what was pushed since the skeleton was `json` bytes long by a placeholder. It
-    /// stands for a part of the value that lies at `raw` and begins with the byte `first`.
+    /// Removes everything that was pushed since the skeleton was `json` bytes long, and pushes a
+    /// placeholder instead. The part of the value that it replaces is at `raw` and begins with the
+    /// byte `first`.
     pub(crate) fn leave_out(&mut self, json: usize, first: u8, raw: Range<u64>) {
         self.cut(json);
         let mark = self.mark.of(self.holes.len());
@@ -107,7 +109,7 @@ impl Skeleton {
         });
     }
 
-    /// Removes what was pushed since the skeleton was `json` bytes long.
+    /// Removes everything that was pushed since the skeleton was `json` bytes long.
     pub(crate) fn cut(&mut self, json: usize) {
         self.json.truncate(json);
         let kept = self.holes.partition_point(|hole| hole.at.start < json);
@@ -133,19 +135,19 @@ impl Skeleton {
     #[must_use]
     pub fn is_hole(&self, json: &str) -> bool {
         let inside = json.trim_start_matches(['{', '[', '"']);
-        // A list may begin with a placeholder without being one.
+        // A list is not a placeholder if it only begins with one.
         let hole = self.number(inside).map(|number| &self.holes[number]);
         inside.len() < json.len() && hole.is_some_and(|hole| hole.at.len() == json.len())
     }
 
-    /// The number of the hole whose mark `text` begins with.
+    /// Returns the number of the hole whose mark is at the start of `text`.
     fn number(&self, text: &str) -> Option<usize> {
         let digits = text.strip_prefix(&self.mark.0)?.get(..DIGITS)?;
         digits.parse().ok().filter(|&n| n < self.holes.len())
     }
 
-    /// Splits bytes that were derived from the skeleton at the placeholders in them: into ranges of
-    /// those bytes and ranges of the value.
+    /// Splits bytes that were derived from the skeleton at their placeholders. Returns ranges of
+    /// these bytes, and ranges of the value in place of the placeholders.
     #[must_use]
     pub fn fill(&self, made: &[u8]) -> Vec<Filled> {
         let (mut parts, mut kept) = (Vec::new(), 0);
@@ -157,8 +159,8 @@ impl Skeleton {
             let Some(hole) = number.map(|number| &self.holes[number]) else {
                 continue;
             };
-            // The placeholder has one or two bytes before the mark, and as many after it; an object
-            // also has a zero.
+            // A placeholder has one or two bytes before the mark and the same number after it; the
+            // placeholder of an object also contains a zero.
             let length = hole.at.len();
             let before = match length - self.mark.0.len() - DIGITS {
                 2 => 1,
@@ -174,10 +176,10 @@ impl Skeleton {
     }
 }
 
-/// A part of bytes with placeholders.
+/// A part of bytes that contain placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filled {
-    /// A range of those bytes.
+    /// A range of the bytes.
     Bytes(Range<usize>),
     /// A range of the value.
     Raw(Range<u64>),

@@ -1,4 +1,4 @@
-//! A message that is too large for memory, with its largest member in the store.
+//! A message that is too large for memory, so that its largest member is kept in the store.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,14 +14,14 @@ use crate::Pieces;
 use crate::skeleton::{Filled, Skeleton};
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, broken_answer, is_answer, messages};
 
-/// A message whose largest member lies in a draft of the store.
+/// A message whose largest member is in a draft of the store.
 pub struct Spooled {
     before: Vec<u8>,
     value: Value,
     after: Vec<u8>,
-    /// Members (JSON) that the client gets before those of the value.
+    /// Members, as JSON, that the client receives before the members of the large value.
     first: String,
-    /// The message with the skeleton in place of the value; empty if it is no message.
+    /// The message with the skeleton in place of the value; empty if the result is not JSON.
     stand_in: Vec<u8>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Value {
     pub(crate) sha256: String,
     pub(crate) skeleton: Skeleton,
     pub(crate) is_sound: bool,
-    /// It is large in many places, so most of it was not parsed.
+    /// The message is large in many places, so most of it was not parsed.
     pub(crate) is_opaque: bool,
 }
 
@@ -64,8 +64,8 @@ impl Spooled {
         }
     }
 
-    /// Returns the message with edits outside of its large value; `None` if an edit reaches into
-    /// it. The edits' ranges refer to the stand-in.
+    /// Returns the message after edits outside of its large value; `None` if an edit overlaps the
+    /// large value. The ranges of the edits refer to the stand-in.
     #[must_use]
     pub fn edited(mut self, splice: ByteEdits) -> Option<Self> {
         let span = self.value_span();
@@ -79,15 +79,16 @@ impl Spooled {
         })
     }
 
-    /// Returns the message with members (`"a":1,"b":2`) that the client gets before those of the
-    /// large value, which is an object. They are not part of what is stored.
+    /// Returns the message with additional members (`"a":1,"b":2`), which the client receives
+    /// before the members of the large value. The large value must be an object. The additional
+    /// members are not stored.
     #[must_use]
     pub fn with_first(self, members: &str) -> Self {
         let first = members.to_owned();
         Self { first, ..self }
     }
 
-    /// Bytes of the message.
+    /// Size of the message in bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         let around = self.before.len() + self.after.len();
@@ -103,15 +104,15 @@ impl Spooled {
         self.len() == 0
     }
 
-    /// Whether it is JSON with one large value. Other messages (cut off, not UTF-8, large in many
-    /// places) can only be passed on as they came.
+    /// Whether the message is JSON with one large value. Other messages (truncated, not UTF-8,
+    /// large in many places) can only be passed on unchanged.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         !self.stand_in.is_empty()
     }
 
-    /// The message in reduced form: the skeleton replaces the large value, everything else is as it
-    /// came. Empty if it is not sound.
+    /// Returns the message in reduced form: the skeleton replaces the large value, and all other
+    /// bytes are unchanged. Empty if the message is not sound.
     #[must_use]
     pub fn stand_in(&self) -> &[u8] {
         &self.stand_in
@@ -123,20 +124,21 @@ impl Spooled {
         messages(&self.stand_in)
     }
 
-    /// Whether it is large in many places, so that its soundness is unknown.
+    /// Whether the message is large in many places. It was then not parsed, so it counts as not
+    /// sound.
     #[must_use]
     pub fn is_opaque(&self) -> bool {
         self.value.is_opaque
     }
 
-    /// The request that an unsound message answers; `None` if its id cannot be read.
+    /// Returns the request that an unsound message answers; `None` if its id cannot be read.
     pub(crate) fn broken_answer(&self) -> Option<RequestId> {
         let around = [&self.before, &b"null"[..], &self.after].concat();
         let without_value = broken_answer(&around);
         without_value.or_else(|| broken_answer(&self.before))
     }
 
-    /// Range of the skeleton in the stand-in.
+    /// The range of the skeleton in the stand-in.
     #[must_use]
     pub fn value_span(&self) -> Range<usize> {
         let start = self.before.len();
@@ -155,20 +157,19 @@ impl Spooled {
         &self.value.sha256
     }
 
-    /// Why the large value is lost; `None` if it is not.
+    /// Returns why the large value is lost; `None` if it is not lost.
     #[must_use]
     pub fn lost(&self) -> Option<&StoreError> {
         self.value.kept.as_ref().err().map(|lost| &lost.error)
     }
 
-    /// The draft that holds the large value; `None` if it is lost.
+    /// Returns the draft that contains the large value; `None` if the value is lost.
     #[must_use]
     pub fn draft(&self) -> Option<&dyn Draft> {
         self.value.kept.as_deref().ok()
     }
 
-    /// Splits the message into the large value, to be stored, and the stand-in with the range of
-    /// its skeleton.
+    /// Splits the message into the large value, which is to be stored, and the stand-in.
     #[must_use]
     pub fn into_value(self) -> (SpooledBytes, StandIn) {
         let span = self.value_span();
@@ -186,8 +187,8 @@ impl Spooled {
         (value, stand_in)
     }
 
-    /// Converts the message to pieces that write it as it came. Fails with the store's error if it
-    /// is lost.
+    /// Converts the message to pieces that write it unchanged. Fails with the store's error if the
+    /// large value is lost.
     pub fn into_pieces(self) -> Result<Pieces, StoreError> {
         let is_aside = self.is_sound() && !is_answer(&self.stand_in);
         let draft = self.value.kept.map_err(|lost| lost.error)?;
@@ -195,7 +196,7 @@ impl Spooled {
         let mut pieces = Pieces::default();
         pieces.push(self.before);
         let first = put_first(&self.first);
-        // `first` contains the value's opening bracket.
+        // `first` replaces the value's opening bracket, so this bracket is skipped.
         let from = u64::from(!first.is_empty());
         pieces.push(first);
         pieces.push_source(&source, from..self.value.bytes);
@@ -210,7 +211,8 @@ impl Spooled {
     }
 }
 
-/// Returns the start of an object that has `members` before its own; the object must not be empty.
+/// Returns the text that adds `members` before the members of an object. It replaces the object's
+/// opening bracket. The object must not be empty.
 fn put_first(members: &str) -> String {
     match members.is_empty() {
         true => String::new(),
@@ -218,7 +220,7 @@ fn put_first(members: &str) -> String {
     }
 }
 
-/// Fills in the placeholders of messages that were derived from a stand-in.
+/// Fills the placeholders in messages that were derived from a stand-in.
 #[derive(Debug)]
 pub struct Filling {
     skeleton: Skeleton,
@@ -227,8 +229,8 @@ pub struct Filling {
 }
 
 impl Spooled {
-    /// Returns the stand-in, and what fills messages derived from it. Fails with the store's error
-    /// if the large value is lost.
+    /// Returns the stand-in, and the [`Filling`] for messages that are derived from it. Fails with
+    /// the store's error if the large value is lost.
     pub fn into_filling(self) -> Result<(Bytes, Filling), StoreError> {
         let draft = self.value.kept.map_err(|lost| lost.error)?;
         let filling = Filling {
@@ -241,7 +243,7 @@ impl Spooled {
 }
 
 impl Filling {
-    /// Returns a notification derived from the stand-in, with its placeholders filled in.
+    /// Returns a notification that was derived from the stand-in, after filling its placeholders.
     #[must_use]
     pub fn fill(&self, made: &Bytes) -> Pieces {
         let mut pieces = Pieces::default();
@@ -260,11 +262,11 @@ impl Filling {
 pub struct StandIn {
     /// The reduced message.
     pub frame: Bytes,
-    /// Range of the skeleton in it.
+    /// The range of the skeleton in `frame`.
     pub span: Range<usize>,
     /// The skeleton.
     pub skeleton: Skeleton,
-    /// Members (JSON) that the client gets before those of the value; usually none.
+    /// Members, as JSON, that the client receives before the members of the value; usually none.
     pub first: String,
 }
 

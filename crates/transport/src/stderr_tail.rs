@@ -10,16 +10,16 @@ use tokio::process::ChildStderr;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Bytes that are kept.
+/// Maximum number of bytes that are kept.
 const MOST: usize = 2 << 10;
 
-/// Lines of the kept bytes that are reported.
+/// Maximum number of lines that are reported.
 const LINES: usize = 4;
 
-/// Bytes read at a time.
+/// Maximum number of bytes read in one block.
 const BLOCK: usize = 8 << 10;
 
-/// The end of what a process writes to its standard error.
+/// The last output of a process on its standard error.
 #[derive(Debug)]
 pub(crate) struct StderrTail {
     kept: Arc<Mutex<VecDeque<u8>>>,
@@ -27,7 +27,7 @@ pub(crate) struct StderrTail {
 }
 
 impl StderrTail {
-    /// Reads everything, so that the process never blocks, and keeps the end.
+    /// Reads all output, so that the process never blocks, and keeps the last bytes.
     pub(crate) fn of(mut stderr: ChildStderr) -> Self {
         let kept = Arc::<Mutex<VecDeque<u8>>>::default();
         let keeps = Arc::clone(&kept);
@@ -43,8 +43,9 @@ impl StderrTail {
         Self { kept, reading }
     }
 
-    /// Returns the last lines, joined into one, after the process has ended. Its children may keep
-    /// the pipe open, so the wait is at most `patience`. `None` if it wrote nothing.
+    /// Returns the last lines, joined into one line, after the process has ended. Waits for at most
+    /// `patience`, because the children of the process may keep the pipe open. `None` if there was
+    /// no output.
     pub(crate) async fn told(mut self, patience: Duration) -> Option<String> {
         if timeout(patience, &mut self.reading).await.is_err() {
             self.reading.abort();

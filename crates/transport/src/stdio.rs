@@ -1,8 +1,8 @@
-//! Reads and writes the standard streams without a thread in between.
+//! Reads and writes the standard streams without a helper thread where possible.
 //!
-//! Clients connect them to pipes or, as Node does, to socket pairs. Both can be awaited directly,
-//! which saves two thread hops per message. Anything else (a terminal, a file) goes through a
-//! helper thread.
+//! Clients connect the standard streams to pipes or, as Node does, to socket pairs. Both can be
+//! awaited directly, which saves two thread switches per message. All other kinds (a terminal, a
+//! file) need a helper thread.
 
 use std::fmt;
 use std::io;
@@ -18,7 +18,7 @@ use tokio::net::unix::pipe;
 
 use crate::{Frame, FrameReader};
 
-/// Bytes read from a stream at a time: the usual size of a pipe.
+/// Maximum number of bytes read from a stream at a time: the usual size of a pipe.
 const BUFFER: usize = 64 << 10;
 
 /// A stream of incoming frames.
@@ -56,7 +56,7 @@ fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
     UnixStream::from_std(stream)
 }
 
-/// Reads frames. In the stdio transport each is a line.
+/// Reads frames from a stream. In the stdio transport, each frame is a line.
 pub struct Frames {
     reader: BufReader<Input>,
 }
@@ -68,7 +68,7 @@ impl fmt::Debug for Frames {
 }
 
 impl Frames {
-    /// Reads the frames of a stream.
+    /// Returns a reader for the frames of a stream.
     #[must_use]
     pub fn new(input: Input) -> Self {
         Self {
@@ -76,9 +76,9 @@ impl Frames {
         }
     }
 
-    /// Returns the next frame with its newline, which the last frame may lack; `None` at the end. A
-    /// frame of more than `most` bytes is read to its end without being kept and gives an error of
-    /// kind `FileTooLarge`; the next call returns the frame after it.
+    /// Returns the next frame with its newline, which may be missing in the last frame; `None` at
+    /// the end. A frame of more than `most` bytes is read to its end and discarded. The call then
+    /// returns an error of kind `FileTooLarge`, and the next call returns the frame after it.
     pub async fn next(&mut self, most: usize) -> io::Result<Option<Vec<u8>>> {
         let mut frame = Vec::new();
         let mut is_too_long = false;
@@ -103,11 +103,11 @@ impl Frames {
         Ok((!frame.is_empty()).then_some(frame))
     }
 
-    /// Returns the next frame, of any size that `frame_reader` accepts. Gives an error of kind
-    /// `UnexpectedEof` if the stream ends inside a message: half a message is useless, and the next
-    /// output would continue its line. Gives an error of kind `FileTooLarge` with a
-    /// [`TooLong`](crate::TooLong) if the message is too large; the rest of it stays unread,
-    /// because it may have no end.
+    /// Returns the next frame, of any size that `frame_reader` accepts. Returns an error of kind
+    /// `UnexpectedEof` if the stream ends inside a message. Half a message is useless, and the next
+    /// output would continue its line. Returns an error of kind `FileTooLarge` with a
+    /// [`TooLong`](crate::TooLong) if the message is too large. The rest of the message is not
+    /// read, because it may have no end.
     pub async fn take_in(&mut self, frame_reader: &FrameReader) -> io::Result<Option<Frame>> {
         let mut taking = frame_reader.begin();
         let mut is_any = false;
@@ -132,7 +132,7 @@ impl Frames {
     }
 }
 
-/// Accepts the last frame of a stream, without a newline, if it is complete.
+/// Accepts the last frame of a stream without a newline if the frame is complete.
 fn last(frame: Frame) -> io::Result<Frame> {
     match frame.is_whole() {
         true => Ok(frame),
@@ -140,9 +140,9 @@ fn last(frame: Frame) -> io::Result<Frame> {
     }
 }
 
-/// Returns the message as one line with its line end. A message that came over HTTP may span
-/// several lines. Raw line ends stand only outside of strings in JSON, so a space replaces them
-/// without changing the meaning.
+/// Returns the message as one line with its line end. A message from HTTP may span several lines.
+/// In JSON, raw line ends are allowed only outside of strings, so replacing them with spaces does
+/// not change the meaning.
 #[must_use]
 pub fn one_line(frame: Bytes) -> Bytes {
     let text = frame.trim_ascii_end();

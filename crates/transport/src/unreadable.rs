@@ -1,12 +1,12 @@
-//! Turns unreadable messages (cut off, not UTF-8, not JSON) into failures of the requests that they
-//! answer.
+//! Turns unreadable messages (truncated, not UTF-8, not JSON) into failures of the requests that
+//! they answer.
 
 use spillgate_mcp::RequestId;
 
 use crate::{ConnectionError, Frame, Item, ServerEvent};
 
 impl ConnectionError {
-    /// The error for an unreadable message of `bytes` bytes.
+    /// Returns the error for an unreadable message of `bytes` bytes.
     #[must_use]
     pub fn unreadable(bytes: u64) -> Self {
         Self::NotMcp(format!("a message of {bytes} bytes that cannot be read"))
@@ -14,23 +14,31 @@ impl ConnectionError {
 }
 
 impl Frame {
-    /// The request that this unreadable message answers; `None` if unknown. `of` is the request on
-    /// whose response stream it came.
+    /// Returns the request that this unreadable message answers; `None` if unknown. `of` is the
+    /// request on whose stream the message arrived.
     #[must_use]
     pub fn unreadable_answer(&self, of: Option<&RequestId>) -> Option<RequestId> {
         let on_stream = || of.filter(|_| self.is_answer()).cloned();
         self.broken_answer().or_else(on_stream)
     }
 
-    /// Logs an unreadable message of `server`. Logs only its length, because the content is
-    /// private. A response logs as a warning; anything else as debug, because a server that writes
-    /// its log to standard output produces many.
+    /// Logs an unreadable message of `server`. Only its length is logged, because the content is
+    /// private. The level is warning for a response and debug for all other output, because a
+    /// server that logs to standard output produces much of it.
     pub fn log_unreadable(&self, server: &str, is_answer: bool) {
         let bytes = self.len();
         if is_answer {
-            tracing::warn!(server, bytes, "an answer that cannot be read");
+            tracing::warn!(
+                server,
+                bytes,
+                "a server sent a response that cannot be parsed"
+            );
         } else {
-            tracing::debug!(server, bytes, "a message that cannot be read");
+            tracing::debug!(
+                server,
+                bytes,
+                "a server sent a message that cannot be parsed"
+            );
         }
     }
 }

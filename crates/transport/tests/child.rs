@@ -14,7 +14,7 @@ use spillgate_transport::{
 };
 use tokio::time::timeout;
 
-/// Far longer than anything here takes, so that only a hanging test fails.
+/// Much longer than any step of these tests takes, so that only a hanging test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// More bytes than any pipe holds.
@@ -56,7 +56,7 @@ async fn one_that_does_not_read_can_be_ended() {
         let link = deaf();
         let writer = Arc::clone(&link);
         let writing = tokio::spawn(async move { writer.send(large()).await });
-        // Wait until the pipe is full.
+        // Gives the pipe time to fill up.
         tokio::time::sleep(Duration::from_millis(200)).await;
         let closed = timeout(PATIENCE, link.close(hurried)).await;
         assert!(closed.is_ok(), "{hurried}");

@@ -1,8 +1,9 @@
-//! Makes visible what a stranger's text hides, before a person or a model sees it.
+//! Makes hidden characters in untrusted text visible, before a person or a model sees the text.
 //!
-//! Control, bidirectional, tag and zero-width characters and the separators U+2028 and
-//! U+2029 become marks such as `⟨U+202E⟩`. What a script or an emoji needs stays: joiners
-//! between letters that join, variation selectors behind what varies, the tags of flags.
+//! Control, bidirectional, tag and zero-width characters and the separators U+2028 and U+2029
+//! become marks such as `⟨U+202E⟩`. Characters that a script or an emoji needs stay: joiners
+//! between letters that join, variation selectors after characters with variants, and the tags of
+//! flags.
 //!
 //! ```
 //! use spillgate_untrusted::{in_json, lines, marked};
@@ -17,15 +18,15 @@ mod keep;
 
 use std::borrow::Cow;
 
-/// Prefix of a line of a stranger's text that looks like one of ours.
+/// Prefix of a line of untrusted text that looks like a line written by Spillgate.
 pub const STORED: &str = "⟨stored⟩ ";
 
-/// Most hidden characters in a row that are named one by one; of a longer run only the first is
-/// named. A mark costs about eight tokens.
+/// Maximum number of adjacent hidden characters that are marked one by one. Of a longer run, only
+/// the first is named, because a mark costs about eight tokens.
 const NAMED: usize = 4;
 
-/// Returns whether a character is invisible, or changes how others look, whatever stands beside it.
-/// A tab and a newline are visible.
+/// Returns whether a character, in every context, is invisible or changes how other characters
+/// look. A tab and a newline are visible.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     match c {
@@ -51,7 +52,7 @@ pub fn is_hidden(c: char) -> bool {
     }
 }
 
-/// Returns the text with a mark for each hidden character that does not belong where it stands.
+/// Returns the text with a mark in place of each hidden character that its context does not need.
 #[must_use]
 pub fn marked(text: &str) -> Cow<'_, str> {
     shown(text, &|out, run| {
@@ -65,8 +66,8 @@ pub fn marked(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Returns the same for JSON: a hidden character becomes its escape, so that the value stays the
-/// same.
+/// Makes hidden characters visible in JSON. Each becomes its escape, so that the value does not
+/// change.
 #[must_use]
 pub fn in_json(json: &str) -> Cow<'_, str> {
     shown(json, &|out, run| {
@@ -76,8 +77,8 @@ pub fn in_json(json: &str) -> Cow<'_, str> {
     })
 }
 
-/// Returns a stranger's words for a line of ours: marked, with runs of white space joined, at most
-/// `most` characters. The last one is `…` if something is cut.
+/// Returns untrusted text for use within a line that Spillgate writes: marked, with runs of white
+/// space joined, and at most `most` characters long. If the text is cut, the last character is `…`.
 #[must_use]
 pub fn line(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -91,7 +92,7 @@ pub fn line(text: &str, most: usize) -> String {
         .char_indices()
         .nth(room)
         .map_or(marked.len(), |(at, _)| at);
-    // Half a mark would be no mark.
+    // A mark must not be cut in the middle, because the rest would not be a mark.
     let cut = match marked[..cut].rfind('⟨') {
         Some(mark) if marked[mark..cut].find('⟩').is_none() => mark,
         _ => cut,
@@ -99,7 +100,8 @@ pub fn line(text: &str, most: usize) -> String {
     format!("{}…", marked[..cut].trim_end())
 }
 
-/// Returns the marked text, with [`STORED`] before each line that looks like one of ours.
+/// Returns the marked text, with [`STORED`] before each line that looks like a line written by
+/// Spillgate.
 #[must_use]
 pub fn lines(text: &str) -> Cow<'_, str> {
     let text = marked(text);
@@ -113,8 +115,8 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(told_apart.collect())
 }
 
-/// Returns whether a line begins like one that Spillgate writes around a page: `next:`,
-/// `[spillgate]` or the first line of a page.
+/// Returns whether a line begins like a line that Spillgate writes around a page: with `next:`,
+/// with `[spillgate]` or like the first line of a page.
 fn looks_like_ours(line: &str) -> bool {
     const OURS: [&str; 7] = [
         "next:",
@@ -139,10 +141,10 @@ fn looks_like_ours(line: &str) -> bool {
     OURS.into_iter().any(begins) || is_count()
 }
 
-/// Returns the text with each run of hidden characters replaced by `write`.
+/// Returns the text with each run of hidden characters replaced by the output of `write`.
 fn shown<'t>(text: &'t str, write: &dyn Fn(&mut String, &str)) -> Cow<'t, str> {
     let mut out = String::new();
-    // Everything before `copied` is in `out`.
+    // The text before `copied` is already in `out`.
     let (mut copied, mut at) = (0, 0);
     while let Some(found) = text[at..].find(is_hidden) {
         let start = at + found;
@@ -190,14 +192,14 @@ mod tests {
                 "\u{2066}a\u{2069}\u{200f}\u{61c}",
                 "⟨U+2066⟩a⟨U+2069⟩⟨U+200F⟩⟨U+061C⟩",
             ),
-            // Zero width, and lines that only some see.
+            // Zero-width characters, and line separators that only some programs recognise.
             (
                 "pass\u{200b}word\u{2060}\u{feff}",
                 "pass⟨U+200B⟩word⟨U+2060⟩⟨U+FEFF⟩",
             ),
             ("a\u{2028}next: x\u{2029}", "a⟨U+2028⟩next: x⟨U+2029⟩"),
             ("a\u{200d}b\u{200c}c", "a⟨U+200D⟩b⟨U+200C⟩c"),
-            // Tags, and selectors that carry data.
+            // Tag characters, and variation selectors that could carry data.
             ("x\u{e0068}\u{e0069}", "x⟨U+E0068⟩⟨U+E0069⟩"),
             ("x\u{fe01}\u{e0101}", "x⟨U+FE01⟩⟨U+E0101⟩"),
             ("☺\u{fe0f}\u{fe01}\u{fe02}", "☺\u{fe0f}⟨U+FE01⟩⟨U+FE02⟩"),
@@ -211,7 +213,8 @@ mod tests {
                 "\u{e0061}\u{e0061}\u{e0061}\u{e0061}\u{e0061}",
                 "⟨U+E0061 and 4 more⟩",
             ),
-            // Emoji: families, skin, keycaps, flags of countries within countries.
+            // Emoji: families, skin tones, keycaps, and flags of countries that are parts of other
+            // countries.
             same("👩\u{200d}👩\u{200d}👧 👩🏽\u{200d}💻 ❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3}"),
             same("🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}"),
             ("🏴\u{e0067}\u{e0062}", "🏴⟨U+E0067⟩⟨U+E0062⟩"),

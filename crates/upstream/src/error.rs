@@ -9,17 +9,17 @@ use spillgate_transport::{ConnectionError, Frame, Refusal};
 
 use crate::{RequestOutcome, RequestResult};
 
-/// The reason for refusing a greeting or a list that does not fit into memory.
+/// The reason given when an `initialize` response or a list is too large to be held in memory.
 pub const TOO_MUCH: &str = "answered with too much";
 
 /// Why a request gets no response.
 #[derive(Debug)]
 pub enum RequestFailure {
-    /// The server was not reached, or ended.
+    /// The server could not be reached, or it ended.
     Failed(ConnectionError),
-    /// It was not sent, though the server may be up.
+    /// The request was not sent, although the server may be running.
     NotSent(ConnectionError),
-    /// The server was silent for too long; the text says how long.
+    /// The server was silent for too long. The text says for how long.
     TooSlow(String),
 }
 
@@ -33,7 +33,7 @@ impl RequestFailure {
         }
     }
 
-    /// Returns the error response to the request `id`, which was for `server`.
+    /// Returns the error response to the request `id` for `server`.
     #[must_use]
     pub fn frame(&self, id: &str, server: &str) -> Vec<u8> {
         let (code, how) = match self {
@@ -51,7 +51,7 @@ impl RequestFailure {
         error_frame(id, &json!({"code": code, "message": message, "data": data}))
     }
 
-    /// Returns the reason for a caller inside this program.
+    /// Returns the reason as text for a caller inside this program.
     #[must_use]
     pub fn reason(&self) -> String {
         match self {
@@ -61,15 +61,15 @@ impl RequestFailure {
     }
 }
 
-/// Returns the answer to a request of our own that a server refused by HTTP status: the body if it
-/// is a response, otherwise an error with the status.
+/// Returns the answer to our own request when a server refused it with an HTTP status: the body if
+/// it is a JSON-RPC response, otherwise an error with the status.
 pub fn refused_answer(refusal: Refusal) -> RequestResult {
     let is_response = messages(&refusal.body)
         .first()
         .is_some_and(Envelope::is_response);
     match is_response {
         true => Ok(Frame::Memory(refusal.body)),
-        false => Err(format!("refused it with HTTP status {}", refusal.status)),
+        false => Err(format!("returned the HTTP status {}", refusal.status)),
     }
 }
 
@@ -83,7 +83,7 @@ pub fn invalid_params(id: &str, message: &str) -> Vec<u8> {
     )
 }
 
-/// Returns the line with this error response to the request `id`.
+/// Returns `error` as the error response to the request `id`, with a line end.
 #[must_use]
 pub fn error_frame(id: &str, error: &Value) -> Vec<u8> {
     frame::line(frame::error(id, error))

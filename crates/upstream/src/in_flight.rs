@@ -11,32 +11,32 @@ use tokio::time::Instant;
 
 use crate::{RequestOutcome, RequestSpan, Slot};
 
-/// The response frame, or the reason there is none.
+/// The response frame, or the reason why there is none.
 pub type RequestResult = Result<Frame, String>;
 
 /// A request in flight.
 #[derive(Debug)]
 pub struct InFlightRequest<D> {
-    /// The request id as it was spelled.
+    /// The request id exactly as the client wrote it.
     pub id: String,
-    /// The method, for messages about it.
+    /// The method, for error and log messages.
     pub method: String,
-    /// The server that it was sent to.
+    /// The server that the request was sent to.
     pub slot: Slot,
-    /// When the server last sent something about it.
+    /// When the server last sent something about this request.
     pub heard: Instant,
-    /// Its progress token, as JSON.
+    /// The request's progress token, as JSON.
     pub progress: Option<String>,
-    /// The waiting caller inside this program; `None` for a request of our client.
+    /// The waiting caller inside this program; `None` if the client sent the request.
     pub for_us: Option<oneshot::Sender<RequestResult>>,
-    /// Its span; `None` if it was not sent to a single server.
+    /// The request's span; `None` if the request was not sent to a single server.
     pub span: Option<RequestSpan>,
-    /// What the owner keeps about it.
+    /// The owner's own data about the request.
     pub details: D,
 }
 
 impl<D> InFlightRequest<D> {
-    /// Returns a request that is sent now, to the server in this slot.
+    /// Returns a request that is sent now to the server in this slot.
     pub fn new(id: &str, method: &str, slot: Slot, details: D) -> Self {
         Self {
             id: id.to_owned(),
@@ -50,7 +50,7 @@ impl<D> InFlightRequest<D> {
         }
     }
 
-    /// Records that it ends without a response.
+    /// Records that the request ends without a response.
     pub fn end(&mut self, outcome: RequestOutcome) {
         if let Some(span) = &mut self.span {
             span.end(outcome);
@@ -58,14 +58,14 @@ impl<D> InFlightRequest<D> {
     }
 }
 
-/// Most requests remembered after they were given up.
+/// Maximum number of given-up requests that are remembered.
 const MOST_GIVEN_UP: usize = 256;
 
 /// The requests in flight.
 #[derive(Debug)]
 pub struct InFlight<D> {
     requests: Mutex<HashMap<RequestId, InFlightRequest<D>>>,
-    /// Requests that were answered in the server's place.
+    /// Requests that we answered with an error because the server was silent for too long.
     given_up: Mutex<VecDeque<RequestId>>,
     /// Notified when a request is added, so that the watchdog wakes.
     pub(crate) noted: Arc<Notify>,
@@ -83,7 +83,7 @@ impl<D> Default for InFlight<D> {
 
 impl<D> Drop for InFlight<D> {
     fn drop(&mut self) {
-        // Lets the watchdog end.
+        // Wakes the watchdog, which then sees that the owner is gone and ends.
         self.noted.notify_one();
     }
 }
@@ -96,7 +96,7 @@ impl<D> InFlight<D> {
         self.noted.notify_one();
     }
 
-    /// Removes and returns the request that is being answered.
+    /// Removes and returns a request, because its answer has arrived or will not arrive.
     pub fn take(&self, key: &RequestId) -> Option<InFlightRequest<D>> {
         self.requests.lock().remove(key)
     }
@@ -107,7 +107,7 @@ impl<D> InFlight<D> {
         self.requests.lock().contains_key(key)
     }
 
-    /// Records that a request was answered in the server's place.
+    /// Records that we answered a request with an error in place of the server.
     pub(crate) fn give_up(&self, key: RequestId) {
         let mut given_up = self.given_up.lock();
         if given_up.len() == MOST_GIVEN_UP {
@@ -116,18 +116,20 @@ impl<D> InFlight<D> {
         given_up.push_back(key);
     }
 
-    /// Returns whether a response that nobody waits for would be the second one.
+    /// Returns whether this request was given up. The client then already has an error response,
+    /// and must not get a second response.
     #[must_use]
     pub fn is_given_up(&self, key: &RequestId) -> bool {
         self.given_up.lock().contains(key)
     }
 
-    /// Calls `look` with a request, if it is in flight.
+    /// Calls `look` with the request if it is in flight.
     pub fn look(&self, key: &RequestId, look: impl FnOnce(&mut InFlightRequest<D>)) {
         self.requests.lock().get_mut(key).map(look);
     }
 
-    /// Returns the request with this progress token, and records that its server was heard.
+    /// Returns the request with this progress token, and records that the server has just sent
+    /// something about it.
     pub fn progressed(&self, token: &str, now: Instant) -> Option<RequestId> {
         let mut requests = self.requests.lock();
         let (key, waiting) = requests
@@ -137,7 +139,7 @@ impl<D> InFlight<D> {
         Some(key.clone())
     }
 
-    /// Removes and returns all requests that are `finished`, always in the same order.
+    /// Removes and returns all requests for which `over` is true, sorted by id.
     pub fn drain(
         &self,
         over: impl Fn(&InFlightRequest<D>) -> bool,

@@ -1,4 +1,4 @@
-//! Passes what a server sends, and how it fails, to its owner.
+//! Passes a server's messages and failures to the server's owner.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -28,11 +28,12 @@ impl<O> fmt::Debug for Inbox<O> {
 impl<O: Owner> Sink for Inbox<O> {
     fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
         async move {
-            // Without an owner nobody waits.
+            // If the owner is gone, nobody waits for the event.
             let Some(owner) = self.owner.upgrade() else {
                 return;
             };
-            // The end of an earlier life was recorded, and its requests were answered.
+            // Events of an earlier run of the server are dropped, because the end of that run was
+            // recorded and its requests were answered.
             if let Some(upstream) = owner.upstream(self.slot)
                 && upstream.is_current(self.life)
             {
@@ -52,7 +53,8 @@ impl<O: Owner> Upstream<O> {
                 if !owner.is_closing() {
                     tracing::warn!(server = self.name(), how, "the server ended");
                 }
-                // Before the end is recorded: the next life has other requests.
+                // The requests are removed before the end is recorded, because new requests are
+                // added once the server is started again.
                 let lost = self.waiting(owner);
                 drop(self.note_end(&how));
                 self.fail(owner, lost, &how).await;
@@ -63,7 +65,7 @@ impl<O: Owner> Upstream<O> {
 
     async fn failed(&self, owner: &O, of: Option<RequestId>, error: ConnectionError) {
         let Some(waiting) = of.and_then(|key| owner.in_flight().take(&key)) else {
-            tracing::warn!(server = self.name(), %error, "failed");
+            tracing::warn!(server = self.name(), %error, "a message to or from a server could not be transferred");
             return;
         };
         let why = RequestFailure::Failed(error);
@@ -75,21 +77,26 @@ impl<O: Owner> Upstream<O> {
         if !refusal.session_lost {
             return owner.refused(self, of, waiting, refusal).await;
         }
-        // The next message begins a new session.
+        // The next message opens a new session.
         let how = "does not know our session any more";
-        tracing::warn!(server = self.name(), how, "the session is begun again");
+        tracing::warn!(
+            server = self.name(),
+            how,
+            "the server has lost the session; the next message starts a new one"
+        );
         let lost = self.waiting(owner);
         let connection = self.note_end(how);
         owner.refused(self, of, waiting, refusal).await;
         let (upstream, whose) = (Arc::clone(self), Arc::clone(owner));
-        // In a task of its own: this one belongs to the connection and ends with it.
+        // Runs in its own task, because the current task belongs to the connection and ends with
+        // it.
         owner.work(async move {
             upstream.fail(&whose, lost, how).await;
             drop(connection);
         });
     }
 
-    /// Answers every request that the server will not answer any more.
+    /// Answers with an error every request that this server will no longer answer.
     pub async fn fail_all(&self, owner: &O, how: &str) {
         let lost = self.waiting(owner);
         self.fail(owner, lost, how).await;
@@ -113,13 +120,13 @@ impl<O: Owner> Upstream<O> {
         }
     }
 
-    /// Logs output that is no message. It is passed on unchanged.
+    /// Logs a server's output that is not a message. The owner passes the output on unchanged.
     pub fn log_stray_output(&self, frame: &Frame, is_answer: bool) {
         frame.log_unreadable(self.name(), is_answer);
         if !is_answer && self.is_first_stray_output() {
             tracing::warn!(
                 server = self.name(),
-                "it writes what is no message of MCP where its messages belong; that is passed on as it is, and a client may stumble over it: the server should write its log to standard error"
+                "the server writes text that is not an MCP message to its standard output; that text is passed on, and the client may fail on it. The server should write its log to standard error"
             );
         }
     }

@@ -1,11 +1,11 @@
-//! An MCP server behind us: opened when it is needed, opened and greeted again when it has
-//! ended, and the requests that wait for its answers.
+//! Uses an MCP server: connects to it when needed, reconnects and repeats the greeting after the
+//! server has ended, and tracks the requests that wait for its answers.
 //!
-//! Whoever uses servers is an [`Owner`]: the gateway's session, which has several of them and
-//! a client, and the agent's client of one server. An [`Upstream`] is one server of an owner.
-//! It tells its owner what the server sends ([`Owner::received`]) and which requests will get
-//! no answer ([`Owner::unanswered`]): because the server has ended, could not be reached, lost
-//! the session or was silent for too long ([`watch`]).
+//! The code that uses servers implements [`Owner`]. There are two owners: the gateway's session,
+//! which has several servers and a client, and the agent's client of one server. An [`Upstream`] is
+//! one server of an owner. It reports to its owner what the server sends ([`Owner::received`]) and
+//! which requests will get no answer ([`Owner::unanswered`]). A request gets no answer if the
+//! server has ended, could not be reached, lost the session or was silent for too long ([`watch`]).
 //!
 //! ```text
 //! Owner ──▶ Upstream::pass ──▶ (opened, greeted) ──▶ Connection ──▶ server
@@ -21,8 +21,8 @@ mod server;
 mod upstream;
 mod watchdog;
 
-/// The tracing target of spans and of `info` lines. Collectors of traces select spans by it, and
-/// people may filter logs by it.
+/// The tracing target of spans and of `info` lines. Trace collectors and log filters select by this
+/// name.
 pub const LOG_TARGET: &str = "spillgate_gateway";
 
 pub use error::{RequestFailure, TOO_MUCH, error_frame, invalid_params, refused_answer};

@@ -1,7 +1,7 @@
-//! What is reported about a request: metrics, a log line and spans.
+//! Metrics, a log line and spans for each request to a server.
 //!
-//! Everything is reported when the [`RequestSpan`] is dropped, so that no way in which a request
-//! can end is missed. Contents, arguments and headers are never reported; of names, only those of
+//! Everything is reported when the [`RequestSpan`] is dropped, so a request is reported however it
+//! ends. Contents, arguments and headers are never reported. The only names reported are those of
 //! servers and tools.
 
 use std::fmt;
@@ -19,38 +19,38 @@ use tracing::{Span, field};
 
 use crate::{LOG_TARGET, Server};
 
-/// Most characters of a tool's name in a report.
+/// Maximum length of a tool's name in a report, in characters.
 const MOST_NAME: usize = 100;
 
-/// The keys that join a request to a trace, in HTTP headers and in `_meta` (SEP-414).
+/// The keys that link a request to a trace, in HTTP headers and in `_meta` (SEP-414).
 const TRACE_KEYS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
-/// Joins our spans to a client's trace, and a server's spans to ours. Keys and values are those of
-/// W3C Trace Context.
+/// Links our spans to the client's trace, and the server's spans to ours. Keys and values are those
+/// of W3C Trace Context.
 pub trait TracePropagator: Send + Sync + fmt::Debug {
-    /// Makes the client's span the parent of the new `span`. The values come from outside.
+    /// Makes the client's span the parent of the new `span`. The values in `client` are untrusted.
     fn join(&self, span: &Span, client: &[(String, String)]);
 
-    /// Returns what a server is sent so that its spans become children of `span`.
+    /// Returns the headers that tell a server to make its spans children of `span`.
     fn headers(&self, span: &Span) -> Vec<(String, String)>;
 }
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestOutcome {
-    /// With a result.
+    /// The request ended with a result.
     Ok,
-    /// With a protocol error, or a result that reports a failure.
+    /// The request ended with a protocol error, or with a result that reports a failure.
     Error,
     /// The server was silent for too long.
     Timeout,
     /// The server ended or could not be reached.
     UpstreamGone,
-    /// The server refused it at the HTTP level.
+    /// The server refused the request at the HTTP level.
     Refused,
-    /// It was not sent: a reference in its arguments was wrong.
+    /// The request was not sent, because a reference in its arguments was invalid.
     Invalid,
-    /// It was cancelled.
+    /// The client cancelled the request.
     Cancelled,
 }
 
@@ -66,7 +66,7 @@ impl RequestOutcome {
         Self::Cancelled,
     ];
 
-    /// Returns the name of the outcome in metrics and logs.
+    /// Returns the outcome's name in metrics and logs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -81,13 +81,13 @@ impl RequestOutcome {
     }
 }
 
-/// A method that metrics count separately: one of [`CLIENT_METHODS`], or the last one, which stands
-/// for all others.
+/// A method as metrics count it: an index into [`CLIENT_METHODS`], or the index after the last for
+/// all other methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Method(usize);
 
 impl Method {
-    /// The number of methods.
+    /// The number of methods, including `other`.
     pub const COUNT: usize = CLIENT_METHODS.len() + 1;
 
     /// Returns the method; `other` if it is not counted separately.
@@ -103,7 +103,7 @@ impl Method {
         CLIENT_METHODS.get(self.0).unwrap_or(&"other")
     }
 
-    /// Returns its index, below [`Method::COUNT`].
+    /// Returns the method's index, which is below [`Method::COUNT`].
     #[must_use]
     pub fn index(self) -> usize {
         self.0
@@ -112,17 +112,18 @@ impl Method {
 
 /// Counts the requests to one server.
 pub trait RequestMeter: fmt::Debug + Send + Sync {
-    /// A request begins.
+    /// Called when a request begins.
     fn started(&self);
 
-    /// Its response arrived after this time, in a frame of this many bytes.
+    /// Called when the response arrives, with the time that the server took and the size of the
+    /// frame in bytes.
     fn answered(&self, method: Method, took: Duration, bytes: u64);
 
-    /// Its result passes unchanged.
+    /// Called when a result is passed on unchanged.
     fn passed(&self);
 
-    /// A request of this many bytes ended; `added` is the time that we spent on its response, if
-    /// there is one.
+    /// Called when a request ends. `added` is the time that we spent on the response; `None` if
+    /// there was no response.
     fn finished(
         &self,
         method: Method,
@@ -132,7 +133,7 @@ pub trait RequestMeter: fmt::Debug + Send + Sync {
     );
 }
 
-/// Counts nothing.
+/// A meter that counts nothing.
 impl RequestMeter for () {
     fn started(&self) {}
     fn answered(&self, _: Method, _: Duration, _: u64) {}
@@ -152,13 +153,13 @@ pub struct RequestSpan {
     request_bytes: u64,
     response_bytes: u64,
     request: Span,
-    /// The server's part of the span; only with traces.
+    /// The span of the time that the server takes; `None` until the request is sent.
     upstream: Option<Span>,
 }
 
 impl RequestSpan {
-    /// Begins the span of a request that is about to be sent to this server; `tool` is the tool
-    /// that it calls.
+    /// Begins the span of a request that is about to be sent to this server. `tool` is the name of
+    /// the tool that the request calls.
     #[must_use]
     pub fn begin(
         meter: Arc<dyn RequestMeter>,
@@ -182,8 +183,8 @@ impl RequestSpan {
         }
     }
 
-    /// Records that it is sent now, as `message`. Its spans join the client's trace, and the server
-    /// is told how to join them.
+    /// Records that the request is sent now, as `message`. Links the span to the client's trace,
+    /// and adds headers to `message` that link the server's spans to ours.
     pub fn sent(
         &mut self,
         traces: Option<&dyn TracePropagator>,
@@ -219,19 +220,19 @@ impl RequestSpan {
         self.upstream = None;
     }
 
-    /// Records that its result passes unchanged.
+    /// Records that the result is passed on unchanged.
     pub fn passed(&self) {
         if self.outcome == RequestOutcome::Ok {
             self.meter.passed();
         }
     }
 
-    /// Records how it ends without a response.
+    /// Records the outcome of a request that ends without a response.
     pub fn end(&mut self, outcome: RequestOutcome) {
         self.outcome = outcome;
     }
 
-    /// Returns its span, for work on its response.
+    /// Returns the request's span, to be used for work on the response.
     #[must_use]
     pub fn span(&self) -> &Span {
         &self.request
@@ -260,12 +261,13 @@ impl Drop for RequestSpan {
             response_bytes = self.response_bytes,
             upstream_us = micros(upstream),
             added_us = micros(added.unwrap_or_default()),
-            "a request is over"
+            "a request ended"
         );
     }
 }
 
-/// Returns the span of a call of one of our own tools; `meta` is the `_meta` of its parameters.
+/// Returns the span of a call to one of our own tools. `meta` is the `_meta` of the call's
+/// parameters.
 pub fn call_span(
     key: &RequestId,
     tool: &str,
@@ -322,7 +324,8 @@ fn name_of(method: Method, tool: Option<&str>) -> String {
     }
 }
 
-/// Returns an id for a report, shortened: clients may put anything into one.
+/// Returns a short form of a request id for reports. It is a hash, because a client may put any
+/// text into an id.
 fn hashed(key: &RequestId) -> String {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
@@ -340,8 +343,8 @@ fn host_of(url: &str) -> Option<&str> {
     }
 }
 
-/// Returns the client's trace: from `_meta`, or else from the headers, which its HTTP library may
-/// have added.
+/// Returns the client's trace context from `_meta`, or from the HTTP headers if `_meta` contains
+/// none. The client's HTTP library may have added these headers.
 fn client_trace(params: Option<&RawValue>, headers: &[(String, String)]) -> Vec<(String, String)> {
     #[derive(Deserialize)]
     struct Params<'a> {
@@ -372,7 +375,7 @@ fn trace_in_meta(meta: Option<&RawValue>) -> Option<Vec<(String, String)>> {
     Some(said.collect())
 }
 
-/// Returns whether a result is a tool's failure.
+/// Returns whether a result reports a tool's failure.
 fn says_error(result: &RawValue) -> bool {
     #[derive(Deserialize)]
     struct Flag {
@@ -380,7 +383,8 @@ fn says_error(result: &RawValue) -> bool {
         is_error: bool,
     }
     const FLAG: &[u8] = b"\"isError\"";
-    // A cheap search shows that most results have no such flag, or have it unset.
+    // Most results do not contain `"isError": true`. A plain search shows this without parsing
+    // them.
     let text = result.get().as_bytes();
     let is_raised = |at: usize| {
         let after = text[at + FLAG.len()..].trim_ascii_start();

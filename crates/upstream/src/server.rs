@@ -1,4 +1,4 @@
-//! A server as it is configured: its transport, and which of its tools may be used.
+//! A server's configuration: its transport, and which of its tools may be used.
 
 use std::time::Duration;
 
@@ -6,25 +6,25 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use spillgate_bridge::Bridging;
 use spillgate_transport::ServerSpec;
 
-/// How long a server may be silent about a request, unless configured otherwise. Longer than
-/// clients wait, so that only requests that nobody waits for are cut off.
+/// How long a server may be silent about a request, unless configured otherwise. This is longer
+/// than clients usually wait, so we give up only requests that their clients have already given up.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A configured server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
-    /// Its name and its transport.
+    /// The server's name and transport.
     pub spec: ServerSpec,
     /// The tools that may be listed and called.
     pub tools: ToolFilter,
-    /// How long it may be silent about a request; `None` means no limit.
+    /// How long the server may be silent about a request; `None` means no limit.
     pub timeout: Option<Duration>,
-    /// When its protocol generation is translated.
+    /// When to translate between protocol generations for this server.
     pub bridge: Bridging,
 }
 
 impl Server {
-    /// Returns a server all of whose tools may be used.
+    /// Returns a server without limits on its tools.
     #[must_use]
     pub fn new(spec: ServerSpec) -> Self {
         Self {
@@ -39,9 +39,9 @@ impl Server {
 /// Selects the tools that may be used.
 #[derive(Debug, Clone, Default)]
 pub struct ToolFilter {
-    /// Only these; `None` allows all.
+    /// The allowed tools; `None` allows all.
     allow: Option<GlobSet>,
-    /// None of these.
+    /// The denied tools, even if they are allowed.
     deny: GlobSet,
     patterns: (Vec<String>, Vec<String>),
 }

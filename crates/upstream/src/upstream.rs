@@ -1,4 +1,4 @@
-//! One server of an owner: opened when it is needed, and opened again after it has ended.
+//! One server of an owner, which is opened when needed and reopened after it has ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,37 +19,38 @@ pub type Slot = usize;
 /// A server of an owner.
 #[derive(Debug)]
 pub struct Upstream<O: Owner> {
-    /// Its index among the owner's servers.
+    /// The server's index among the owner's servers.
     pub slot: Slot,
-    /// Its configuration.
+    /// The server's configuration.
     pub server: Arc<Server>,
-    /// What its owner keeps about it.
+    /// The owner's own data about the server.
     pub notes: O::Notes,
     state: Mutex<State>,
-    /// Notified when it has ended.
+    /// Notified when the server has ended.
     ended: Notify,
-    /// Held while it is being opened, so that it is opened once.
+    /// Locked while the server is being opened, so that two senders do not open it twice.
     opening: AsyncMutex<()>,
-    /// Whether it has written output that is no message.
+    /// Whether the server has written output that is not a message.
     is_noisy: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     connection: Option<Arc<dyn Connection>>,
-    /// Counts starts and ends, so that the end of one life is not taken for that of the next.
+    /// Incremented at each start and end of the server, to distinguish the events of one run from
+    /// those of the next.
     life: u64,
-    /// It is open and not greeted yet: nothing else may be sent to it.
+    /// The server is open but not greeted yet, so only the greeting may be sent to it.
     is_greeting: bool,
     backoff: RestartBackoff,
-    /// The client's `initialize` and `notifications/initialized`, to be repeated to a server that
-    /// is opened again.
+    /// The client's `initialize` and `notifications/initialized`, to be repeated when the server is
+    /// reopened.
     initialize: Option<Message>,
     initialized: Option<Message>,
 }
 
 impl<O: Owner> Upstream<O> {
-    /// Returns a server that is not opened yet.
+    /// Returns a server that has not been opened.
     pub fn new(slot: Slot, server: Arc<Server>, notes: O::Notes) -> Self {
         Self {
             slot,
@@ -62,7 +63,7 @@ impl<O: Owner> Upstream<O> {
         }
     }
 
-    /// Sets the `initialize` message. It is sent as soon as the server is open, and nothing else is
+    /// Sets the `initialize` message. It is sent when the server is open, and no other message is
     /// sent before its response.
     pub fn greet_with(&self, initialize: Message) {
         let mut state = self.state.lock();
@@ -70,35 +71,37 @@ impl<O: Owner> Upstream<O> {
         state.initialize = Some(initialize);
     }
 
-    /// Returns whether it must be opened or greeted before anything can be sent.
+    /// Returns whether the server must be opened or greeted before a message can be sent.
     pub fn is_starting(&self) -> bool {
         let state = self.state.lock();
         state.is_greeting || state.connection.is_none() && state.initialize.is_some()
     }
 
-    /// Returns whether it ended recently and waits to be opened again.
+    /// Returns whether the server ended recently and may not be reopened yet.
     pub fn is_resting(&self) -> bool {
         self.state.lock().backoff.is_resting(Instant::now())
     }
 
-    /// Records that it wrote output that is no message. Returns whether this is the first time.
+    /// Records that the server wrote output that is not a message. Returns whether this is the
+    /// first time.
     pub fn is_first_stray_output(&self) -> bool {
         !self.is_noisy.swap(true, Ordering::Relaxed)
     }
 
-    /// Returns its name in the configuration.
+    /// Returns the server's name in the configuration.
     pub fn name(&self) -> &str {
         &self.server.spec.name
     }
 
-    /// Sends a message, and opens the server first if needed.
+    /// Sends a message, after opening the server if needed.
     pub async fn send(&self, owner: &Arc<O>, message: Message) -> Result<(), ConnectionError> {
         if self.remember(&message) {
-            // It is sent at the end of the greeting.
+            // `open` sends this message at the end of the greeting.
             return self.open(owner, true).await.map(drop);
         }
         let connection = match message.method.as_deref() {
-            // Responses of the client do not wait: the greeting may depend on them.
+            // The client's responses do not wait, because the server may need them to complete its
+            // greeting.
             None => match self.connection() {
                 Some(connection) => connection,
                 None => self.open(owner, true).await?,
@@ -108,8 +111,8 @@ impl<O: Owner> Upstream<O> {
         connection.send(message).await
     }
 
-    /// Returns its connection once it is ready. `greets` is false if the message is itself the
-    /// greeting.
+    /// Returns the server's connection when it is ready for messages. `greets` is false if the
+    /// message to be sent is itself the greeting.
     pub async fn ready(
         &self,
         owner: &Arc<O>,
@@ -121,8 +124,8 @@ impl<O: Owner> Upstream<O> {
         }
     }
 
-    /// Records what must be repeated to a server that is opened again. Returns whether the message
-    /// will be sent at the end of a greeting that is still to come.
+    /// Stores a message that must be repeated when the server is reopened. Returns whether a coming
+    /// greeting will send this message.
     fn remember(&self, message: &Message) -> bool {
         let mut state = self.state.lock();
         match message.method.as_deref() {
@@ -137,7 +140,7 @@ impl<O: Owner> Upstream<O> {
         false
     }
 
-    /// Copies the greeting from another server.
+    /// Copies the stored greeting from another server.
     pub fn copy_greeting_from(&self, other: &Self) {
         let other = other.state.lock();
         let mut state = self.state.lock();
@@ -145,23 +148,23 @@ impl<O: Owner> Upstream<O> {
         state.initialized.clone_from(&other.initialized);
     }
 
-    /// Returns its connection, if it is open. It may still be greeting.
+    /// Returns the server's connection if it is open. The greeting may not be complete.
     pub fn connection(&self) -> Option<Arc<dyn Connection>> {
         self.state.lock().connection.clone()
     }
 
-    /// Returns its connection, if it is ready.
+    /// Returns the server's connection if it is ready for messages.
     fn greeted(&self) -> Option<Arc<dyn Connection>> {
         let state = self.state.lock();
         state.connection.clone().filter(|_| !state.is_greeting)
     }
 
-    /// Returns whether this is its current life.
+    /// Returns whether `life` is the number of the server's current run.
     pub fn is_current(&self, life: u64) -> bool {
         self.state.lock().life == life
     }
 
-    /// Returns how it ended; `None` if it is up or was never opened.
+    /// Returns how the server ended; `None` if it is running or was never opened.
     pub fn how_it_ended(&self) -> Option<String> {
         let state = self.state.lock();
         let how = state
@@ -171,10 +174,10 @@ impl<O: Owner> Upstream<O> {
         Some(how.to_owned())
     }
 
-    /// Waits until it has ended, and returns how.
+    /// Waits until the server has ended, and returns how it ended.
     pub async fn ended(&self) -> String {
         loop {
-            // Before the check: an end between the two would be missed.
+            // Create the future before the check; otherwise an end between the two would be missed.
             let ended = self.ended.notified();
             if let Some(how) = self.how_it_ended() {
                 return how;
@@ -183,7 +186,8 @@ impl<O: Owner> Upstream<O> {
         }
     }
 
-    /// Opens it if needed. Greets it if `greets` and the client has greeted.
+    /// Opens the server if needed. If `greets` is true and a greeting is stored, repeats the
+    /// greeting.
     pub async fn open(
         &self,
         owner: &Arc<O>,
@@ -255,7 +259,7 @@ impl<O: Owner> Upstream<O> {
         Ok((connection, life))
     }
 
-    /// Records the connection of a life, unless that life is over.
+    /// Stores the connection of a run of the server. Fails if that run has already ended.
     fn note_opened(
         &self,
         life: u64,
@@ -272,7 +276,7 @@ impl<O: Owner> Upstream<O> {
         Ok(())
     }
 
-    /// Repeats the client's greeting to it.
+    /// Repeats the client's `initialize` to the reopened server.
     async fn greet(
         &self,
         owner: &Arc<O>,
@@ -297,14 +301,14 @@ impl<O: Owner> Upstream<O> {
         let greeting = answered.await.inspect_err(|_| {
             drop(key.and_then(|key| owner.in_flight().take(&key)));
         })?;
-        tracing::info!(target: LOG_TARGET, server = self.name(), "greeted for the client");
+        tracing::info!(target: LOG_TARGET, server = self.name(), "a server answered the `initialize` request that was sent on behalf of the client");
         self.end_greeting(connection).await?;
         owner.greeted(self, &initialize, greeting);
         Ok(())
     }
 
-    /// Ends the greeting: sends `notifications/initialized` as soon as the client has sent it, then
-    /// lets other messages through.
+    /// Completes the greeting: sends `notifications/initialized` if the client has sent it, then
+    /// allows other messages.
     async fn end_greeting(&self, connection: &Arc<dyn Connection>) -> Result<(), ConnectionError> {
         let mut is_told = false;
         loop {
@@ -322,7 +326,7 @@ impl<O: Owner> Upstream<O> {
         }
     }
 
-    /// Records that it has ended, and returns its connection.
+    /// Records that the server has ended, and returns its connection.
     pub fn note_end(&self, how: &str) -> Option<Arc<dyn Connection>> {
         let mut state = self.state.lock();
         state.backoff.end(how, Instant::now());
@@ -344,8 +348,8 @@ fn greeting_in(frame: &[u8]) -> Map<String, Value> {
 }
 
 impl<O: Owner> Upstream<O> {
-    /// Sends a message unchanged once the server is ready; `envelope` is that of its frame unless
-    /// it is a batch. If that fails, the requests in it are answered with an error.
+    /// Sends a message unchanged when the server is ready. `envelope` is the envelope of its frame;
+    /// `None` for a batch. If sending fails, the requests in the frame are answered with an error.
     pub async fn pass(
         &self,
         owner: &Arc<O>,
@@ -357,7 +361,7 @@ impl<O: Owner> Upstream<O> {
             key.is_some_and(|key| !owner.in_flight().has(key))
         };
         if is_over(&message) {
-            return; // taken back or failed before it was sent
+            return; // cancelled or failed before it was sent
         }
         let greets = message.method.as_deref() != Some("initialize");
         let ready = match message.id {
@@ -365,7 +369,7 @@ impl<O: Owner> Upstream<O> {
             None => Ok(()),
         };
         if is_over(&message) {
-            return; // the same while it waited for the server
+            return; // cancelled or failed while it waited for the server
         }
         self.trace(owner, envelope, &mut message);
         let frame = message.frame.clone();
@@ -384,10 +388,10 @@ impl<O: Owner> Upstream<O> {
         }
     }
 
-    /// Records in the span of a request that it is sent now.
+    /// Records in a request's span that the request is sent now.
     fn trace(&self, owner: &O, envelope: Option<&Envelope<'_>>, message: &mut Message) {
         let (Some(envelope), Some(key)) = (envelope, message.id.take()) else {
-            return; // no request: there was no id to take
+            return; // not a request: the message has no id
         };
         owner.in_flight().look(&key, |waiting| {
             if let Some(span) = &mut waiting.span {

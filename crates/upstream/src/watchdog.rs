@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{InFlightRequest, Owner, RequestFailure};
 
-/// Interval between checks.
+/// Interval between two checks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Methods without a time limit: their responses may take any time.
@@ -22,7 +22,7 @@ pub fn watch<O: Owner>(owner: &Arc<O>) {
     tokio::spawn(async move {
         while let Some(idle) = look(&owner).await {
             match idle {
-                // Does not wake while nothing is in flight.
+                // While nothing is in flight, sleep until a request is added.
                 true => match owner
                     .upgrade()
                     .map(|owner| Arc::clone(&owner.in_flight().noted))
@@ -36,8 +36,8 @@ pub fn watch<O: Owner>(owner: &Arc<O>) {
     });
 }
 
-/// Answers requests that wait for too long. Returns whether nothing is in flight; `None` once the
-/// owner is gone.
+/// Answers with an error the requests that have waited for too long. Returns whether nothing is in
+/// flight, or `None` if the owner is gone.
 async fn look<O: Owner>(owner: &Weak<O>) -> Option<bool> {
     let owner = owner.upgrade()?;
     let now = Instant::now();
@@ -70,14 +70,14 @@ async fn give_up<O: Owner>(owner: &O, key: &RequestId, waiting: InFlightRequest<
     tracing::warn!(
         server = upstream.name(),
         method = waiting.method,
-        "does not answer"
+        "a server did not answer a request in time"
     );
     owner.in_flight().give_up(key.clone());
     if let Some(connection) = upstream.connection() {
         let told = frame::line(frame::cancelled(&waiting.id, Some("no answer in time")));
         let told = Message::notice(Bytes::from(told), Some("notifications/cancelled"));
         let (key, is_told) = (key.clone(), waiting.method != "initialize");
-        // In the background: the server may not even read.
+        // In the background, because the server may not be reading its input.
         owner.work(async move {
             connection.abandon(&key).await;
             // The protocol forbids cancelling `initialize`.

@@ -6,10 +6,10 @@ use reqwest::Url;
 
 use crate::FetchError;
 
-/// The longest URL, in bytes: ten times what servers commonly accept.
+/// Maximum length of a URL, in bytes: ten times what servers commonly accept.
 const LONGEST_URL: usize = 80_000;
 
-/// Ports that browsers do not connect to, because something other than a web server would read
+/// Ports that browsers do not connect to, because services other than web servers would interpret
 /// the request (the Fetch standard's list of bad ports).
 const BAD_PORTS: [u16; 83] = [
     0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
@@ -44,8 +44,8 @@ const NETWORKS_4: [(Ipv4Addr, u32, &str); 16] = [
     (Ipv4Addr::BROADCAST, 32, "broadcast"),
 ];
 
-/// Networks within the public part of IPv6, `2000::/3`, that are not part of the public
-/// internet, or that embed an IPv4 address which would have to be checked.
+/// Networks within the public part of IPv6, `2000::/3`, that are not on the public internet, or
+/// whose addresses contain an IPv4 address, which would have to be checked.
 const NETWORKS_6: [(Ipv6Addr, u32, &str); 4] = [
     // 2001::/23 contains Teredo (2001::/32), benchmarks and ORCHID.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23, "reserved"),
@@ -62,8 +62,7 @@ const NETWORKS_6: [(Ipv6Addr, u32, &str); 4] = [
     ),
 ];
 
-/// Describes an address that is not part of the public internet. `None` means that the address
-/// is public.
+/// Describes why an address is not on the public internet. Returns `None` if the address is public.
 #[must_use]
 pub fn forbidden_address(address: IpAddr) -> Option<&'static str> {
     match address {
@@ -85,8 +84,9 @@ fn forbidden_4(address: Ipv4Addr) -> Option<&'static str> {
     found.map(|(.., what)| *what)
 }
 
-/// Only `2000::/3` is assigned to the public internet. Everything else is refused, whatever it
-/// may become: loopback, mapped IPv4, NAT64, unique local, link-local, multicast.
+/// Describes why an IPv6 address is not public. Only `2000::/3` is assigned to the public internet.
+/// All other addresses are refused, including those that are assigned later: loopback, mapped IPv4,
+/// NAT64, unique local, link-local, multicast.
 fn forbidden_6(address: Ipv6Addr) -> Option<&'static str> {
     if let Some(mapped) = address.to_ipv4_mapped() {
         return forbidden_4(mapped).or(Some("mapped IPv4"));
@@ -110,8 +110,8 @@ fn forbidden_6(address: Ipv6Addr) -> Option<&'static str> {
     found.map(|(.., what)| *what)
 }
 
-/// Describes a host that is not part of the public internet, judged by its name or by the
-/// address that it is. A name that passes may still resolve to an address that does not.
+/// Describes why a host is not on the public internet. Examines its name or, if the host is an
+/// address, the address. A name that passes may still resolve to an address that is not public.
 #[must_use]
 pub fn forbidden_host(host: &str) -> Option<&'static str> {
     let host = host.trim_matches(['[', ']']).trim_end_matches('.');
@@ -126,7 +126,7 @@ pub fn forbidden_host(host: &str) -> Option<&'static str> {
     is_local.then_some("a name of this machine or its network")
 }
 
-/// `host:port` of a URL, in the form that the list of allowed hosts uses.
+/// Returns `host:port` of a URL, as in the list of allowed hosts.
 pub(crate) fn host_and_port(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or_default();
@@ -146,8 +146,8 @@ pub(crate) fn parsed(text: &str) -> Result<Url, FetchError> {
     })
 }
 
-/// Checks whether a URL may be requested. Returns true if `allowed` names its host, whose
-/// addresses are then not checked.
+/// Checks whether a URL may be requested. Returns true if `allowed` contains its host; the
+/// addresses of such a host are not checked.
 pub(crate) fn checked(url: &Url, allowed: &[String]) -> Result<bool, FetchError> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(FetchError::Scheme(url.scheme().to_owned()));
@@ -315,15 +315,15 @@ mod tests {
         "example.com": The url is wrong: it must begin with http:// or https://. Give a whole URL such as https://example.com/page.
         "http://": The url is wrong: empty host. Give a whole URL such as https://example.com/page.
         "http://a b/": The url is wrong: invalid international domain name. Give a whole URL such as https://example.com/page.
-        "ftp://example.com/": ftp: URLs are not fetched. Give a URL that begins with http:// or https://.
-        "file:///etc/passwd": file: URLs are not fetched. Give a URL that begins with http:// or https://.
-        "data:text/html,hello": data: URLs are not fetched. Give a URL that begins with http:// or https://.
-        "gopher://example.com/": gopher: URLs are not fetched. Give a URL that begins with http:// or https://.
-        "http://user:secret@example.com/": The url has a user name or a password in it. Leave it out; logins are not sent.
-        "http://user@example.com/": The url has a user name or a password in it. Leave it out; logins are not sent.
-        "http://example.com:22/": Port 22 is not for web pages and is not asked. Use another URL.
-        "http://example.com:6667/": Port 6667 is not for web pages and is not asked. Use another URL.
-        "http://127.0.0.1@example.com/": The url has a user name or a password in it. Leave it out; logins are not sent.
+        "ftp://example.com/": URLs with the scheme ftp are not fetched. Give a URL that begins with http:// or https://.
+        "file:///etc/passwd": URLs with the scheme file are not fetched. Give a URL that begins with http:// or https://.
+        "data:text/html,hello": URLs with the scheme data are not fetched. Give a URL that begins with http:// or https://.
+        "gopher://example.com/": URLs with the scheme gopher are not fetched. Give a URL that begins with http:// or https://.
+        "http://user:secret@example.com/": The url contains a user name or a password. Remove them; no credentials are sent.
+        "http://user@example.com/": The url contains a user name or a password. Remove them; no credentials are sent.
+        "http://example.com:22/": Port 22 is not a port for web pages, so it is not used. Use another URL.
+        "http://example.com:6667/": Port 6667 is not a port for web pages, so it is not used. Use another URL.
+        "http://127.0.0.1@example.com/": The url contains a user name or a password. Remove them; no credentials are sent.
         "http://256.256.256.256/": The url is wrong: invalid IPv4 address. Give a whole URL such as https://example.com/page.
         "http://[::1%25eth0]/": The url is wrong: invalid IPv6 address. Give a whole URL such as https://example.com/page.
         "#);

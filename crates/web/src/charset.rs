@@ -3,15 +3,16 @@
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use html5gum::{Token, Tokenizer};
 
-/// Bytes of a page in which it may declare its encoding (the HTML standard's 1,024, and some
-/// more for pages that do not keep to it).
+/// Bytes at the beginning of a page in which it may declare its encoding. The HTML standard demands
+/// 1,024; some pages declare it later.
 const LOOKED_AT: usize = 4 << 10;
 
 /// Decoded text, and whether some of its bytes were invalid in its encoding.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DecodedBody {
     pub(crate) text: String,
-    /// The encoding's name if bytes were invalid in it; they are U+FFFD in the text.
+    /// The encoding's name if some bytes were invalid in it. The text contains U+FFFD in their
+    /// place.
     pub(crate) wrong_in: Option<&'static str>,
 }
 
@@ -26,7 +27,7 @@ pub(crate) fn decoded(bytes: &[u8], charset: Option<&str>, is_html: bool) -> Dec
         Err(_) => WINDOWS_1252,
     };
     let encoding = said().or_else(named).unwrap_or_else(guessed);
-    // A byte order mark takes precedence over all of them.
+    // A byte order mark takes precedence over this encoding.
     let (text, used, has_wrong) = encoding.decode(bytes);
     DecodedBody {
         text: text.into_owned(),
@@ -34,8 +35,8 @@ pub(crate) fn decoded(bytes: &[u8], charset: Option<&str>, is_html: bool) -> Dec
     }
 }
 
-/// Returns the encoding that a page's `meta` declares. A page that could be read this far is
-/// not in UTF-16, whatever it declares.
+/// Returns the encoding that a page's `meta` element declares. If it declares UTF-16, returns
+/// UTF-8, because a declaration that can be read byte by byte is not in UTF-16.
 fn in_page(bytes: &[u8]) -> Option<&'static Encoding> {
     let beginning = &bytes[..bytes.len().min(LOOKED_AT)];
     let beginning: String = beginning.iter().map(|&byte| char::from(byte)).collect();

@@ -1,4 +1,4 @@
-//! Classifies bodies and extracts readable text.
+//! Classifies response bodies and extracts their readable text.
 
 use mime::Mime;
 use reqwest::Url;
@@ -6,7 +6,7 @@ use reqwest::Url;
 use crate::charset::decoded;
 use crate::html;
 
-/// Bytes examined to guess the type if it is missing or invalid.
+/// Bytes examined to guess the content type if the server's is missing or invalid.
 const LOOKED_AT: usize = 1 << 10;
 
 /// Text types that do not begin with `text/`, and suffixes of text types (RFC 6839).
@@ -29,11 +29,11 @@ const TEXT_ENDINGS: [&str; 3] = ["json", "xml", "yaml"];
 /// The kind of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyKind {
-    /// A page, which becomes Markdown.
+    /// A web page. It is converted to Markdown.
     Html,
-    /// Text, which stays as it is.
+    /// Text. It is not converted.
     Text,
-    /// Anything else, which is not readable.
+    /// Anything else. It is not readable.
     Binary,
 }
 
@@ -88,14 +88,14 @@ fn charset(content_type: &str) -> Option<String> {
 pub struct ReadableText {
     /// The page's title, on one line.
     pub title: Option<String>,
-    /// The text: Markdown of a page, or the text as it is.
+    /// The text: Markdown made from a page, or the unchanged text.
     pub text: String,
     /// The encoding in which some bytes were invalid, if any.
     pub wrong_in: Option<&'static str>,
 }
 
 /// Returns the readable text of `bytes`, whose kind must not be [`BodyKind::Binary`]. With
-/// `is_raw`, returns a page's source as it is.
+/// `is_raw`, returns the unchanged source of a page.
 #[must_use]
 pub fn readable(
     bytes: &[u8],

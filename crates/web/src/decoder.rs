@@ -1,12 +1,12 @@
-//! Decompresses bodies within a size limit.
+//! Decompresses response bodies within a size limit.
 
 use std::io::{self, Write};
 
 use bytes::Bytes;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
-/// Bytes given to the decompressor at once. They expand at most a thousand times (deflate's
-/// densest), and the output is taken away before the next slice.
+/// Bytes given to the decompressor at a time. They expand at most a thousandfold (deflate's
+/// maximum), and the output is removed before the next slice.
 const SLICE: usize = 4 << 10;
 
 /// A decoder of a body, with a limit on the decoded size.
@@ -17,12 +17,12 @@ pub struct Decoder {
     decoded: u64,
 }
 
-/// A body cannot be decoded.
+/// Why a body cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecoderError {
     /// The decoded body exceeds the limit.
     TooLarge,
-    /// The body is not in its declared encoding, or ends too early.
+    /// The body is invalid in its declared encoding, or it ends too early.
     Broken,
 }
 
@@ -30,13 +30,14 @@ pub enum DecoderError {
 enum Inner {
     Plain,
     Gzip(Box<MultiGzDecoder<Sink>>),
-    /// Before the first byte: servers mean one of two formats by `deflate`.
+    /// `deflate` before the first byte, which decides between zlib and bare deflate: servers use
+    /// the name for both formats.
     Deflate(Sink),
     Zlib(Box<ZlibDecoder<Sink>>),
     Raw(Box<DeflateDecoder<Sink>>),
 }
 
-/// Collects decoded bytes, and accepts no more than `left`.
+/// Collects decoded bytes and fails after `left` bytes.
 #[derive(Debug)]
 struct Sink {
     bytes: Vec<u8>,
@@ -62,8 +63,8 @@ impl Write for Sink {
 }
 
 impl Decoder {
-    /// Creates a decoder for a `Content-Encoding`. Returns `None` for anything but no encoding,
-    /// gzip or deflate, and for several encodings.
+    /// Creates a decoder for a `Content-Encoding`. Supports no encoding, gzip and deflate; returns
+    /// `None` for anything else, including several encodings.
     #[must_use]
     pub fn new(encoding: &str, limit: u64) -> Option<Self> {
         let sink = Sink {
@@ -100,7 +101,7 @@ impl Decoder {
         self.decoded
     }
 
-    /// Decodes some of the waiting bytes. Returns a few megabytes at most, possibly nothing
+    /// Decodes some of the waiting bytes. Returns at most a few megabytes, and possibly no bytes
     /// yet.
     pub fn feed(&mut self, waiting: &mut Bytes) -> Result<Vec<u8>, DecoderError> {
         if matches!(self.inner, Inner::Plain) {
@@ -129,8 +130,8 @@ impl Decoder {
         }
     }
 
-    /// Distinguishes zlib, which the standard means by `deflate`, from the bare deflate that
-    /// some servers send: zlib begins with method 8 in the low half of the first byte.
+    /// Detects which of two formats the body has: zlib, which the standard calls `deflate`, or bare
+    /// deflate, which some servers send. The low half of the first byte of zlib is method 8.
     fn begun(&mut self, slice: &[u8]) {
         let Inner::Deflate(sink) = &mut self.inner else {
             return;

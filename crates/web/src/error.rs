@@ -2,20 +2,23 @@
 
 use std::time::Duration;
 
-/// Why there is no page. The message is for a model: it says what happened, then what to do.
+/// Why a page could not be fetched. The message is for a model: it says what happened, then what to
+/// do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
-    /// The caller's fault: not a URL.
+    /// The caller's fault: the text is not a URL.
     #[error("The url is wrong: {0}. Give a whole URL such as https://example.com/page.")]
     Url(String),
-    /// The caller's fault: another protocol.
-    #[error("{0}: URLs are not fetched. Give a URL that begins with http:// or https://.")]
+    /// The caller's fault: the protocol is not supported.
+    #[error(
+        "URLs with the scheme {0} are not fetched. Give a URL that begins with http:// or https://."
+    )]
     Scheme(String),
-    /// The caller's fault: a user name or a password in the URL.
-    #[error("The url has a user name or a password in it. Leave it out; logins are not sent.")]
+    /// The caller's fault: the URL contains a user name or a password.
+    #[error("The url contains a user name or a password. Remove them; no credentials are sent.")]
     Login,
-    /// The caller's fault: a port that no web server uses.
-    #[error("Port {0} is not for web pages and is not asked. Use another URL.")]
+    /// The caller's fault: no web server uses this port.
+    #[error("Port {0} is not a port for web pages, so it is not used. Use another URL.")]
     Port(u16),
     /// A host outside the public internet, or a name that resolves only to such addresses.
     #[error(
@@ -25,41 +28,45 @@ pub enum FetchError {
     Private {
         /// The host as written in the URL.
         host: String,
-        /// What it is.
+        /// Why the host is not public.
         what: &'static str,
     },
     /// The server's fault: a redirect to a URL that is refused.
-    #[error("{from} redirects to what is not fetched: {why}")]
+    #[error("{from} redirects to a URL that is not fetched: {why}")]
     Redirect {
         /// The host that redirects.
         from: String,
         /// Why the target is refused.
         why: Box<FetchError>,
     },
-    /// The server's fault: too many redirects.
-    #[error("{host} redirects more than {most} times. The page cannot be had so; use another URL.")]
+    /// The server's fault: it redirects too often.
+    #[error(
+        "{host} redirects more than {most} times, so the page cannot be fetched. Use another URL."
+    )]
     Redirects {
         /// The host requested first.
         host: String,
-        /// The most redirects that are followed.
+        /// Maximum number of redirects that are followed.
         most: usize,
     },
-    /// The name, or the name service, gives no address.
+    /// The name could not be resolved to an address.
     #[error("The name {host} was not found. Check the url.")]
     Name {
         /// The name.
         host: String,
     },
-    /// The server's or the network's fault: no connection.
-    #[error("{host} could not be reached: {cause}. Check the url, or try it later.")]
+    /// The server's or the network's fault: no connection could be made.
+    #[error("{host} could not be reached: {cause}. Check the url, or try again later.")]
     Unreachable {
         /// The host.
         host: String,
         /// The system's message.
         cause: String,
     },
-    /// The server's fault: the connection broke off.
-    #[error("{host} broke off: {cause}. Nothing was kept; try it again.")]
+    /// The server's fault: the connection was closed too early.
+    #[error(
+        "The connection to {host} broke off: {cause}. No part of the page was kept; try again."
+    )]
     Broken {
         /// The host.
         host: String,
@@ -68,7 +75,7 @@ pub enum FetchError {
     },
     /// The server's fault: it is too slow.
     #[error(
-        "{host} took longer than {} s. Nothing was kept; {}use another URL.",
+        "{host} took longer than {} s. No part of the page was kept; {}use another URL.",
         .after.as_secs(), again(*.after, *.most)
     )]
     Late {
@@ -81,20 +88,20 @@ pub enum FetchError {
     },
     /// The body exceeds the limit.
     #[error(
-        "What {host} sends is larger than {limit} bytes{}, the most that is read.",
-        .declared.filter(|bytes| bytes > .limit).map(|bytes| format!(" (it declares {bytes})")).unwrap_or_default()
+        "The response of {host} is larger than the maximum of {limit} bytes{}.",
+        .declared.filter(|bytes| bytes > .limit).map(|bytes| format!(" (the server declares {bytes} bytes)")).unwrap_or_default()
     )]
     TooLarge {
         /// The host.
         host: String,
-        /// The limit in bytes, decoded.
+        /// The limit in bytes of the decoded body.
         limit: u64,
-        /// The bytes that the server declared, as sent.
+        /// The length of the body that the server declared, in bytes as sent.
         declared: Option<u64>,
     },
-    /// The server's fault: an encoding that was not requested.
+    /// The server's fault: it uses an encoding that was not requested.
     #[error(
-        "{host} sends its page encoded as {encoding:?}, which it was not asked for. Use another URL."
+        "{host} sends the page in the encoding {encoding:?}, which was not requested. Use another URL."
     )]
     Encoding {
         /// The host.
@@ -103,7 +110,9 @@ pub enum FetchError {
         encoding: String,
     },
     /// The server's fault: the compressed body is broken.
-    #[error("What {host} sends is not the {encoding} that it says it is. Use another URL.")]
+    #[error(
+        "The response of {host} is not valid {encoding}, although the server says that it is. Use another URL."
+    )]
     Undecodable {
         /// The host.
         host: String,
@@ -121,8 +130,8 @@ pub enum FetchError {
     },
     /// The server's `robots.txt` cannot be read, so its rules are unknown.
     #[error(
-        "The robots.txt of {host}, which says what programs may fetch there, cannot be had: {why}. \
-         Nothing is fetched from there without it; try it later, or use another source."
+        "The robots.txt of {host}, which says what programs may fetch there, could not be fetched: {why}. \
+         Without it, nothing is fetched from this host; try again later, or use another source."
     )]
     NoRobots {
         /// The host.
@@ -131,18 +140,18 @@ pub enum FetchError {
         why: String,
     },
     /// Our fault: no client could be created.
-    #[error("No page can be fetched here: {0}. This is for whoever set up Spillgate.")]
+    #[error("No page can be fetched here: {0}. Only the person who set up Spillgate can fix this.")]
     Us(String),
 }
 
-/// Why there are no results. The message is for a model: it says what happened, whose fault it
-/// is, and what to do.
+/// Why a search failed. The message is for a model: it says what happened, whose fault it is, and
+/// what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SearchError {
     /// The key is wrong or its quota is used up.
     #[error(
         "{service} does not accept the API key, or its plan is used up (HTTP {status}). \
-         Whoever set up Spillgate must look at it; a search again will not help."
+         Only the person who set up Spillgate can fix this; another search will not help."
     )]
     Key {
         /// The service.
@@ -150,7 +159,7 @@ pub enum SearchError {
         /// The HTTP status.
         status: u16,
     },
-    /// Too many searches.
+    /// The service received too many searches.
     #[error("{service} allows no more searches for now (HTTP 429). Wait{}, then search again.", .after.map(|after| format!(" {} s", after.as_secs())).unwrap_or_default())]
     TooMany {
         /// The service.
@@ -158,7 +167,7 @@ pub enum SearchError {
         /// How long the service asks to wait.
         after: Option<Duration>,
     },
-    /// The service refuses, or is out of order.
+    /// The service refuses the search or is out of order.
     #[error("{service} answered with HTTP {status}{said}. {}", advice(*.status))]
     Status {
         /// The service.
@@ -168,9 +177,9 @@ pub enum SearchError {
         /// The service's message, clipped, on one line; begins with `: ` unless empty.
         said: String,
     },
-    /// There was no connection, or it broke off.
+    /// No connection could be made, or it was closed too early.
     #[error(
-        "{service} could not be reached: {cause}. Try it later; if it stays so, its address in the configuration may be wrong."
+        "{service} could not be reached: {cause}. Try again later; if this continues, the address of the service in the configuration may be wrong."
     )]
     Unreachable {
         /// The service.
@@ -179,25 +188,25 @@ pub enum SearchError {
         cause: String,
     },
     /// The service is too slow.
-    #[error("{service} took longer than {} s. Try it again.", .after.as_secs())]
+    #[error("{service} took longer than {} s. Try again.", .after.as_secs())]
     Late {
         /// The service.
         service: &'static str,
         /// The time limit.
         after: Duration,
     },
-    /// The answer is not as the service's documentation says.
+    /// The answer does not match the service's documentation.
     #[error(
-        "What {service} answered cannot be used: {why}. This is the service's fault, or its address in the configuration is wrong."
+        "The answer of {service} cannot be used: {why}. This is the service's fault, or the address of the service in the configuration is wrong."
     )]
     Nonsense {
         /// The service.
         service: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with the answer.
         why: String,
     },
     /// Our fault: no client could be created.
-    #[error("No search can be made here: {0}. This is for whoever set up Spillgate.")]
+    #[error("No search can be made here: {0}. Only the person who set up Spillgate can fix this.")]
     Us(String),
 }
 
@@ -205,7 +214,7 @@ pub enum SearchError {
 fn again(after: Duration, most: Duration) -> String {
     match after < most {
         true => format!(
-            "try it again with a longer timeout (up to {} s), or ",
+            "try again with a longer timeout (up to {} s), or ",
             most.as_secs()
         ),
         false => String::new(),
@@ -215,10 +224,10 @@ fn again(after: Duration, most: Duration) -> String {
 /// The advice for an HTTP status.
 fn advice(status: u16) -> &'static str {
     match status {
-        500.. => "This is the service's fault; try it later.",
-        300..400 => "Its address in the configuration is wrong.",
+        500.. => "This is the service's fault; try again later.",
+        300..400 => "The address of the service in the configuration is wrong.",
         _ => {
-            "It refuses the search as it was asked; change the query, or tell whoever set up Spillgate."
+            "The service refuses this search; change the query, or tell the person who set up Spillgate."
         }
     }
 }

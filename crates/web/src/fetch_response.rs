@@ -59,7 +59,7 @@ impl FetchResponse {
         self.response.status().to_string().trim_end().to_owned()
     }
 
-    /// The `Content-Type` as sent, on one line; empty if missing or not ASCII.
+    /// The `Content-Type` as sent, on one line. Empty if it is missing or not ASCII.
     #[must_use]
     pub fn content_type(&self) -> String {
         let sent = self.response.headers().get(CONTENT_TYPE);
@@ -67,14 +67,15 @@ impl FetchResponse {
         sent.chars().take(LONGEST_TYPE).collect()
     }
 
-    /// The declared length of the body in bytes, as sent: compressed, if it is.
+    /// The length of the body in bytes that the server declared. For a compressed body this is the
+    /// compressed length.
     #[must_use]
     pub fn declared(&self) -> Option<u64> {
         self.response.content_length()
     }
 
-    /// Limits the decoded body to `limit` bytes. Fails at once if more are declared, or if the
-    /// body has an encoding that was not requested. Call this once, before the first
+    /// Limits the decoded body to `limit` bytes. Fails immediately if a longer body is declared, or
+    /// if the body has an encoding that was not requested. Call this once, before the first
     /// [`next`](Self::next).
     pub fn limit(&mut self, limit: u64) -> Result<(), FetchError> {
         self.limit = limit;
@@ -126,7 +127,8 @@ impl FetchResponse {
         Ok(whole)
     }
 
-    /// Returns up to `most` bytes from the beginning. Errors behind them are ignored.
+    /// Returns up to `most` bytes from the beginning. If an error occurs, returns the bytes before
+    /// it.
     pub async fn beginning(&mut self, most: usize) -> Vec<u8> {
         let mut beginning = Vec::new();
         while let Ok(Some(bytes)) = self.next().await {

@@ -18,27 +18,27 @@ use crate::{FetchError, FetchResponse};
 /// Settings of all fetches. For the defaults see docs/spec/limits.md, "Guarded tools".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchSettings {
-    /// The total time limit of a page, unless a call sets another: 30 s.
+    /// The default for the total time limit of a page: 30 s.
     pub timeout: Duration,
-    /// The longest time limit that a call may set: 120 s.
+    /// The maximum time limit that a call may set: 120 s.
     pub longest_timeout: Duration,
     /// The time limit for connecting.
     pub connect_timeout: Duration,
-    /// The most bytes of a page, decoded, that are read to be shown: 5 MiB.
+    /// Maximum size of a page that is shown, in bytes after decoding: 5 MiB.
     pub most_page_bytes: u64,
-    /// The most bytes, decoded, that are saved to a file.
+    /// Maximum size of a page that is saved to a file, in bytes after decoding: 100 MiB.
     pub most_file_bytes: u64,
-    /// The most redirects that are followed: 5.
+    /// Maximum number of redirects that are followed: 5.
     pub most_redirects: usize,
     /// Hosts that may be fetched although they are not on the public internet, such as servers
     /// under development. Each has the form `host:port`, and the port is required:
     /// `example.local:80`.
     pub allowed: Vec<String>,
-    /// Whether `robots.txt` is obeyed (RFC 9309). Off by default: mostly a person asks for the
-    /// page, by way of a model.
+    /// Whether `robots.txt` is obeyed (RFC 9309). Off by default, because usually a person asks the
+    /// model for the page.
     pub robots: bool,
-    /// Names with their addresses, looked up before the system is asked. Addresses outside the
-    /// public internet are refused here, too.
+    /// Host names with their addresses. They are used instead of the system's name resolution.
+    /// Addresses outside the public internet are refused here, too.
     pub names: BTreeMap<String, Vec<IpAddr>>,
 }
 
@@ -58,7 +58,8 @@ impl Default for FetchSettings {
     }
 }
 
-/// Fetches pages of the public web. Cheap to clone. Nothing is set up before the first page.
+/// Fetches pages of the public web. Cheap to clone. Creates its HTTP clients when the first page is
+/// fetched.
 #[derive(Debug, Clone, Default)]
 pub struct Fetcher(Arc<Inner>);
 
@@ -69,13 +70,13 @@ struct Inner {
     robots: Robots,
 }
 
-/// Two clients, so that no connection and no name that was allowed for one host serves a
-/// request that is not allowed.
+/// Two separate clients, so that a connection or a name of an allowed host is never used for a
+/// request to a host that is not allowed.
 #[derive(Debug)]
 struct Clients {
     /// Connects only to public addresses.
     public: Client,
-    /// Connects to any address: only for hosts that the settings allow.
+    /// Connects to any address. Used only for hosts that the settings allow.
     open: Client,
 }
 
@@ -98,7 +99,7 @@ impl Clients {
     }
 }
 
-/// The point in time at which a fetch ends, with the durations that its error mentions.
+/// The point in time at which a fetch must end, and the durations that its error mentions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline {
     pub(crate) at: Instant,
@@ -133,15 +134,15 @@ impl Fetcher {
         &self.0.settings
     }
 
-    /// Checks whether a URL may be requested, judged by its text. Addresses are checked when
+    /// Checks by its text alone whether a URL may be requested. Addresses are checked later, when
     /// the host is resolved.
     pub fn check(&self, url: &str) -> Result<(), FetchError> {
         checked(&parsed(url)?, &self.0.settings.allowed).map(drop)
     }
 
-    /// Requests `url` and follows redirects. Returns the response when its head has arrived,
-    /// whatever its status. The time limit covers everything, the body included: `timeout`, or
-    /// the default, but at most the longest that the settings allow.
+    /// Requests `url` and follows redirects. Returns the response, whatever its status, when its
+    /// head has arrived. The time limit includes the body. It is `timeout`, or the default, but at
+    /// most the maximum of the settings.
     pub async fn open(
         &self,
         url: &str,
@@ -158,8 +159,7 @@ impl Fetcher {
         self.follow(parsed(url)?, deadline, settings.robots).await
     }
 
-    /// Requests `url` and follows redirects, with or without obeying each server's
-    /// `robots.txt`.
+    /// Requests `url` and follows redirects. Obeys each server's `robots.txt` if requested.
     async fn follow(
         &self,
         mut url: Url,
@@ -204,7 +204,7 @@ impl Fetcher {
         })
     }
 
-    /// Checks whether the server's rules allow a page.
+    /// Checks whether the server's `robots.txt` allows a page.
     async fn obey(&self, page: &Url, deadline: Deadline) -> Result<(), FetchError> {
         let host = host(page);
         let origin = page.origin().ascii_serialization();
@@ -247,7 +247,7 @@ impl Fetcher {
         let mut opened = match opened {
             Ok(opened) => opened,
             Err(FetchError::Redirects { .. }) => return Ok(robots::text(Vec::new())),
-            // The page itself would fail with the same error.
+            // A request for the page itself would fail with the same error.
             Err(
                 error @ (FetchError::Private { .. } | FetchError::Name { .. } | FetchError::Us(_)),
             ) => return Err(error),
@@ -302,14 +302,14 @@ impl Fetcher {
     }
 }
 
-/// The error without its advice, which would be about another URL.
+/// Returns the error's message without its advice, because the advice would be about another URL.
 fn short(error: &FetchError) -> String {
     let text = error.to_string();
     let end = text.find(". ").unwrap_or(text.trim_end_matches('.').len());
     text[..end].to_owned()
 }
 
-/// A URL's host, as errors show it. The path may contain secrets.
+/// Returns a URL's host for error messages. The path is left out, because it may contain secrets.
 pub(crate) fn host(url: &Url) -> String {
     url.host_str().unwrap_or_default().to_owned()
 }
@@ -330,7 +330,7 @@ fn redirected(url: &Url, response: &Response) -> Result<Option<Url>, FetchError>
     Ok(Some(next))
 }
 
-/// Translates an error that occurred before there was a response.
+/// Translates an error that occurred before a response arrived.
 fn fetch_error(host: String, error: &reqwest::Error, deadline: Deadline) -> FetchError {
     if let Some(PrivateAddress(what)) = caused_by(error) {
         return FetchError::Private { host, what };

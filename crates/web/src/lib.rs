@@ -1,7 +1,7 @@
-//! Fetches pages and searches the public web, as a model asks for them.
+//! Fetches pages and searches the public web for a model.
 //!
-//! Bytes and time of a fetch are bounded while it runs, and no name, address or redirect leads
-//! into a private network. Begin with [`Fetcher`] for pages and [`Provider`] for searches.
+//! The bytes and the time of a fetch are limited while it runs. No name, address or redirect leads
+//! into a private network. Start with [`Fetcher`] for pages and with [`Provider`] for searches.
 
 mod address;
 mod charset;

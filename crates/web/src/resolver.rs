@@ -1,4 +1,4 @@
-//! Resolves names to permitted addresses.
+//! Resolves host names, and keeps only addresses that may be requested.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -9,23 +9,23 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::forbidden_address;
 
-/// Asks the system for addresses and returns only those that may be connected to. The client
-/// connects to these addresses and resolves nothing itself, so no name can lead elsewhere a
-/// moment later.
+/// Resolves names through the system and returns only permitted addresses. The client connects to
+/// these addresses and resolves nothing itself, so a name cannot resolve to another address after
+/// the check.
 #[derive(Debug, Clone)]
 pub(crate) struct Resolver {
-    /// Names with their addresses, looked up before the system is asked.
+    /// Host names with their addresses, used instead of the system's name resolution.
     pub(crate) names: Arc<BTreeMap<String, Vec<IpAddr>>>,
     /// Whether all addresses are permitted.
     pub(crate) is_open: bool,
 }
 
-/// A name resolves only to addresses that are not permitted.
+/// The error for a name that resolves only to addresses that are not permitted.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("leads to an address that is not asked ({0})")]
+#[error("leads to an address to which no request is sent ({0})")]
 pub(crate) struct PrivateAddress(pub(crate) &'static str);
 
-/// A name has no address.
+/// The error for a name without an address.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("no such name")]
 pub(crate) struct NoSuchName;
@@ -49,7 +49,7 @@ impl Resolver {
         if let Some(known) = self.names.get(name) {
             return Ok(known.clone());
         }
-        // Systems report a missing name in different ways; all are the same to us.
+        // Systems report a missing name in different ways, so all errors are treated the same.
         let found = tokio::net::lookup_host((name, 0)).await;
         let found = found.map_err(|_| NoSuchName)?;
         Ok(found.map(|address| address.ip()).collect())
@@ -96,7 +96,7 @@ mod tests {
         );
         assert_eq!(resolver(true).permitted(mixed.clone()).unwrap(), mixed);
         let told = |texts| resolver(false).permitted(addresses(texts)).unwrap_err();
-        insta::assert_snapshot!(told(&["127.0.0.1", "fe80::1"]), @"leads to an address that is not asked (loopback)");
+        insta::assert_snapshot!(told(&["127.0.0.1", "fe80::1"]), @"leads to an address to which no request is sent (loopback)");
         insta::assert_snapshot!(told(&[]), @"no such name");
     }
 }

@@ -1,4 +1,4 @@
-//! Checks pages against their server's `robots.txt` (RFC 9309).
+//! Checks whether a server's `robots.txt` allows a page to be fetched (RFC 9309).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,24 +13,25 @@ use tokio::time::Instant;
 /// Our name in `robots.txt` (RFC 9309, 2.2.1: the user agent without its version).
 const AGENT: &str = "spillgate";
 
-/// Bytes of a `robots.txt` that count (RFC 9309, 2.5: at least 500 KiB).
+/// Maximum bytes of a `robots.txt` that are used (RFC 9309, 2.5: at least 500 KiB).
 pub(crate) const MOST_BYTES: usize = 512 << 10;
 
 /// The time limit for fetching a `robots.txt`.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The most origins whose rules are cached, and for how long (RFC 9309, 2.4: at most a day).
+/// Maximum number of origins whose rules are cached, and how long they are cached (RFC 9309, 2.4:
+/// at most a day).
 const MOST_KNOWN: usize = 64;
 const KNOWN_FOR: Duration = Duration::from_secs(60 * 60);
 
-/// The most rules with a `$` in one file. Each is compiled to check a page, so that a file full
-/// of them would take seconds and much memory.
+/// Maximum number of `$` in one file. Each rule with `$` is compiled to check a page, so very many
+/// of them would take seconds and a lot of memory.
 const MOST_ENDS: usize = 1000;
 
-/// The rules of an origin, as received; empty if it has none.
+/// The rules of an origin, as received; empty if the origin has none.
 pub(crate) type RobotsText = Arc<[u8]>;
 
-/// A cache of the rules fetched last.
+/// A cache of recently fetched rules.
 #[derive(Debug, Default)]
 pub(crate) struct Robots {
     known: Mutex<HashMap<String, (Instant, RobotsText)>>,
@@ -44,7 +45,7 @@ impl Robots {
         (since.elapsed() < KNOWN_FOR).then(|| Arc::clone(text))
     }
 
-    /// Caches the rules of an origin, and evicts the oldest if the cache is full.
+    /// Caches the rules of an origin. If the cache is full, evicts the oldest entry.
     pub(crate) fn store(&self, origin: String, text: RobotsText) {
         let mut known = self.lock();
         if known.len() >= MOST_KNOWN && !known.contains_key(&origin) {
@@ -61,7 +62,7 @@ impl Robots {
     }
 }
 
-/// The URL of the rules for a page.
+/// Returns the URL of the rules that apply to a page.
 pub(crate) fn place(page: &Url) -> Url {
     let mut place = page.clone();
     place.set_path("/robots.txt");
@@ -70,7 +71,7 @@ pub(crate) fn place(page: &Url) -> Url {
     place
 }
 
-/// The part of a file that counts: whole lines within the bound.
+/// Returns the part of a file that is used: whole lines up to the maximum size.
 pub(crate) fn text(mut bytes: Vec<u8>) -> RobotsText {
     if bytes.len() > MOST_BYTES {
         bytes.truncate(MOST_BYTES);
@@ -80,7 +81,7 @@ pub(crate) fn text(mut bytes: Vec<u8>) -> RobotsText {
     bytes.into()
 }
 
-/// Whether the rules allow `page`. The error is the reason why they cannot be read.
+/// Checks whether the rules allow `page`. The error says why the rules cannot be read.
 pub(crate) async fn allows(text: RobotsText, page: &Url) -> Result<bool, &'static str> {
     let mut page = page.clone();
     page.set_fragment(None);
@@ -88,7 +89,7 @@ pub(crate) async fn allows(text: RobotsText, page: &Url) -> Result<bool, &'stati
     checked.await.unwrap_or(Err("it cannot be read"))
 }
 
-/// Whether the rules in `text` (a `robots.txt`) allow `page`. The error is the reason why they
+/// Checks whether the rules in `text` (a `robots.txt`) allow `page`. The error says why the rules
 /// cannot be read.
 pub fn is_allowed(text: &[u8], page: &Url) -> Result<bool, &'static str> {
     if text.iter().filter(|&&byte| byte == b'$').count() > MOST_ENDS {

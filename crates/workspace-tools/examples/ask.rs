@@ -1,7 +1,7 @@
 //! Measures how long a call takes, without a server around it.
 //!
-//! `ask ROOT TOOL ARGUMENTS [TIMES]` prints the answer, and on stderr the milliseconds of each
-//! call.
+//! `ask ROOT TOOL ARGUMENTS [TIMES]` prints the answer to standard output and the duration of each
+//! call, in milliseconds, to standard error.
 
 #![allow(
     clippy::print_stdout,

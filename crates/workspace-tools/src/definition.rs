@@ -1,4 +1,4 @@
-//! Tool definitions: what a client is told about a tool.
+//! Tool definitions: the name, the description and the schema of a tool, as clients receive them.
 
 use serde_json::{Map, Value, json};
 
@@ -14,8 +14,8 @@ pub struct Definition {
     pub schema: Map<String, Value>,
     /// Whether the tool changes nothing.
     pub is_read_only: bool,
-    /// Whether the tool reaches outside the root: other machines, or anything that a command
-    /// may do.
+    /// Whether the tool reaches outside the root: it contacts other machines or runs arbitrary
+    /// commands.
     pub is_open_world: bool,
 }
 

@@ -1,10 +1,10 @@
 //! Tools whose answers have a bounded size (docs/guarded-tools.md).
 //!
-//! `read_file`, `execute_shell`, `grep_content`, `glob_files`, `web_fetch` and `web_search`
-//! check the size of an answer before they produce it where the size is known, and while they
-//! produce it otherwise. A tool refuses an answer that is too large, with figures and with
-//! advice on what to do instead. It never passes off a part as the whole. [`WorkspaceTools`]
-//! holds all six, below one [`Workspace`].
+//! `read_file`, `execute_shell`, `grep_content`, `glob_files`, `web_fetch` and `web_search` check
+//! the size of an answer before they produce it if the size is known, and otherwise while they
+//! produce it. A tool refuses an answer that is too large, with figures and with advice on what to
+//! do instead. It never presents a part of an answer as the whole. [`WorkspaceTools`] provides all
+//! six tools for one [`Workspace`].
 
 mod definition;
 mod execute_shell;

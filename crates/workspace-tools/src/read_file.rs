@@ -65,7 +65,7 @@ struct ReadRequest {
     name: String,
     /// Lines to skip.
     offset: u64,
-    /// Lines to return. `None` means all that follow.
+    /// The number of lines to return; `None` for all lines that follow.
     limit: Option<u64>,
 }
 
@@ -107,7 +107,7 @@ fn block(shared: &Shared, name: &str, file: &File) -> String {
     }
     let relative = shared.workspace.relative(name).ok();
     let relative = relative.and_then(|path| path.into_os_string().into_string().ok());
-    // The number of lines is known if the file has been paged through.
+    // The number of lines is known if an earlier call read a page of the file.
     let found = file.metadata().ok().map(|found| Identity::from(&found));
     let grid = found.and_then(|found| shared.workspace.lines().get(&found));
     let lines = grid.map(|grid| grid.lines());
@@ -135,8 +135,8 @@ fn answer(
     pages.answer(asked, stop)
 }
 
-/// Reads the first bytes of a file. The flag says that these are all of its bytes, because the
-/// file has no size of its own (`/proc`) or ended before its size.
+/// Reads the first bytes of a file. The flag is true if these are all of its bytes although its
+/// size says otherwise: it reports no size (`/proc`), or it was truncated.
 fn sample(file: &File, source: &dyn ByteSource, most: u64) -> io::Result<(Vec<u8>, bool)> {
     let looked_at = source.len().min(SAMPLE_BYTES as u64);
     if looked_at > 0 {

@@ -2,10 +2,10 @@
 //!
 //! The format is specified in docs/spec/texts.md, "Recovery block".
 //!
-//! A block summarizes the refused content, with bounded work, and suggests calls that the model
-//! can make with the enabled tools. Each function returns the text to append to a refusal
-//! ([`ToolError::with`](crate::tool_result::ToolError::with)), and an empty string if the rules
-//! do not ask for a block.
+//! A block summarizes the refused content, with bounded work, and suggests calls that the model can
+//! make with the enabled tools. Each function returns the text to append to a refusal
+//! ([`ToolError::with`](crate::tool_result::ToolError::with)), or an empty string if
+//! `detailed_recovery` is off.
 
 mod calls;
 mod top_counts;
@@ -26,18 +26,18 @@ use crate::workspace_tools::Shared;
 use calls::{FileCalls, first_pattern};
 pub(crate) use top_counts::TopCounts;
 
-/// Bytes of a file or an output that are examined.
+/// Maximum bytes of a file or an output that are examined.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 
-/// Files or directories that a list names.
+/// Maximum number of files or directories that a list names.
 pub(crate) const TOP: usize = 10;
 
-/// Loaded when the first block is made.
+/// Counts tokens. Loaded when the first block is made.
 static COUNTER: LazyLock<Arc<dyn TokenCounter>> = LazyLock::new(|| Tokenizer::default().counter());
 
-/// The block for a refused file. `name` is the path that the tools accept, relative to the
-/// root; `lines` is the number of lines, if it is known already. Reads at most [`MOST_BYTES`]
-/// of the file, by position, so that the file's own cursor stays.
+/// The block for a refused file. `name` is the path that the tools accept, relative to the root;
+/// `lines` is the number of lines, if it is known already. Reads at most [`MOST_BYTES`] of the
+/// file, by position, so the file's cursor does not move.
 pub(crate) fn for_file(shared: &Shared, name: &str, file: &File, lines: Option<u64>) -> String {
     if !shared.rules.detailed_recovery {
         return String::new();
@@ -112,7 +112,7 @@ pub(crate) struct RefusedSearch<'a> {
     pub(crate) path: String,
     /// The `mode` argument, if it is not the default: `count`.
     pub(crate) mode: Option<&'static str>,
-    /// Further arguments of the search: `hidden`.
+    /// Further arguments of the search, such as `hidden`.
     pub(crate) more: Vec<(&'static str, Value)>,
 }
 
@@ -181,7 +181,7 @@ pub(crate) fn for_list(
     let entries = count_entries(top, |count| counted(count, "file"));
     let mut recovery = Recovery::new("Pattern", asked.pattern, &figures).entries(entries);
     let names = calls::names(&shared.rules);
-    // A pattern with a directory in it matches other files elsewhere.
+    // Below another path, a pattern that contains a directory would match other files.
     let page = ("max_results", json!(names));
     if !asked.pattern.contains('/')
         && let Some((directory, count)) = other(top, &asked.path)
@@ -249,7 +249,7 @@ pub(crate) async fn apart(
         return String::new();
     }
     let shared = Arc::clone(shared);
-    // If the block fails, the refusal goes without it.
+    // If making the block fails, the refusal is returned without it.
     spawn_blocking(move || block(&shared))
         .await
         .unwrap_or_default()

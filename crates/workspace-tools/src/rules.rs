@@ -1,4 +1,4 @@
-//! Settings: what the tools may do, and how large their answers may be.
+//! The settings of the workspace tools: what the tools may do, and how large their answers may be.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub const MAX_TOKENS: u64 = 25_000;
 /// Settings of all tools of a [`WorkspaceTools`](crate::WorkspaceTools).
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// The names of the enabled tools; if empty, all that can work.
+    /// The names of the enabled tools. If empty, every tool whose settings are present is enabled.
     pub only: Vec<String>,
     /// Tokens (bytes / 4, rounded down) above which an answer is refused.
     pub max_tokens: u64,
@@ -60,15 +60,15 @@ impl Rules {
     }
 }
 
-/// What happens to an output that is too large. Files, file lists and matches are always
-/// refused: they are still on disk, and a narrower question is cheap.
+/// What happens to an output that is too large. Files, file lists and matches are always refused,
+/// because they can be read from disk again and a narrower call is cheap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnOverflow {
-    /// Refuse it, as the reject design has it.
+    /// Refuse it, as the specification of the `reject` profile demands (docs/spec/sources.md).
     #[default]
     Reject,
-    /// Return the whole output, for the pipeline to store.
+    /// Return the whole output, so that the offload pipeline can store it.
     Offload,
 }
 
@@ -97,7 +97,7 @@ pub struct ShellRules {
     pub pass_env: Vec<String>,
     /// The variables of our environment.
     pub environment: Environment,
-    /// Bytes that a command may print before it is stopped (ours: 1 GiB).
+    /// Maximum bytes that a command may print before it is stopped (default: 1 GiB).
     pub max_output_bytes: u64,
     /// The shell. It must accept `-c -- COMMAND`.
     pub shell: PathBuf,
@@ -106,13 +106,13 @@ pub struct ShellRules {
     /// The program that ends all processes a command started. With `None`, only the process
     /// group is ended.
     pub supervisor: Option<Supervisor>,
-    /// The limits that commands are confined to. With `None`, they may do what we may.
+    /// The limits that commands are confined to. `None` leaves them all rights of our process.
     pub sandbox: Option<Sandbox>,
 }
 
 impl Default for ShellRules {
-    /// Bash if it is installed, because models write for it, and `sh` otherwise. No sandbox, no
-    /// supervisor and no environment.
+    /// Uses Bash if it is installed, because models write commands for Bash, and `sh` otherwise. No
+    /// sandbox, no supervisor and no environment.
     fn default() -> Self {
         let places = [
             "/bin/bash",

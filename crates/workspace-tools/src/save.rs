@@ -1,7 +1,7 @@
 //! Saves files below the root, whole or not at all.
 //!
-//! Paths are followed component by component from the root, and through no link. So a path
-//! leads where it says, and the rules can be applied to it.
+//! A path is followed component by component from the root, and no symbolic link is followed. So
+//! the file is created exactly where its path says, and the rules can be checked on the path.
 
 mod draft;
 
@@ -20,14 +20,14 @@ use crate::workspace::Workspace;
 
 pub(crate) use draft::{Draft, SavedSize};
 
-/// Characters of a path that an error shows.
+/// Maximum length, in characters, of a path that an error shows.
 const SHOWN: usize = 200;
 
 /// The place where a file is to be saved. Nothing has been created there yet.
 #[derive(Debug)]
 pub(crate) struct SaveTarget {
     root: Dir,
-    /// The directories from the root.
+    /// The names of the directories from the root to the file.
     steps: Vec<String>,
     name: String,
 }
@@ -140,7 +140,7 @@ fn steps(workspace: &Workspace, name: &str) -> Result<Vec<String>, ToolError> {
     Ok(steps)
 }
 
-/// Checks whether the rules allow writing there.
+/// Checks whether the rules allow writing to the path `steps`.
 fn allowed(writable: &Writable, steps: &[String], name: &str) -> Result<(), ToolError> {
     let name = clip(name, SHOWN);
     // Some file systems ignore case.

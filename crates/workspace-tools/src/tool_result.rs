@@ -21,8 +21,8 @@ pub struct ToolResult {
 pub enum Body {
     /// A text within the limit.
     Text(String),
-    /// The whole of an answer that exceeds the limit: only if the rules say
-    /// [`OnOverflow::Offload`](crate::OnOverflow). It is meant for the pipeline, not for a
+    /// The whole of an answer that exceeds the limit. Returned only if the rules say
+    /// [`OnOverflow::Offload`](crate::OnOverflow). It is meant for the offload pipeline, not for a
     /// model.
     Oversized(OversizedOutput),
 }
@@ -31,10 +31,10 @@ pub enum Body {
 pub struct OversizedOutput {
     /// The whole output, byte for byte.
     pub whole: Box<dyn Read + Send>,
-    /// What a model must be told beside the output, such as how a command ended; empty if
-    /// nothing. The notes are not stored with the output, so that JSON stays JSON.
+    /// Notes that a model must see with the output, such as how a command ended; may be empty. The
+    /// notes are not stored with the output, so that JSON output stays valid JSON.
     pub notes: String,
-    /// Whether the call failed nevertheless. The notes then begin with `Error: `.
+    /// Whether the call failed although it has output. The notes then begin with `Error: `.
     pub(crate) has_failed: bool,
 }
 
@@ -71,8 +71,8 @@ impl fmt::Debug for Body {
 /// A tool's answer, or the reason there is none.
 pub(crate) type Reply = Result<Body, ToolError>;
 
-/// The reason a call has no answer. Its text is what the model is told, and begins with
-/// `Error: ` (docs/spec/texts.md, "Reject profile").
+/// Why a call has no answer. Its text is shown to the model and begins with `Error: `
+/// (docs/spec/texts.md, "Reject profile").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToolError(String);
 
@@ -138,7 +138,7 @@ impl Rules {
         estimated_tokens(bytes) > self.max_tokens
     }
 
-    /// The most bytes that pass.
+    /// Maximum bytes of an answer that is within the limit.
     pub(crate) fn most_bytes(&self) -> u64 {
         self.max_tokens.saturating_mul(4).saturating_add(3)
     }

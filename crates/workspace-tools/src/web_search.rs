@@ -10,15 +10,15 @@ use crate::definition::{Definition, schema};
 use crate::tool_result::{Body, Reply, ToolError};
 use crate::workspace_tools::Shared;
 
-/// Results if the call gives no number (docs/spec/limits.md, "Guarded tools"), and the most
-/// that a call may ask for: what every service returns at once.
+/// The number of results if the call gives none (docs/spec/limits.md, "Guarded tools"), and the
+/// maximum that a call may ask for: the number that every service can return in one response.
 const RESULTS: u64 = 5;
 const MOST_RESULTS: u64 = 20;
 
-/// The longest query, in characters; services accept some hundreds.
+/// Maximum length of a query, in characters. Services accept a few hundred.
 const LONGEST_QUERY: usize = 1_000;
 
-/// Characters of a query that an answer repeats.
+/// Maximum length, in characters, of a query that an answer repeats.
 const SHOWN_QUERY: usize = 200;
 
 pub(crate) fn definition() -> Definition {

@@ -15,19 +15,19 @@ use spillgate_text::LineGrid;
 pub(crate) use path_error::shown;
 pub use path_error::{PathError, PathKind};
 
-/// The longest path, in bytes: the system's own limit (`PATH_MAX`, which counts the NUL).
+/// Maximum length of a path, in bytes: the system's own limit (`PATH_MAX`, which includes the NUL).
 const LONGEST: usize = 4095;
 
-/// A directory that no path can leave: not by `..`, not by an absolute path, not by a link, and
-/// not by a change while the path is resolved. The system resolves each path from the
-/// directory's handle (cap-std); nothing is checked first and opened later.
+/// A directory that no path can leave: not by `..`, not by an absolute path, not by a link, and not
+/// by a change while the path is resolved. The system resolves each path from the directory's
+/// handle (cap-std), so nothing can change between a check and the opening.
 ///
 /// Paths are relative to the directory. An absolute path is accepted if it begins with the
 /// directory's own path.
 #[derive(Debug)]
 pub struct Workspace {
-    /// The path as given, made absolute, and the path with its links followed: models write
-    /// both.
+    /// The path as it was given, made absolute, and the same path with all links followed. Models
+    /// use either of them.
     paths: [PathBuf; 2],
     dir: Dir,
     lines: FileCache<LineGrid>,
@@ -63,14 +63,14 @@ impl Workspace {
         &self.dir
     }
 
-    /// Line offsets of the files read last.
+    /// Line offsets of recently read files.
     pub(crate) fn lines(&self) -> &FileCache<LineGrid> {
         &self.lines
     }
 
-    /// Returns the path from the root that `name` means: without the root's own path and
-    /// without `.`, and `.` alone for the root. `..` stays, because only the system knows where
-    /// it leads behind a link.
+    /// Converts `name` to a path from the root: removes the root's own path and `.` components, and
+    /// returns `.` for the root itself. `..` stays, because only the system knows where it leads
+    /// after a link.
     pub(crate) fn relative(&self, name: &str) -> Result<PathBuf, PathError> {
         if name.contains('\0') {
             return Err(PathError::Nul);
@@ -83,7 +83,7 @@ impl Workspace {
             true => self.below(path).ok_or_else(|| PathError::outside(name))?,
             false => path,
         };
-        // A trailing slash or dot asks for a directory; `components` drops it.
+        // A trailing slash or dot means a directory, but `components` drops it.
         let ends = name.ends_with('/') || name.ends_with("/.");
         let mut relative: PathBuf = path.components().collect();
         if relative.starts_with(".") {

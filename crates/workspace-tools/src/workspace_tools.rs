@@ -78,8 +78,8 @@ impl WorkspaceTools {
         TOOLS.contains(&name) && self.shared.rules.allows(name)
     }
 
-    /// Answers a call. Dropping the future stops the work: a command together with all
-    /// processes it started, a search between two files.
+    /// Answers a call. Dropping the future stops the work: a command ends together with all
+    /// processes that it started, and a search ends at its next check for cancellation.
     pub async fn call(&self, name: &str, arguments: Map<String, Value>) -> ToolResult {
         let shared = &self.shared;
         let arguments = Arguments::from(arguments);

@@ -1,13 +1,14 @@
-//! Random choices that are reproducible from a seed.
+//! Makes random choices that a seed reproduces.
 
-/// Xorshift64*: fast, and the same in every run with the same seed.
+/// A generator of pseudo-random numbers (Xorshift64*): fast, and the same in every run with the
+/// same seed.
 #[derive(Debug, Clone)]
 pub(crate) struct Chance(u64);
 
 impl Chance {
     /// Returns the sequence for a seed and a purpose, so that attacks do not depend on each other.
     pub(crate) fn of(seed: u64, name: &str) -> Self {
-        // FNV-1a, 64 bits.
+        // The name is hashed with FNV-1a (64 bits).
         let mixed = name
             .bytes()
             .fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {

@@ -1,4 +1,5 @@
-//! One flipped bit in a stored file: `verify` notices all of them, `cat --raw` those of the body.
+//! The attack that flips single bits in stored files. `verify` must detect every flip, and
+//! `cat --raw` every flip in raw bytes.
 
 use std::fs;
 
@@ -8,10 +9,10 @@ use super::chance::Chance;
 use super::room::{Room, text};
 use super::table::Outcome;
 
-/// Suffix of the damaged file, and whether it holds the bytes that came in.
+/// The suffix of the damaged file, and whether the file contains the bytes that came in.
 const PARTS: [(&str, bool); 3] = [(".raw", true), ("", false), (".lines", false)];
 
-/// Bytes of the artifact.
+/// Size of the artifact, in bytes.
 const BYTES: usize = 400_000;
 
 /// Damages each part in turn, `count` times in total.
@@ -26,7 +27,7 @@ pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<O
         let sound = room.run(&["verify", handle], &[])?;
         anyhow::ensure!(
             sound.is_done(),
-            "`verify` of a sound artifact: {}",
+            "`verify` fails on an undamaged artifact: {}",
             sound.stderr
         );
     }
@@ -34,14 +35,14 @@ pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<O
     for (suffix, is_raw) in PARTS {
         victims.push((
             &coloured,
-            room.file(&coloured, suffix).context("a part is missing")?,
+            room.file(&coloured, suffix).context("a file is missing")?,
             is_raw,
         ));
     }
-    // Without a view of its own, the text is what came in.
+    // The plain artifact has no separate view, so its text file contains the bytes that came in.
     victims.push((
         &plain,
-        room.file(&plain, "").context("the text is missing")?,
+        room.file(&plain, "").context("no text file found")?,
         true,
     ));
     while outcome.tried < count {

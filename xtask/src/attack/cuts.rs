@@ -1,5 +1,5 @@
-//! A file that shrinks while it is read: the reader reports an error or what was there, and neither
-//! crashes nor hangs.
+//! The attack that shortens a file while it is read. The reader must report an error or return what
+//! it could still read, and must neither crash nor hang.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::room::{LIMIT, Room, Running, text};
 use super::session::{Session, gateway};
 use super::table::Outcome;
 
-/// Bytes of the file: reading it takes some tens of milliseconds.
+/// Size of the file in bytes. Reading it takes some tens of milliseconds.
 const BYTES: usize = 24 << 20;
 
 /// The commands that read, with the arguments after the handle.
@@ -26,13 +26,13 @@ const COMMANDS: [(&str, &[&str]); 5] = [
     ("query", &["length"]),
 ];
 
-/// Cuts the file `count` times under each reader.
+/// Cuts the file `count` times while each reader reads it.
 pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let body = text(1, BYTES);
     let handle = room.put(&body)?;
     let victim = Victim {
-        file: room.raw_file(&handle).context("the text is missing")?,
+        file: room.raw_file(&handle).context("no text file found")?,
         body,
     };
     for (reader, rest) in COMMANDS {
@@ -42,7 +42,7 @@ pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<O
         let usual = room.run(&arguments, &[])?;
         anyhow::ensure!(
             usual.is_done(),
-            "{reader} of a whole file: {}",
+            "{reader} fails on a whole file: {}",
             usual.stderr
         );
         let usual = begin.elapsed();
@@ -84,7 +84,7 @@ fn served_files(
     under_server(room, session, &grep, &victim, count, chance, outcome)
 }
 
-/// Cuts the file under a server that continues.
+/// Cuts the file while a server reads it, which must then continue.
 fn under_server(
     room: &Room,
     mut session: Session,
@@ -99,7 +99,7 @@ fn under_server(
     let is_error = found
         .answer
         .is_none_or(|answer| answer["error"].is_object() || answer["result"]["isError"] == true);
-    anyhow::ensure!(!is_error, "a search of a whole file fails: {grep}");
+    anyhow::ensure!(!is_error, "a search of a whole file failed: {grep}");
     let usual = begin.elapsed();
     for _ in 0..count {
         room.go_on()?;
@@ -133,7 +133,7 @@ impl Victim {
         Ok(file.set_len(u64::try_from(chance.below(self.body.len() / 2))?)?)
     }
 
-    /// Replaces the file with a new one that has the whole text.
+    /// Replaces the file with a new file that contains the whole text.
     fn restore(&self) -> Result<()> {
         let whole: &Path = &self.file.with_extension("whole");
         fs::write(whole, &self.body)?;

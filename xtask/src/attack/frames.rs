@@ -1,7 +1,7 @@
-//! Broken frames through the gateway in both directions.
+//! The attack that sends broken frames through the gateway, in both directions.
 //!
-//! A frame arrives byte for byte, or the gateway handles it itself: then it has answered every
-//! request in it.
+//! Each frame must either arrive byte for byte, or be handled by the gateway, which must then
+//! answer every request in it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -18,7 +18,7 @@ use super::room::Room;
 use super::session::{Heard, Session, gateway};
 use super::table::Outcome;
 
-/// Frames between two checks that all is well.
+/// Number of frames between two checks that the gateway still answers.
 const BATCH: usize = 1000;
 
 /// How long to wait for answers that arrive after all others.
@@ -95,12 +95,12 @@ pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<O
             outcome.note("a question after the frames was not answered".to_owned());
             break;
         }
-        // The first frames fill pools.
+        // The first frames fill memory pools, so memory is measured after them.
         if outcome.tried >= count / 5 && start.is_none() {
             start = Some(session.memory());
         }
     }
-    // Requests that were not answered before the last question have had their time, too.
+    // Answers to earlier frames may still be on their way.
     thread::sleep(MOMENT);
     from_client(&mut session, &log, &[], &mut owed, &mut outcome)?;
     outcome.memory = start.map(|start| (start, session.memory_after(start)));
@@ -155,7 +155,7 @@ fn mutate(frame: &mut Vec<u8>, chance: &mut Chance) {
     }
 }
 
-/// The server writes the frames; all must arrive unchanged and in order.
+/// Sends the frames from the server. All of them must arrive unchanged and in order.
 fn from_server(
     room: &Room,
     session: &mut Session,
@@ -181,9 +181,10 @@ fn from_server(
     Ok(answer.is_some())
 }
 
-/// The client writes the frames; those that do not reach the server must be answered. The answer
-/// must arrive before that to our question or, for those in `owed`, before that to the next one,
-/// because the gateway writes its own answers concurrently.
+/// Sends the frames from the client. A frame that does not reach the server must be answered by the
+/// gateway. The gateway writes its own answers concurrently, so the answer to a frame may arrive
+/// after the answer to the following check. The frame is then kept in `owed`, and its answer must
+/// arrive before the answer to the next check.
 fn from_client(
     session: &mut Session,
     log: &std::path::Path,
@@ -227,7 +228,7 @@ fn from_client(
         .filter(|frame| !is_handled(frame, &answered));
     owed.extend(late.map(<[u8]>::to_vec));
     for line in odd {
-        // The gateway may split a batch.
+        // The gateway may split a batch into its messages.
         let is_part = serde_json::from_slice::<Value>(line)
             .is_ok_and(|line| parts.contains(&line.to_string()));
         if !is_part {
@@ -268,9 +269,9 @@ fn parts(frame: &[u8]) -> Vec<Value> {
     }
 }
 
-/// Whether the gateway may withhold the frame: it is JSON, its requests were answered, and its only
-/// notifications cancel calls that the server never received. Responses without a request may also
-/// be withheld.
+/// Whether the gateway may withhold the frame from the server. The frame must be JSON, its requests
+/// must have been answered, and its only notifications may be cancellations. Responses may be
+/// withheld, too.
 fn is_handled(frame: &[u8], answered: &HashSet<String>) -> bool {
     let messages = messages(frame);
     let is_answered = |message: &Message| {
@@ -287,8 +288,8 @@ fn is_handled(frame: &[u8], answered: &HashSet<String>) -> bool {
     !messages.is_empty() && messages.iter().all(is_answered)
 }
 
-/// The members of a message as they are spelled: no number type here could hold an id such as
-/// `1e9999`.
+/// The members of a message with their exact text, because no number type here could hold an id
+/// such as `1e9999`.
 type Message = BTreeMap<String, Box<RawValue>>;
 
 /// Returns the messages of a frame, or none if it is not JSON; JSON that is no object is a message

@@ -1,5 +1,5 @@
-//! HTTP clients that request costly look-ups and hang up at once: the gateway stops working for
-//! them.
+//! The attack of HTTP clients that request costly look-ups and disconnect immediately. The gateway
+//! must stop working on these look-ups.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -17,31 +17,33 @@ use super::session::GIVEN_BACK;
 use super::table::{Outcome, has_grown};
 use crate::served::Served;
 
-/// Bytes of the text that is searched: a look-up by one of the costly patterns takes seconds.
+/// Size of the text that is searched, in bytes. A look-up with one of the costly patterns takes
+/// seconds.
 const BYTES: usize = 32 << 20;
 
 /// How long a client waits before it hangs up, so that its request has arrived.
 const MOMENT: Duration = Duration::from_millis(5);
 
-/// How long processor time is measured; an idle gateway uses less than [`IDLE_TICKS`] of it.
+/// How long processor time is measured. In this time, an idle gateway uses less than
+/// [`IDLE_TICKS`].
 const WINDOW: Duration = Duration::from_secs(2);
 
-/// Hundredths of a second of processor time.
+/// Maximum processor time that an idle gateway uses in [`WINDOW`], in hundredths of a second.
 const IDLE_TICKS: u64 = 20;
 
 /// Requests a look-up and hangs up, `count` times.
 pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let handle = room.put(&text(1, BYTES))?;
-    let own = std::env::current_exe().context("cannot tell where this program is")?;
+    let own = std::env::current_exe().context("cannot find the path of this program")?;
     let mut command = room.spillgate(&["mcp", "--http", "127.0.0.1:0", "--"]);
     command.arg(own).arg("attack-peer");
     command.arg(room.work().join("received"));
     let gateway = Served::start(&mut command, &room.work().join("log"), None)?;
     let ask = |pattern: &str| Request::of(&gateway, &handle, pattern);
-    // The first look-ups fill pools.
+    // The first look-ups fill memory pools, so memory is measured after them.
     for pattern in ["words", "number 7", "[a-z]+ 000[0-9]+"] {
-        ensure!(ask(pattern)?.answered()?, "`{pattern}` is not found");
+        ensure!(ask(pattern)?.answered()?, "no match of `{pattern}`");
     }
     let memory = || resident(gateway.id()).unwrap_or(f64::NAN);
     let (start, used) = (memory(), ticks(gateway.id())?);
@@ -98,8 +100,8 @@ impl Request {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
         let body = body.to_string();
         let address = gateway.url().trim_start_matches("http://");
-        let (address, path) = address.split_once('/').context("the address has a path")?;
-        // Written by hand, so that the connection can be closed at any moment.
+        let (address, path) = address.split_once('/').context("the address has no path")?;
+        // The request is written by hand, so that the connection can be closed at any moment.
         let request = format!(
             "POST /{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
              accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
@@ -132,11 +134,11 @@ impl Request {
 /// Returns the processor time of a process, in hundredths of a second.
 fn ticks(process: u32) -> Result<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The name may contain spaces; it ends with the last parenthesis.
-    let (_, fields) = stat.rsplit_once(')').context("a name stands in /proc")?;
+    // The name of the process may contain spaces; it ends with the last parenthesis.
+    let (_, fields) = stat.rsplit_once(')').context("no name in /proc")?;
     let fields: Vec<&str> = fields.split_whitespace().collect();
     let field = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok());
-    // utime and stime, the 14th and 15th of all fields.
-    let used = field(11).zip(field(12)).context("times stand in /proc")?;
+    // The fields utime and stime, the 14th and 15th of all fields.
+    let used = field(11).zip(field(12)).context("no times in /proc")?;
     Ok(used.0 + used.1)
 }

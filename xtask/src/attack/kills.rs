@@ -1,7 +1,7 @@
-//! `kill -9` at any moment of `put`, `run` and the gateway.
+//! The attack that kills `put`, `run` and the gateway with `kill -9` at random moments.
 //!
-//! Handles that were shown work, listed artifacts are whole, the next sweep removes the rest, and
-//! every line of the ledger can be read.
+//! Afterwards, every handle that was shown must work, listed artifacts must be whole, the next
+//! sweep must remove everything else, and every line of the ledger must be readable.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -17,10 +17,10 @@ use super::room::{Ended, LIMIT, Room, Running, handles, tag_of, text};
 use super::session::gateway;
 use super::table::Outcome;
 
-/// Bytes of a result: large enough that writing it takes a moment.
+/// Size of a result in bytes: large enough that writing it takes a moment.
 const BYTES: usize = 300_000;
 
-/// Runs per kill: some runs end before they are killed.
+/// Maximum number of runs for each kill, because some runs end before they are killed.
 const RUNS_A_KILL: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +76,7 @@ fn was_killed(ended: &Ended) -> bool {
     ended.status.signal().is_some()
 }
 
-/// Returns how long a run takes that is not killed.
+/// Measures how long a run takes if it is not killed.
 fn how_long(room: &Room, kind: Kind) -> Result<Duration> {
     let mut slowest = Duration::ZERO;
     for _ in 0..3 {
@@ -84,7 +84,7 @@ fn how_long(room: &Room, kind: Kind) -> Result<Duration> {
         let ended = begin(room, kind, 0)?.end(LIMIT)?;
         anyhow::ensure!(
             !handles(&ended.stdout).is_empty(),
-            "{kind:?} stores nothing: {}",
+            "{kind:?} stored nothing: {}",
             ended.stderr
         );
         slowest = slowest.max(start.elapsed());
@@ -127,7 +127,7 @@ fn calls(tag: u64) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Whether stored bytes are whole, and of this tag if one is given.
+/// Whether stored bytes are complete and, if a tag is given, contain the text of this tag.
 fn is_whole(stored: &[u8], tag: Option<u64>) -> bool {
     let text_of = |value: &Value| {
         value["content"][0]["text"]
@@ -228,9 +228,10 @@ fn orphans(store: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn look_at_ledger(store: &Path, outcome: &mut Outcome) -> Result<()> {
-    let ledger = fs::read(store.join("ledger.ndjson")).context("there is no account")?;
+    let ledger = fs::read(store.join("ledger.ndjson")).context("the store has no ledger")?;
     let ledger = String::from_utf8_lossy(&ledger);
-    // A killed writer may leave the beginning of a line, but no other entry may be in that line.
+    // A killed writer may leave the beginning of a line, but that line must not contain another
+    // entry.
     let is_entry = |line: &&str| {
         let entry = serde_json::from_str::<Value>(line);
         entry.map_or(line.matches("\"at\":").count() <= 1, |entry| {

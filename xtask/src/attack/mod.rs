@@ -1,6 +1,7 @@
-//! `cargo xtask attack`: repeats the attacks that were made on the program.
+//! `cargo xtask attack`: repeats known attacks on the program.
 //!
-//! It is bounded in time and count. It touches loopback and a directory of its own, nothing else.
+//! The attacks are limited in time and number. They use only loopback addresses and a directory of
+//! their own.
 
 mod chance;
 mod corruptions;
@@ -43,11 +44,11 @@ const BUILD: &str = "build --locked --package spillgate --bin spillgate";
 /// One kind of attack.
 struct Attack {
     name: &'static str,
-    /// Its name in the report.
+    /// The name of the attack in the report.
     step: &'static str,
-    /// Number of attempts, in a full and in a quick run. For `cuts`: under each reader.
+    /// Number of attempts, in a full and in a quick run. For `cuts`, the number for each reader.
     count: [usize; 2],
-    /// Attempts for each one of `count`.
+    /// How many attempts the attack makes for each one of `count`.
     times: usize,
     run: fn(&Room, usize, &mut Chance) -> Result<Outcome>,
 }
@@ -111,7 +112,7 @@ const ATTACKS: [Attack; 8] = [
     },
 ];
 
-/// What to attack, and how.
+/// The attacks to run, and how to run them.
 #[derive(Debug)]
 struct Plan {
     seed: u64,
@@ -165,7 +166,7 @@ impl Plan {
     }
 }
 
-/// Runs the attacks that `arguments` select. Fails unless nothing went wrong.
+/// Runs the attacks that `arguments` select. Fails if anything went wrong.
 pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
     let plan = Plan::of(arguments)?;
     if plan.build {
@@ -210,7 +211,7 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     say(&format!("\nseed {}\n{}", plan.seed, table(&rows)))?;
     ensure!(
         faults.is_empty(),
-        "the program did not stand:\n  {}",
+        "the program did not withstand the attacks:\n  {}",
         faults.join("\n  ")
     );
     Ok(())

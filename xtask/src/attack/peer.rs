@@ -1,4 +1,5 @@
-//! `xtask attack-peer LOG`: an MCP server that logs what it receives and plays files on request.
+//! `xtask attack-peer LOG`: an MCP server that logs what it receives, and sends the contents of
+//! files when a request names them.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, Write};
@@ -8,10 +9,11 @@ use serde_json::{Value, json};
 
 use super::room::text;
 
-/// Method that makes it write the file `params.file` to its standard output, byte for byte.
+/// The method that makes this server write the file `params.file` to its standard output, byte for
+/// byte.
 pub(crate) const PLAY: &str = "attack/play";
 
-/// Member of a result that proves that this server gave it, not the gateway.
+/// Member of a result that proves that the result comes from this server and not from the gateway.
 pub(crate) const OURS: &str = "attackPeer";
 
 /// Serves until the end of its standard input. Every line is written to the file `log` before it is
@@ -30,7 +32,7 @@ pub(crate) fn serve(log: &str) -> Result<()> {
                 }
             }
             Ok(one) => answer(&one, &mut output)?,
-            // A real server would answer with an error, but that answer is not under test.
+            // A real server would answer with an error, but this answer is not tested.
             Err(_) => {}
         }
         output.flush()?;

@@ -1,6 +1,6 @@
-//! Eight concurrent users of a store that is always over its quota.
+//! The attack of eight users that work at the same time on a store that is always over its quota.
 //!
-//! Every read is correct or refused with a reason; pinned artifacts stay.
+//! Every read must be correct or be refused with a reason, and pinned artifacts must stay.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,12 +15,12 @@ use super::table::Outcome;
 /// Number of concurrent users.
 const AT_ONCE: usize = 8;
 
-/// Bytes of an artifact, and the quota, which holds some 30 of them. Each is over a hundredth of
-/// the quota, so that each `put` sweeps.
+/// The size of an artifact in bytes, and the quota of the store, which suffices for some 30
+/// artifacts. An artifact is larger than a hundredth of the quota, so that each `put` sweeps.
 const BYTES: usize = 60_000;
 const QUOTA: &str = "2 MB";
 
-/// Artifacts that are pinned throughout.
+/// Number of artifacts that stay pinned during the attack.
 const PINNED: usize = 4;
 
 /// What all users know about the store.
@@ -49,7 +49,7 @@ pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<O
             .collect();
         let mut all = Outcome::default();
         for one in works {
-            all.add(one.join().map_err(|_| anyhow!("a racer panicked"))??);
+            all.add(one.join().map_err(|_| anyhow!("a thread panicked"))??);
         }
         anyhow::Ok(all)
     })?;
@@ -75,8 +75,8 @@ fn work(room: &Room, known: &Known, count: usize, chance: &mut Chance) -> Result
             let handles = known
                 .handles
                 .lock()
-                .map_err(|_| anyhow!("a racer panicked"))?;
-            // Mostly one of the newest, which others use, too.
+                .map_err(|_| anyhow!("a thread panicked"))?;
+            // Most reads use one of the newest artifacts, which others use, too.
             let newest = handles.len().saturating_sub(1 + chance.below(40));
             handles.get(newest).cloned()
         };
@@ -100,7 +100,7 @@ fn put(room: &Room, known: &Known, tag: u64, outcome: &mut Outcome) -> Result<()
             let mut handles = known
                 .handles
                 .lock()
-                .map_err(|_| anyhow!("a racer panicked"))?;
+                .map_err(|_| anyhow!("a thread panicked"))?;
             handles.push((handle, tag));
         }
         _ => {

@@ -1,5 +1,5 @@
-//! Regular expressions that take time or memory, through the gateway: each is refused or answered
-//! in time.
+//! The attack that searches through the gateway with regular expressions that take much time or
+//! memory. Each search must be refused, or be answered in time.
 
 use anyhow::Result;
 use serde_json::json;
@@ -9,7 +9,7 @@ use super::room::{Room, text};
 use super::session::{Session, gateway};
 use super::table::Outcome;
 
-/// Bytes of the text that is searched.
+/// Size of the text that is searched, in bytes.
 const BYTES: usize = 330_000;
 
 /// Patterns that grow when they are compiled, that backtrack much at each position, or that are
@@ -37,7 +37,7 @@ pub(crate) const PATTERNS: [&str; 20] = [
     "a{99999999}",
 ];
 
-/// Prefixes and suffixes that multiply the patterns.
+/// Prefixes and suffixes. Each pattern is combined with each of these pairs.
 const AROUND: [(&str, &str); 4] = [
     ("", ""),
     ("^(?:", ")$"),
@@ -45,7 +45,7 @@ const AROUND: [(&str, &str); 4] = [
     ("(?:", "|attack){2,9}"),
 ];
 
-/// Searches with at most `count` patterns.
+/// Runs searches with at most `count` patterns.
 pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let handle = room.put(&text(1, BYTES))?;
@@ -54,13 +54,13 @@ pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcom
         .iter()
         .flat_map(|(before, after)| PATTERNS.map(|pattern| format!("{before}{pattern}{after}")));
     let call = |regex: &str| json!({"name": "spillgate_grep", "arguments": {"handle": handle, "pattern": regex}});
-    // The first searches fill pools.
+    // The first searches fill memory pools, so memory is measured after them.
     for regex in ["words", "number 7", "[a-z]+ 000[0-9]+"] {
         let found = session.ask("tools/call", &call(regex))?;
         let is_found = found
             .answer
             .is_some_and(|answer| answer["result"]["isError"] != true);
-        anyhow::ensure!(is_found, "`{regex}` is not found");
+        anyhow::ensure!(is_found, "no match of `{regex}`");
     }
     let start = session.memory();
     for regex in patterns.take(count) {
@@ -69,7 +69,7 @@ pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcom
         if session.ask("tools/call", &call(&regex))?.answer.is_none() {
             outcome.hangs += 1;
             outcome.note(format!("no answer to {regex}"));
-            break; // whatever blocks it would block the next one
+            break; // what blocks this search would block the next one, too
         }
     }
     outcome.memory = Some((start, session.memory_after(start)));

@@ -1,29 +1,30 @@
-//! A directory, a store and an environment for one attack, and programs that run in them with a
-//! time limit.
+//! Provides a directory, a store and environment variables for one attack, and runs programs with
+//! them under a time limit.
 
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use regex::Regex;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::table::Outcome;
 
-/// A program that still runs after this time hangs. The slowest call has a limit of 10 s of its
-/// own, and the machine may be busy.
+/// A program that still runs after this time counts as hanging. The slowest call has its own limit
+/// of 10 s, and the machine may be busy.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// How often to check whether a program has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// The place of an attack. It is removed at the end.
+/// The directory, store and environment of an attack. The directory is removed at the end.
 #[derive(Debug)]
 pub(crate) struct Room {
     directory: PathBuf,
@@ -37,7 +38,7 @@ pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
-    /// Whether it was still running after [`LIMIT`], or after its own limit.
+    /// Whether the program was still running after [`LIMIT`], or after its own limit.
     pub(crate) is_late: bool,
 }
 
@@ -83,7 +84,7 @@ impl Room {
         let directory =
             std::env::temp_dir().join(format!("spillgate-attack-{process}-{name}-{number:04}"));
         fs::create_dir_all(directory.join("work"))
-            .with_context(|| format!("cannot make {}", directory.display()))?;
+            .with_context(|| format!("cannot create {}", directory.display()))?;
         Ok(Self {
             directory,
             program: program.to_owned(),
@@ -135,9 +136,9 @@ impl Room {
     /// Stores `bytes` and returns the handle.
     pub(crate) fn put(&self, bytes: &[u8]) -> Result<String> {
         let ended = self.run(&["put", "--max-bytes", "100"], bytes)?;
-        ensure!(ended.is_done(), "nothing could be stored: {}", ended.stderr);
+        ensure!(ended.is_done(), "`put` failed: {}", ended.stderr);
         let handle = handles(&ended.stdout).pop();
-        handle.context("what was stored has no handle")
+        handle.context("`put` printed no handle")
     }
 
     /// Returns the file of an artifact with this suffix, if it exists.
@@ -146,8 +147,8 @@ impl Room {
         path.is_file().then_some(path)
     }
 
-    /// Returns the file with the bytes that came in; it is a file of its own only where the view
-    /// differs.
+    /// Returns the file with the bytes that came in. It is a separate file only if the view differs
+    /// from these bytes.
     pub(crate) fn raw_file(&self, handle: &str) -> Option<PathBuf> {
         self.file(handle, ".raw").or_else(|| self.file(handle, ""))
     }
@@ -184,12 +185,12 @@ impl Running {
         Ok(Self { child, readers })
     }
 
-    /// Kills it, as a system without memory would.
+    /// Kills the program, as a system that is out of memory would.
     pub(crate) fn kill(&self) {
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
     }
 
-    /// Waits for its end, at most for `limit`.
+    /// Waits for the end of the program, at most for `limit`.
     pub(crate) fn end(mut self, limit: Duration) -> Result<Ended> {
         let begin = Instant::now();
         let mut is_late = false;
@@ -233,32 +234,30 @@ impl Drop for Running {
 fn all_of(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut all = Vec::new();
-        // The output before a kill is what counts.
+        // An error is ignored: after a kill, the output up to then is used.
         let _ = from.read_to_end(&mut all);
         all
     })
 }
 
-/// Characters of a UUID.
-const UUID: usize = 36;
-const SESSION: &str = "session-";
+/// Finds handles. Any word may have 14 letters, so a short handle is recognized by the text before
+/// it.
+static HANDLE: LazyLock<Regex> = LazyLock::new(|| {
+    let long = "session-[0-9a-f-]{36}/[0-9a-f-]{36}";
+    let before = r#"stored whole as |spillgate://artifact/|handle\\*":\s?\\*""#;
+    let pattern = format!(r"(?:{before})(?<short>[a-z]{{14}})\b|(?<long>{long})");
+    Regex::new(&pattern).expect("invariant: the pattern compiles")
+});
 
 /// Returns all handles in an output, each once.
 pub(crate) fn handles(said: &[u8]) -> Vec<String> {
     let said = String::from_utf8_lossy(said);
     let mut found: Vec<String> = Vec::new();
-    for (at, _) in said.match_indices(SESSION) {
-        let end = at + SESSION.len() + UUID + 1 + UUID;
-        let Some(handle) = said.get(at..end) else {
-            continue;
-        };
-        let is_handle = handle.split_once('/').is_some_and(|(session, file)| {
-            [&session[SESSION.len()..], file].iter().all(|id| {
-                let fits = |c: char| c.is_ascii_hexdigit() || c == '-';
-                id.len() == UUID && id.chars().all(fits)
-            })
-        });
-        if is_handle && !found.iter().any(|other| other == handle) {
+    for captures in HANDLE.captures_iter(&said) {
+        let handle = captures.name("short").or(captures.name("long"));
+        if let Some(handle) = handle.map(|handle| handle.as_str())
+            && !found.iter().any(|other| other == handle)
+        {
             found.push(handle.to_owned());
         }
     }
@@ -311,7 +310,12 @@ mod tests {
             "session-0b1f4e3a-6f5e-4b43-9a55-3f0c8c3b0001/0b1f4e3a-6f5e-4b43-9a55-3f0c8c3b0002";
         let said = format!("stored whole as {handle} and again {handle}; cut: session-0b1f4e3a-6f");
         assert_eq!(handles(said.as_bytes()), [handle]);
-        assert_eq!(handles(b"session-x/y"), [""; 0]);
+        assert_eq!(
+            handles(b"session-x/y, stored whole as kqvbnrtzaewmxoo"),
+            [""; 0]
+        );
+        let said = br#"{"text":"{\"handle\": \"kqvbnrtzaewmxo\"}","uri":"spillgate://artifact/abcdefghijklmn/content/0"}"#;
+        assert_eq!(handles(said), ["kqvbnrtzaewmxo", "abcdefghijklmn"]);
         assert_eq!(tag_of(&text(17, 300)), Some(17));
         assert!(text(17, 300).len() >= 300);
         assert_eq!(tag_of(b"else"), None);

@@ -1,4 +1,5 @@
-//! A client of one gateway, or of another MCP server of ours, on standard streams and in raw lines.
+//! An MCP client that starts one gateway, or another MCP server of this project, and exchanges raw
+//! lines with it on standard streams.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -16,10 +17,10 @@ use serde_json::{Value, json};
 use super::room::{LIMIT, Room, has_panicked, resident};
 use super::table::{Outcome, has_grown};
 
-/// How long a server may take to end after its input has ended.
+/// How long a server may take to end after its input was closed.
 const END: Duration = Duration::from_secs(10);
 
-/// How long a server may take to return memory.
+/// How long a server may take to return memory to the system.
 pub(crate) const GIVEN_BACK: Duration = Duration::from_secs(40);
 
 /// A running server. Dropping it kills it.
@@ -35,15 +36,16 @@ pub(crate) struct Session {
 /// The lines that arrived up to the awaited answer.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
-    /// In order, without line breaks.
+    /// The lines in order, without line breaks.
     pub(crate) lines: Vec<Vec<u8>>,
     /// The answer; `None` if it did not arrive in time.
     pub(crate) answer: Option<Value>,
 }
 
-/// Returns the command of `spillgate mcp` in front of the attack's peer, which logs to `log`.
+/// Returns the command of `spillgate mcp` in front of the MCP server of the attacks, which logs to
+/// `log`.
 pub(crate) fn gateway(room: &Room, log: &Path) -> Result<Command> {
-    let own = std::env::current_exe().context("cannot tell where this program is")?;
+    let own = std::env::current_exe().context("cannot find the path of this program")?;
     let mut command = room.spillgate(&["mcp", "--"]);
     command.arg(own).arg("attack-peer").arg(log);
     Ok(command)
@@ -59,8 +61,8 @@ impl Session {
             .stderr(File::create(&stderr)?)
             .process_group(0)
             .spawn()
-            .context("cannot start a server")?;
-        let stdout = child.stdout.take().context("it has a stdout")?;
+            .context("cannot start the server")?;
+        let stdout = child.stdout.take().context("the server has no stdout")?;
         let (to, lines) = channel();
         thread::spawn(move || {
             let mut from = BufReader::new(stdout);
@@ -92,8 +94,8 @@ impl Session {
     }
 
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<()> {
-        let stdin = self.stdin.as_mut().context("it has a stdin")?;
-        stdin.write_all(bytes).context("the server is gone")
+        let stdin = self.stdin.as_mut().context("stdin is closed")?;
+        stdin.write_all(bytes).context("the server has ended")
     }
 
     /// Sends a request; returns its id.
@@ -137,8 +139,8 @@ impl Session {
         resident(self.id()).unwrap_or(f64::NAN)
     }
 
-    /// Returns the resident memory at the end of an attack that began at `start` MiB. Free memory
-    /// is returned every 30 s, so this may take a while.
+    /// Returns the resident memory at the end of an attack that began with `start` MiB. If it has
+    /// grown, waits until it shrinks, because free memory is returned every 30 s.
     pub(crate) fn memory_after(&self, start: f64) -> f64 {
         let begin = Instant::now();
         loop {
@@ -152,7 +154,7 @@ impl Session {
 
     /// Ends the server and counts how it ended.
     pub(crate) fn end(mut self, outcome: &mut Outcome) -> Result<()> {
-        // A server that ended before we asked it to has failed.
+        // If the server ended before its input was closed, it has failed.
         let early = self.child.try_wait()?;
         drop(self.stdin.take());
         let begin = Instant::now();

@@ -1,8 +1,8 @@
-//! `web_fetch` with every spelling of a local address, in the URL and in a redirect: none is
-//! fetched.
+//! The attack that calls `web_fetch` with every spelling of a local address, in the URL and in a
+//! redirect. No such address may be fetched.
 //!
-//! A server on loopback counts connections. No host name is looked up on the network: the program
-//! itself refuses the names that would need a name server.
+//! A server on a loopback address counts the connections. No host name is looked up on the network,
+//! because the program itself refuses the names that would need a name server.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -19,7 +19,8 @@ use super::chance::Chance;
 use super::room::Room;
 use super::table::Outcome;
 
-/// Hosts that are this machine or a private one; `PORT` stands for the port of the counting server.
+/// Hosts that are this machine or in a private network; `PORT` stands for the port of the counting
+/// server.
 const HOSTS: [&str; 34] = [
     "127.0.0.1:PORT",
     "127.1:PORT",
@@ -74,7 +75,7 @@ pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcom
     let url = redirect(&allowed, &format!("http://{open}/"));
     let said = fetch(room, &both, &url, &mut outcome)?;
     let is_fetched = hits.swap(0, Ordering::SeqCst) > 0;
-    anyhow::ensure!(is_fetched, "an allowed address is not fetched: {said}");
+    anyhow::ensure!(is_fetched, "an allowed address was not fetched: {said}");
     for host in HOSTS {
         let url = format!("http://{}/", host.replace("PORT", &port));
         for url in [url.clone(), redirect(&allowed, &url)] {

@@ -1,4 +1,4 @@
-//! The outcomes of all attacks as a table, and whether they pass.
+//! Formats the outcomes of all attacks as a table, and decides whether they pass.
 
 use std::fmt::Write;
 
@@ -13,8 +13,8 @@ pub(crate) struct Outcome {
     pub(crate) hangs: usize,
     /// Handles that were shown but do not work.
     pub(crate) dead: usize,
-    /// Wrong bytes that were given as right ones, frames that were changed, requests that were let
-    /// in.
+    /// Cases of damage that the program did not detect: wrong bytes that were returned as correct,
+    /// changed frames, and forbidden requests that were carried out.
     pub(crate) unnoticed: usize,
     /// Resident memory in MiB of the process that ran throughout the attack, before and after.
     pub(crate) memory: Option<(f64, f64)>,
@@ -22,7 +22,7 @@ pub(crate) struct Outcome {
     pub(crate) notes: Vec<String>,
 }
 
-/// Most notes that are printed for an attack.
+/// Maximum number of notes that are printed for an attack.
 const MOST_NOTES: usize = 8;
 
 /// How much memory may grow: by a fifth, and by 4 MiB for the pools of one more thread.
@@ -75,7 +75,7 @@ impl Outcome {
     }
 }
 
-/// Whether memory did not come back, or could not be measured.
+/// Whether memory has grown by more than is allowed, or could not be measured.
 pub(crate) fn has_grown(start: f64, end: f64) -> bool {
     let has_come_back = end <= start * MEMORY_PART + MEMORY_MIB;
     !has_come_back

@@ -4,7 +4,8 @@
 //! ```text
 //! node/      npm package: the suite
 //! sdk/       from the Python SDK's source package: client.py, mcp_everything_server/
-//! results/   of the last run: a folder a run, a folder a scenario, `checks.json`
+//! results/   of the last run: one folder per run of the suite, in it one folder per scenario with
+//!            its `checks.json`
 //! logs/      output of the servers
 //! stamp      written last; what is installed, and where
 //! ```
@@ -24,7 +25,7 @@ const PACKAGE: &str = include_str!("../../conformance/package.json");
 const PACKAGE_LOCK: &str = include_str!("../../conformance/package-lock.json");
 const SDK: &str = include_str!("../../conformance/sdk.txt");
 
-/// The folder of the installation.
+/// Returns the folder of the installation.
 pub(crate) fn home() -> PathBuf {
     workspace::peers().join("conformance")
 }
@@ -34,17 +35,17 @@ pub(crate) fn script(name: &str) -> PathBuf {
     workspace::root().join("xtask/conformance").join(name)
 }
 
-/// The interpreter that has the SDK.
+/// Returns the Python interpreter with the SDK.
 pub(crate) fn python() -> PathBuf {
     workspace::peers().join("python/bin/python")
 }
 
-/// The files from the SDK's source.
+/// Returns the folder with the files from the SDK's source package.
 pub(crate) fn sdk() -> PathBuf {
     home().join("sdk")
 }
 
-/// The suite's command line, `conformance`.
+/// Returns the suite's command line program, `conformance`.
 pub(crate) fn suite() -> Command {
     let package = "node/node_modules/@modelcontextprotocol/conformance/dist/index.js";
     let mut suite = Command::new(workspace::peers().join("bin/node"));
@@ -52,7 +53,8 @@ pub(crate) fn suite() -> Command {
     suite
 }
 
-/// Installs the suite unless exactly these versions are there. The peers must be installed already.
+/// Installs the suite unless exactly these versions are installed. The peers must be installed
+/// already.
 pub(crate) fn install() -> Result<()> {
     let stamp_file = home().join("stamp");
     let stamp = [&home().display().to_string(), PACKAGE, PACKAGE_LOCK, SDK].join("\n");
@@ -65,7 +67,7 @@ pub(crate) fn install() -> Result<()> {
     }
     install_suite()?;
     install_sdk()?;
-    // Written last, so that an interrupted installation counts as none.
+    // The stamp is written last, so that an interrupted installation does not count.
     fs::write(stamp_file, stamp).context("cannot write the stamp")
 }
 
@@ -94,15 +96,15 @@ fn install_sdk() -> Result<()> {
         .filter_map(Result::ok)
         .map(|file| file.path())
         .find(|path| path.extension().is_some_and(|end| end == "gz"))
-        .context("the SDK came as no source package")?;
+        .context("pip downloaded no source package of the SDK")?;
     let mut unpack = Command::new(python());
     unpack.arg("-I").arg(script("unpack.py"));
     run(unpack.arg(source).arg(sdk()))?;
     fs::remove_dir_all(&folder).context("cannot clear .peers/conformance/source")
 }
 
-/// Returns the scenarios that a revision runs against clients, and separately those about a
-/// client's own authorization.
+/// Returns the scenarios that a revision runs against clients: first those without authorization,
+/// then those about a client's own authorization.
 pub(crate) fn client_scenarios(revision: &str) -> Result<(Vec<String>, Vec<String>)> {
     let list = output(suite().args(["list", "--requirements", revision]))?;
     let all = clients_in(&list);

@@ -1,10 +1,11 @@
 //! `cargo xtask conformance`: checks that clients and servers do not notice the gateway.
 //!
-//! It runs the official suite against two servers directly and through the gateway, in both
-//! revisions of the protocol, and the suite's client scenarios with the SDK's own client alone and
-//! behind the gateway. Whether all checks pass depends on the servers; what matters here is that
-//! the same ones do. A scenario that differs runs once more, both ways, on its own: a difference
-//! that appears only beside other scenarios comes from the machine.
+//! It runs the official suite against two servers, in both revisions of the protocol, directly and
+//! through the gateway. It also runs the suite's client scenarios with the SDK's own client,
+//! directly and through the gateway. Some checks may fail because of the servers, but the same
+//! checks must pass directly and through the gateway. If a scenario differs, it is run once more on
+//! its own, both directly and through the gateway: a difference that appears only while other
+//! scenarios run is caused by the load on the machine.
 
 pub(crate) mod kit;
 mod outcome;
@@ -26,20 +27,21 @@ use crate::fetch::CannotFetch;
 use crate::report::{Report, say};
 use crate::{peers, workspace};
 
-/// Variable that leaves this out of `cargo xtask test` when it is `1`.
+/// If this variable is `1`, `cargo xtask test` skips the conformance suite.
 const SKIP: &str = "SPILLGATE_SKIP_CONFORMANCE";
 
-/// Builds what is run, with the tests' features: otherwise everything would be compiled twice.
+/// Builds the programs that are run. It uses the features of the tests, because otherwise
+/// everything would be compiled twice.
 pub(crate) const BUILD: &str =
     "build --workspace --bin spillgate --example everything --example load --locked";
 
-/// The build of the whole test run, which includes these programs.
+/// Builds all tests, which includes these programs.
 const BUILT: &str = "test --workspace --locked --no-run";
 
-/// Time limit of a scenario in milliseconds: one waits for real time to pass.
+/// Time limit of a scenario in milliseconds: one scenario waits for real time to pass.
 const SCENARIO_LIMIT: &str = "60000";
 
-/// Time limit of a run of the suite; a longer one hangs.
+/// Time limit of a run of the suite. A run that takes longer hangs.
 const RUN_LIMIT: Duration = Duration::from_mins(5);
 
 /// What to run, from the command line.
@@ -63,7 +65,7 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     compare(report, &plan)
 }
 
-/// Runs as a part of all tests; says why if the suite cannot be had.
+/// Runs the suite as a part of all tests. If the suite is not available, says why.
 pub(crate) fn test_if_possible(report: &mut Report) -> Result<()> {
     let skipped = |why: &str| say(&format!("\n==> conformance: skipped, {why}\n"));
     if env::var_os(SKIP).is_some_and(|value| value == "1") {
@@ -80,7 +82,8 @@ pub(crate) fn test_if_possible(report: &mut Report) -> Result<()> {
     if let Some(error) = missing {
         return skipped(&format!("{error:#}"));
     }
-    // The same build as the tests before it: with other features half of it would be rebuilt.
+    // This is the same build as that of the tests before; with other features, half of it would be
+    // rebuilt.
     report.step("build gateway and servers", || run(&mut cargo(BUILT)))?;
     report.step("the comparison sees a difference", sees_a_difference)?;
     compare(report, &Plan::of(&[])?)
@@ -99,7 +102,7 @@ fn sees_a_difference() -> Result<()> {
         let found = direct != through;
         ensure!(
             found == differs,
-            "a {way} proxy: a difference is expected: {differs}; found: {found}"
+            "the {way} proxy: difference expected: {differs}, difference found: {found}"
         );
     }
     Ok(())
@@ -140,7 +143,7 @@ impl Plan {
         let is_whole = plan.clients && plan.servers.len() == 2 && plan.front.is_gateway();
         ensure!(
             is_whole || !plan.save,
-            "only a whole run with the gateway is saved"
+            "--save needs a whole run with the gateway"
         );
         Ok(plan)
     }
@@ -166,7 +169,7 @@ fn compare(report: &mut Report, plan: &Plan) -> Result<()> {
         Ok(())
     })?;
     report.step("conformance of clients", || {
-        // The stand-in proxy knows HTTP only.
+        // The stand-in proxy supports HTTP only.
         let connector: &[&str] = if plan.front.is_gateway() {
             &["http", "stdio"]
         } else {
@@ -190,14 +193,15 @@ fn compare(report: &mut Report, plan: &Plan) -> Result<()> {
         return say("no scenario differs\n");
     }
     bail!(
-        "{} of {} runs have scenarios that differ between direct and through; results are in .peers/conformance/results",
+        "{} of {} runs have scenarios that differ between direct and through the gateway; results are in .peers/conformance/results",
         differing.len(),
         rows.len()
     )
 }
 
 fn compare_server(upstream: Upstream, front: &Front, revision: &str) -> Result<Row> {
-    // A fresh server for each run: subscriptions of one run must not reach the next.
+    // Each run gets a fresh server, because the next run must not see the subscriptions of an
+    // earlier one.
     let server = upstream.start()?;
     let name = |side: &str| format!("{}-{revision}-{side}", upstream.name());
     say(&format!("{} {revision}: directly\n", upstream.name()))?;
@@ -263,20 +267,20 @@ fn compare_clients(front: &Front, revision: &str, connector: &[&str]) -> Result<
     let (scenarios, _) = kit::client_scenarios(revision)?;
     let sides: Vec<&str> = ["direct"].iter().chain(connector).copied().collect();
     say(&format!("clients {revision}: {}\n", sides.join(", ")))?;
-    // In parallel: most of the time a client starts or waits.
+    // The sides run in parallel, because clients mostly start or wait.
     let outcomes: Vec<Result<Outcome>> = thread::scope(|scope| {
         let mut running = Vec::new();
         for side in &sides {
             running.push(scope.spawn(|| all_clients(front, side, revision, &scenarios)));
         }
         let done = running.into_iter().map(thread::ScopedJoinHandle::join);
-        done.map(|side| side.unwrap_or_else(|_| bail!("a run panicked")))
+        done.map(|side| side.unwrap_or_else(|_| bail!("a thread that ran the suite panicked")))
             .collect()
     });
     let mut outcomes = outcomes.into_iter();
     let alone = outcomes
         .next()
-        .context("the client alone is one of them")??;
+        .context("the run of the client alone is missing")??;
     let mut rows = Vec::new();
     for (way, through) in connector.iter().zip(outcomes) {
         let (mut direct, mut through) = (alone.clone(), through?);

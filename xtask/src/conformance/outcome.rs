@@ -1,4 +1,4 @@
-//! The checks of a run of the suite, and how two runs differ.
+//! Reads the outcomes of the checks in a run of the suite, and compares two runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -8,10 +8,10 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// The outcomes that count; the suite's `INFO` only logs what was sent.
+/// The outcomes that are counted. The suite's `INFO` only logs what was sent.
 const COUNTED: [&str; 4] = ["SUCCESS", "FAILURE", "WARNING", "SKIPPED"];
 
-/// How often each check of a scenario had each outcome: a check may be made many times.
+/// How often each check of a scenario had each outcome. A check may be made many times.
 pub(crate) type Checks = BTreeMap<(String, String), usize>;
 
 /// The checks of every scenario that was run.
@@ -25,15 +25,15 @@ impl Outcome {
         for entry in fs::read_dir(folder).context("the suite wrote no results")? {
             let entry = entry?.path();
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
-            let scenario = scenario_of(&name).with_context(|| format!("a result called {name}"))?;
+            let scenario = scenario_of(&name).with_context(|| format!("no scenario in {name}"))?;
             outcome.0.insert(scenario.to_owned(), checks_in(&entry)?);
         }
         Ok(outcome)
     }
 
     /// Adds what `conformance client --scenario name -o folder` wrote, if it wrote anything. The
-    /// suite's verdict is a check, too, because a client may fail after all checks have passed; it
-    /// is not counted.
+    /// suite's verdict is added as a check, too, because a client may fail although all checks
+    /// passed. The verdict has a status of its own and is not counted.
     pub(crate) fn add_client(&mut self, scenario: &str, folder: &Path, passed: bool) -> Result<()> {
         let mut checks = match find(folder)? {
             Some(folder) => checks_in(&folder)?,
@@ -61,7 +61,7 @@ impl Outcome {
             .collect()
     }
 
-    /// Formats the checks in which a scenario differs, one a line.
+    /// Formats the checks in which a scenario differs, one per line.
     pub(crate) fn difference(&self, other: &Self, scenario: &str) -> String {
         let none = Checks::new();
         let of = |outcome: &'_ Self| outcome.0.get(scenario).unwrap_or(&none).clone();
@@ -130,12 +130,12 @@ fn find(folder: &Path) -> Result<Option<std::path::PathBuf>> {
 
 fn checks_in(folder: &Path) -> Result<Checks> {
     let file = folder.join("checks.json");
-    let text = fs::read_to_string(&file).with_context(|| format!("no {}", file.display()))?;
+    let text = fs::read_to_string(&file).with_context(|| format!("no file {}", file.display()))?;
     let all: Vec<Value> = serde_json::from_str(&text)?;
     let mut checks = Checks::new();
     for check in &all {
         let (id, status) = (check["id"].as_str(), check["status"].as_str());
-        let (id, status) = id.zip(status).context("a check has an id and a status")?;
+        let (id, status) = id.zip(status).context("a check has no id or no status")?;
         if COUNTED.contains(&status) {
             *checks
                 .entry((id.to_owned(), status.to_owned()))
@@ -172,7 +172,7 @@ mod tests {
                 outcome(&[("a", "x", "SUCCESS", 2), ("b", "y", "FAILURE", 1)]),
                 vec!["b"],
             ),
-            // As many passed, but others.
+            // As many checks passed, but not the same ones.
             (
                 outcome(&[("a", "z", "SUCCESS", 2), ("b", "y", "SUCCESS", 1)]),
                 vec!["a"],

@@ -1,4 +1,4 @@
-//! The servers that are tested, and the proxies in front of them.
+//! Starts the servers that are tested, and the proxies in front of them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,10 +9,10 @@ use super::kit;
 use crate::served::{Served, log};
 use crate::workspace;
 
-/// The revisions that are compared: the last with sessions and the first without.
+/// The protocol revisions that are compared: the last with sessions and the first without.
 pub(crate) const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
-/// A server that has all the fixtures that the suite asks for.
+/// A server that offers all fixtures that the suite needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Upstream {
     /// The Python SDK's server.
@@ -52,17 +52,18 @@ pub(crate) fn rust_server(directory: &Path) -> Command {
     command
 }
 
-/// What stands between the suite and a server.
+/// The proxy between the suite and a server.
 #[derive(Debug, Clone)]
 pub(crate) enum Front {
     /// `spillgate mcp`, from this directory.
     Gateway(PathBuf),
-    /// A proxy of a few lines: `straight` changes nothing, `crooked` does.
+    /// A proxy of a few lines. `straight` changes nothing; `crooked` loses progress notifications.
     StandIn(String),
 }
 
 impl Front {
-    /// Returns the command line without the addresses. The gateway's is defined only here.
+    /// Returns the command line without the addresses. The gateway's command line is defined only
+    /// here.
     pub(crate) fn command(&self) -> Vec<String> {
         match self {
             Self::Gateway(directory) => {
@@ -77,12 +78,12 @@ impl Front {
         }
     }
 
-    /// Starts it in front of the server at `url`.
+    /// Starts the proxy in front of the server at `url`.
     pub(crate) fn start(&self, url: &str) -> Result<Served> {
         self.start_in(url, settings())
     }
 
-    /// Starts it in front of the server at `url`; the gateway gets this environment.
+    /// Starts the proxy in front of the server at `url`. The gateway gets this environment.
     pub(crate) fn start_in(
         &self,
         url: &str,
@@ -103,14 +104,14 @@ impl Front {
     }
 }
 
-/// Returns the gateway's environment: a store of its own, without the user's configuration.
+/// Returns the environment of the gateway: a separate store, and no configuration of the user.
 pub(crate) fn settings() -> Vec<(&'static str, PathBuf)> {
     settings_in(&kit::home().join("home"))
 }
 
-/// Returns that environment in the directory `home`. Its configuration raises the limits of
-/// sessions, because suites and loads open more than a gateway without authentication allows by
-/// default.
+/// Returns the environment of a gateway with the home directory `home`. Its configuration raises
+/// the limits of sessions, because suites and loads open more sessions than a gateway without
+/// authentication allows by default.
 pub(crate) fn settings_in(home: &Path) -> Vec<(&'static str, PathBuf)> {
     let directory = home.join("config/spillgate");
     // If this fails, the run itself fails and says why.

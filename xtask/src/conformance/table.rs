@@ -1,4 +1,4 @@
-//! The results as a table for readers.
+//! Formats the results as a table.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use super::outcome::Outcome;
 use crate::workspace;
 
-/// The marks around the table in the documentation.
+/// The marks before and after the table in the documentation.
 const MARKS: [&str; 2] = ["<!-- table -->\n", "<!-- /table -->\n"];
 
 /// One run of the suite, directly and through the gateway.
@@ -73,11 +73,11 @@ fn counts(outcome: &Outcome) -> String {
 /// Puts the table into `docs/conformance.md`.
 pub(crate) fn save(rows: &[Row]) -> Result<()> {
     let file = workspace::root().join("docs/conformance.md");
-    let page = fs::read_to_string(&file).context("no docs/conformance.md")?;
+    let page = fs::read_to_string(&file).context("cannot read docs/conformance.md")?;
     let (before, rest) = page.split_once(MARKS[0]).context("the page has no table")?;
     let (_, after) = rest
         .split_once(MARKS[1])
-        .context("the page's table has no end")?;
+        .context("the table has no end mark")?;
     let page = [before, MARKS[0], &text(rows), MARKS[1], after].concat();
     fs::write(file, page).context("cannot write docs/conformance.md")
 }

@@ -1,4 +1,5 @@
-//! The command line: each input under each profile, and each look-up into what was stored.
+//! Collects what the command line prints: each input is stored under each profile, and each
+//! look-up reads the stored output.
 
 use anyhow::Result;
 
@@ -15,7 +16,7 @@ pub(crate) const PROFILES: [&str; 6] = [
     "truncate",
 ];
 
-/// Ways to store an input. `@` stands for the path of a file with its bytes.
+/// Ways to store an input. `@` stands for the path of a file with the input's bytes.
 const TAKEN: [&str; 7] = [
     "put",
     "put --json --max-tokens 300",
@@ -26,7 +27,7 @@ const TAKEN: [&str; 7] = [
     "run --profile truncate --max-lines 10 -- cat @",
 ];
 
-/// Look-ups into what was stored; `H` stands for its handle.
+/// Look-ups into the stored output; `H` stands for its handle.
 const LOOK_UPS: [&str; 32] = [
     "read H",
     "read H --start 5 --lines 10",
@@ -62,7 +63,7 @@ const LOOK_UPS: [&str; 32] = [
     "pin H",
 ];
 
-/// Commands after all look-ups.
+/// Commands that follow all look-ups.
 const LAST: [&str; 4] = ["rm H", "rm --force H", "read H", "ls"];
 
 /// Runs all commands on one input; returns their outputs.
@@ -75,7 +76,7 @@ pub(crate) fn ask(side: &mut Side<'_>, input: &Input) -> Result<Vec<Said>> {
             &input.bytes,
         )?);
     }
-    // A continuation continues by its own id.
+    // A continuation has its own id, which the message names.
     let id = said[2]
         .text
         .split('"')
@@ -102,7 +103,8 @@ pub(crate) fn ask(side: &mut Side<'_>, input: &Input) -> Result<Vec<Said>> {
             .collect();
         let mut one = side.run(&words, &[])?;
         if words[0] == "ls" {
-            // Artifacts stored in the same moment are listed in the order of their handles.
+            // Artifacts that were stored in the same moment are listed in the order of their
+            // handles, which are random. So the lines are sorted without the names of handles.
             let text = side.plain.without_names(&one.text);
             let mut lines: Vec<&str> = text.lines().collect();
             lines.sort_unstable();
@@ -152,7 +154,7 @@ pub(crate) fn texts(side: &mut Side<'_>) -> Result<Vec<Said>> {
     Ok(said)
 }
 
-/// Splits a line into words; text in single quotes is one word.
+/// Splits a line into words. A text in single quotes is one word.
 fn words(line: &str) -> Vec<String> {
     let parts = line.split('\'').enumerate();
     let words = parts.flat_map(|(number, part)| match number % 2 {

@@ -1,5 +1,5 @@
-//! The gateway: results of every kind under each profile, look-ups into them, and broken frames in
-//! both directions.
+//! Collects what the gateway sends: for results of every kind under each profile, for look-ups of
+//! the stored results, and for broken frames in both directions.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -9,19 +9,19 @@ use super::inputs::Input;
 use super::sides::{Said, Side};
 use crate::attack::{Chance, PLAY, Session, frame, handles};
 
-/// Frames between two questions.
+/// Number of frames between two requests that must be answered.
 const BATCH: usize = 500;
 
-/// Starts a session of one build in front of the attack's peer.
+/// Starts a session with one build, in front of the server of the attacks.
 fn session(side: &Side<'_>, words: &[&str]) -> Result<Session> {
-    let own = std::env::current_exe().context("cannot tell where this program is")?;
+    let own = std::env::current_exe().context("cannot find the path of this program")?;
     let log = side.room.work().join("received");
     let mut command = side.command(&[&["mcp"], words, &["--"]].concat());
     command.arg(own).arg("attack-peer").arg(log);
     Session::start(&side.room, command)
 }
 
-/// Returns the results that a server may make of an input.
+/// Returns the results that a server may make from an input.
 fn results(input: &Input) -> Vec<(&'static str, Value)> {
     let text = String::from_utf8_lossy(&input.bytes).into_owned();
     let block = |text: &str| json!({"type": "text", "text": text});
@@ -56,7 +56,7 @@ fn results(input: &Input) -> Vec<(&'static str, Value)> {
     all
 }
 
-/// Returns what the client gets for each result, and what it finds in it.
+/// Returns the messages that the client gets for each result, and the answers to look-ups.
 pub(crate) fn calls(side: &mut Side<'_>, inputs: &[Input]) -> Result<Vec<Said>> {
     let mut said = Vec::new();
     for profile in PROFILES {
@@ -77,7 +77,8 @@ pub(crate) fn calls(side: &mut Side<'_>, inputs: &[Input]) -> Result<Vec<Said>> 
                 }
             }
         }
-        // Ends with its input; only its outputs count here.
+        // Dropping the session kills the gateway. That does not matter, because only its output
+        // counts here.
         drop(session);
     }
     Ok(said)
@@ -123,8 +124,8 @@ fn told(side: &mut Side<'_>, asked: &str, lines: &[Vec<u8>]) -> Said {
     }
 }
 
-/// Sends `count` broken frames, half of them from the server; returns what arrived, in any order,
-/// because the gateway answers concurrently.
+/// Sends `count` broken frames, half of them from the server. Returns the frames that arrived, in
+/// no particular order, because the gateway answers concurrently.
 pub(crate) fn frames(side: &mut Side<'_>, count: usize, chance: &mut Chance) -> Result<Vec<Said>> {
     let mut session = session(side, &[])?;
     let mut came: [Vec<Vec<u8>>; 2] = Default::default();
@@ -144,11 +145,11 @@ pub(crate) fn frames(side: &mut Side<'_>, count: usize, chance: &mut Chance) -> 
         };
         anyhow::ensure!(
             heard.answer.is_some(),
-            "a question after {first} frames was not answered"
+            "a request after {first} frames was not answered"
         );
         came[usize::from(!is_from_server)].extend(heard.lines);
     }
-    // Answers that arrive late.
+    // Collects answers that arrive late.
     std::thread::sleep(std::time::Duration::from_secs(2));
     let heard = session.ask("attack/mark", &json!({}))?;
     came[1].extend(heard.lines);

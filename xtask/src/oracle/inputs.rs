@@ -1,11 +1,11 @@
-//! The inputs of both builds: outputs of every kind and size.
+//! The inputs for both builds: tool outputs of every kind and size.
 
 use std::fmt::Write;
 use std::fs;
 
 use crate::workspace;
 
-/// One output.
+/// An input: the output of a tool.
 #[derive(Debug, Clone)]
 pub(crate) struct Input {
     pub(crate) name: String,
@@ -243,7 +243,7 @@ fn encoded() -> Vec<Input> {
     ]
 }
 
-/// Files of this checkout and of the evaluation data, as outputs of `cat` would be.
+/// Returns files of this checkout and of the evaluation data, as if `cat` had printed them.
 fn files() -> Vec<Input> {
     let root = workspace::root();
     let named = [
@@ -274,7 +274,7 @@ fn files() -> Vec<Input> {
     paths.iter().filter_map(read).collect()
 }
 
-/// Returns all outputs, or every `every`th.
+/// Returns all inputs or, if `every` is greater than 1, one of each `every` inputs.
 pub(crate) fn all(every: usize) -> Vec<Input> {
     let inputs = made().into_iter().chain(files());
     inputs.step_by(every.max(1)).collect()

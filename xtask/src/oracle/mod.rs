@@ -31,16 +31,16 @@ const USAGE: &str = "usage: cargo xtask oracle OLD NEW [--only texts|commands|ca
 /// Number of broken frames, in a full and in a quick run.
 const FRAMES: [usize; 2] = [10_000, 1_000];
 
-/// A quick run takes one input in this many.
+/// In a quick run, one of this many inputs is used.
 const QUICK: usize = 9;
 
-/// Most differences that are printed; there may be many of one kind.
+/// Maximum number of differences that are printed, because there may be many of one kind.
 const TOLD: usize = 20;
 
-/// Characters before a difference that are printed.
+/// Number of characters before a difference that are printed.
 const NEAR: usize = 60;
 
-/// What to compare.
+/// The builds to compare, and what to compare.
 #[derive(Debug)]
 struct Plan {
     programs: [PathBuf; 2],
@@ -109,7 +109,8 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     }
     if plan.has("calls") {
         report.step("results through the gateway", || {
-            // The gateway answers in text: other bytes arrive as replacement characters.
+            // The gateway's messages are text, so bytes that are not UTF-8 arrive as replacement
+            // characters.
             inputs
                 .chunks(8)
                 .try_for_each(|some| oracle.compare("calls", &|side| gateway::calls(side, some)))
@@ -137,7 +138,7 @@ struct Oracle {
 }
 
 impl Oracle {
-    /// Asks both builds at once, each in a directory of its own.
+    /// Asks both builds at the same time, each in a directory of its own.
     fn compare(
         &mut self,
         of: &str,
@@ -176,7 +177,7 @@ impl Oracle {
     }
 }
 
-/// Returns the differences, question by question; a question may be asked more than once.
+/// Returns the differences, question by question. A question may be asked more than once.
 fn differences(of: &str, old: &[Said], new: &[Said]) -> Vec<String> {
     let mut left: HashMap<&str, VecDeque<&Said>> = HashMap::new();
     for said in new {
@@ -224,7 +225,7 @@ fn difference(of: &str, old: &Said, new: &Said) -> String {
     )
 }
 
-/// Compiles the library that makes all handles cost the same.
+/// Compiles the library that makes all handles cost the same number of tokens.
 fn library() -> Result<PathBuf> {
     let library = workspace::built()?.join("liboracle_digits.so");
     let source = workspace::root().join("xtask/oracle/digits.rs");

@@ -1,4 +1,4 @@
-//! Normalizes outputs: removes what differs from run to run.
+//! Normalizes outputs: replaces handles, times and other parts that differ from run to run.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub(crate) struct Plain {
     rules: Vec<(Regex, &'static str)>,
 }
 
-/// Patterns of what differs, and their replacements.
+/// Patterns of the parts that differ from run to run, and their replacements.
 const RULES: [(&str, &str); 7] = [
     (
         r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?",
@@ -26,7 +26,7 @@ const RULES: [(&str, &str); 7] = [
         "\"$1\":N",
     ),
     (r"\b[0-9.]+ ?(µs|us|ms|s)\b", "TOOK"),
-    // A manifest contains times and handles, so its checksum differs.
+    // The manifest contains times and handles, so its checksum differs from run to run.
     (r#"("?manifest"?: ?)\d+"#, "${1}CRC"),
     (r"spillgate-attack-\d+-[a-z]+-\d+", "ROOM"),
     (r" +(TOOK|TIME)", " $1"),
@@ -40,7 +40,7 @@ impl Plain {
         Ok(Self {
             numbers: Regex::new(r"\bID\d+")?,
             ids: Regex::new(
-                r"session-[0-9a-f-]{36}(/[0-9a-f-]{36})?|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
+                r"(?<before>stored whole as |spillgate://artifact/|spillgate [a-z]+ )(?<short>[a-z]{14})\b|session-[0-9a-f-]{36}(/[0-9a-f-]{36})?|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
             )?,
             rules: rules.collect::<Result<_>>()?,
         })
@@ -52,8 +52,12 @@ impl Plain {
         let said = said.replace(&*own.to_string_lossy(), "PROGRAM");
         let said = self.ids.replace_all(&said, |found: &Captures<'_>| {
             let next = names.len() + 1;
-            let number = *names.entry(found[0].to_owned()).or_insert(next);
-            format!("ID{number}")
+            let id = found
+                .name("short")
+                .map_or(&found[0], |short| short.as_str());
+            let number = *names.entry(id.to_owned()).or_insert(next);
+            let before = found.name("before").map_or("", |before| before.as_str());
+            format!("{before}ID{number}")
         });
         let mut said = said.into_owned();
         for (pattern, name) in &self.rules {

@@ -1,4 +1,4 @@
-//! One of the two builds: its directory and its outputs.
+//! Runs one of the two builds in its own directory, and normalizes its outputs.
 
 use std::collections::HashMap;
 use std::fs;
@@ -22,7 +22,7 @@ pub(crate) struct Side<'a> {
     pub(crate) names: HashMap<String, usize>,
 }
 
-/// The normalized output for one question.
+/// A question and its normalized output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Said {
     /// The question.

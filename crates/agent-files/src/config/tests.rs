@@ -65,9 +65,9 @@ fn what_is_wrong_is_told_with_its_place() {
     .ai-agent.json:1:2: mcpServer: there is no such key; did you mean `mcpServers`?
     .ai-agent.json:2:2: cache: must be a table, is 5
     .ai-agent.json:2:14: toolOutput: must be a table, true or false, is "on"
-    .ai-agent.json:1:27: providers.openai.apiKey: a key does not belong into this file; put it into a variable and write "${NAME}", or into a file that only you can read and write keyFile
-    .ai-agent.json:1:27: providers.openai.apiKey: a key does not belong into this file; put it into a variable and write "${NAME}", or into a file that only you can read and write keyFile
-    .ai-agent.json:1:27: providers.openai.apiKey: a key does not belong into this file; put it into a variable and write "${NAME}", or into a file that only you can read and write keyFile
+    .ai-agent.json:1:27: providers.openai.apiKey: an API key must not be written into this file; put it into a variable and write "${NAME}", or into a file that only you can read and write keyFile
+    .ai-agent.json:1:27: providers.openai.apiKey: an API key must not be written into this file; put it into a variable and write "${NAME}", or into a file that only you can read and write keyFile
+    .ai-agent.json:1:27: providers.openai.apiKey: an API key must not be written into this file; put it into a variable and write "${NAME}", or into a file that only you can read and write keyFile
     .ai-agent.json:1:49: providers.openai.key_env: is set as `keyEnv` on line 1, too; keep one of them
     .ai-agent.json:1:27: providers.openai.baseURL: there is no such key; did you mean `baseUrl`?
     .ai-agent.json:1:27: providers.openai.type: must be `openai`, `openai-compatible` or `anthropic`, is "google"
@@ -78,9 +78,9 @@ fn what_is_wrong_is_told_with_its_place() {
     .ai-agent.json:1:21: models.a/b.window: must be a whole number, is -1
     .ai-agent.json:1:35: models.a/b.maxOutput: must be a whole number, is 2.5
     .ai-agent.json:2:2: mcpServers.a: has neither `command` nor `url`
-    .ai-agent.json:3:24: mcpServers.b.url: stands beside `command`, and a server is reached in one way
+    .ai-agent.json:3:24: mcpServers.b.url: cannot be combined with `command`, because a server is reached in one way
     .ai-agent.json:1:23: mcpServers.a.type: is `stdio`, but there is no `command`
-    .ai-agent.json:1:59: mcpServers.b.type: is for servers with a `url`
+    .ai-agent.json:1:59: mcpServers.b.type: is only for servers with a `url`
     .ai-agent.json:2:2: mcpServers.a.args: must be a list, is "y"
     .ai-agent.json:1:23: mcpServers.a.command: must be a text, is a list
     .ai-agent.json:1:49: mcpServers.a.env.A: must be a text; its value may be a secret and is not shown
@@ -89,7 +89,7 @@ fn what_is_wrong_is_told_with_its_place() {
     .ai-agent.json:1:12: cache.ttl: must be a time such as "10m", a number of milliseconds, or off, is "never"
     .ai-agent.json:1:28: cache.maxBytes: must be a number of bytes such as "10 MiB" or 1000000, is "much"
     .ai-agent.json:1:69: cache.tools.x: must be a time such as "10m", a number of milliseconds, or off, is true
-    .ai-agent.json:1:26: the key "cache" stands on line 1, too
+    .ai-agent.json:1:26: the key "cache" is also on line 1
     .ai-agent.json:1:17: toolOutput.maxChunks: must be a whole number, at least 1, is 0
     "#);
 }
@@ -232,6 +232,6 @@ fn files_that_are_not_there_are_left_out() {
     let told = read(&["b", "none", "a", "c"]).unwrap_err().to_string();
     insta::assert_snapshot!(told.replace(directory.path().to_str().unwrap(), "DIR"), @"
     DIR/b:1:2: x: there is no such key; there are $schema, cache, defaults, guardedTools, mcpServers, models, openapiSpecs, providers, restTools, toolOutput
-    DIR/c:1:1: this is no JSON: Unterminated object
+    DIR/c:1:1: this is not JSON: Unterminated object
     ");
 }

@@ -1,7 +1,7 @@
 //! Hides secrets in an entry that is shown to the user.
 //!
-//! An entry is shown as written, so it contains no values of variables. Literal values that look
-//! like secrets are hidden, in doubt too many.
+//! An entry is shown with its variables unexpanded, so it contains no values of variables. Literal
+//! values that may be secrets are hidden; in doubt, a value is hidden.
 
 use std::sync::LazyLock;
 

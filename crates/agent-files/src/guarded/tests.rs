@@ -86,7 +86,7 @@ fn what_is_wrong_is_told_with_its_place() {
     c.json:2:10: guardedTools.work.rot: there is no such key; did you mean `root`?
     c.json:2:33: guardedTools.work.tools[1]: must be `read_file`, `grep_content`, `glob_files`, `execute_shell`, `web_fetch` or `web_search`, is "shell"
     c.json:2:43: guardedTools.work.maxTokens: must be a whole number, at least 100, is 0
-    c.json:2:10: guardedTools.work.tools: names no tool; name one, or take the key out: then there are all that can work
+    c.json:2:10: guardedTools.work.tools: names no tool; name a tool, or remove the key to get all tools that can work
     c.json:2:10: guardedTools.work.onOverflow: must be `offload` or `reject`, is "cut"
     c.json:2:31: guardedTools.work.writable: must be true, false or a list of directories, is "out"
     c.json:2:10: guardedTools.work.shell: must be a table, true or false, is "no"
@@ -96,20 +96,20 @@ fn what_is_wrong_is_told_with_its_place() {
     c.json:2:47: guardedTools.work.shell.passEnv: there is no such key; there are enabled, env, network, readable, sandbox, timeoutS, writable
     c.json:2:18: guardedTools.work.web.timeoutS: must be a whole number from 1 to 120, is 0
     c.json:2:33: guardedTools.work.web.allowPrivate: must be a list, or a text with commas, is true
-    c.json:3:11: guardedTools.work.tools[0]: cannot work as it is set; take it out, or `shell: false`
-    c.json:3:28: guardedTools.work.tools[1]: cannot work as it is set; take it out, or `web: false`
-    c.json:4:1: guardedTools.work.tools[2]: cannot work as it is set; set `search`
-    c.json:2:18: guardedTools.work.web.allowPrivate: must be HOST:PORT, each; write such as "127.0.0.1:8080"
-    c.json:2:18: guardedTools.work.web.allowPrivate: must be HOST:PORT, each; write such as "127.0.0.1:8080"
-    c.json:2:18: guardedTools.work.web.allowPrivate: must be HOST:PORT, each; write such as "127.0.0.1:8080"
+    c.json:3:11: guardedTools.work.tools[0]: is listed, but disabled; remove it, or `shell: false`
+    c.json:3:28: guardedTools.work.tools[1]: is listed, but disabled; remove it, or `web: false`
+    c.json:4:1: guardedTools.work.tools[2]: is listed, but disabled; set `search`
+    c.json:2:18: guardedTools.work.web.allowPrivate: must contain only HOST:PORT; write for example "127.0.0.1:8080"
+    c.json:2:18: guardedTools.work.web.allowPrivate: must contain only HOST:PORT; write for example "127.0.0.1:8080"
+    c.json:2:18: guardedTools.work.web.allowPrivate: must contain only HOST:PORT; write for example "127.0.0.1:8080"
     c.json:2:21: guardedTools.work.search.provider: must be `searxng`, `brave` or `tavily`, is "google"
     c.json:2:10: guardedTools.work.search: `provider` is missing
-    c.json:2:10: guardedTools.work.search: needs `url`: it is a server of one's own; write "url": "https://…"
+    c.json:2:10: guardedTools.work.search: needs `url`: it is a server of your own; write "url": "https://…"
     c.json:2:10: guardedTools.work.search: needs `apiKey`; write "apiKey": "${NAME}"
-    c.json:2:42: guardedTools.work.search.apiKeyEnv: is no name of a variable; a key does not belong into this file; put the key into a variable and write "apiKey": "${NAME}"
-    c.json:2:42: guardedTools.work.search.apiKeyEnv: is no name of a variable; a key does not belong into this file; put the key into a variable and write "apiKey": "${NAME}"
+    c.json:2:42: guardedTools.work.search.apiKeyEnv: is not the name of a variable; an API key must not be written into this file; put the key into a variable and write "apiKey": "${NAME}"
+    c.json:2:42: guardedTools.work.search.apiKeyEnv: is not the name of a variable; an API key must not be written into this file; put the key into a variable and write "apiKey": "${NAME}"
     c.json:2:42: guardedTools.work.search.apiKeyEnv: must be a text; its value may be a secret and is not shown
-    c.json:2:42: guardedTools.work.search.apiKeyEnv: is no name of a variable; a key does not belong into this file; put the key into a variable and write "apiKey": "${NAME}"
+    c.json:2:42: guardedTools.work.search.apiKeyEnv: is not the name of a variable; an API key must not be written into this file; put the key into a variable and write "apiKey": "${NAME}"
     c.json:2:62: guardedTools.work.search.api_key_env: is set as `apiKeyEnv` on line 2, too; keep one of them
     "#);
     assert!(

@@ -78,14 +78,14 @@ fn what_is_no_prompt_file_is_refused() {
         large.as_str(),
     ];
     insta::assert_snapshot!(told(texts), @r#"
-    agent.ai: it has no prompt; write what the agent is to do below the frontmatter
-    agent.ai: it has no prompt; write what the agent is to do below the frontmatter
-    agent.ai: it has no prompt; write what the agent is to do below the frontmatter
+    agent.ai: it has no prompt; write below the frontmatter what the agent must do
+    agent.ai: it has no prompt; write below the frontmatter what the agent must do
+    agent.ai: it has no prompt; write below the frontmatter what the agent must do
     agent.ai:1:1: the frontmatter that begins here does not end; end it with a line `---`
     agent.ai:2:1: it must be a table of keys and values
-    agent.ai:2:7: this is no YAML: unclosed bracket '['
-    agent.ai:3:1: the key "name" stands on line 2, too
-    agent.ai:2:11: this alias stands within what it names
+    agent.ai:2:7: this is not YAML: unclosed bracket '['
+    agent.ai:3:1: the key "name" is also on line 2
+    agent.ai:2:11: this alias is inside the value that it refers to
     agent.ai: it is larger than 1048576 bytes
     "#);
 }
@@ -142,7 +142,7 @@ fn what_is_wrong_with_a_key_is_told() {
     agent.ai:2:1: xyzzy: there is no such key; there are $schema, agents, batch, cache, contextWindow, contextWindowBuffer, description, input, llmTimeout, maxCost, maxDepth, maxOutputTokens, maxRequests, maxRetries, maxToolCallsPerTurn, maxTotalTokens, maxTurns, models, name, output, taskStatus, timeout, toolOutput, toolResponseMaxBytes, toolTimeout, tools
     agent.ai:2:1: temperature: requests to models carry no sampling settings, and a setting without effect would mislead; leave it out
     agent.ai:2:1: top_p: requests to models carry no sampling settings; leave it out
-    agent.ai:2:1: model: the key has another name; write `models`, also for one
+    agent.ai:2:1: model: the key has another name; write `models`, even for a single model
     agent.ai:2:1: models: Invalid provider/model pair 'gpt-4o'. Expected format provider/model.
     agent.ai:2:25: models[1]: Invalid provider/model pair 'gpt-4o'. Expected format provider/model.
     agent.ai:2:33: models[2]: must be a text, is 5
@@ -242,9 +242,9 @@ fn a_file_is_read_within_limits() {
     });
     insta::assert_snapshot!(told.join("\n"), @"
     DIR/large: it is larger than 1048576 bytes
-    DIR/bytes: it is no UTF-8 text from byte 2 on
+    DIR/bytes: it is not UTF-8 text from byte 2 on
     DIR/none: it cannot be read: No such file or directory (os error 2)
-    DIR/.: it is no file
+    DIR/.: it is not a file
     ");
 }
 

@@ -1,7 +1,8 @@
 //! Resolves the cache settings.
 //!
-//! `cache` on the command line or in the frontmatter overrides the file's `ttl`; `off` there also
-//! overrides its patterns. Of several files, only the nearest with the section counts.
+//! The setting `cache` of the command line or the frontmatter overrides the `ttl` of the section
+//! `cache` in a configuration file. The value `off` also disables the section's rules for single
+//! tools. If several files contain the section, only the file that takes precedence is used.
 
 use super::layers::of_file;
 use super::{Run, path_or_dash};

@@ -1,4 +1,4 @@
-//! Resolves the formats and schemas of report and task.
+//! Resolves the formats of an agent's report and task, and their JSON Schemas.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ impl Run<'_> {
         (format, schema)
     }
 
-    /// Resolves a schema. `format` says whether the format is JSON, with its source.
+    /// Resolves a schema. `format` says whether the format is JSON, and which source sets it.
     fn schema(
         &mut self,
         of: &'static str,
@@ -58,7 +58,8 @@ impl Run<'_> {
         named: impl Fn(&Settings) -> Option<PathBuf>,
     ) -> Set<Option<Value>> {
         let layers = self.layers;
-        // A layer that chooses another format overrides the schema of a farther layer.
+        // A layer that chooses another format overrides the schema of a layer with lower
+        // precedence.
         let counts = |source: &Source| is_json || layers.rank(source) <= layers.rank(format);
         let given = layers.pick_in(&[of, "schema"], given);
         let given = given.filter(|set| counts(&set.source));
@@ -69,7 +70,7 @@ impl Run<'_> {
             (Some(given), Some(named))
                 if layers.rank(&given.source) == layers.rank(&named.source) =>
             {
-                let what = "stands beside `schema`";
+                let what = "cannot be combined with `schema`";
                 let key = format!("{of}.schemaRef");
                 let error = named.source.wrong(&key, what);
                 self.problems.add(error.hint("keep one of them"));
@@ -98,7 +99,7 @@ impl Run<'_> {
         let key = format!("{of}.schema");
         if let Some(schema) = &set.value {
             if !is_json {
-                let what = "is for JSON, and the format is another one";
+                let what = "is only for JSON, but the format is a different one";
                 let error = set.source.wrong(&key, what);
                 self.problems.add(error.hint("set `format: json`"));
             }
@@ -116,9 +117,9 @@ impl Run<'_> {
             Err(problems) => {
                 let key = format!("{of}.schemaRef");
                 for error in problems.0 {
-                    // The path may have come from a variable.
+                    // The path may contain the value of a variable, which must not be shown.
                     let what = match &named.written {
-                        Some(_) => "the file that it names is no schema".to_owned(),
+                        Some(_) => "the file that it names is not a schema".to_owned(),
                         None => error.to_string(),
                     };
                     self.problems.add(named.source.wrong(&key, what));
@@ -153,5 +154,5 @@ fn check_schema(schema: &Value, is_hidden: bool) -> Result<(), String> {
         Err(error) if is_hidden => format!("{} ({})", error.masked(), error.instance_path()),
         Err(error) => format!("{error} ({})", error.instance_path()),
     };
-    Err(format!("is no JSON Schema: {wrong}"))
+    Err(format!("is not a JSON Schema: {wrong}"))
 }

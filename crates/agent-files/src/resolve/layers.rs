@@ -1,4 +1,5 @@
-//! The layers of settings and their precedence.
+//! The layers of settings, in the order of their precedence: the command line, the frontmatter,
+//! then `defaults` of each file.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use crate::problem::FileError;
 use crate::prompt::PromptFile;
 use crate::source::{Set, Source};
 
-/// All layers, the nearest first.
+/// All layers of settings, in the order of precedence.
 #[derive(Clone, Copy)]
 pub(super) struct Layers<'l> {
     pub(super) over: &'l Settings,
@@ -20,7 +21,7 @@ pub(super) struct Layers<'l> {
 }
 
 impl<'l> Layers<'l> {
-    /// Returns the nearest value of a key.
+    /// Returns the value of a key from the layer that takes precedence.
     pub(super) fn pick<T>(
         &self,
         key: &str,
@@ -29,7 +30,7 @@ impl<'l> Layers<'l> {
         self.pick_in(&[key], get)
     }
 
-    /// Returns the nearest value of a nested key.
+    /// Returns the value of a nested key from the layer that takes precedence.
     pub(super) fn pick_in<T>(
         &self,
         path: &[&str],
@@ -74,7 +75,7 @@ impl<'l> Layers<'l> {
         set(file, root, path, value)
     }
 
-    /// Returns the error for an element of a source's list.
+    /// Returns an error about one element of a list that a source contains.
     pub(super) fn wrong_element(
         &self,
         source: &Source,
@@ -99,8 +100,8 @@ impl<'l> Layers<'l> {
         }
     }
 
-    /// Merges the entries of all files; an entry of a nearer file replaces one of the same name as
-    /// a whole.
+    /// Merges the entries of all files. If several files have an entry of the same name, the whole
+    /// entry comes from the file that takes precedence.
     pub(super) fn by_name<T: Clone + 'l>(
         &self,
         of: impl Fn(&'l ConfigFile) -> &'l BTreeMap<String, T>,

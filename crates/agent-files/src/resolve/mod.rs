@@ -1,7 +1,7 @@
 //! Resolves all layers of settings to an agent.
 //!
-//! The command line takes precedence over the frontmatter, then `defaults` of the nearest file that
-//! has the key, then the built-in default. All errors are reported at once.
+//! The command line takes precedence over the frontmatter, the frontmatter over `defaults` of the
+//! files, and these over the built-in defaults. All errors are reported together.
 
 mod cache;
 mod form;
@@ -24,29 +24,29 @@ use crate::source::{Set, Source};
 use crate::values::{Models, Names, Time, Whole};
 use layers::Layers;
 
-/// Default maximum of model turns (ai-agent's default).
+/// Default maximum number of model turns (the same as in ai-agent).
 pub const DEFAULT_MAX_TURNS: u32 = 10;
-/// Default maximum of calls in one reply (ai-agent's default).
+/// Default maximum number of calls in one reply (the same as in ai-agent).
 pub const DEFAULT_CALLS_PER_TURN: u32 = 10;
-/// Default tokens of the context to keep free (ai-agent's default).
+/// Default number of tokens of the context window to keep free (the same as in ai-agent).
 pub const DEFAULT_BUFFER: u64 = 8192;
-/// Default timeout of a tool call (ai-agent's default).
+/// Default timeout of a tool call (the same as in ai-agent).
 pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_secs(300);
-/// Default timeout of a run. Spillgate's own: ai-agent limits neither a run nor its sub-agents
-/// together.
+/// Default timeout of a run. The value is Spillgate's own: ai-agent has no limit for a run, or for
+/// all its sub-agents together.
 pub const DEFAULT_RUN_TIME: Duration = Duration::from_secs(30 * 60);
-/// Default maximum of model requests of a whole run. Spillgate's own: two levels of agents with 10
-/// turns each and some extractions.
+/// Default maximum number of model requests of a whole run. The value is Spillgate's own: it is
+/// enough for two levels of agents with 10 turns each and some extractions.
 pub const DEFAULT_MAX_REQUESTS: u64 = 200;
-/// Default maximum depth of nested agents, the first not counted: how often a task can be delegated
-/// further. Spillgate's own.
+/// Default maximum depth of nested agents, the first not counted. It limits how often a task can be
+/// handed on. The value is Spillgate's own.
 pub const DEFAULT_MAX_DEPTH: u32 = 3;
 
 /// Names that agents cannot have, because a tool of the session has them.
 const RESERVED: [&str; 2] = ["tool_output", "get_continuation"];
 
 /// Resolves the agent of a prompt file. `over` (the command line) takes precedence over the file,
-/// and the file over `files`, the nearest first.
+/// and the file over `files`, which are in the order of precedence.
 ///
 /// # Errors
 /// All problems: unknown names, incompatible values, missing files, and unset variables that are
@@ -81,7 +81,8 @@ struct Run<'l> {
 }
 
 impl Run<'_> {
-    /// Resolves in about the order of the documentation, which is also that of the rows.
+    /// Resolves the settings, roughly in the order of the documentation. They are displayed in the
+    /// same order.
     fn agent(&mut self) -> Agent {
         let name = self.name();
         let description = self.optional("description", |of| of.description.clone());
@@ -89,7 +90,11 @@ impl Run<'_> {
         let tools = self.tools();
         let agents = self.agents();
         let max_turns = self.number("maxTurns", |of| of.max_turns, DEFAULT_MAX_TURNS);
-        let max_tool_calls_per_turn = self.calls_per_turn();
+        let max_tool_calls_per_turn = self.number(
+            "maxToolCallsPerTurn",
+            |of| of.max_tool_calls_per_turn,
+            DEFAULT_CALLS_PER_TURN,
+        );
         let (max_output_tokens, context_window, context_window_buffer) = self.window();
         let tool_response_max_bytes = self.cap();
         let tool_output = self.tool_output(&models);
@@ -127,11 +132,6 @@ impl Run<'_> {
             max_retries: self.optional("maxRetries", |of| of.max_retries.map(small)),
             rows: Vec::new(),
         }
-    }
-
-    fn calls_per_turn(&mut self) -> Set<u32> {
-        let calls = |of: &Settings| of.max_tool_calls_per_turn;
-        self.number("maxToolCallsPerTurn", calls, DEFAULT_CALLS_PER_TURN)
     }
 
     fn run(&mut self) -> RunRules {
@@ -226,7 +226,7 @@ impl Run<'_> {
         } else if RESERVED.contains(&&*set.value) || set.value.starts_with("agent__") {
             let what = "is the name of a tool that every session has";
             let error = match &set.source {
-                // The name comes from the file, so there is no key to blame.
+                // The name is derived from the name of the file, so the error names no key.
                 Source::BuiltIn => {
                     let what = format!("its name `{}` {what}", set.value);
                     FileError::whole(&self.layers.prompt.path, what)
@@ -272,11 +272,11 @@ impl Run<'_> {
                     Some(_) => "it".to_owned(),
                     None => path.display().to_string(),
                 };
-                let what = format!("{shown} is no file");
+                let what = format!("{shown} is not a file");
                 let error = self
                     .layers
                     .wrong_element(&set.source, "agents", index, what);
-                let hint = "paths are from the directory of the file";
+                let hint = "paths are relative to the directory of the file";
                 self.problems.add(error.hint(hint));
             }
         }
@@ -290,7 +290,8 @@ impl Run<'_> {
         set
     }
 
-    /// Resolves the maximum reply, the context window and the tokens to keep free.
+    /// Resolves the maximum length of a reply, the size of the context window, and the tokens to
+    /// keep free.
     fn window(&mut self) -> (Set<Option<u64>>, Set<Option<u64>>, Set<u64>) {
         let output = self.optional("maxOutputTokens", |of| of.max_output_tokens.map(Whole::get));
         let window = self.optional("contextWindow", |of| of.context_window.map(Whole::get));
@@ -304,7 +305,7 @@ impl Run<'_> {
             let taken = buffer.value.saturating_add(reply);
             if taken >= tokens {
                 let what = format!(
-                    "{tokens} tokens leave no room: {} are kept free, {reply} are for a reply",
+                    "{tokens} tokens leave no room: {} are kept free, {reply} are reserved for a reply",
                     buffer.value
                 );
                 let error = window.source.wrong("contextWindow", what);

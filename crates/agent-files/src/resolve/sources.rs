@@ -1,4 +1,4 @@
-//! Resolves the sources of tools.
+//! Resolves the servers, HTTP APIs and other sources from which an agent takes its tools.
 
 use globset::Glob;
 use spillgate_config::{Position, camel};
@@ -21,7 +21,7 @@ const KINDS: [SourceKind; 4] = [
     SourceKind::Guarded,
 ];
 
-/// Sections whose variables must be set only if the entry is used.
+/// Sections in which the variables of an entry must be set only if the entry is used.
 const LAZY: [&str; 5] = [
     "providers",
     "mcpServers",
@@ -74,7 +74,8 @@ impl Run<'_> {
         }
     }
 
-    /// Returns all entries that are a source of tools; of equal names the nearest.
+    /// Returns all entries that are a source of tools. If several entries have the same name, the
+    /// one that takes precedence is returned.
     fn known(&mut self) -> Vec<ToolSource> {
         let mut known: Vec<ToolSource> = Vec::new();
         for file in self.layers.files {
@@ -158,7 +159,8 @@ fn same_name(entry: &Entry, kind: SourceKind) -> String {
     )
 }
 
-/// Adds the sources and tools that `name` selects; otherwise returns the error and advice.
+/// Adds the sources and tools that `name` selects. If it selects none, returns the error and
+/// advice.
 fn choose(
     name: &str,
     known: &[ToolSource],
@@ -167,7 +169,7 @@ fn choose(
     let (of, tools) = parts(name.trim(), known);
     let glob = |text: &str| {
         Glob::new(text).map_err(|error| {
-            let what = format!("{} is no pattern: {}", quoted(name), error.kind());
+            let what = format!("{} is not a pattern: {}", quoted(name), error.kind());
             (
                 what,
                 "write NAME, or NAME/PATTERN such as fs/read_*".to_owned(),
@@ -181,7 +183,7 @@ fn choose(
     let is_meant = |one: &&ToolSource| one.entry.name() == of || matcher.is_match(one.entry.name());
     let found: Vec<&ToolSource> = known.iter().filter(is_meant).collect();
     if found.is_empty() {
-        let what = format!("nothing is called {}", quoted(of));
+        let what = format!("nothing has the name {}", quoted(of));
         return Err((what, advice(of, known)));
     }
     for source in found {
@@ -196,7 +198,7 @@ fn choose(
             continue;
         }
         if tools.is_some() && source.kind == SourceKind::Rest {
-            let what = format!("{} is one tool, and has none below it", quoted(of));
+            let what = format!("{} is a single tool and has no tools below it", quoted(of));
             return Err((what, format!("write {of}")));
         }
         add(source, tools, chosen);
@@ -204,8 +206,8 @@ fn choose(
     Ok(())
 }
 
-/// Splits a name into the source and the pattern of its tools. Names of a registry contain slashes:
-/// `io.github.owner/name`.
+/// Splits a name into the source and the pattern of its tools. Names of servers in a registry
+/// contain slashes themselves: `io.github.owner/name`.
 fn parts<'n>(name: &'n str, known: &[ToolSource]) -> (&'n str, Option<&'n str>) {
     let mut slashes = name.rmatch_indices('/').map(|(at, _)| at);
     let is_known = |name: &str| known.iter().any(|one| one.entry.name() == name);

@@ -271,25 +271,25 @@ fn what_does_not_go_together_is_told() {
         "input: {schema: {}}",
     ];
     insta::assert_snapshot!(told(fronts), @r#"
-    dir/agent.ai:2:9: tools[0]: nothing is called "sf"; there are fs, git, guarded, needy, off, pets, time, work
-    dir/agent.ai:4:5: tools[1]: "time" is one tool, and has none below it; write time
+    dir/agent.ai:2:9: tools[0]: nothing has the name "sf"; there are fs, git, guarded, needy, off, pets, time, work
+    dir/agent.ai:4:5: tools[1]: "time" is a single tool and has no tools below it; write time
     dir/agent.ai:5:5: tools[2]: "off" is switched off (dir/.ai-agent.json:4); remove `disabled` there, or the name here
-    dir/agent.ai:6:5: tools[3]: nothing is called "batch"; the session has it; see `batch`
-    dir/agent.ai:7:5: tools[4]: nothing is called "agent__final_report"; the session has it
-    dir/agent.ai:8:5: tools[5]: "[x" is no pattern: unclosed character class; missing ']'; write NAME, or NAME/PATTERN such as fs/read_*
+    dir/agent.ai:6:5: tools[3]: nothing has the name "batch"; the session has it; see `batch`
+    dir/agent.ai:7:5: tools[4]: nothing has the name "agent__final_report"; the session has it
+    dir/agent.ai:8:5: tools[5]: "[x" is not a pattern: unclosed character class; missing ']'; write NAME, or NAME/PATTERN such as fs/read_*
     dir/.ai-agent.json:5:44: mcpServers.needy.args[0]: the variable NOT_SET is not set; set it, or write a default: ${NOT_SET:-…}
     /home/me/.ai-agent.json:3:36: providers.used.baseUrl: the variable NOT_SET_URL is not set; set it, or write a default: ${NOT_SET_URL:-…}
     dir/agent.ai: models: there is no model; write `models: provider/model` here, or `defaults.models` in .ai-agent.json
     dir/agent.ai:2:1: name: is the name of a tool that every session has; choose another one
     dir/agent.ai:2:1: name: must be 1 to 64 letters, digits, `_` or `-`
-    dir/agent.ai:2:10: agents[0]: dir/none.ai is no file; paths are from the directory of the file
-    dir/agent.ai:2:1: contextWindow: 8000 tokens leave no room: 8192 are kept free, 1 are for a reply; set it higher, or contextWindowBuffer or maxOutputTokens lower
-    dir/agent.ai:2:1: contextWindow: 10000 tokens leave no room: 8192 are kept free, 4000 are for a reply; set it higher, or contextWindowBuffer or maxOutputTokens lower
-    dir/agent.ai:2:24: output.schema: is for JSON, and the format is another one; set `format: json`
-    dir/agent.ai:2:24: output.schema: is no JSON Schema: "strin" is not valid under any of the schemas listed in the 'anyOf' keyword (/type)
-    dir/agent.ai:2:36: output.schemaRef: stands beside `schema`; keep one of them
+    dir/agent.ai:2:10: agents[0]: dir/none.ai is not a file; paths are relative to the directory of the file
+    dir/agent.ai:2:1: contextWindow: 8000 tokens leave no room: 8192 are kept free, 1 are reserved for a reply; set it higher, or contextWindowBuffer or maxOutputTokens lower
+    dir/agent.ai:2:1: contextWindow: 10000 tokens leave no room: 8192 are kept free, 4000 are reserved for a reply; set it higher, or contextWindowBuffer or maxOutputTokens lower
+    dir/agent.ai:2:24: output.schema: is only for JSON, but the format is a different one; set `format: json`
+    dir/agent.ai:2:24: output.schema: is not a JSON Schema: "strin" is not valid under any of the schemas listed in the 'anyOf' keyword (/type)
+    dir/agent.ai:2:36: output.schemaRef: cannot be combined with `schema`; keep one of them
     dir/agent.ai:2:24: output.schemaRef: dir/x.json: it cannot be read: No such file or directory (os error 2)
-    dir/agent.ai:2:9: input.schema: is for JSON, and the format is another one; set `format: json`
+    dir/agent.ai:2:9: input.schema: is only for JSON, but the format is a different one; set `format: json`
     "#);
 }
 
@@ -314,10 +314,10 @@ fn a_file_may_not_be_called_as_a_tool_of_every_session() {
 fn everything_that_is_wrong_is_told_at_once() {
     let front = "tools: [sf, needy]\nname: a b\ncontextWindow: 1\nagents: none.ai\nmodels: used/x";
     insta::assert_snapshot!(told([front]), @r#"
-    dir/agent.ai:2:9: tools[0]: nothing is called "sf"; there are fs, git, guarded, needy, off, pets, time, work
+    dir/agent.ai:2:9: tools[0]: nothing has the name "sf"; there are fs, git, guarded, needy, off, pets, time, work
     dir/agent.ai:3:1: name: must be 1 to 64 letters, digits, `_` or `-`
-    dir/agent.ai:4:1: contextWindow: 1 tokens leave no room: 8192 are kept free, 1 are for a reply; set it higher, or contextWindowBuffer or maxOutputTokens lower
-    dir/agent.ai:5:1: agents[0]: dir/none.ai is no file; paths are from the directory of the file
+    dir/agent.ai:4:1: contextWindow: 1 tokens leave no room: 8192 are kept free, 1 are reserved for a reply; set it higher, or contextWindowBuffer or maxOutputTokens lower
+    dir/agent.ai:5:1: agents[0]: dir/none.ai is not a file; paths are relative to the directory of the file
     dir/.ai-agent.json:5:44: mcpServers.needy.args[0]: the variable NOT_SET is not set; set it, or write a default: ${NOT_SET:-…}
     /home/me/.ai-agent.json:3:36: providers.used.baseUrl: the variable NOT_SET_URL is not set; set it, or write a default: ${NOT_SET_URL:-…}
     "#);
@@ -356,7 +356,7 @@ fn what_variables_stand_for_is_used_and_not_shown() {
     }
     insta::assert_snapshot!(problems, @"
     x/.ai-agent.json:1:87: defaults.tools[0]: names no tools; its value is not shown; no .ai-agent.json has servers or tools; `guarded` needs none
-    x/.ai-agent.json:1:127: defaults.output.schemaRef: the file that it names is no schema
+    x/.ai-agent.json:1:127: defaults.output.schemaRef: the file that it names is not a schema
     ");
 }
 
@@ -433,9 +433,9 @@ fn what_is_one_agents_own_is_no_default() {
     let text = r#"{"defaults": {"name": "x", "description": "y", "agents": ["r.ai"]}}"#;
     let told = ConfigFile::parse(text, Path::new("f.json"), &lookup).unwrap_err();
     insta::assert_snapshot!(told, @"
-    f.json:1:15: defaults.name: is one agent's own, and no default; write it in the prompt file
-    f.json:1:28: defaults.description: is one agent's own, and no default; write it in the prompt file
-    f.json:1:48: defaults.agents: is one agent's own, and no default; write it in the prompt file
+    f.json:1:15: defaults.name: belongs to a single agent and cannot be a default; write it in the prompt file
+    f.json:1:28: defaults.description: belongs to a single agent and cannot be a default; write it in the prompt file
+    f.json:1:48: defaults.agents: belongs to a single agent and cannot be a default; write it in the prompt file
     ");
 }
 
@@ -472,7 +472,7 @@ fn schemas_and_agents_are_from_the_directory_of_their_file() {
         told.replace(directory.path().to_str().unwrap(), "DIR")
     });
     insta::assert_snapshot!(told.join("\n"), @"
-    DIR/agent.ai:4:24: output.schemaRef: is no JSON Schema: 5 is not valid under any of the schemas listed in the 'anyOf' keyword (/type)
-    DIR/agent.ai:4:24: output.schemaRef: DIR/broken.json:2:2: this is no JSON: Expected colon after the string or word in object property
+    DIR/agent.ai:4:24: output.schemaRef: is not a JSON Schema: 5 is not valid under any of the schemas listed in the 'anyOf' keyword (/type)
+    DIR/agent.ai:4:24: output.schemaRef: DIR/broken.json:2:2: this is not JSON: Expected colon after the string or word in object property
     ");
 }

@@ -1,8 +1,8 @@
 //! Resolves the handling of oversized results.
 //!
-//! Each key is resolved separately: command line, frontmatter, `defaults.toolOutput`, then the
-//! section `toolOutput`. Of this section only the nearest file that has one counts (ai-agent's
-//! rule).
+//! Each key is resolved separately. It is looked up in the command line, the frontmatter,
+//! `defaults.toolOutput` and the section `toolOutput`, in this order. If several files contain this
+//! section, only the file that takes precedence is used, as in the program ai-agent.
 
 use spillgate_extract::ExtractionSettings as Extraction;
 use spillgate_llm::Target;
@@ -21,7 +21,7 @@ type Number = (
     fn(&mut Extraction) -> &mut u64,
 );
 
-/// All settings whose number is used as written.
+/// All settings whose number is used without conversion.
 const NUMBERS: [Number; 10] = [
     (
         "maxChunks",
@@ -101,7 +101,7 @@ impl Run<'_> {
         let models = models.filter(|set| !set.value.is_empty());
         let models = models.unwrap_or_else(|| Set::built_in(session.value.clone()));
         let models = match models.source {
-            // The value comes from the session's models, and so does the written form.
+            // The value is copied from the session's models, together with its written form.
             crate::source::Source::BuiltIn => Set {
                 written: session.written.clone(),
                 ..models

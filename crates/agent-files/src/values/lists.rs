@@ -1,4 +1,4 @@
-//! Lists of names and models.
+//! Types of settings whose values are lists of names or of models.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -85,7 +85,7 @@ impl JsonSchema for Names {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A list, or a text with commas.",
+            "description": "A list, or a text in which commas separate the names.",
             "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
         })
     }
@@ -98,7 +98,7 @@ impl JsonSchema for Models {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "`provider/model`, a list of them, or a text with commas; the next one answers where one fails.",
+            "description": "`provider/model`, a list of them, or a text in which commas separate them. If a model fails, the next one is asked.",
             "anyOf": [
                 { "type": "string" },
                 { "type": "array", "items": { "type": "string", "pattern": "[^/]/." } },

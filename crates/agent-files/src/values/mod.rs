@@ -1,4 +1,5 @@
-//! Types of setting values beside texts, booleans and tables.
+//! Types of setting values: numbers, sizes, durations, lists and others that a text or a boolean
+//! cannot express.
 //!
 //! Each type defines its range once; its errors and its JSON Schema use the same figures.
 

@@ -1,4 +1,4 @@
-//! Numbers with bounds, sizes in bytes, and costs.
+//! Types of settings whose values are numbers with bounds, sizes in bytes, or costs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -136,7 +136,7 @@ impl JsonSchema for Bytes {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A number of bytes: a number, or a text such as \"10 MiB\".",
+            "description": "A size: a number of bytes, or a text such as \"10 MiB\".",
             "anyOf": [{ "type": "string", "pattern": "[0-9]" }, { "type": "integer", "minimum": 0 }],
         })
     }

@@ -1,4 +1,4 @@
-//! Durations and cache times.
+//! Types of settings whose values are durations, or times for which results are cached.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -147,7 +147,7 @@ impl<'de> Deserialize<'de> for CacheFor {
 
             fn visit_bool<E: Error>(self, is_on: bool) -> Result<CacheFor, E> {
                 match is_on {
-                    // `true` gives no duration.
+                    // `true` is refused, because it does not say how long results are kept.
                     true => Err(E::invalid_value(Unexpected::Bool(true), &self)),
                     false => Ok(CacheFor::Off),
                 }
@@ -174,7 +174,7 @@ impl JsonSchema for CacheFor {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "How long: a time such as \"10m\", a number of milliseconds, or \"off\".",
+            "description": "A time such as \"10m\", a number of milliseconds, or \"off\".",
             "anyOf": [
                 { "type": "string", "pattern": "[0-9]|off" },
                 { "type": "integer", "minimum": 0 },

@@ -2,8 +2,8 @@
 //!
 //! One file holds one entry: a header of fixed length, then the bytes. An entry is written under a
 //! temporary name and renamed, so it is whole or absent. A file that does not match its header
-//! counts as absent. The modification time is the expiry, so that a sweep finds expired entries
-//! without reading them.
+//! counts as absent. The modification time of the file is set to the time when the entry expires,
+//! so that expired entries are found without reading them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -21,17 +21,17 @@ use tempfile::{Builder, NamedTempFile};
 
 use super::{CacheEntry, CacheKey, ToolCache};
 
-/// Most bytes of one cached result, unless configured otherwise.
+/// Maximum size of one cached result, in bytes, unless configured otherwise.
 pub const DEFAULT_ENTRY_BYTES: u64 = 16 << 20;
 
-/// Most bytes of all cached results together, unless configured otherwise.
+/// Maximum size of all cached results together, in bytes, unless configured otherwise.
 pub const DEFAULT_TOTAL_BYTES: u64 = 256 << 20;
 
-/// Bytes of a header. Its JSON has at most 230; spaces fill the rest.
+/// Length of a header, in bytes. Its JSON takes at most 230 bytes and is padded with spaces.
 const HEADER: usize = 256;
 const VERSION: u32 = 1;
 
-/// Prefix of the names of unfinished files, and the age after which they are leftovers.
+/// Prefix of the names of unfinished files, and the age after which such a file is abandoned.
 const MAKING: &str = ".new-";
 const LEFTOVER: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -43,12 +43,12 @@ pub struct DirectoryCache {
     clock: Arc<dyn Clock>,
 }
 
-/// How much the cache may hold.
+/// Size limits of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheLimits {
-    /// Most bytes of one result. A larger result is not cached.
+    /// Maximum size of one result, in bytes. A larger result is not cached.
     pub entry_bytes: u64,
-    /// Most bytes of all results. The entries that expire first are removed first.
+    /// Maximum size of all results, in bytes. The entries that expire first are removed first.
     pub total_bytes: u64,
 }
 
@@ -85,7 +85,8 @@ impl DirectoryCache {
         self.directory.join(key.as_str())
     }
 
-    /// Prepares the directory. It must belong to this user alone: models are given what it holds.
+    /// Prepares the directory. Only this user may have access to it, because its contents are given
+    /// to models.
     fn prepare(&self) -> io::Result<()> {
         let mut builder = DirBuilder::new();
         builder
@@ -118,7 +119,7 @@ impl DirectoryCache {
         (trusted && digest(file).ok()? == header.sha256).then_some(header)
     }
 
-    /// Removes expired entries, leftovers, and entries beyond the size limit.
+    /// Removes expired entries, abandoned unfinished files, and entries beyond the size limit.
     fn sweep(&self) -> io::Result<()> {
         let now = self.clock.now().system_time();
         let mut kept: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
@@ -156,7 +157,7 @@ impl DirectoryCache {
 impl ToolCache for DirectoryCache {
     fn get(&self, key: &CacheKey, ttl: Duration) -> io::Result<Option<Box<dyn Read + Send>>> {
         let path = self.path(key);
-        // Follows no link and does not wait for a pipe.
+        // Opening does not follow symbolic links and does not block on a pipe.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(flags.bits().cast_signed());
@@ -233,13 +234,13 @@ impl CacheEntry for Making {
         if let Some(expiry) = stored.system_time().checked_add(ttl) {
             file.as_file().set_modified(expiry)?;
         }
-        // Not synced: after a crash the digest tells whether the entry is whole.
+        // The file is not synced: after a crash, its digest shows whether the entry is complete.
         file.persist(cache.path(&key))?;
         cache.sweep()
     }
 }
 
-/// Returns the digest of the rest of a file.
+/// Returns the digest of a file's bytes from the current position to the end.
 fn digest(file: &mut File) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut block = vec![0; 64 << 10];
@@ -252,7 +253,7 @@ fn digest(file: &mut File) -> io::Result<String> {
     }
 }
 
-/// Returns whether an unfinished file is so old that nobody writes it any more.
+/// Returns whether an unfinished file is so old that no process is still writing it.
 fn is_leftover(changed: SystemTime, now: SystemTime) -> bool {
     now.duration_since(changed).is_ok_and(|age| age > LEFTOVER)
 }

@@ -1,8 +1,9 @@
 //! Caches tool results, so that the same call need not be made twice.
 //!
-//! The cache is off unless rules enable it: only someone who knows a tool can tell that its answers
-//! do not change. It keeps the raw result, so an oversized result is stored again on each use and
-//! gets a handle of its own. Failures and results of retrieval tools are never cached.
+//! The cache is off unless rules enable it: only a person who knows a tool can tell that its
+//! answers do not change. The cache keeps the raw result. An oversized result is therefore stored
+//! again on each use and gets a handle of its own. Failures and results of retrieval tools are
+//! never cached.
 
 mod directory;
 mod rules;
@@ -25,11 +26,11 @@ pub use directory::{CacheLimits, DEFAULT_ENTRY_BYTES, DEFAULT_TOTAL_BYTES, Direc
 pub use rules::CacheRules;
 pub(crate) use tee::Teeing;
 
-/// A store of tool results. Its methods block, so callers run them outside the tasks of a session.
-/// A failure is logged; its only cost is that the tool is called again.
+/// A store of tool results. Its methods block, so callers must not run them on the async tasks of a
+/// session. A failure is logged; its only effect is that the tool is called again.
 pub trait ToolCache: Send + Sync + fmt::Debug {
-    /// Returns the result under `key`, unless it is older than `ttl`. An entry that is not valid
-    /// counts as absent.
+    /// Returns the result under `key`, unless it is older than `ttl`. An invalid entry counts as
+    /// absent.
     fn get(&self, key: &CacheKey, ttl: Duration) -> io::Result<Option<Box<dyn Read + Send>>>;
 
     /// Begins an entry that expires after `ttl`.
@@ -51,8 +52,8 @@ pub trait CacheEntry: Send + fmt::Debug {
 pub struct CacheKey(String);
 
 impl CacheKey {
-    /// Returns the key of a call of a tool of `host`. `realm` names everything else that the answer
-    /// depends on. Returns `None` if the arguments are not JSON.
+    /// Returns the key of a call of a tool of `host`. `realm` identifies everything else on which
+    /// the answer depends. Returns `None` if the arguments are not JSON.
     #[must_use]
     pub fn of(realm: &str, host: &str, call: &ToolCall) -> Option<Self> {
         let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
@@ -68,8 +69,8 @@ impl CacheKey {
     }
 }
 
-/// Returns the value with the keys of its objects sorted, whatever features the JSON library was
-/// built with.
+/// Returns the value with the keys of its objects sorted. The result does not depend on the
+/// features that the JSON library was built with.
 fn sorted(value: Value) -> Value {
     match value {
         Value::Array(values) => values.into_iter().map(sorted).collect(),
@@ -83,7 +84,7 @@ fn sorted(value: Value) -> Value {
     }
 }
 
-/// A cache and the rules that say what it keeps.
+/// A cache, and the rules that define which results it keeps.
 #[derive(Debug, Clone)]
 pub struct Caching {
     cache: Arc<dyn ToolCache>,
@@ -91,7 +92,7 @@ pub struct Caching {
     realm: Arc<str>,
 }
 
-/// A call whose result may be cached.
+/// A call whose result may be cached: the key and the lifetime of its cache entry.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     key: CacheKey,
@@ -99,9 +100,9 @@ pub(crate) struct Wanted {
 }
 
 impl Caching {
-    /// Returns a cache that follows `rules`. `realm` names what answers depend on besides host,
-    /// tool and arguments, such as the configuration of the hosts: hosts of the same name in two
-    /// configurations differ.
+    /// Returns a cache that follows `rules`. Besides host, tool and arguments, answers may depend
+    /// on other things, such as the configuration of the hosts: two configurations may use the same
+    /// name for different hosts. `realm` identifies these things.
     #[must_use]
     pub fn new(cache: Arc<dyn ToolCache>, rules: CacheRules, realm: &str) -> Self {
         let realm = realm.into();
@@ -112,7 +113,7 @@ impl Caching {
         }
     }
 
-    /// Returns how the result of this call is cached; `None` if it is not.
+    /// Returns the cache key and lifetime for the result of this call; `None` if it is not cached.
     pub(crate) fn wanted(&self, host: &dyn Host, call: &ToolCall) -> Option<Wanted> {
         let own = ToolCall {
             name: host.own_name(&call.name),
@@ -144,7 +145,7 @@ impl Caching {
         let cache = Arc::clone(&self.cache);
         let done = spawn_blocking(move || work(&*cache)).await;
         let done = done.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
-        done.inspect_err(|error| tracing::warn!(%error, "the tool cache failed"))
+        done.inspect_err(|error| tracing::warn!(%error, "the tool cache could not be read or written; the tool is called without it"))
             .ok()
     }
 }

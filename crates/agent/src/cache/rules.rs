@@ -1,4 +1,4 @@
-//! Rules that say which tools' results are cached, and for how long.
+//! Rules that define for which tools results are cached, and for how long.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -13,9 +13,9 @@ pub struct CacheRules {
 }
 
 impl CacheRules {
-    /// Returns rules: `otherwise` holds for all tools that no pattern matches. A pattern matches
-    /// `host/tool`, or the tool's name if it has no slash. The longest matching pattern wins.
-    /// `None` and zero cache nothing. The error names an invalid pattern.
+    /// Returns rules. `otherwise` applies to all tools that no pattern matches. A pattern matches
+    /// `host/tool`, or only the tool's name if it contains no slash. If several patterns match, the
+    /// longest one applies. `None` and zero disable caching. The error names an invalid pattern.
     pub fn new(
         otherwise: Option<Duration>,
         tools: impl IntoIterator<Item = (String, Option<Duration>)>,

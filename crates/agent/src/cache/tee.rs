@@ -22,10 +22,10 @@ impl Teeing {
         Self { body, entry, stop }
     }
 
-    /// Whether the whole result was read.
+    /// Completes the cache entry. Call it only after the whole result was read.
     pub(crate) fn complete(self) {
         if let Some(Err(error)) = self.entry.map(CacheEntry::commit) {
-            tracing::warn!(%error, "the tool cache failed");
+            tracing::warn!(%error, "a result could not be written to the tool cache");
         }
     }
 }
@@ -42,9 +42,9 @@ impl Read for Teeing {
             .map(|entry| entry.write(&buffer[..bytes]));
         if let Some(Err(error)) = written {
             if error.kind() == io::ErrorKind::FileTooLarge {
-                tracing::debug!("too large for the tool cache");
+                tracing::debug!("a result is too large for the tool cache and is not cached");
             } else {
-                tracing::warn!(%error, "the tool cache failed");
+                tracing::warn!(%error, "a result could not be written to the tool cache");
             }
             self.entry = None;
         }

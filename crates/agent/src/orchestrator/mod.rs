@@ -1,12 +1,13 @@
-//! The one place that every tool result of an agent passes (docs/spec/behaviour.md, "Results in an
-//! agent").
+//! Makes the calls of an agent; every tool result passes through it (docs/spec/behaviour.md,
+//! "Results in an agent").
 //!
 //! ```text
 //! call → raw result → sanitize → measure → (the session decides) → show · store · release
 //!        ↑ or the cached result
 //! ```
 //!
-//! The orchestrator holds a result until the session decides: in memory, or in a draft of the store.
+//! The orchestrator holds a result, in memory or in a draft of the store, until the session
+//! decides.
 
 mod retrieval;
 
@@ -35,10 +36,10 @@ pub struct Orchestrator {
     offloader: Offloader,
     retrieval: Retrieval,
     caching: Option<Caching>,
-    /// How long a host may take for a call.
+    /// The time limit of a call.
     limit: Option<Duration>,
     held: Mutex<HashMap<CallId, PendingResult>>,
-    /// The names by which results of this session can be paged through.
+    /// The names under which results of this session can be read page by page.
     paged: Mutex<HashSet<String>>,
 }
 
@@ -79,22 +80,22 @@ impl Orchestrator {
         }
     }
 
-    /// Returns the same with a tool cache.
+    /// Returns the orchestrator with a tool cache.
     #[must_use]
     pub fn with_cache(self, caching: Caching) -> Self {
         let caching = Some(caching);
         Self { caching, ..self }
     }
 
-    /// Returns the same with a time limit for each call.
+    /// Returns the orchestrator with a time limit for each call.
     #[must_use]
     pub fn with_call_timeout(self, limit: Duration) -> Self {
         let limit = Some(limit);
         Self { limit, ..self }
     }
 
-    /// Returns all tools of the hosts, each name once: the first host that has it wins. The
-    /// session's own names belong to the session alone.
+    /// Returns all tools of the hosts. If several hosts offer a tool of the same name, the first
+    /// host's tool is used. Tools with the names of the session's own tools are left out.
     #[must_use]
     pub fn tools(&self) -> Vec<ToolSpec> {
         let mut all: Vec<ToolSpec> = Vec::new();
@@ -107,14 +108,14 @@ impl Orchestrator {
         all
     }
 
-    /// Returns the tool that reads stored results; `None` if nothing is stored.
+    /// Returns the tool that reads stored results; `None` if results are not stored.
     #[must_use]
     pub fn retrieval(&self) -> Option<ToolSpec> {
         self.retrieval.spec(self.offloader.policy())
     }
 
-    /// Makes a call and measures its result. What it learns is recorded in `scope`, which belongs
-    /// to this call. Dropping the future cancels the call and releases its result.
+    /// Makes a call and measures its result. Details are recorded in `scope`, which belongs to this
+    /// call. Dropping the future cancels the call and releases its result.
     pub async fn call(&self, planned: &Planned, scope: &Scope) -> Returned {
         let call = &planned.call;
         let is_retrieval = [TOOL_OUTPUT, GET_CONTINUATION].contains(&call.name.as_str());
@@ -132,7 +133,7 @@ impl Orchestrator {
             arguments: Some(call.arguments.clone()),
             call_id: self.call_id(&planned.id),
         };
-        // Once this future is dropped, nobody waits for what is read.
+        // Once this future is dropped, nothing needs the result any more, so reading stops.
         let stop = Interrupt::default();
         let _stops = stop.on_drop();
         let taking = Taking {
@@ -246,7 +247,8 @@ impl Orchestrator {
         }
     }
 
-    /// Releases everything that is held, because the session has ended. No draft stays behind.
+    /// Releases everything that is held, because the session has ended. No draft is left in the
+    /// store.
     pub fn let_go(&self) {
         self.held.lock().clear();
     }
@@ -259,15 +261,15 @@ struct Taking {
     reader: Teeing,
     is_error: bool,
     is_storable: bool,
-    /// Whether it is the output of a retrieval tool. That is already bounded; truncating it again
-    /// would cut its middle twice.
+    /// Whether this is the output of a retrieval tool. Such output is already bounded, and must not
+    /// be truncated a second time.
     is_retrieval: bool,
     scope: Scope,
 }
 
 impl Taking {
-    /// Submits the result to the pipeline. Returns what the session must know, and the rest, which
-    /// is held until the session decides.
+    /// Submits the result to the pipeline. Returns the facts that the session needs for its
+    /// decision, and the pending result, which is held until then.
     fn submit(mut self) -> (Returned, Option<PendingResult>) {
         let offloader = &self.offloader;
         let (is_error, reader) = (self.is_error, &mut self.reader);
@@ -289,8 +291,8 @@ impl Taking {
         };
         self.reader.complete();
         let is_over = pending.is_over() && !self.is_retrieval;
-        // No conversation shows the whole of a result over the cap, and nothing of one that is
-        // stored for it, so it is not even read.
+        // A result over the cap is never shown whole, so its whole text is not read. Its cut text
+        // is needed only if it must not be stored.
         let whole = (!is_over).then(|| pending.whole()).flatten();
         let cut = (is_over && !self.is_storable).then(|| pending.cut());
         if let Some(cut) = &cut {

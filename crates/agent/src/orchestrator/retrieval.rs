@@ -1,6 +1,6 @@
-//! The tool by which a model reads stored results: `tool_output` or `get_continuation`.
+//! The tool with which a model reads stored results: `tool_output` or `get_continuation`.
 //!
-//! What it returns is neither stored nor cached.
+//! Results of this tool are neither stored nor cached.
 
 use serde_json::Value;
 use spillgate_artifact::Interrupt;
@@ -16,22 +16,23 @@ use crate::event::CallId;
 use crate::host::Given;
 use crate::internal::{GET_CONTINUATION, TOOL_OUTPUT};
 
-/// Most characters of an id that an answer repeats.
+/// Maximum length of an id that an error repeats, in characters.
 const ID_CHARS: usize = 200;
 
-/// How a model reads what is stored.
+/// How a model reads stored results.
 #[derive(Debug, Clone)]
 pub enum Retrieval {
-    /// With `tool_output`.
+    /// The model asks questions about stored results with `tool_output`.
     ToolOutput(Box<Extractor>),
-    /// With `get_continuation`, page by page. The profile of results must be
-    /// [`Profile::Continuation`].
+    /// The model reads stored results page by page with `get_continuation`. The profile of results
+    /// must be [`Profile::Continuation`].
     Continuation {
-        /// Whether results are named 1, 2, …, because models corrupt long ids. Otherwise they are
-        /// named by the id of their call, or by their handle if another result has that id.
+        /// Whether results are named 1, 2, …, because models often copy long ids wrongly. Otherwise
+        /// a result is named by the id of its call, or by its handle if another result already uses
+        /// that id.
         short_ids: bool,
     },
-    /// Not at all: nothing is stored, and results over the size cap are cut.
+    /// Results are not stored. Results over the size cap are cut.
     Off,
 }
 
@@ -41,7 +42,8 @@ impl Retrieval {
         !matches!(self, Self::Off)
     }
 
-    /// Returns the tool's definition. Its schema is fixed by the design that the tool comes from.
+    /// Returns the tool's definition. Its schema is fixed by the specification that the tool comes
+    /// from.
     pub(super) fn spec(&self, policy: &Policy) -> Option<ToolSpec> {
         let (name, description, schema) = match self {
             Self::ToolOutput(_) => {
@@ -63,9 +65,9 @@ impl Retrieval {
 }
 
 impl Orchestrator {
-    /// Returns the name by which the result of a call can be paged through; `None` leaves it to the
-    /// store. Servers number calls from 0 in every reply, so the name of another result would lead
-    /// to the wrong one.
+    /// Returns the name under which the result of a call can be read page by page; `None` lets the
+    /// store choose the name. Some servers number the calls of each reply from 0, so the same id
+    /// may already name another result.
     pub(super) fn call_id(&self, id: &CallId) -> Option<String> {
         let is_short = matches!(self.retrieval, Retrieval::Continuation { short_ids: true });
         let is_taken = self.paged.lock().contains(id.as_str());
@@ -94,7 +96,8 @@ impl Orchestrator {
         }
     }
 
-    /// Returns the next page of a result of this session, or an error in the tool's own JSON.
+    /// Returns the next page of a result of this session, or an error in the tool's own JSON
+    /// format.
     async fn continuation(&self, arguments: &Value) -> Given {
         let id = spelled(arguments, "tool_call_id").or_else(|| spelled(arguments, "id"));
         let (id, offset) = (id.unwrap_or_default(), spelled(arguments, "offset"));
@@ -114,7 +117,7 @@ impl Orchestrator {
     }
 }
 
-/// Returns an argument as it is written, as text or as a number.
+/// Returns an argument, given as text or as a number, as it was written.
 fn spelled(arguments: &Value, name: &str) -> Option<String> {
     let given = match &arguments[name] {
         Value::Null => return None,

@@ -1,9 +1,9 @@
 //! Makes the text of a batch fit into the conversation.
 //!
-//! The text is larger than the results in it: it adds names, quotes and escapes. If there is no
-//! room for them, these steps follow in order: failures are reported together; results larger than
-//! the message of their handle are stored; as few results as possible are dropped, and the text
-//! says so. The other results stay.
+//! The text of a batch is larger than the results in it, because it adds names, quotes and escapes.
+//! If the conversation has no room for it, these steps follow in order. Failures are reported
+//! together. Results that are larger than the message that would replace them are stored. As few
+//! results as possible are dropped, and the text says so. The other results are kept.
 
 use std::cmp::Reverse;
 
@@ -15,8 +15,7 @@ use crate::event::{CallId, Effect, Settled};
 use crate::texts;
 
 impl Session {
-    /// Reserves room for the batches of a round. Returns the result that must be stored first, if
-    /// any.
+    /// Reserves room for the batches of a round. If a result must be stored first, returns its id.
     pub(super) fn enclose(
         &mut self,
         round: &mut Round,
@@ -38,12 +37,12 @@ impl Session {
             more = self.around(round);
         }
         if !self.conversation.guard.reserve(more) {
-            self.conversation.guard.add(more); // `fit` makes room for it
+            self.conversation.guard.add(more); // `Conversation::fit` makes room for this later
         }
         None
     }
 
-    /// Returns the tokens of the batches without the results in them.
+    /// Returns the size of the batches in tokens, without the results in them.
     fn around(&self, round: &Round) -> u64 {
         let envelopes = round.envelopes();
         let more = envelopes
@@ -52,13 +51,14 @@ impl Session {
         more.sum()
     }
 
-    /// Returns the tokens of a result within a batch, as JSON.
+    /// Returns the size of a result within a batch in tokens, encoded as JSON.
     fn within(&self, shown: &Shown) -> u64 {
         self.conversation
             .count(&serde_json::Value::from(shown.text.as_str()).to_string())
     }
 
-    /// Returns the result whose storing frees the most room, if any does.
+    /// Returns the result that frees the most room if it is stored; `None` if storing frees no
+    /// room.
     fn worth_storing(&self, round: &Round) -> Option<CallId> {
         let freed = round.held().filter_map(|(id, shown)| {
             let freed = self.within(shown).checked_sub(shown.held?)?;
@@ -68,7 +68,8 @@ impl Session {
         most.map(|(id, _)| id.clone())
     }
 
-    /// Returns the smallest result that frees enough room, or else the largest. Handles stay.
+    /// Returns the smallest result that frees enough room, or else the largest one. Messages with
+    /// handles are never dropped.
     fn to_drop(&self, round: &Round, excess: u64) -> Option<CallId> {
         let may_go = |shown: &Shown| {
             let told = [texts::DROPPED, texts::NOT_MADE, texts::UNFINISHED];
@@ -77,13 +78,13 @@ impl Session {
         let inner = round.inner().filter(|(_, shown)| may_go(shown));
         let sized: Vec<(u64, &CallId)> =
             inner.map(|(id, shown)| (self.within(shown), id)).collect();
-        // Of equal ones the last goes.
+        // Of several results of equal size, the last one is chosen.
         let enough = sized.iter().filter(|(tokens, _)| *tokens >= excess);
         let smallest = enough.min_by_key(|(tokens, id)| (*tokens, Reverse(*id)));
         smallest.or(sized.iter().max()).map(|(_, id)| (*id).clone())
     }
 
-    /// Drops one result of a batch. Like every drop, this ends the conversation.
+    /// Drops one result of a batch. As after every drop, the next turn is the final one.
     fn drop_inner(&mut self, round: &mut Round, id: &CallId) -> Vec<Effect> {
         let Some(entry) = round.entry(id) else {
             return Vec::new();
@@ -95,7 +96,7 @@ impl Session {
             effects.extend(before.held.map(|_| Effect::Release(id.clone())));
         }
         self.conversation.guard.close();
-        // The notice stands once for all dropped results.
+        // One notice in the text of the batch covers all dropped results.
         let dropped = Shown {
             decided: Some(Decided::Dropped),
             tokens: 0,

@@ -1,12 +1,12 @@
-//! An agent's session as a step function: told what happened, it says what to do.
+//! An agent's session as a step function: it takes an event and returns what to do next.
 //!
 //! ```text
 //! ask → replied → round of calls → each result: fits · stored · cut · dropped → ask …
 //! ```
 //!
-//! Pure: it asks nobody, calls nothing and stores nothing ([`Effect`]). The [`Conversation`] holds
-//! what is said and whether it fits; this module decides what becomes of results
-//! (docs/spec/behaviour.md, "The agent").
+//! The session is pure: it returns [`Effect`]s and does not itself ask models, call tools or store
+//! results. The [`Conversation`] holds the messages and counts whether they fit; this module
+//! decides what happens to results (docs/spec/behaviour.md, "The agent").
 
 mod batches;
 mod replying;
@@ -28,37 +28,37 @@ use crate::settings::Settings;
 use crate::texts;
 use round::Round;
 
-/// The prompt and the task alone are more than the model may be sent.
+/// The prompt, the task and the tools alone exceed what the model may be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the prompt, the task and the tools are {tokens} tokens, more than the {limit} that the model's window leaves \
      (window − buffer − max output)"
 )]
 pub struct TooLong {
-    /// What they are.
+    /// The size of the prompt, the task and the tools, in tokens.
     pub tokens: u64,
-    /// What there is.
+    /// The maximum size, in tokens.
     pub limit: u64,
 }
 
-/// A session under way.
+/// A session in progress.
 #[derive(Debug, Clone)]
 pub struct Session {
     settings: Settings,
     conversation: Conversation,
     round: Option<Round>,
-    /// Why the run that it is part of may ask no more, if it may not.
+    /// Why the run of this session must not make more requests; `None` while it may.
     used_up: Option<String>,
     is_done: bool,
-    /// The model's last words.
+    /// The model's last text that is not blank.
     said: Option<String>,
-    /// The last call of the conversation that went well: its tool, its arguments,
-    /// its reply.
+    /// The last successful call of the conversation: its tool, its arguments and its reply.
     last_call: Option<(String, String, String)>,
 }
 
 impl Session {
-    /// A session about to start. `slot` is where a written report will stand.
+    /// Creates a session that is about to start. `slot` is the place in a reply where the model
+    /// writes its report.
     pub fn begin(
         settings: Settings,
         slot: Slot,
@@ -86,7 +86,7 @@ impl Session {
             reminder: texts::reminder,
             last_turn: texts::final_turn,
         };
-        // All tools, from the start: they must always fit.
+        // All tools are counted from the start, because there must always be room for them.
         let mut conversation = Conversation::new(turns, policy, listed(&settings, true));
         let (tokens, limit) = (conversation.guard.tokens(), window.limit());
         if tokens > limit {
@@ -104,7 +104,7 @@ impl Session {
         })
     }
 
-    /// What to do after `event`. Once the session is finished, nothing.
+    /// Returns the actions to take after `event`; none once the session is finished.
     pub fn step(&mut self, event: Event) -> Vec<Effect> {
         if self.is_done {
             return Vec::new();
@@ -128,25 +128,25 @@ impl Session {
         }
     }
 
-    /// The run that it is part of may ask no more, for this reason: the next turn is the
+    /// Tells the session that its run must not make more requests, and why. The next turn is the
     /// final one.
     pub fn conclude(&mut self, why: &str) {
         self.used_up.get_or_insert_with(|| why.to_owned());
     }
 
-    /// Whether [`Session::conclude`] was called.
+    /// Returns whether [`Session::conclude`] was called.
     #[must_use]
     pub fn is_concluded(&self) -> bool {
         self.used_up.is_some()
     }
 
-    /// What was said so far.
+    /// Returns the messages so far.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         self.conversation.messages()
     }
 
-    /// Asks the model; `why` is what was wrong with its reply before.
+    /// Asks the model. `why` says what was wrong with the previous reply; `None` if nothing was.
     fn ask(&mut self, why: Option<&str>) -> Vec<Effect> {
         let request = self.conversation.ask(why, self.is_concluded());
         let Some(request) = request else {
@@ -157,9 +157,9 @@ impl Session {
         left_out.chain([Effect::Ask(request)]).collect()
     }
 
-    /// Ends because the model may not be asked again.
+    /// Ends the session without a report, because the model must not be asked again.
     fn unreported(&mut self, why: Option<&str>) -> Vec<Effect> {
-        // Said to a person, who has not read what the model was told.
+        // This text is for the user, who has not read what the model was told.
         let said = why.map(|why| format!(", the last reply had no report (\"{why}\")"));
         let said = said.unwrap_or_default();
         let (end, ending): (_, fn(String) -> Ending) = match &self.used_up {
@@ -171,7 +171,7 @@ impl Session {
         self.finish(ending(why.clone()), &why)
     }
 
-    /// Ends without a report of the model.
+    /// Ends the session without a report of the model.
     fn finish(&mut self, ending: Ending, why: &str) -> Vec<Effect> {
         let report = Report::synthetic(why, self.said.as_deref(), &self.settings.format);
         self.end(ending, report)

@@ -13,7 +13,7 @@ use crate::report::{Ending, Report};
 use crate::texts;
 
 impl Session {
-    /// Handles that the model could not be asked, neither by retries nor with another target.
+    /// Handles a request that failed after all retries and with all fallback targets.
     pub(super) fn unanswered(&mut self, error: &LlmError) -> Vec<Effect> {
         if self.conversation.shorten(error) {
             return self.ask(None);
@@ -80,7 +80,7 @@ impl Session {
         effects
     }
 
-    /// Plans one call of a reply; `left` is how many calls its batches may still make.
+    /// Plans one call of a reply. `left` is how many calls its batches may still make.
     fn plan(
         &self,
         round: &mut Round,
@@ -182,7 +182,7 @@ fn refusal(call: &ToolCall, tools: &[ToolSpec]) -> Option<String> {
     calls.refused.pop().map(|(_, reply)| reply.text)
 }
 
-/// Returns what a person is told of a call.
+/// Returns the effect that shows the user a status that the model reported.
 fn status(call: &ToolCall) -> Option<Effect> {
     let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
     let text = |key: &str| arguments[key].as_str().unwrap_or_default().to_owned();

@@ -1,10 +1,10 @@
-//! Decides what becomes of a result.
+//! Decides what happens to a result.
 //!
-//! In this order (docs/spec/behaviour.md, "Results in an agent"): it fits and is shown; it
-//! is over a limit or would overflow the conversation, and is stored; it may not be
-//! stored, and its middle is cut out; nothing of it fits, and it is dropped.
-//! What is no larger than a handle's message is never stored for want of room: that
-//! would take more of it.
+//! The rules apply in this order (docs/spec/behaviour.md, "Results in an agent"): a result that
+//! fits is shown; a result that is over a limit or would overflow the conversation is stored; if it
+//! must not be stored, its middle is cut out; if nothing of it fits, it is dropped. A result that
+//! is within the limits but does not fit is stored only if it is larger than the message that would
+//! replace it.
 
 use spillgate_artifact::Reason;
 use spillgate_extract::Decided;
@@ -18,7 +18,7 @@ use crate::settings::{CONCURRENCY, MAX_PAGING_TURNS};
 use crate::texts;
 
 impl Session {
-    /// A call was made.
+    /// Handles the result of a call that was made.
     pub(super) fn returned(&mut self, id: &CallId, returned: Returned) -> Vec<Effect> {
         let Some(round) = self.round.as_mut() else {
             return Vec::new();
@@ -35,7 +35,8 @@ impl Session {
             instead,
         } = returned;
         round.came_back(id, is_error);
-        // What counts is whether the message fits; it cannot where it is the larger.
+        // A result no larger than the message that would replace it stays, because storing it would
+        // free no room.
         let stays = whole.as_ref().is_some_and(|whole| {
             whole.tokens() <= instead || self.conversation.guard.holds(whole.tokens())
         });
@@ -58,7 +59,7 @@ impl Session {
         if is_cut {
             shown.decided.get_or_insert(Decided::Cut);
         }
-        // Until its batch is put together it may still have to be stored.
+        // Until its batch is complete, the result may still have to be stored.
         let may_be_stored = is_inner && is_storable && shown.decided != Some(Decided::Dropped);
         shown.held = may_be_stored.then_some(instead);
         let mut effects = Vec::new();
@@ -70,7 +71,7 @@ impl Session {
         effects
     }
 
-    /// A result was to be stored.
+    /// Handles the outcome of storing a result.
     pub(super) fn kept(&mut self, id: &CallId, kept: Kept) -> Vec<Effect> {
         let Some(round) = self.round.as_ref() else {
             return Vec::new();
@@ -79,7 +80,8 @@ impl Session {
             return Vec::new();
         };
         let (reason, is_error) = (entry.reason.unwrap_or(Reason::SizeCap), entry.is_error);
-        // One that was shown already and did not fit into its batch gives its room back.
+        // If the result was already shown but did not fit into its batch, the room that it reserved
+        // is released.
         if let Some(before) = &entry.shown {
             self.conversation.guard.free(before.tokens);
         }
@@ -87,7 +89,8 @@ impl Session {
             Kept::Stored { shown, handle } => {
                 self.conversation.offer(listed(&self.settings, true));
                 if !self.conversation.guard.reserve(shown.tokens()) {
-                    // The handle stays visible: what is stored must not be lost.
+                    // The handle is shown even if it does not fit, because otherwise the stored
+                    // result could not be found.
                     self.conversation.guard.add(shown.tokens());
                 }
                 let decided = Some(Decided::Stored { handle, reason });
@@ -107,8 +110,8 @@ impl Session {
         effects
     }
 
-    /// Takes room for what is to be shown; if there is none, it is dropped, unless the
-    /// words for that take more.
+    /// Reserves room for a result in the conversation. If there is no room, the result is dropped,
+    /// unless it is no larger than the notice that would replace it.
     fn taken(&mut self, shown: Option<Presentation>, is_error: bool) -> Shown {
         let shown = shown.map(|shown| match shown.text().is_empty() {
             true => Shown {
@@ -161,7 +164,7 @@ impl Session {
         Some(Effect::Settled(id.clone(), settled))
     }
 
-    /// Makes the next calls; when each has its answer, asks the model again.
+    /// Makes the next calls. When each call has its answer, asks the model again.
     pub(super) fn go_on(&mut self) -> Vec<Effect> {
         let Some(mut round) = self.round.take() else {
             return Vec::new();
@@ -200,7 +203,7 @@ impl Session {
         effects
     }
 
-    /// The round is over: its replies enter the conversation.
+    /// Ends the round: its replies are added to the conversation.
     fn concluded(&mut self, round: &Round) {
         self.conversation.answered(round.replies());
         if round.is_only(GET_CONTINUATION) {

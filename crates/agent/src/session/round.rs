@@ -1,4 +1,4 @@
-//! The calls of one reply, until each has an answer.
+//! Tracks the tool calls of one reply until each of them has an answer.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,15 +16,15 @@ pub(crate) struct Shown {
     pub(crate) text: String,
     pub(crate) tokens: u64,
     pub(crate) is_error: bool,
-    /// What became of the result; `None` if it is simply shown.
+    /// The decision about the result; `None` if the result is shown unchanged.
     pub(crate) decided: Option<Decided>,
-    /// Approximate tokens of the message that would replace the result, while the orchestrator
-    /// holds the result and may store it.
+    /// Approximate size, in tokens, of the message that would replace the result. Set while the
+    /// orchestrator holds the result and may store it.
     pub(crate) held: Option<u64>,
 }
 
 impl Shown {
-    /// Returns whether it leads to a stored result. Such texts are left out last.
+    /// Returns whether the text names the handle of a stored result. Such texts are left out last.
     pub(crate) fn is_handle(&self) -> bool {
         matches!(self.decided, Some(Decided::Stored { .. }))
     }
@@ -34,29 +34,29 @@ impl Shown {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) call: ToolCall,
-    /// `None` until it is known what is shown.
+    /// What is shown of the call; `None` until that is decided.
     pub(crate) shown: Option<Shown>,
-    /// Whether it is within a batch.
+    /// Whether the call is within a batch.
     pub(crate) is_inner: bool,
-    /// Whether it was made or would have been; otherwise the session answered it itself.
+    /// Whether the call was made or was going to be made; otherwise the session answered it itself.
     pub(crate) is_planned: bool,
     /// Whether the tool reported a failure. The text that replaces its result is marked as a
     /// failure, too.
     pub(crate) is_error: bool,
-    /// Why it is being stored, if it is.
+    /// Why the result is being stored; `None` if it is not.
     pub(crate) reason: Option<Reason>,
 }
 
-/// The calls of one reply, until each has an answer.
+/// The calls of one reply. A round lasts until each of them has an answer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Round {
-    /// In the order in which the model made them.
+    /// The calls in the order in which the model made them.
     order: Vec<CallId>,
     entries: BTreeMap<CallId, Entry>,
     batches: BTreeMap<CallId, Vec<Inner>>,
     queue: VecDeque<Planned>,
     running: usize,
-    /// Whether failures of a batch are reported together, for lack of room.
+    /// Whether the failures of a batch are reported together to save room.
     is_tight: bool,
 }
 
@@ -67,13 +67,13 @@ impl Round {
         self.enter(call, Some(shown), false);
     }
 
-    /// Adds a call to make.
+    /// Adds a call that must be made.
     pub(crate) fn planned(&mut self, call: &ToolCall) {
         self.order.push(CallId::of(call));
         self.queued(call, false);
     }
 
-    /// Adds a batch; `inner` are its calls, some of which may be answered already.
+    /// Adds a batch. `inner` are its calls, some of which may already be answered.
     pub(crate) fn batched(
         &mut self,
         batch: &ToolCall,
@@ -110,7 +110,7 @@ impl Round {
         self.entries.insert(CallId::of(call), entry);
     }
 
-    /// Returns the tokens of the answers so far.
+    /// Returns the size of the answers so far, in tokens.
     pub(crate) fn tokens(&self) -> u64 {
         let shown = self
             .entries
@@ -119,14 +119,14 @@ impl Round {
         shown.map(|shown| shown.tokens).sum()
     }
 
-    /// Returns the next call to make, while fewer than `most` are in flight.
+    /// Returns the next call to make, if fewer than `most` are in flight.
     pub(crate) fn next(&mut self, most: usize) -> Option<Planned> {
         let next = (self.running < most).then(|| self.queue.pop_front())?;
         self.running += usize::from(next.is_some());
         next
     }
 
-    /// Removes and returns all calls that are not made yet.
+    /// Removes and returns all calls that have not been made yet.
     pub(crate) fn give_up(&mut self) -> Vec<Planned> {
         self.queue.drain(..).collect()
     }
@@ -176,8 +176,8 @@ impl Round {
         entries.filter_map(|(id, entry)| Some((id, entry.shown.as_ref()?)))
     }
 
-    /// Reports the failures of batches together from now on, each text once. Returns the tokens
-    /// that were counted for them one by one.
+    /// Reports the failures of batches together from now on, each error text once. Returns the
+    /// tokens that were counted for them individually.
     pub(crate) fn tighten(&mut self) -> u64 {
         self.is_tight = true;
         let inner = self.entries.values_mut().filter(|entry| entry.is_inner);
@@ -188,7 +188,7 @@ impl Round {
             .sum()
     }
 
-    /// Returns the texts of the batches, with the tokens of the results in them.
+    /// Returns the text of each batch, with the number of tokens of the results in it.
     pub(crate) fn envelopes(&self) -> Vec<(String, u64)> {
         let batches = self.batches.values();
         let tokens = |inner: &Inner| {
@@ -218,8 +218,8 @@ impl Round {
         })
     }
 
-    /// Returns one reply for each call of the model, in their order, and whether it leads to a
-    /// stored result.
+    /// Returns one reply for each call of the model, in the order of the calls, and for each
+    /// whether it names the handle of a stored result.
     pub(crate) fn replies(&self) -> Vec<(ToolReply, bool)> {
         let reply = |id: &CallId| {
             let (text, is_error, is_handle) = match self.batches.get(id) {
@@ -246,7 +246,7 @@ impl Round {
         self.order.iter().map(reply).collect()
     }
 
-    /// Returns whether there are calls and all of them are of this tool.
+    /// Returns whether there are calls and all of them call the tool `tool`.
     pub(crate) fn is_only(&self, tool: &str) -> bool {
         let mut entries = self.entries.values();
         !self.entries.is_empty() && entries.all(|entry| entry.call.name == tool)

@@ -1,7 +1,7 @@
 //! Adds up what a session cost and what its tools returned.
 //!
-//! All figures are read off the tree of operations. So a trace and its account cannot contradict
-//! each other, and the account of an interrupted run is complete up to the interruption.
+//! All figures are computed from the tree of operations. A trace and its account therefore cannot
+//! contradict each other, and the account of an interrupted run is complete up to the interruption.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -12,19 +12,19 @@ use spillgate_llm::Usage;
 
 use crate::internal::BATCH;
 
-/// The account of a session.
+/// The account of a session: what its requests to models cost, and what its tools returned.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Accounting {
     /// All requests to models together.
     pub total: Spent,
-    /// Requests by who made them and which model answered.
+    /// Requests, grouped by the part that made them and the model that answered.
     pub models: Vec<ModelUse>,
-    /// The session's own tools.
+    /// Calls of tools by the session itself, one entry per tool.
     pub tools: Vec<ToolUse>,
-    /// The session's own extractions (`tool_output`).
+    /// Extractions by the session itself (`tool_output`).
     #[serde(default, skip_serializing_if = "Extractions::is_none")]
     pub extractions: Extractions,
-    /// Sub-agents by name, all runs of each together.
+    /// Sub-agents by name. Each entry covers all runs of the agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, Accounting>,
 }
@@ -32,15 +32,15 @@ pub struct Accounting {
 /// Requests to models.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Spent {
-    /// Their number, not counting retries.
+    /// The number of requests, not counting retries.
     pub calls: u64,
-    /// Those without a reply: failed, given up or still in flight.
+    /// Requests without a reply: failed, abandoned or still in flight.
     pub unanswered: u64,
-    /// What the others used.
+    /// Tokens and cost of the requests that were answered.
     pub usage: Usage,
 }
 
-/// Which part of a session asked a model.
+/// The part of a session that sent a request to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
@@ -48,40 +48,40 @@ pub enum Part {
     Own,
     /// Extractions (`tool_output`).
     ToolOutput,
-    /// Sub-agents, with everything that they did.
+    /// Sub-agents, including everything that they did.
     SubAgents,
 }
 
-/// What one part of a session asked of one model.
+/// The requests of one part of a session to one model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelUse {
     /// The part that asked.
     pub part: Part,
-    /// `provider/model`; empty until an answer comes.
+    /// The model, as `provider/model`; empty until it answers.
     pub target: String,
-    /// The number of requests and what they used.
+    /// The number of requests, and the tokens and cost of these requests.
     #[serde(flatten)]
     pub spent: Spent,
 }
 
-/// Extractions by their outcome.
+/// Numbers of extractions, by their outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Extractions {
     /// Answers by the strategy that made them: `full-chunked`, `truncate` …
     pub strategies: BTreeMap<String, u64>,
-    /// Answers that another strategy made because the first could not run.
+    /// Answers of a fallback strategy, made because the first strategy could not run.
     pub fallbacks: u64,
-    /// Extractions without an answer: failed, given up or still running.
+    /// Extractions without an answer: failed, abandoned or still running.
     pub failures: u64,
 }
 
 /// The calls of one tool.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ToolUse {
-    /// The host that has it; `None` for the session's own tools.
+    /// The host of the tool; `None` for the session's own tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
     /// Calls, including those that the cache answered.
     pub calls: u64,
@@ -93,7 +93,8 @@ pub struct ToolUse {
     pub stored: u64,
     /// Results whose middle was cut out.
     pub cut: u64,
-    /// Results that were not shown or were left out later, and calls that were not made any more.
+    /// Results that were dropped or left out later, and calls that were not made because the window
+    /// had overflowed.
     pub dropped: u64,
     /// Bytes that the calls returned.
     pub bytes: u64,
@@ -110,7 +111,7 @@ impl AddAssign for Spent {
 }
 
 impl Accounting {
-    /// Returns the account of a session from its operations.
+    /// Computes the account of a session from its operations.
     #[must_use]
     pub fn of(session: &Op) -> Self {
         let mut accounting = Self::default();
@@ -120,7 +121,7 @@ impl Accounting {
         accounting
     }
 
-    /// Returns what one part of the session asked of all models.
+    /// Returns the requests that one part of the session made to all models.
     #[must_use]
     pub fn of_part(&self, part: Part) -> Spent {
         let rows = self.models.iter().filter(|row| row.part == part);
@@ -134,7 +135,7 @@ impl Accounting {
         let within = match op.kind {
             OpKind::Agent => return self.enter_agent(op),
             OpKind::Session => {
-                // The operations within it are its strategies.
+                // The operations within an extraction are its strategies.
                 if part == Part::Own {
                     self.extractions.add(op);
                 }
@@ -144,7 +145,7 @@ impl Accounting {
                 self.add_model(part, op.target.as_deref().unwrap_or_default(), spent(op));
                 part
             }
-            // A batch is not a call; the calls within it are.
+            // A batch is not counted as a call; the calls within it are.
             OpKind::Tool if part == Part::Own && op.name != BATCH => {
                 self.add_tool(called(op));
                 part
@@ -156,7 +157,7 @@ impl Accounting {
         }
     }
 
-    /// Adds a sub-agent: its requests count for the session, its tools do not.
+    /// Adds a sub-agent: its requests count towards the session, its tools do not.
     fn enter_agent(&mut self, op: &Op) {
         let inner = Self::of(op);
         for row in &inner.models {
@@ -193,7 +194,7 @@ impl Accounting {
 }
 
 impl Extractions {
-    /// Returns whether there were none.
+    /// Returns whether there were no extractions.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.strategies.is_empty() && self.failures == 0

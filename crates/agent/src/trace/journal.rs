@@ -1,4 +1,4 @@
-//! Records what a session does while it does it.
+//! Records what a session does while it runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use crate::event::{CallId, Planned, Settled};
 use crate::report::{Ending, Finished};
 use crate::settings::Settings;
 
-/// The session that a journal is about.
+/// Describes the session that a journal records.
 #[derive(Debug, Clone, PartialEq)]
 pub struct About {
     /// The agent's name.
     agent: String,
-    /// The first bytes of its task.
+    /// The beginning of its task.
     task: String,
     task_bytes: u64,
     setup: Setup,
 }
 
 impl About {
-    /// Describes a session of the agent of that name with these settings; `models` are asked in
-    /// this order.
+    /// Describes a session of the agent `agent` with these settings. `models` are asked in this
+    /// order.
     #[must_use]
     pub fn new(agent: &str, settings: &Settings, models: Vec<Target>) -> Self {
         let task = &settings.task;
@@ -48,7 +48,7 @@ impl About {
     }
 }
 
-/// Everything that a session does, as a tree. Clones are cheap and share one journal.
+/// Everything that a session does, as a tree. Clones are cheap and share the same journal.
 #[derive(Debug, Clone)]
 pub struct Journal(Arc<Inner>);
 
@@ -63,13 +63,13 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The session; `None` once it has ended.
+    /// The operation of the session; `None` once it has ended.
     session: Option<Span>,
     turn: Option<Span>,
     turns: u32,
-    /// The calls of the current turn: ids are unique within one turn only.
+    /// The calls by turn and id, because ids are unique only within one turn.
     calls: HashMap<(u32, CallId), Scope>,
-    /// The batches of the turn.
+    /// The batches of the current turn.
     batches: Vec<(CallId, Span)>,
     ended: Option<(Timestamp, Finished)>,
 }
@@ -82,8 +82,8 @@ impl Journal {
         Self::of(span, about, clock)
     }
 
-    /// Returns the journal of a sub-agent, within the call that it answers. It is part of the tree
-    /// and the account of the calling session.
+    /// Returns the journal of a sub-agent, below the call that runs it. It is part of the tree and
+    /// the account of the calling session.
     #[must_use]
     pub fn within(scope: &Scope, about: About, clock: Arc<dyn Clock>) -> Self {
         let span = scope.begin(OpKind::Agent, &about.agent);
@@ -115,7 +115,7 @@ impl Journal {
         Accounting::of(&self.snapshot())
     }
 
-    /// Returns the session as a document, as far as it has come.
+    /// Returns the session so far as a document.
     #[must_use]
     pub fn trace(&self) -> Trace {
         let root = self.snapshot();
@@ -189,7 +189,7 @@ impl Journal {
         span.end_with(Some(why));
     }
 
-    /// Begins the operation of a call: in its batch, in its turn or in the session.
+    /// Begins the operation of a call: below its batch, its turn or the session.
     fn tool(&self, state: &State, id: &CallId, tool: &str) -> Span {
         let mut batches = state.batches.iter();
         let batch = batches.find(|(batch, _)| id.is_within(batch));
@@ -215,7 +215,8 @@ impl Journal {
         }
     }
 
-    /// Records that the text of a call, or of the calls of a batch, is left out.
+    /// Records that the text of a call, or of the calls of a batch, was left out of the
+    /// conversation.
     pub(crate) fn left_out(&self, left_out: &LeftOut) {
         let (state, id) = (self.state(), CallId::named(&left_out.call_id));
         for ((turn, call), scope) in &state.calls {
@@ -249,7 +250,8 @@ impl Journal {
         state.ended = Some((self.0.clock.now(), finished.clone()));
     }
 
-    /// The session was dropped. Without an end it stays unfinished.
+    /// Closes all open operations when the run is dropped. If the session has not ended, it stays
+    /// marked as unfinished.
     pub(crate) fn left(&self) {
         let mut state = self.state();
         state.batches.clear();

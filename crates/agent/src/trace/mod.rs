@@ -1,7 +1,7 @@
-//! Records what a session does and adds it up.
+//! Records what a session does and computes its totals.
 //!
 //! [`Journal`] holds the tree of operations while the session runs, [`Trace`] is the finished
-//! document, [`Accounting`] adds it up.
+//! document, and [`Accounting`] contains the totals.
 
 mod accounting;
 mod document;

@@ -18,7 +18,7 @@ use crate::endings::hanging;
 use crate::stage::{Row, calls, done, give, scripted, tree};
 use crate::tools::lines;
 
-/// Runs a row for each call.
+/// A launcher that runs one of these rows for each call.
 #[derive(Default)]
 struct Rows(Mutex<Vec<Row>>);
 
@@ -48,7 +48,7 @@ impl Launch for Rows {
     }
 }
 
-/// A row that calls the agent `sub`, which `within` plays.
+/// Returns a row that calls the agent `sub`. The rows `within` define what `sub` does in turn.
 fn calling(within: Vec<Row>, arguments: Value) -> Row {
     let sub = Rows(Mutex::new(within));
     let sub = SubAgent::new("sub", "does a part", None, Arc::new(sub)).unwrap();
@@ -222,11 +222,11 @@ async fn an_agent_that_is_cut_off_with_its_caller_is_in_the_trace_up_to_there() 
     "#);
 }
 
-/// Runs an agent that only calls agents, three at once, for each call.
+/// Runs an agent that only calls agents, three at the same time, for each call.
 #[derive(Debug, Clone)]
 struct Swarm {
     allowance: Arc<Allowance>,
-    /// What each of them says: it never reports, or does when it is asked to.
+    /// Whether each agent reports when it is asked to; otherwise it never reports.
     reports: bool,
 }
 
@@ -267,7 +267,7 @@ impl Swarm {
         })
     }
 
-    /// What the first of them comes to, and the requests of all.
+    /// Returns how the first agent ends, and the number of requests of all agents.
     async fn ended(&self) -> (Finished, u64) {
         let (row, model) = (self.row(true), self.model());
         let stage = row.stage(&model, None);
@@ -307,7 +307,7 @@ async fn agents_that_only_call_agents_end_at_the_limit_of_the_run() {
         let reached = format!("the run's limit of {requests} model requests was reached");
         assert!(why.starts_with(&reached), "{why}");
         assert!(finished.report.content.contains(&reached));
-        // The first agent has the last request, for its report.
+        // The last request is reserved for the first agent's report.
         let (finished, asked) = Swarm::new(limits(requests), true).ended().await;
         assert_eq!((finished.ending, asked), (Ending::Success, requests));
     }

@@ -1,4 +1,4 @@
-//! Batches in little room, and small results.
+//! Tests batches when there is little room, and batches of small results.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use spillgate_llm::Scripted;
 
 use crate::stage::{Row, calls, done, give};
 
-/// A batch of so many results of so many bytes each.
+/// A batch of `count` results of `bytes` bytes each.
 fn batch(count: usize, bytes: u64) -> (&'static str, Value) {
     let call = |at| json!({"id": format!("{at}"), "tool": "give", "parameters": {"bytes": bytes}});
     (
@@ -17,12 +17,11 @@ fn batch(count: usize, bytes: u64) -> (&'static str, Value) {
     )
 }
 
-/// What became of the calls of a row: how many were shown to the end, how many were
-/// dropped, how many were something else.
+/// Counts the calls of a row: those shown to the end, those dropped, and all others.
 async fn counted(row: Row) -> (usize, usize, usize) {
     let (_, trace) = row.played().await;
     let calls = trace.root.children.iter().flat_map(|turn| &turn.children);
-    // Those of a batch are below it.
+    // The calls of a batch are below it.
     let calls = calls.flat_map(|call| std::iter::once(call).chain(&call.children));
     let mut counted = (0, 0, 0);
     for call in calls {
@@ -36,7 +35,7 @@ async fn counted(row: Row) -> (usize, usize, usize) {
     counted
 }
 
-/// A row with a batch of 25 small results and a window of that size.
+/// A row with a batch of 25 small results and a window of `window` tokens.
 fn small_results(window: u64) -> Row {
     Row {
         window,
@@ -45,7 +44,7 @@ fn small_results(window: u64) -> Row {
     }
 }
 
-/// The smallest window in which all results of a row are shown.
+/// Returns the smallest window in which all results of a row are shown.
 async fn smallest(row: fn(u64) -> Row, results: usize) -> u64 {
     let (mut too_small, mut enough) = (1000, 6000);
     while enough - too_small > 1 {
@@ -96,7 +95,7 @@ async fn what_is_smaller_than_its_handle_is_not_stored_for_want_of_room() {
     }
     let enough = smallest(row, 5).await;
     assert_eq!(counted(row(enough - 1)).await, (4, 1, 0));
-    // Which of them is the last one nobody knows.
+    // The calls run at the same time, so it is not known which of them is the last one.
     let told = row(enough - 1).told().await;
     let mut told: Vec<&str> = told.lines().collect();
     told.sort_unstable();

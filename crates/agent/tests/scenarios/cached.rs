@@ -1,4 +1,4 @@
-//! Results that need not be made again.
+//! Tests cached results, for which the tool is not called again.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn rules() -> CacheRules {
     CacheRules::new(Some(Duration::from_secs(60)), []).unwrap()
 }
 
-/// Runs it with a cache; how often the tool was called comes back, too.
+/// Runs a session with a cache. The result also contains how often the tool was called.
 async fn run(
     says: Vec<Reply>,
     cache: Arc<dyn ToolCache>,
@@ -71,7 +71,7 @@ async fn an_oversized_result_from_the_cache_gets_a_handle_of_its_own() {
       Turn turn 3
         Llm model, 6 messages, gave 47 bytes
     "#);
-    // The next session has it, too.
+    // The next session finds the entry, too.
     let (_, _, called) = run(vec![calls(&[give(5000)]), done()], directory(&at), rules()).await;
     assert_eq!(called, 0);
 }
@@ -95,7 +95,7 @@ async fn neither_failures_nor_what_a_retrieval_gave_nor_what_no_rule_names_is_ke
     assert_eq!(run(says, directory(&at), off).await.2, 2);
 }
 
-/// A cache that fails, at once or late.
+/// A cache that fails either when an entry is begun or when it is written.
 #[derive(Debug, Clone, Copy)]
 struct Broken {
     begins: bool,

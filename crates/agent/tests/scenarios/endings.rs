@@ -1,4 +1,4 @@
-//! How sessions end, and what they leave behind.
+//! Tests how sessions end, and what they leave behind.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -101,7 +101,7 @@ async fn when_no_target_answers_it_fails() {
     "#);
 }
 
-/// A row that is cancelled once it calls `hang`.
+/// A row that is cancelled when it calls `hang`.
 pub(crate) fn hanging() -> Row {
     let cancels = CancellationToken::new();
     let tools = Tools {
@@ -179,7 +179,7 @@ async fn a_tool_that_takes_too_long_is_given_up() {
     "#);
 }
 
-/// Cancels a session once a call of it was made.
+/// A watcher that cancels a session once one of its calls has returned.
 struct OnceReturned(CancellationToken);
 
 impl Watcher for OnceReturned {
@@ -210,8 +210,8 @@ async fn what_is_held_when_it_ends_leaves_no_draft() {
     let base = tempfile::tempdir().unwrap();
     let clock = Arc::new(StoppedClock::default());
     let store = FileStore::new(base.path(), Lifetime::Durable, clock);
-    // So large that it streams into a draft, and held: its batch is not complete. Only
-    // then the session is cancelled.
+    // The first result is so large that it streams into a draft. It is held because its batch is
+    // not complete. The session is cancelled only then.
     let cancels = CancellationToken::new();
     let batch = json!({"calls": [
         {"id": "a", "tool": "give", "parameters": {"bytes": 400_000}},

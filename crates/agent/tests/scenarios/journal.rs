@@ -1,4 +1,4 @@
-//! What the trace of a session tells.
+//! Tests the contents of a session's trace.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::results::Full;
 use crate::stage::{By, Row, calls, done, give, tree};
 
-/// A model that reads chunks: one answer for each.
+/// A model for extraction that gives one answer for each chunk.
 fn reader() -> Scripted {
     let script = |seen: &spillgate_llm::ScriptedRequest| {
         let answer = in_slot(&seen.request.system, "`line 1 of what the tool gives` [L1]");
@@ -109,7 +109,7 @@ async fn extractions_are_counted_by_strategy_and_fallbacks() {
     "#);
 }
 
-/// What became of the results of a row, in a fixed order: they race.
+/// Returns the decisions about the results of a row in a fixed order, because the calls race.
 async fn decided(row: Row) -> String {
     let (_, trace) = row.played().await;
     let calls = trace.root.children.iter().flat_map(|turn| &turn.children);
@@ -199,7 +199,7 @@ async fn the_document() {
     "#);
 }
 
-/// Answers once; then it is asked in vain, and the session is cancelled.
+/// A model that answers once. On the next request it never answers, and the session is cancelled.
 #[derive(Debug)]
 struct Stuck {
     reader: Scripted,

@@ -1,5 +1,5 @@
-//! Whatever tools give and models say: the window is never exceeded, and no handle in
-//! the conversation is dead.
+//! Property tests: for any tool results and replies of the model, the window is never exceeded, and
+//! every handle in the conversation can be read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn call() -> impl Strategy<Value = (&'static str, Value)> {
     let at = 0_usize..3;
     prop_oneof![
         4 => (0_u64..9000, prop::bool::weighted(0.1)).prop_map(|(bytes, fails)| {
-            // Some sizes come again: from the cache, if there is one.
+            // Few sizes are used, so that some calls repeat and can be answered from the cache.
             ("give", json!({"bytes": bytes / 1500 * 1500, "fails": fails}))
         }),
         2 => at.prop_map(|at| {
@@ -36,8 +36,8 @@ fn call() -> impl Strategy<Value = (&'static str, Value)> {
     ]
 }
 
-/// What a model might say: calls, one by one or in a batch; words; a report that is not
-/// of its schema, written or called; calls of tools that there are not.
+/// What a model might say: calls, individually or in a batch; other text; a report, in the wrapper
+/// or as a call, that does not match its schema; calls of unknown tools.
 fn reply() -> impl Strategy<Value = Reply> {
     let some = || prop::collection::vec(call(), 1..4);
     let many = prop::collection::vec(0_u64..200, 1..30);
@@ -67,7 +67,7 @@ fn batch(some: &[(&str, Value)]) -> Reply {
     calls(&[(BATCH, json!({"calls": inner}))])
 }
 
-/// A report of text, which takes everything, or of JSON with a schema.
+/// The format of the report: text, which accepts anything, or JSON with a schema.
 fn format(of_json: bool) -> Format {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     match of_json {
@@ -76,7 +76,7 @@ fn format(of_json: bool) -> Format {
     }
 }
 
-/// Tokens of what is sent.
+/// Returns the tokens of everything that is sent.
 fn sent(request: &Request) -> u64 {
     let counter = Tokenizer::Heuristic.counter();
     let count = |text: &str| counter.count(text);

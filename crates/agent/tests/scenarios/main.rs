@@ -1,5 +1,5 @@
-//! Scenarios of the earlier designs, with the real pipeline and a scripted model: each row says
-//! what conversation results.
+//! Scenarios from the systems that Spillgate's profiles reproduce, run with the real pipeline and a
+//! scripted model. Each row of a scenario states the conversation that must result.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,4 @@
-//! The continuation design: results that are read page by page.
+//! Tests the profile `continuation`, with which results are read page by page.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ async fn pages_are_not_counted_and_give_the_whole() {
 
 #[tokio::test]
 async fn the_tool_is_there_before_anything_is_stored() {
-    // The design's `test_agent_turn_get_continuation_invalid_id`.
+    // This is `test_agent_turn_get_continuation_invalid_id` of the specification.
     let row = row(vec![page("call_9", &json!(null)), done()]);
     assert_snapshot!(row.told().await, @r#"
     user: Find out.

@@ -1,4 +1,4 @@
-//! What becomes of a result: shown, stored, cut or dropped.
+//! Tests what happens to a result: it is shown, stored, cut or dropped.
 
 use std::io;
 use std::path::PathBuf;
@@ -67,7 +67,7 @@ async fn of_two_that_fit_alone_one_is_stored() {
         ..Row::new(vec![calls(&[give(6_000), give(6_000)]), done()])
     };
     let told = row.told().await;
-    // They race for the budget: whichever comes first is shown.
+    // The two calls race for the room: the first result to arrive is shown.
     assert_eq!(told.matches("(6000 bytes)").count(), 1);
     assert_eq!(
         told.matches("Tool output is too large (6000 bytes, ")
@@ -107,7 +107,7 @@ async fn a_handle_that_overflows_itself_ends_it() {
             done(),
         ])
     };
-    // Which of the four comes first is not known.
+    // It is not known which of the four results arrives first.
     let told = row.told().await;
     let mut told: Vec<&str> = told.lines().collect();
     told[2..6].sort_unstable_by_key(|line| line.starts_with("tool!"));
@@ -173,7 +173,8 @@ async fn a_failure_is_stored_and_stays_a_failure() {
     tool: {"results":[{"error":{"code":"EXECUTION_ERROR","message":"Tool output is too large (5000 bytes, 160 lines, 1250 tokens).\nCall tool_output(handle = \"HANDLE-1\", extract = \"what to extract\").\nProvide precise and detailed instructions in `extract` about what you are looking for."},"id":"a","ok":false,"tool":"give"}]}
     Success: done
     "#);
-    // Where nothing is stored its middle is cut, and that is counted.
+    // If results are not stored, the middle of this result is cut out, and the account counts it as
+    // cut.
     let row = Row {
         by: By::Nothing,
         ..Row::new(vec![calls(&[fails]), done()])
@@ -254,7 +255,7 @@ async fn in_a_batch_tool_output_reads_what_is_stored() {
     model: give {"bytes":5000}
     tool: Tool output is too large (5000 bytes, 160 lines, 1250 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
     model: agent__batch {"calls":[{"id":"a","parameters":{"extract":"the first line","handle":"HANDLE-0","mode":"search"},"tool":"tool_output"},{"id":"b","parameters":{"bytes":20},"tool":"give"}]}
-    tool: {"results":[{"id":"a","ok":true,"output":"ABSTRACT FROM TOOL … ","ok":true,"output":"line 1 of what the t","tool":"give"}]} (945 bytes)
+    tool: {"results":[{"id":"a","ok":true,"output":"ABSTRACT FROM TOOL … ","ok":true,"output":"line 1 of what the t","tool":"give"}]} (1326 bytes)
     Success: done
     "#);
 }
@@ -280,7 +281,7 @@ async fn what_tool_output_gives_is_never_stored() {
     "#);
 }
 
-/// A store without room.
+/// A store that is full.
 #[derive(Debug)]
 pub(crate) struct Full;
 
@@ -319,7 +320,7 @@ impl ArtifactStore for Full {
 
 #[tokio::test]
 async fn without_room_in_the_store_the_ends_are_shown_and_nothing_to_call() {
-    // One that would be in memory, and one that would stream into a draft.
+    // The first result would be held in memory, the second would stream into a draft.
     let row = Row {
         store: Arc::new(Full),
         ..Row::new(vec![calls(&[give(5000)]), calls(&[give(400_000)]), done()])

@@ -20,7 +20,7 @@ use spillgate_text::Tokenizer;
 
 use crate::tools::Tools;
 
-/// How stored results are read.
+/// Which tool reads stored results.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum By {
     ToolOutput,
@@ -28,9 +28,9 @@ pub(crate) enum By {
     Nothing,
 }
 
-/// One row: limits, and what the model says.
+/// One row of a scenario: its limits, and what the model says.
 pub(crate) struct Row {
-    /// Bytes of a result, or characters of a page.
+    /// Maximum size of a result in bytes, or of a page in characters.
     pub(crate) cap: u64,
     pub(crate) window: u64,
     pub(crate) max_turns: u32,
@@ -40,12 +40,12 @@ pub(crate) struct Row {
     pub(crate) store: Arc<dyn ArtifactStore>,
     pub(crate) hosts: Vec<Arc<dyn Host>>,
     pub(crate) caching: Option<Caching>,
-    /// How long a tool may take.
+    /// The time limit of a tool call.
     pub(crate) limit: Option<Duration>,
-    /// Who answers `tool_output`.
+    /// The model that answers `tool_output`.
     pub(crate) extracts: Option<Arc<dyn ChatModel>>,
     pub(crate) until: Until,
-    /// Who is asked before the model that says what follows.
+    /// Models that are asked before the model that follows the script.
     pub(crate) before: Vec<Arc<dyn ChatModel>>,
     pub(crate) watcher: Arc<dyn Watcher>,
     pub(crate) says: Vec<Reply>,
@@ -100,7 +100,7 @@ impl Row {
         let retrieval = match self.by {
             By::ToolOutput => {
                 let model = self.extracts.clone();
-                // One chunk after the other: their order is told.
+                // Chunks are read one after the other, because the output shows their order.
                 let settings = Extraction {
                     parallel: 1,
                     ..Extraction::default()
@@ -125,7 +125,7 @@ impl Row {
     pub(crate) fn settings(&self, orchestrator: &Orchestrator) -> Settings {
         let mut retrieval = orchestrator.retrieval();
         if let Some(tool) = retrieval.as_mut().filter(|tool| tool.name == TOOL_OUTPUT) {
-            tool.schema = json!({"type": "object"}); // windows are small here
+            tool.schema = json!({"type": "object"}); // the real schema is too large for the small windows of these tests
         }
         Settings {
             system: "You find things out.".into(),
@@ -147,12 +147,12 @@ impl Row {
         }
     }
 
-    /// The conversation as the model saw it last.
+    /// Plays the row and returns the final conversation as the model saw it.
     pub(crate) async fn told(self) -> String {
         self.played().await.0
     }
 
-    /// The same with the trace.
+    /// Like `told`, but also returns the trace.
     pub(crate) async fn played(mut self) -> (String, Trace) {
         let handles = Arc::new(Mutex::new(Vec::<String>::new()));
         let model = scripted(std::mem::take(&mut self.says), Arc::clone(&handles));
@@ -162,7 +162,7 @@ impl Row {
         let stage = self.stage(&model, None);
         let journal = stage.journal.clone();
         let (finished, session) = stage.run(&model, self.until.clone()).await;
-        // Before long texts are made short: a handle may stand where they are cut.
+        // Handles are replaced before long texts are shortened, because a cut could split a handle.
         let mut messages = serde_json::to_string(session.messages()).unwrap();
         for (at, handle) in handles.lock().unwrap().iter().enumerate() {
             let stored: Handle = handle.parse().unwrap();
@@ -176,7 +176,7 @@ impl Row {
         (told.join("\n"), journal.trace())
     }
 
-    /// Everything that a run needs; within `scope`, if it is a sub-agent's.
+    /// Returns everything that a run needs. `scope` is set for a sub-agent.
     pub(crate) fn stage(&self, model: &dyn ChatModel, scope: Option<&Scope>) -> Stage {
         let orchestrator = self.orchestrator();
         let settings = self.settings(&orchestrator);
@@ -219,7 +219,7 @@ impl Stage {
     }
 }
 
-/// A trace a line an operation, without its times.
+/// Returns a trace with one line per operation, without times.
 pub(crate) fn tree(op: &Op) -> String {
     let mut lines = Vec::new();
     enter(&mut lines, op, 0);
@@ -251,7 +251,8 @@ fn enter(lines: &mut Vec<String>, op: &Op, depth: usize) {
     }
 }
 
-/// A model that says this, and names handles by the order in which it saw them.
+/// A model that gives these replies. In its calls, `HANDLE-0`, `HANDLE-1`, … stand for the handles
+/// in the order in which the model saw them.
 pub(crate) fn scripted(says: Vec<Reply>, handles: Arc<Mutex<Vec<String>>>) -> Scripted {
     let says = Mutex::new(says.into_iter());
     Scripted::new(move |seen| {
@@ -271,7 +272,7 @@ pub(crate) fn scripted(says: Vec<Reply>, handles: Arc<Mutex<Vec<String>>>) -> Sc
     })
 }
 
-/// Handles in what the model is sent.
+/// Collects the handles in what the model is sent.
 pub(crate) fn found(request: &Request, handles: &mut Vec<String>) {
     for message in &request.messages {
         let Message::Tools(replies) = message else {
@@ -288,7 +289,7 @@ pub(crate) fn found(request: &Request, handles: &mut Vec<String>) {
     }
 }
 
-/// A message as a line; one for each result.
+/// Returns a message as one line. Each tool result becomes a line of its own.
 pub(crate) fn message(message: &Message) -> String {
     match message {
         Message::User(text) => format!("user: {}", line(text)),
@@ -310,7 +311,7 @@ pub(crate) fn message(message: &Message) -> String {
     }
 }
 
-/// A text on one line; of a long one its beginning, its end and its size.
+/// Returns a text on one line. A long text is shown as its beginning, its end and its size.
 pub(crate) fn line(text: &str) -> String {
     const MOST: usize = 700;
     const END: usize = 60;
@@ -334,7 +335,7 @@ pub(crate) fn calls(calls: &[(&str, Value)]) -> Reply {
     Scripted::calls(calls)
 }
 
-/// A reply that ends it.
+/// A reply that ends the session.
 pub(crate) fn done() -> Reply {
     calls(&[(FINAL_REPORT, json!({"report_content": "done"}))])
 }

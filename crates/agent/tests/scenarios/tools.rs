@@ -10,7 +10,7 @@ use spillgate_agent::{Given, Host, Scope};
 use spillgate_llm::{ToolCall, ToolSpec};
 use tokio_util::sync::CancellationToken;
 
-/// Gives as much as it is asked for.
+/// A host whose tools return as many bytes as the call asks for.
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
     /// Calls so far.
@@ -41,8 +41,8 @@ impl Host for Tools {
         ]
     }
 
-    /// `hang` never ends. `give` gives lines, each with its number; `quotes` what takes
-    /// twice as much room within a JSON text.
+    /// `hang` never returns. `give` returns numbered lines. `quotes` returns characters that take
+    /// twice as much room when they are encoded as JSON.
     fn call<'a>(&'a self, call: &'a ToolCall, _: &'a Scope) -> BoxFuture<'a, Given> {
         async move {
             self.called.fetch_add(1, Ordering::Relaxed);
@@ -67,7 +67,7 @@ impl Host for Tools {
     }
 }
 
-/// So many bytes of lines.
+/// Returns `bytes` bytes of numbered lines.
 pub(crate) fn lines(bytes: usize) -> String {
     let mut text = String::new();
     let mut number = 1;

@@ -1,4 +1,5 @@
-//! Sends held messages: unchanged to the server, or to a bridge.
+//! Releases the messages that were held during negotiation: sends them to the server unchanged, or
+//! passes them to a bridge.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -12,7 +13,7 @@ use crate::running_bridge::{RunningBridge, config};
 use crate::{Bridge, Caller, DeclaredCapabilities};
 
 impl Negotiation {
-    /// Starts the work that the new state requires.
+    /// Starts the task that the new state requires.
     pub(super) fn start(self: &Arc<Self>, next: NextStep) {
         match next {
             NextStep::Nothing => {}
@@ -61,7 +62,7 @@ impl Negotiation {
         self.settled.notify_waiters();
     }
 
-    /// Passes the held messages to a bridge.
+    /// Passes the held messages to a bridge, after opening it.
     pub(crate) async fn bridge_held(self: Arc<Self>) {
         let (running, caller) = match self.open_bridge().await {
             Ok(joined) => joined,
@@ -120,10 +121,10 @@ impl Negotiation {
         };
         self.observer.bridged(&self.server.name);
         tracing::info!(
-            target: "spillgate_gateway", // the target that users filter by
+            target: "spillgate_gateway", // users filter logs by this target
             server = self.server.name,
             client = if is_legacy_client { "legacy" } else { "modern" },
-            "bridged: client and server speak different generations of MCP"
+            "client and server speak different generations of MCP: messages between them are translated"
         );
         if let State::Bridging { bridge, .. } = &mut *self.state.lock() {
             *bridge = Some((Arc::clone(&running), caller));

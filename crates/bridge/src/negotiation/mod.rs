@@ -1,4 +1,5 @@
-//! Decides whether a message passes, waits, or goes to a bridge.
+//! Finds out which generations client and server speak, and decides for each message whether it
+//! passes unchanged, is held, or goes to a bridge.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -29,7 +30,8 @@ use crate::generations::{KnownGenerations, SpokenGenerations};
 use crate::running_bridge::RunningBridge;
 use crate::{BridgeObserver, Bridging, Caller, SharedServers};
 
-/// One client's connection to one server, until the generations of both are known.
+/// The connection of one client to one server, while it is still unknown which generation each of
+/// them speaks.
 #[derive(Debug)]
 pub(crate) struct Negotiation {
     server: ServerSpec,
@@ -39,33 +41,33 @@ pub(crate) struct Negotiation {
     shared: Option<Arc<SharedServers>>,
     to: Arc<dyn Sink>,
     connection: OnceLock<Weak<dyn Connection>>,
-    /// Whether both ends speak the same generation; messages are then no longer examined.
+    /// Whether both ends speak the same generation. Messages are then no longer examined.
     passes: AtomicBool,
     state: Mutex<State>,
     /// Notified when messages are no longer held.
     settled: Notify,
-    /// Whether the client is gone.
+    /// Whether the client has disconnected.
     left: AtomicBool,
     me: Weak<Negotiation>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Everything passes; greetings are examined.
+    /// All messages pass, and greetings (`initialize`, `server/discover`) are examined.
     Watching,
-    /// The client's `initialize` or `server/discover` is not answered yet.
+    /// The client has sent a greeting that is not answered yet.
     Greeting {
         greeting: Message,
         key: RequestId,
-        /// Modern requests that arrived meanwhile.
+        /// Modern requests that arrived in the meantime.
         held: VecDeque<Message>,
-        /// The `server/discover` before this `initialize`.
+        /// The `server/discover` that the client sent before this `initialize`.
         tried: Option<EarlyDiscover>,
     },
-    /// The gateway itself asked which generation the server speaks.
+    /// The gateway itself has sent a request to find out which generation the server speaks.
     Probing {
         held: VecDeque<Message>,
-        /// The server's answer to `initialize`.
+        /// The server's refusal of `initialize`, to be sent if the server is not modern.
         refusal: Option<ServerEvent>,
     },
     /// The held messages go to the server unchanged.
@@ -81,38 +83,40 @@ enum State {
     Bridged(Arc<RunningBridge>, Caller),
 }
 
-/// A client's `server/discover` whose answer it did not await before it sent `initialize`. Such a
-/// client speaks both generations and needs no bridge.
+/// A client's `server/discover`, after which the client sent `initialize` without waiting for the
+/// answer. Such a client speaks both generations, so it needs no bridge.
 #[derive(Debug)]
 enum EarlyDiscover {
-    /// Not answered yet.
+    /// The `server/discover` is not answered yet.
     Pending(Message, RequestId),
-    /// Answered with success.
+    /// The `server/discover` was answered with success.
     Answered,
 }
 
-/// What to do with a message of the client.
+/// What to do with a message from the client.
 #[derive(Debug)]
 pub(crate) enum Decision {
     /// Send it to the server.
     Pass(Message),
     /// Pass it to the bridge.
     ToBridge(Arc<RunningBridge>, Caller, Message),
-    /// Send this event to the client instead.
+    /// Do not send the message, but return this event to the client.
     Answer(ServerEvent),
-    /// Hold it until the server has shown what it speaks, and ask the server.
+    /// Hold the message until the server has shown which generation it speaks, and send the server
+    /// a probe.
     Probe,
-    /// Hold it for a bridge, and open the bridge.
+    /// Hold the message for a bridge, and open the bridge.
     Bridge,
-    /// Hold it; another task will send it.
+    /// Do nothing more: the message is held and another task will send it, or it cancelled a held
+    /// request.
     Wait,
 }
 
-/// What to do with an event of the server.
+/// What to do with an event from the server.
 enum Reaction {
     Give(ServerEvent),
     Bridge(Arc<RunningBridge>, ServerEvent),
-    /// Send these events, then do what the new state requires.
+    /// Send these events to the client, then take the step that the new state requires.
     Then(Vec<ServerEvent>, NextStep),
     Drop,
 }
@@ -150,7 +154,7 @@ impl Negotiation {
     }
 
     pub(crate) fn connect(&self, connection: &Arc<dyn Connection>) {
-        // The connection is opened once.
+        // Only the first call has an effect, because the connection is opened once.
         let _ = self.connection.set(Arc::downgrade(connection));
     }
 
@@ -158,7 +162,7 @@ impl Negotiation {
         self.passes.load(Ordering::Acquire)
     }
 
-    /// Returns the bridge, if there is one.
+    /// Returns the bridge and the client's number in it, if there is a bridge.
     pub(crate) fn bridge(&self) -> Option<(Arc<RunningBridge>, Caller)> {
         match &*self.state.lock() {
             State::Bridged(running, caller) => Some((Arc::clone(running), *caller)),
@@ -167,7 +171,7 @@ impl Negotiation {
         }
     }
 
-    /// Handles that the client is gone.
+    /// Called when the client has disconnected.
     pub(crate) fn leave(&self) {
         self.left.store(true, Ordering::Release);
         if let Some((running, caller)) = self.bridge() {
@@ -179,7 +183,7 @@ impl Negotiation {
         self.to.take(event).await;
     }
 
-    /// Returns what to do with a message of the client.
+    /// Returns what to do with a message from the client.
     pub(crate) fn decide(&self, message: Message) -> Decision {
         let generation = generation_of(&message);
         let mut state = self.state.lock();
@@ -215,7 +219,8 @@ impl Negotiation {
         message: Message,
         speaks: SpokenGenerations,
     ) -> Decision {
-        // An exchange is not a session; the server tells such a client so.
+        // A stateless exchange has no session, so the server answers that `initialize` is not
+        // possible.
         if matches!(state, State::Probing { .. }) || self.shared.is_some() {
             return Decision::Pass(message);
         }
@@ -238,13 +243,15 @@ impl Negotiation {
         match speaks.modern {
             Some(true) => self.passing(message),
             Some(false) if self.insists() => bridge_from(state, message),
-            // The server's process, which many clients share, may have a session by now.
+            // The server's process is shared by many clients and may already be in a legacy
+            // session.
             Some(false) if self.shares_a_process() => Decision::Answer(no_discover(&key)),
             _ => greeting(state, key, message),
         }
     }
 
-    /// Handles a modern request that is not a greeting: with it the client insists.
+    /// Handles a modern request other than a greeting. With this request, the client insists on its
+    /// generation.
     fn modern(&self, state: &mut State, message: Message, speaks: SpokenGenerations) -> Decision {
         match (state, speaks.modern) {
             (State::Greeting { greeting, held, .. }, _) => {
@@ -283,8 +290,8 @@ impl Negotiation {
         Decision::Pass(message)
     }
 
-    /// Returns whether `server/discover` is answered for a legacy server: by its rule, or because
-    /// the gateway as a whole is modern.
+    /// Returns whether the gateway itself answers `server/discover` on behalf of a legacy server.
+    /// The rule for the server may require this, or the gateway as a whole may be modern.
     fn insists(&self) -> bool {
         self.rule == Bridging::Always || self.generations.another_is_modern(&self.server.name)
     }
@@ -293,7 +300,8 @@ impl Negotiation {
         self.shared.is_some() && matches!(self.server.transport, Transport::Command(_))
     }
 
-    /// Forgets a probe that could not be sent; its sender gets the error.
+    /// Returns to the state before the probe, which could not be sent. The client whose message
+    /// caused the probe gets the error.
     pub(crate) fn forget_probe(&self) {
         let mut state = self.state.lock();
         if matches!(&*state, State::Probing { .. }) {
@@ -303,12 +311,13 @@ impl Negotiation {
         self.settled.notify_waiters();
     }
 
-    /// Withdraws a held request whose response the client closed. Returns whether it was held.
+    /// Removes a held request whose response stream the client closed. Returns whether the request
+    /// was held.
     pub(crate) fn withdraw(&self, of: &RequestId) -> bool {
         !self.is_passing() && self.state.lock().withdraw(of)
     }
 
-    /// Treats a server that does not answer in time as legacy, for now.
+    /// After a time limit, treats a server that has not answered as legacy.
     fn give_up_later(&self) {
         let negotiation = Weak::clone(&self.me);
         tokio::spawn(async move {
@@ -437,14 +446,14 @@ fn greeting(state: &mut State, key: RequestId, message: Message) -> Decision {
     Decision::Pass(message)
 }
 
-/// Returns the generation of the sender of a request.
+/// Returns the generation of the client that sent this request.
 fn generation_of(message: &Message) -> Option<Generation> {
     let all = messages(&message.frame);
     let [one] = &*all else { return None };
     generation_of_client(one)
 }
 
-/// Returns the request that a message cancels.
+/// Returns the id of the request that a message cancels.
 fn withdrawn(message: &Message) -> Option<RequestId> {
     #[derive(Deserialize)]
     struct Params<'a> {

@@ -1,11 +1,12 @@
-//! The gateway's own `server/discover`, and the answer for servers that lack the method.
+//! The `server/discover` request that the gateway sends to find out a server's generation, and the
+//! error with which it answers a client's `server/discover` for servers without this method.
 
 use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_mcp::{ProtocolVersion, RequestId, error_code, frame, meta};
 use spillgate_transport::{Message, ServerEvent};
 
-/// The id of the gateway's own `server/discover`. Its other requests have numbers.
+/// The id of the gateway's own `server/discover`. All other ids of the gateway are numbers.
 const PROBE: &str = "\"spillgate:era\"";
 
 /// Returns the gateway's own `server/discover`.
@@ -34,8 +35,8 @@ pub(crate) fn probe_key() -> RequestId {
     RequestId::of(id).expect("invariant: a text is an id")
 }
 
-/// Returns the answer to `server/discover` for a server that does not have it. Clients then fall
-/// back to `initialize`.
+/// Returns the gateway's own answer to `server/discover` for a server without this method. Clients
+/// then fall back to `initialize`.
 pub(crate) fn no_discover(key: &RequestId) -> ServerEvent {
     let error = json!({
         "code": error_code::METHOD_NOT_FOUND,

@@ -1,4 +1,4 @@
-//! The state changes that an answer of the server causes.
+//! Handles events from the server during negotiation, and changes the state accordingly.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -13,7 +13,7 @@ use crate::bridged_connector::for_request;
 use crate::generations::SpokenGenerations;
 
 impl Negotiation {
-    /// Returns how to react to an event of the server.
+    /// Returns how to react to an event from the server.
     pub(super) fn react(&self, event: ServerEvent) -> Reaction {
         let mut state = self.state.lock();
         match &mut *state {
@@ -23,12 +23,13 @@ impl Negotiation {
                 bridge: Some((running, _)),
                 ..
             } => match &self.shared {
-                // That bridge has its own connection.
+                // The bridge of an exchange has its own connection, so events of this connection
+                // are not needed.
                 Some(_) => Reaction::Drop,
                 None => Reaction::Bridge(Arc::clone(running), event),
             },
             State::Bridging { bridge: None, .. } => match event.item {
-                // The bridge tells everyone who waits.
+                // The bridge informs all waiting clients that the server has ended.
                 Item::Gone(_) if self.shared.is_some() => Reaction::Drop,
                 _ => Reaction::Give(event),
             },
@@ -80,8 +81,8 @@ impl Negotiation {
         }
     }
 
-    /// Returns whether this answers the `server/discover` before an `initialize`, and records the
-    /// answer.
+    /// Returns whether the event answers the `server/discover` that the client sent before
+    /// `initialize`. Records the answer.
     fn tried(&self, state: &mut State, event: &ServerEvent) -> bool {
         let State::Greeting { tried, .. } = state else {
             return false;
@@ -101,9 +102,9 @@ impl Negotiation {
         true
     }
 
-    /// Passes the server's refusal of an `initialize` on to a client that speaks the modern
-    /// generation, too. Such a server is not necessarily modern only: some servers keep to the
-    /// generation in which their process was first addressed.
+    /// Passes the server's refusal of `initialize` on to a client that also speaks the modern
+    /// generation. The refusal does not prove that the server speaks only the modern generation:
+    /// some servers use the generation of the first request to their process.
     fn refused_anyway(
         &self,
         state: &mut State,
@@ -222,7 +223,7 @@ impl Negotiation {
             .note(&self.server.name, SpokenGenerations { legacy, modern });
     }
 
-    /// Lets the held messages, and everything after them, go to the server.
+    /// Sends the held messages to the server, and lets all later messages pass.
     fn release(
         &self,
         state: &mut State,

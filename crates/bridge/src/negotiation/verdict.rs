@@ -1,24 +1,25 @@
-//! What an answer shows about the generation of its server.
+//! Determines from a server's answer which generation of MCP the server speaks.
 
 use serde::Deserialize;
 use spillgate_mcp::{Envelope, Generation, RequestId, error_code, generation_of_server, messages};
 use spillgate_transport::{Frame, Item, ServerEvent};
 
-/// The meaning of an answer to `initialize` or `server/discover`.
+/// What an answer to `initialize` or `server/discover` shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The server speaks 2025-11-25 or older.
     Legacy,
-    /// It speaks 2026-07-28; if this answers `initialize`, nothing older.
+    /// The server speaks 2026-07-28. If the request was `initialize`, the server speaks no older
+    /// version.
     Modern,
-    /// It refused, for whatever reason.
+    /// The server refused, and the answer does not show why.
     Unclear,
-    /// It was not reached, or it denied access.
+    /// The server could not be reached, or it denied access.
     Failed,
 }
 
-/// Returns the verdict of an event that answers the request `key` with the method `asked`; `None`
-/// if it does not answer that request.
+/// Returns what an event shows if it answers the request `key` with the method `asked`; `None` if
+/// it does not answer this request.
 pub(crate) fn verdict(asked: &str, key: &RequestId, event: &ServerEvent) -> Option<Verdict> {
     match &event.item {
         Item::Message(Frame::Memory(frame)) => {
@@ -34,7 +35,8 @@ pub(crate) fn verdict(asked: &str, key: &RequestId, event: &ServerEvent) -> Opti
                 match said.first().is_some_and(is_error) {
                     true => of_answer(asked, &refusal.body),
                     false if asked == "initialize" => Verdict::Unclear,
-                    // The server wants a session, or does not know the method.
+                    // The server requires a session, or it does not know `server/discover`. Both
+                    // show a legacy server.
                     false => Verdict::Legacy,
                 }
             }
@@ -45,8 +47,8 @@ pub(crate) fn verdict(asked: &str, key: &RequestId, event: &ServerEvent) -> Opti
     }
 }
 
-/// Returns whether an answer has no result. Its id may be `null` if the server did not read the
-/// request.
+/// Returns whether an answer is an error. The id of the answer may be `null` if the server did not
+/// read the request.
 fn is_error(envelope: &Envelope<'_>) -> bool {
     envelope.method.is_none() && envelope.result.is_none()
 }
@@ -64,11 +66,11 @@ fn of_answer(asked: &str, answer: &[u8]) -> Verdict {
     let code = said.and_then(|said| said.error).map(|error| error.code);
     match (generation_of_server(asked, answer), code) {
         (Some(Generation::Legacy), _) => Verdict::Legacy,
-        // Every legacy server has `initialize`.
+        // All legacy servers support `initialize`.
         (Some(Generation::Modern), _) | (None, Some(error_code::METHOD_NOT_FOUND)) => {
             Verdict::Modern
         }
-        // Any other result of `initialize` is a legacy one.
+        // Any other result of `initialize` comes from a legacy server.
         (None, None) if asked == "initialize" => Verdict::Legacy,
         (None, _) => Verdict::Unclear,
     }

@@ -1,8 +1,8 @@
-//! Shares one process of a server among the requests of many clients.
+//! Lets the requests of many clients share one process of a server.
 //!
-//! A stateless request (MCP 2026-07-28) belongs to no session, so all of them share one process of
-//! a server. Clients do not know of each other: their ids and progress tokens are replaced by
-//! numbers on the way to the server and restored on the way back.
+//! A stateless request (MCP 2026-07-28) belongs to no session, so all such requests share one
+//! process of a server. Clients do not know of each other: their ids and progress tokens are
+//! replaced by numbers on the way to the server and restored on the way back.
 
 mod routes;
 
@@ -31,11 +31,11 @@ pub struct SharedServers {
     processes: AsyncMutex<HashMap<String, Process>>,
 }
 
-/// The process of a server, or its one connection, while it runs, and its restart history.
+/// The running process of a server or its single connection, and the history of its restarts.
 #[derive(Debug, Default)]
 struct Process {
     running: Option<LiveConnection>,
-    /// How the server was reached.
+    /// The configuration with which the running server was opened.
     spec: Option<ServerSpec>,
     backoff: RestartBackoff,
 }
@@ -46,11 +46,11 @@ struct LiveConnection {
     switch: Arc<Switch>,
 }
 
-/// Distributes the events of a shared server, and knows how that server ended.
+/// Distributes the events of a shared server, and records how the server ended.
 #[derive(Debug)]
 struct Switch {
     routes: Arc<Routes>,
-    /// The bridge, if clients are of another generation than the server.
+    /// The bridge, if some clients speak another generation than the server.
     bridge: OnceLock<Arc<RunningBridge>>,
 }
 
@@ -83,8 +83,8 @@ impl Sink for Switch {
 }
 
 impl SharedServers {
-    /// Creates a connector that opens servers through `connector` when the first request needs
-    /// them.
+    /// Creates the shared servers. Each server is opened through `connector` when the first request
+    /// needs it.
     #[must_use]
     pub fn new(connector: Arc<dyn Connector>) -> Self {
         Self {
@@ -110,8 +110,8 @@ impl SharedServers {
         })
     }
 
-    /// Returns the bridge to a legacy server, which all exchanges share. It uses the running
-    /// process of a local server; over HTTP and SSE it has a connection of its own.
+    /// Returns the bridge to a legacy server, which all exchanges share. For a local server, the
+    /// bridge uses the running process; over HTTP and SSE, it has its own connection.
     pub(crate) async fn bridge(
         &self,
         server: &ServerSpec,
@@ -130,8 +130,8 @@ impl SharedServers {
         Ok(Arc::clone(bridge))
     }
 
-    /// Returns the running server and opens it if necessary. A server opened here has `bridge` from
-    /// the start.
+    /// Returns the running server, after opening it if necessary. If the server is opened here, it
+    /// uses `bridge` from the start.
     async fn running(
         &self,
         process: &mut Process,
@@ -178,7 +178,7 @@ impl SharedServers {
         join_all(gone.iter().map(|running| running.connection.close(false))).await;
     }
 
-    /// Ends all processes; if `hurried`, without waiting for their remaining work.
+    /// Ends all processes. If `hurried` is true, does not wait until they have finished their work.
     pub async fn close(&self, hurried: bool) {
         let processes: Vec<Process> = self
             .processes
@@ -206,13 +206,14 @@ impl Connector for SharedServers {
                 Ok(Arc::new(handle) as Arc<dyn Connection>)
             }
             .boxed(),
-            // Over HTTP each request already stands alone.
+            // Over HTTP, requests of different clients are separate anyway, so nothing has to be
+            // shared.
             Transport::Http(_) | Transport::Sse(_) => self.connector.open(server, sink),
         }
     }
 }
 
-/// One client's share of a process.
+/// A client's connection to the shared process.
 #[derive(Debug)]
 struct SharedConnection {
     connection: Arc<dyn Connection>,
@@ -225,7 +226,7 @@ impl SharedConnection {
         Arc::ptr_eq(&route.sink, &self.sink)
     }
 
-    /// Returns the number by which the process knows a request of this client.
+    /// Returns the number of this client's request in the process.
     fn number_of(&self, key: &RequestId) -> Option<RequestId> {
         let waiting = self.routes.waiting.lock();
         let mut all = waiting.iter();
@@ -233,8 +234,8 @@ impl SharedConnection {
         found.map(|(number, _)| number.clone())
     }
 
-    /// Returns the message with the process's numbers; `None` if it refers to a request that the
-    /// process does not know.
+    /// Returns the message with its ids and tokens replaced by numbers; `None` if it refers to a
+    /// request that is not pending in the process.
     fn numbered(&self, message: Message) -> Option<Message> {
         let [envelope] = &*messages(&message.frame) else {
             return Some(message);
@@ -285,7 +286,7 @@ impl SharedConnection {
         let frame = frame::line(frame::cancelled(number.as_json(), None));
         let cancelled = Message::notice(frame.into(), Some("notifications/cancelled"));
         if let Err(error) = self.connection.send(cancelled).await {
-            tracing::debug!(%error, "could not be told that nobody waits");
+            tracing::debug!(%error, "a cancellation could not be sent to the server");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Routes messages of a process that many clients share to the right client.
+//! Finds the client for each message from a server process that many clients share.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
@@ -18,12 +18,12 @@ use spillgate_transport::{ConnectionError, Frame, Item, ServerEvent, Sink, Spool
 pub(super) struct Route {
     pub(super) sink: Arc<dyn Sink>,
     pub(super) key: RequestId,
-    /// The id as the client spelled it; `token` is its progress token, likewise.
+    /// The exact text of the client's id. `token` is the exact text of its progress token.
     pub(super) id: String,
     pub(super) token: Option<String>,
 }
 
-/// The routes from a process to its clients.
+/// The routes from a process to its clients, by request.
 #[derive(Debug)]
 pub(super) struct Routes {
     /// The server's name.
@@ -34,7 +34,8 @@ pub(super) struct Routes {
     ended: Mutex<Option<String>>,
 }
 
-/// First number of requests that bypass a bridge; the numbers of a bridge are small.
+/// The first number of requests that bypass a bridge. It is far above the numbers that a bridge
+/// uses.
 const FIRST_NUMBER: u64 = 1 << 32;
 
 impl Routes {
@@ -64,7 +65,7 @@ impl Routes {
         self.ended.lock().clone()
     }
 
-    /// Returns the route of a message, and the edits that restore the client's ids and tokens.
+    /// Returns the route of a message, and the edits that restore the client's id and token.
     fn route(&self, frame: &[u8], envelope: &Envelope<'_>) -> Option<(Route, ByteEdits)> {
         let back = |ours: &RawValue, theirs: &str| {
             let mut splice = ByteEdits::default();
@@ -72,7 +73,7 @@ impl Routes {
             splice
         };
         if envelope.method.is_none() {
-            // A response without an id answers an unreadable message, whose sender is unknown.
+            // A response without an id answers an unreadable message, so its receiver is unknown.
             let ours = envelope.id?;
             let route = self.waiting.lock().remove(&RequestId::of(ours)?)?;
             let splice = back(ours, &route.id);
@@ -98,15 +99,11 @@ impl Routes {
                 return Some((route, splice));
             }
         }
-        // Nothing identifies the client, unless only one request is pending.
+        // The message does not identify its client. The client is known only if a single request is
+        // pending.
         let mut all = waiting.values();
         let only = all.next().filter(|_| waiting.len() == 1)?;
         Some((only.clone(), ByteEdits::default()))
-    }
-
-    /// Removes the request that failed, and returns its route.
-    fn fails(&self, of: Option<&RequestId>) -> Option<Route> {
-        self.waiting.lock().remove(of?)
     }
 
     /// Routes a message that is too large for memory.
@@ -119,7 +116,10 @@ impl Routes {
         let is_answer = all.first().is_some_and(Envelope::is_response);
         drop(all);
         let Some((route, splice)) = found else {
-            tracing::warn!(bytes = spooled.len(), "a large message is for nobody");
+            tracing::warn!(
+                bytes = spooled.len(),
+                "a large message was dropped: it answers no pending request, and no client expects it"
+            );
             return;
         };
         let (key, bytes) = (route.key, spooled.len());
@@ -136,7 +136,7 @@ impl Routes {
                     Item::Message(Frame::Pieces(filling.fill(&made)))
                 }
                 Err(error) => {
-                    tracing::warn!(%error, bytes, "a large message is lost");
+                    tracing::warn!(%error, bytes, "a large message could not be read from the store and was dropped");
                     return;
                 }
             },
@@ -160,7 +160,8 @@ impl Sink for Routes {
                 Item::Message(Frame::Memory(frame)) => frame,
                 Item::Message(Frame::Spooled(spooled)) => return self.large(*spooled).await,
                 Item::Failed(error) => {
-                    if let Some(route) = self.fails(server_event.of.as_ref()) {
+                    let of = server_event.of.as_ref();
+                    if let Some(route) = of.and_then(|of| self.waiting.lock().remove(of)) {
                         let item = Item::Failed(error);
                         let (of, event) = (Some(route.key), None);
                         route.sink.take(ServerEvent { of, event, item }).await;
@@ -171,7 +172,7 @@ impl Sink for Routes {
             };
             for envelope in messages(&frame) {
                 let Some((route, splice)) = self.route(&frame, &envelope) else {
-                    tracing::debug!(method = ?envelope.method, "is for nobody");
+                    tracing::debug!(method = ?envelope.method, "a message was dropped: it answers no pending request, and no client expects it");
                     continue;
                 };
                 let frame = match splice.is_empty() {
@@ -187,7 +188,7 @@ impl Sink for Routes {
 }
 
 impl Routes {
-    /// Returns whether an event answers a request that a client sent past the bridge.
+    /// Returns whether an event answers a request that bypassed the bridge.
     pub(super) fn waits_for(&self, server_event: &ServerEvent) -> bool {
         let waiting = self.waiting.lock();
         let all = match &server_event.item {

@@ -1,4 +1,5 @@
-//! Translates requests to a legacy server, and their answers for a modern client.
+//! Translates a modern client's requests for a legacy server, and the server's answers for the
+//! client.
 
 use std::time::Instant;
 
@@ -14,23 +15,23 @@ use crate::refusal;
 use crate::steps::Steps;
 use crate::{Step, large_message};
 
-/// A request that the server works on.
+/// A request that the server is working on.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) request: Request,
-    /// Whether the client was asked and has not come back: its request is answered, but the server
-    /// still works on it.
+    /// Whether a question was returned to the client, which has not come back with an answer. The
+    /// client's request is then answered, but the server is still working on the call.
     pub(super) asking: bool,
-    /// Questions for the next round.
+    /// Questions for the next round, which has not begun.
     pub(super) waiting: Vec<Question>,
-    /// The server's answer, if it came before the client did.
+    /// The server's answer, if it arrived before the client came back with its answers.
     pub(super) finished: Option<Bytes>,
-    /// Rounds so far.
+    /// Number of question rounds so far.
     pub(super) rounds: usize,
 }
 
 impl ToLegacy {
-    /// Forwards a request to the server.
+    /// Sends the client's request on to the server.
     pub(super) fn forward(&mut self, request: Request, now: Instant, steps: &mut Steps) {
         if self.calls.len() >= self.config.limits.calls {
             return request.refuse(
@@ -56,7 +57,7 @@ impl ToLegacy {
             name: request.name.clone(),
             headers,
         });
-        // The server has the bytes now.
+        // The frame has been sent, so the stored request does not keep its bytes.
         let request = Request {
             frame: Bytes::new(),
             ..request
@@ -71,8 +72,8 @@ impl ToLegacy {
         self.calls.insert(number, call);
     }
 
-    /// Makes the server at least as verbose as a request wants. It is never made less verbose;
-    /// messages that nobody wants are not passed on.
+    /// Makes the server's log at least as verbose as a request requires. The log is never made less
+    /// verbose; messages that no client wants are dropped instead.
     fn raise_level(&mut self, wanted: Option<usize>, steps: &mut Steps) {
         let logs = matches!(&self.server, ServerState::Open(facts) if facts.has("logging", None));
         let Some(wanted) = wanted.filter(|_| logs) else {
@@ -132,7 +133,8 @@ impl ToLegacy {
     /// Passes on an answer that is too large for memory.
     pub(super) fn deliver_large(&self, request: &Request, spooled: Spooled, steps: &mut Steps) {
         let added = |one: &Envelope<'_>| match one.result.and_then(ObjectView::of) {
-            // Its `resultType` would have to be changed.
+            // The value of `resultType` would have to be changed, which is not possible in a large
+            // message.
             Some(members) if is_odd(&members) => None,
             Some(members) => Some(added(&members, &request.method).join(",")),
             None => Some(String::new()),
@@ -152,14 +154,14 @@ impl ToLegacy {
     }
 }
 
-/// Returns whether members cannot be inserted before those of a result: it has none, or its
-/// `resultType` is not one of a legacy result.
+/// Returns whether members cannot be inserted before the first member of a result. This is so if
+/// the result has no members, or if its `resultType` does not fit a legacy result.
 fn is_odd(members: &ObjectView<'_>) -> bool {
     let kind = members.get("resultType");
     members.is_empty() || kind.is_some_and(|kind| kind.get() != "\"complete\"")
 }
 
-/// Returns the members that a modern result has and this legacy one lacks.
+/// Returns the members that a modern result requires and this legacy result lacks.
 fn added(members: &ObjectView<'_>, method: &str) -> Vec<&'static str> {
     let mut added = Vec::new();
     if members.get("resultType").is_none() {
@@ -176,8 +178,8 @@ fn added(members: &ObjectView<'_>, method: &str) -> Vec<&'static str> {
     added
 }
 
-/// Returns a legacy answer as a modern one: with the client's id, a `resultType`, how long it may
-/// be cached, and the modern error codes.
+/// Converts a legacy answer to a modern one: with the client's id, a `resultType`, the time for
+/// which it may be cached, and modern error codes.
 fn modern(request: &Request, frame: &Bytes) -> Vec<u8> {
     let mut splice = ByteEdits::default();
     let all = messages(frame);
@@ -213,8 +215,9 @@ fn modern(request: &Request, frame: &Bytes) -> Vec<u8> {
     splice.apply(frame)
 }
 
-/// Returns the pages that the user must visit before the server goes on; `None` if there are none.
-/// In 2025-11-25 they come in an error of their own, in 2026-07-28 they are questions.
+/// Returns the pages that the user must visit before the server can continue, as questions; `None`
+/// if there are none. In 2025-11-25 they are part of a special error, in 2026-07-28 they are
+/// questions.
 fn visits(request: &Request, frame: &Bytes) -> Option<Vec<Question>> {
     if !MAY_ASK.contains(&request.method.as_str()) {
         return None;

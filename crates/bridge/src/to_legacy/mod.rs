@@ -1,8 +1,8 @@
 //! Lets a modern client use a legacy server.
 //!
-//! One [`ToLegacy`] is one session of the server. Requests of any number of clients and exchanges
-//! go through it. Each has a number of ours towards the server, which leads its answer, its
-//! progress and its questions back to it.
+//! One [`ToLegacy`] is one session with the server. It serves the requests of any number of
+//! clients. Each request to the server gets a number, by which its answer, its progress and its
+//! questions are matched to it.
 
 mod calls;
 mod notes;
@@ -32,28 +32,28 @@ use crate::steps::Steps;
 use crate::translation::{RequestNumbers, Translation, request};
 use crate::{Caller, ClientFrame, Config, Step};
 
-/// The bridge for the session of a legacy server.
+/// The bridge for a session with a legacy server.
 #[derive(Debug)]
 pub(crate) struct ToLegacy {
     config: Config,
     numbers: RequestNumbers,
     server: ServerState,
-    /// The requests that clients wait for, by our number.
+    /// The requests that clients wait for, by their numbers in this session.
     calls: BTreeMap<RequestId, Call>,
-    /// Our own requests to the server, by our number.
+    /// The bridge's own requests to the server, by their numbers.
     own: BTreeMap<RequestId, OwnRequest>,
-    /// Rounds of questions that clients have not answered, by `requestState`.
+    /// Question rounds that clients have not answered, by `requestState`.
     asks: BTreeMap<String, QuestionRound>,
-    /// Questions that arrived when no call could carry them, and until when they wait.
+    /// Questions that arrived while no call could deliver them, and the times at which they expire.
     orphans: Vec<(Question, Instant)>,
     listens: Vec<Subscription>,
-    /// How many streams want to hear of each resource.
+    /// For each resource, the number of streams that want its changes.
     subscribed: BTreeMap<String, usize>,
-    /// The most verbose level that the server was told.
+    /// The most verbose log level that was set at the server.
     level: Option<usize>,
-    /// Bytes of results that wait for a client that is being asked.
+    /// Total size, in bytes, of the results whose clients are being asked questions.
     held: usize,
-    /// The client that spoke last; in a session of one client, that client.
+    /// The client that sent the last message. In a session of one client, it is always that client.
     last: Caller,
 }
 
@@ -64,7 +64,7 @@ enum ServerState {
     Open(ServerFacts),
 }
 
-/// A request that no client sent.
+/// A request of the bridge itself.
 #[derive(Debug)]
 enum OwnRequest {
     Initialize,
@@ -105,7 +105,7 @@ impl ToLegacy {
         }
     }
 
-    /// Serves a request now that the session is open.
+    /// Handles a request after the session was opened.
     fn serve(&mut self, request: Request, now: Instant, steps: &mut Steps) {
         match request.method.as_str() {
             "server/discover" => self.discover(&request, steps),
@@ -137,9 +137,9 @@ impl ToLegacy {
                 put_for(&mut splice, frame, named, number.as_json());
                 steps.tell_server(splice.apply(frame), Some(method), &self.headers());
             }
-            // The bridge does the handshake with the server itself. The server asks for the roots
-            // again each time. It gets no progress, because its questions are not requests to a
-            // modern client.
+            // These are not forwarded. The bridge does the handshake with the server itself. The
+            // server requests the roots again each time. The server gets no progress, because a
+            // modern client receives its questions as results, not as requests.
             "notifications/initialized"
             | "notifications/roots/list_changed"
             | "notifications/progress" => {}
@@ -150,7 +150,7 @@ impl ToLegacy {
         }
     }
 
-    /// Withdraws a request of a client. Returns its number if the server must be told.
+    /// Removes a client's request. Returns its number if the server must be informed.
     fn withdraw(&mut self, by: Caller, key: &RequestId, steps: &mut Steps) -> Option<RequestId> {
         if let ServerState::Opening(queue) = &mut self.server {
             queue.retain(|request| !request.is(by, key));
@@ -173,7 +173,7 @@ impl ToLegacy {
         steps.tell_server(frame, Some("notifications/cancelled"), &self.headers());
     }
 
-    /// Sends a request of our own.
+    /// Sends a request of the bridge itself.
     fn ask_server(
         &mut self,
         own: OwnRequest,
@@ -187,7 +187,8 @@ impl ToLegacy {
         key
     }
 
-    /// Tells everyone who waits for a message that it cannot be bridged.
+    /// Reports that a message cannot be bridged: to the sender of each request that it contains,
+    /// and to the sender of each request that it answers.
     fn unbridged(&mut self, large: UnbridgedMessage, steps: &mut Steps) {
         let why = refusal::unbridged(&self.config.server, large.bytes);
         for id in large.asks {
@@ -227,7 +228,7 @@ impl Translation for ToLegacy {
         let Some(envelope) = all.first() else {
             return;
         };
-        // A modern client answers within its next request, never in a response.
+        // A modern client sends its answers in its next request, never as a response.
         let Some(method) = envelope.method.as_deref() else {
             return;
         };
@@ -315,7 +316,7 @@ impl Translation for ToLegacy {
             call.finished = Some(why.frame("0").into());
             return;
         }
-        // A broken stream may be resumed, which the session decides.
+        // The session may resume a broken stream, so the call is kept.
         let is_over = !matches!(item, Item::Ended);
         let (to, of) = (call.request.from, Some(call.request.key.clone()));
         if is_over {
@@ -329,7 +330,7 @@ impl Translation for ToLegacy {
         steps.0.push(Step::ToClient { to, event });
     }
 
-    /// Tells everyone who waits. The next request opens the session again.
+    /// Informs all waiting clients. The next request opens a new session.
     fn gone(&mut self, how: &str, steps: &mut Steps) {
         let why = refusal::gone(&self.config.server, how);
         if let ServerState::Opening(queue) =
@@ -392,7 +393,7 @@ impl Translation for ToLegacy {
     }
 }
 
-/// Returns the refusal of a request whose protocol version is not supported.
+/// Returns the refusal of a request with an unsupported protocol version.
 fn no_version(requested: &str) -> RefusalReply {
     RefusalReply::new(
         error_code::UNSUPPORTED_VERSION,

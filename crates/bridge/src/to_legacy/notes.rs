@@ -1,4 +1,4 @@
-//! Finds the clients that a legacy server's notification is for.
+//! Finds the clients to which a legacy server's notification is forwarded.
 
 use bytes::Bytes;
 use spillgate_mcp::{ByteEdits, Envelope, ObjectView, RequestId};
@@ -11,7 +11,7 @@ use crate::steps::Steps;
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 
 impl ToLegacy {
-    /// Handles a notification of the server.
+    /// Handles a notification from the server.
     pub(super) fn on_notification(
         &mut self,
         method: &str,
@@ -35,13 +35,14 @@ impl ToLegacy {
             | "notifications/resources/updated" => {
                 self.changed(method, envelope, &params, frame, steps);
             }
-            // These belong to mechanisms of the legacy generation that the client does not see.
+            // These belong to mechanisms of the legacy generation that a modern client does not
+            // use.
             "notifications/elicitation/complete" | "notifications/tasks/status" => {}
             _ => self.other(frame, of, steps),
         }
     }
 
-    /// Passes progress on to its call, which the token names: the token is our number.
+    /// Passes progress on to its call. The progress token is the number that we gave to the call.
     fn progress(&self, params: &ObjectView<'_>, frame: &Bytes, steps: &mut Steps) {
         let Some(token) = params.get("progressToken") else {
             return;
@@ -58,8 +59,8 @@ impl ToLegacy {
         }
     }
 
-    /// Passes a log message on to a request that wants it: the one that it belongs to, or the
-    /// newest, provided that all calls are one client's.
+    /// Passes a log message on to one request that wants it: the request on whose stream it
+    /// arrived, otherwise the newest request, if all calls are from one client.
     fn logged(
         &self,
         params: &ObjectView<'_>,
@@ -86,14 +87,15 @@ impl ToLegacy {
         }
     }
 
-    /// Returns whether all calls in progress are one client's.
+    /// Returns whether all calls in progress are from one client.
     fn is_of_one(&self) -> bool {
         let mut all = self.calls.values().map(|call| call.request.from);
         let first = all.next();
         all.all(|from| Some(from) == first)
     }
 
-    /// Passes a change on to each stream that wants it, with the stream's id.
+    /// Passes a notification of a change on to each stream that wants it, with the id of the
+    /// stream.
     fn changed(
         &self,
         method: &str,
@@ -119,7 +121,8 @@ impl ToLegacy {
         }
     }
 
-    /// Passes an unknown notification on to the call that it belongs to, or to the only client.
+    /// Passes an unknown notification on to the call on whose stream it arrived, or to the only
+    /// client.
     fn other(&self, frame: &Bytes, of: Option<&RequestId>, steps: &mut Steps) {
         match of.and_then(|of| self.calls.get(of)) {
             Some(call) if !call.asking => {

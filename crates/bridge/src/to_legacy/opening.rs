@@ -1,4 +1,4 @@
-//! Opens a legacy server's session for clients that have no sessions.
+//! Opens a session with a legacy server for clients without sessions.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use spillgate_mcp::meta::SERVER_INFO;
 const EVERYTHING: &str =
     r#"{"roots":{},"sampling":{"context":{},"tools":{}},"elicitation":{"form":{},"url":{}}}"#;
 
-/// What the server said about itself; the values are JSON.
+/// What the server said about itself. The values are JSON.
 #[derive(Debug)]
 pub(super) struct ServerFacts {
     pub(super) version: ProtocolVersion,
@@ -27,8 +27,8 @@ pub(super) struct ServerFacts {
 }
 
 impl ServerFacts {
-    /// Returns whether the server's capabilities contain `group`, and `group.member` is `true` if a
-    /// member is given.
+    /// Returns whether the server's capabilities contain `group`. If `member` is given,
+    /// `group.member` must also be `true`.
     pub(super) fn has(&self, group: &str, member: Option<&str>) -> bool {
         let all = ObjectView::of_bytes(self.capabilities.as_bytes()).unwrap_or_default();
         let group = all.object(group);
@@ -37,7 +37,7 @@ impl ServerFacts {
 }
 
 impl ToLegacy {
-    /// Opens the session for this request, which waits until then.
+    /// Opens the session. The request that needs it waits until the session is open.
     pub(super) fn open(&mut self, request: Request, steps: &mut Steps) {
         let capabilities = match self.config.declare {
             DeclaredCapabilities::FirstRequest => request.capabilities.as_str(),
@@ -81,7 +81,7 @@ impl ToLegacy {
         }
     }
 
-    /// Tells everyone who waits why the session was not opened. The next request tries again.
+    /// Informs all waiting clients why the session was not opened. The next request tries again.
     pub(super) fn not_opened(&mut self, why: &str, steps: &mut Steps) {
         let why = refusal::no_connection(&self.config.server, why);
         if let ServerState::Opening(queue) =
@@ -93,12 +93,12 @@ impl ToLegacy {
         }
     }
 
-    /// Answers `server/discover` with the server's answer to `initialize`.
+    /// Answers `server/discover` from the server's answer to `initialize`.
     pub(super) fn discover(&self, request: &Request, steps: &mut Steps) {
         let ServerState::Open(facts) = &self.server else {
             return;
         };
-        // Tasks differ between the generations.
+        // `tasks` is removed, because tasks differ between the generations.
         let capabilities = ObjectView::of_bytes(facts.capabilities.as_bytes()).unwrap_or_default();
         let capabilities = capabilities.without(&["tasks"]);
         let instructions = facts.instructions.as_ref();
@@ -116,7 +116,7 @@ impl ToLegacy {
     }
 }
 
-/// Returns what the server said about itself, or the reason why it cannot be used.
+/// Returns what the server said about itself, or why it cannot be used.
 fn facts(envelope: &Envelope<'_>, frame: &Bytes) -> Result<ServerFacts, String> {
     let Some(result) = envelope.result.and_then(ObjectView::of) else {
         return Err(format!("it refused `initialize`: {}", complaint(frame)));

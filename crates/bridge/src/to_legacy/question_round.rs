@@ -1,12 +1,12 @@
-//! Puts a legacy server's questions into results, for clients that cannot be asked in another way.
+//! Turns a legacy server's questions into results, because modern clients receive no requests.
 //!
-//! A question ends the client's request with `input_required`, while the server goes on working on
-//! it. The client comes back with a new request, the `requestState` and its answers. These go to
-//! the server, and the server's answer to the old request becomes the answer to the new one.
+//! A question ends the client's request with `input_required`, while the server continues its work
+//! on the call. The client then sends a new request with the `requestState` and its answers. The
+//! answers go to the server, and the server's answer to the old request becomes the answer to the
+//! new request.
 
 use std::time::Instant;
 
-use serde_json::value::RawValue;
 use spillgate_mcp::{ObjectView, RequestId, error_code, frame};
 
 use super::{Call, Request, ToLegacy};
@@ -17,20 +17,21 @@ use crate::question::missing;
 use crate::refusal::{self, RefusalReply};
 use crate::steps::Steps;
 
-/// A question of the server.
+/// A question from the server.
 #[derive(Debug)]
 pub(super) struct Question {
-    /// The id of the server's request (JSON); `None` if the question is not a request.
+    /// The id of the server's request, as JSON; `None` if the question was not sent as a request.
     pub(super) id: Option<String>,
     pub(super) method: String,
-    /// The parameters (JSON).
+    /// The parameters, as JSON.
     pub(super) params: Option<String>,
 }
 
 /// A round of questions that was returned to a client.
 #[derive(Debug)]
 pub(super) struct QuestionRound {
-    /// The call that the server works on meanwhile; `None` if the call is sent after the round.
+    /// The call that the server is working on; `None` if the request has yet to be sent to the
+    /// server.
     pub(super) call: Option<RequestId>,
     pub(super) questions: Vec<Question>,
     method: String,
@@ -39,17 +40,15 @@ pub(super) struct QuestionRound {
 }
 
 impl Question {
-    fn params(&self) -> Option<&RawValue> {
-        serde_json::from_str(self.params.as_deref()?).ok()
-    }
-
     fn lacks(&self, request: &Request) -> Option<serde_json::Value> {
-        missing(&request.capabilities, &self.method, self.params())
+        let params = self.params.as_deref();
+        let params = params.and_then(|params| serde_json::from_str(params).ok());
+        missing(&request.capabilities, &self.method, params)
     }
 }
 
 impl ToLegacy {
-    /// Handles a request of the server.
+    /// Handles a request from the server.
     pub(super) fn on_question(
         &mut self,
         question: Question,
@@ -71,7 +70,8 @@ impl ToLegacy {
         let is_shared = self.config.declare == DeclaredCapabilities::Everything;
         match self.carrier(of) {
             Ok(Some(number)) => self.carry(&number, question, now, steps),
-            // A later call would not show either whose question it is.
+            // Waiting for a later call would not help, because that call would also not show which
+            // client the question is for.
             Ok(None) if is_shared => {
                 self.decline(&question, "belongs to no call of a client", steps);
             }
@@ -88,9 +88,11 @@ impl ToLegacy {
         }
     }
 
-    /// Returns the call that a question belongs to. If all messages share one stream, nothing names
-    /// it; it is then the newest call that may ask, provided that all calls are one client's. If
-    /// calls have their own streams and clients share the session, the stream must name it.
+    /// Returns the call that a question belongs to.
+    ///
+    /// If calls have their own streams and several clients share the session, the question must
+    /// arrive on the stream of its call. Otherwise, a question without a call belongs to the newest
+    /// call that may ask questions, if all calls are from one client.
     fn carrier(&self, of: Option<&RequestId>) -> Result<Option<RequestId>, &'static str> {
         let may_ask = |call: &Call| MAY_ASK.contains(&call.request.method.as_str());
         if let Some((number, _)) = of
@@ -122,7 +124,7 @@ impl ToLegacy {
         Ok(newest.map(|(number, _)| (*number).clone()))
     }
 
-    /// Puts a question to the client of a call, now or in its next round.
+    /// Puts a question to the client of a call, immediately or in the next round of the call.
     fn carry(&mut self, number: &RequestId, question: Question, now: Instant, steps: &mut Steps) {
         let limits = self.config.limits;
         let Some(call) = self.calls.get_mut(number) else {
@@ -144,7 +146,8 @@ impl ToLegacy {
         }
     }
 
-    /// Returns the questions of a call to its client.
+    /// Answers the client's request with the questions that wait in its call, and so begins the
+    /// next round.
     fn next_round(&mut self, number: &RequestId, now: Instant, steps: &mut Steps) {
         let Some(mut call) = self.calls.remove(number) else {
             return;
@@ -157,7 +160,7 @@ impl ToLegacy {
         }
     }
 
-    /// Answers a request with questions. Returns `false` if that is not possible: the request is
+    /// Answers a request with questions. Returns `false` if this is not possible. The request is
     /// then answered with an error, and the server's call is cancelled.
     pub(super) fn ask(
         &mut self,
@@ -219,8 +222,9 @@ impl ToLegacy {
         true
     }
 
-    /// Asks the client of this request the questions that arrived when no call could carry them;
-    /// the request is sent once they are answered. Returns the request if there is nothing to ask.
+    /// Asks the client of this request the questions that arrived while no call could deliver them.
+    /// The request is sent to the server after these questions are answered. Returns the request if
+    /// there are no questions for its client.
     pub(super) fn adopt(
         &mut self,
         request: Request,
@@ -242,7 +246,7 @@ impl ToLegacy {
         None
     }
 
-    /// Handles that a client comes back with answers.
+    /// Handles a request in which a client returns with answers.
     pub(super) fn resume(
         &mut self,
         request: Request,
@@ -282,7 +286,8 @@ impl ToLegacy {
         }
     }
 
-    /// Passes answers to the server. Returns the questions without an answer.
+    /// Passes the client's answers on to the server. Returns the questions that the client did not
+    /// answer.
     fn pass_answers(
         &self,
         questions: Vec<Question>,
@@ -309,14 +314,15 @@ impl ToLegacy {
         open
     }
 
-    /// Handles that the server takes a question back.
+    /// Called when the server cancels a question.
     pub(super) fn take_back(&mut self, id: &str) {
         let is_it = |question: &Question| question.id.as_deref() == Some(id);
         self.orphans.retain(|(question, _)| !is_it(question));
         for call in self.calls.values_mut() {
             call.waiting.retain(|question| !is_it(question));
         }
-        // Questions that were already asked keep their position, which is their name.
+        // Questions that the client has received stay in the list, because a question's position in
+        // the list is its name.
         for question in self.asks.values_mut().flat_map(|ask| &mut ask.questions) {
             if is_it(question) {
                 question.id = None;

@@ -9,7 +9,7 @@ use crate::steps::Steps;
 use spillgate_mcp::{error_code, frame};
 
 impl ToLegacy {
-    /// Tells the server that its question gets no answer, and `why`.
+    /// Informs the server that its question will not be answered, and gives the reason `why`.
     pub(super) fn decline(&self, question: &Question, why: &str, steps: &mut Steps) {
         let Some(id) = &question.id else { return };
         let message = format!("`{}` {why}", question.method);
@@ -22,7 +22,7 @@ impl ToLegacy {
         steps.tell_server(why.frame(id), None, &self.headers());
     }
 
-    /// Gives up on clients that did not come back in time.
+    /// Declines the questions whose clients did not return in time.
     pub(super) fn give_up_late(&mut self, now: Instant, steps: &mut Steps) {
         let (late, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.orphans)
             .into_iter()

@@ -1,4 +1,4 @@
-//! Reads what a modern client's request carries besides its method.
+//! Parses a modern client's request.
 
 use bytes::Bytes;
 use spillgate_mcp::{
@@ -17,7 +17,7 @@ use spillgate_mcp::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) from: Caller,
-    /// The id as spelled.
+    /// The exact text of the id.
     pub(super) id: String,
     pub(super) key: RequestId,
     pub(super) method: String,
@@ -25,19 +25,19 @@ pub(super) struct Request {
     pub(super) name: Option<String>,
     pub(super) frame: Bytes,
     pub(super) headers: Vec<(String, String)>,
-    /// The client's capabilities for this request (JSON).
+    /// The client's capabilities for this request, as JSON.
     pub(super) capabilities: String,
-    /// The client's name and version (JSON).
+    /// The client's name and version, as JSON.
     pub(super) info: Option<String>,
     pub(super) level: Option<usize>,
-    /// The `progressToken` (JSON).
+    /// The `progressToken`, as JSON.
     pub(super) token: Option<String>,
-    /// The `requestState` that the request returns.
+    /// The `requestState` that the client returns with its answers.
     pub(super) state: Option<String>,
 }
 
 impl Request {
-    /// Reads a request. The refusal says why it cannot be served.
+    /// Parses a request. The refusal says why the request cannot be handled.
     pub(super) fn read(
         envelope: &Envelope<'_>,
         id: &str,
@@ -94,8 +94,8 @@ impl Request {
         steps.refuse(self.from, Some(self.key.clone()), &self.id, why);
     }
 
-    /// Returns the frame for a legacy server: with our number, and without the `_meta` keys that
-    /// only the modern generation knows.
+    /// Returns the frame for a legacy server: with the number of the call, and without the `_meta`
+    /// keys that exist only in the modern generation.
     pub(super) fn for_server(&self, number: &RequestId) -> Vec<u8> {
         let frame = self.without_answers();
         let mut splice = ByteEdits::default();
@@ -112,7 +112,8 @@ impl Request {
                     .unwrap_or_default()
                     .without(&[a, b, c, d, "progressToken"]);
             if self.token.is_some() {
-                // Tokens of several clients could be equal.
+                // Several clients may use equal tokens, so the number of the call replaces the
+                // token.
                 let comma = if kept == "{}" { "" } else { "," };
                 kept = format!(
                     r#"{{"progressToken":{number}{comma}{rest}"#,
@@ -125,7 +126,7 @@ impl Request {
         splice.apply(&frame)
     }
 
-    /// Returns the frame without the members of a second round.
+    /// Returns the frame without the members that a client adds when it returns with answers.
     fn without_answers(&self) -> Vec<u8> {
         const ANSWERS: [&str; 2] = ["inputResponses", "requestState"];
         let all = messages(&self.frame);
@@ -142,7 +143,7 @@ impl Request {
     }
 }
 
-/// Returns why a method is not served at all; `None` if it is served.
+/// Returns the refusal for a method that is not supported; `None` if it is supported.
 fn not_served(method: &str, params: &ObjectView<'_>) -> Option<RefusalReply> {
     let instead = match method {
         "initialize" => {

@@ -1,4 +1,4 @@
-//! Reports a legacy server's changes to modern clients that listen.
+//! Reports a legacy server's changes to modern clients with `subscriptions/listen` streams.
 
 use std::collections::BTreeSet;
 
@@ -25,13 +25,13 @@ pub(super) struct Subscription {
     pub(super) request: Request,
     pub(super) lists: ListKinds,
     pub(super) uris: BTreeSet<String>,
-    /// Our subscription requests to the server that are still unanswered.
+    /// Subscription requests that the server has not answered.
     waiting: BTreeSet<RequestId>,
     pub(super) acknowledged: bool,
 }
 
 impl ToLegacy {
-    /// Opens a stream, which is acknowledged once the server has answered its subscriptions.
+    /// Opens a stream. It is acknowledged when the server has answered the subscriptions.
     pub(super) fn listen(&mut self, request: Request, steps: &mut Steps) {
         if self.listens.len() >= self.config.limits.listens {
             return request.refuse(
@@ -84,7 +84,7 @@ impl ToLegacy {
         self.listens.push(listen);
     }
 
-    /// Handles the server's answer to a subscription; `taken` says whether it accepted.
+    /// Handles the server's answer to a subscription. `taken` says whether the server accepted it.
     pub(super) fn subscription(
         &mut self,
         key: &RequestId,
@@ -105,7 +105,7 @@ impl ToLegacy {
         }
     }
 
-    /// Ends a stream that its client closed.
+    /// Ends a stream after its client closed it.
     pub(super) fn unlisten(&mut self, at: usize, steps: &mut Steps) {
         let listen = self.listens.remove(at);
         for uri in &listen.uris {
@@ -127,7 +127,7 @@ impl ToLegacy {
     }
 }
 
-/// The changes that a client wants to hear of.
+/// The changes that a client wants to receive.
 #[derive(Debug, Default)]
 struct SubscriptionFilter {
     lists: ListKinds,
@@ -153,7 +153,7 @@ impl SubscriptionFilter {
     }
 }
 
-/// Tells the client which of the wanted notifications will come, once that is known.
+/// Sends the client the list of notifications that it will receive, once this is known.
 fn acknowledge(listen: &mut Subscription, steps: &mut Steps) {
     if listen.acknowledged || !listen.waiting.is_empty() {
         return;

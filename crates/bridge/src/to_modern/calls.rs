@@ -1,4 +1,5 @@
-//! Translates a legacy client's requests to a modern server, and their answers.
+//! Translates a legacy client's requests for a modern server, and the server's answers for the
+//! client.
 
 use std::time::Instant;
 
@@ -14,20 +15,20 @@ use crate::refusal::{self, RefusalReply};
 use crate::steps::Steps;
 use crate::{Step, large_message};
 
-/// A request that the server works on, or that waits for the client's input.
+/// A request that the server is working on, or that waits for the client's input.
 #[derive(Debug)]
 pub(super) struct Call {
-    /// The client's id as spelled.
+    /// The exact text of the client's id.
     pub(super) id: String,
     pub(super) key: RequestId,
     pub(super) method: String,
     name: Option<String>,
-    /// The frame as the client sent it; the next round is built from it.
+    /// The frame as the client sent it. The request of the next round is built from it.
     frame: Bytes,
     headers: Vec<(String, String)>,
-    /// Rounds so far.
+    /// Number of question rounds so far.
     pub(super) rounds: usize,
-    /// The questions that the client is being asked.
+    /// The current round of questions to the client.
     pub(super) round: Option<Round>,
 }
 
@@ -64,7 +65,7 @@ impl ToModern {
         }
     }
 
-    /// Sends a call under a new number, with the members `more` added to its parameters.
+    /// Sends a call under a new number, with `more` added to its parameters.
     pub(super) fn send(
         &mut self,
         call: Call,
@@ -135,8 +136,8 @@ impl ToModern {
 }
 
 impl ToModern {
-    /// Passes on an answer that is too large for memory. Questions of that size are not put to the
-    /// client.
+    /// Passes on an answer that is too large for memory. If it contains questions, the call is
+    /// refused instead.
     pub(super) fn deliver_large(&self, call: Call, spooled: Spooled, steps: &mut Steps) {
         let asks = |members: ObjectView<'_>| {
             let kind = members.text("resultType");
@@ -165,15 +166,15 @@ impl ToModern {
     }
 }
 
-/// Returns whether a modern error concerns a missing resource: it then names the resource in
-/// `data.uri`. Errors about other invalid parameters have the same code.
+/// Returns whether a modern error is about a missing resource. It then names the resource in
+/// `data.uri`; errors about other invalid parameters have the same code.
 fn names_a_resource(frame: &Bytes) -> bool {
     let whole = ObjectView::of_bytes(frame).unwrap_or_default();
     let data = whole.object("error").and_then(|error| error.object("data"));
     data.is_some_and(|data| data.text("uri").is_some())
 }
 
-/// Inserts members before the first parameter of a request, which must have parameters.
+/// Inserts members before the first parameter of a request. The request must have parameters.
 fn with_params(frame: &[u8], more: &str) -> Vec<u8> {
     let mut splice = ByteEdits::default();
     let all = messages(frame);

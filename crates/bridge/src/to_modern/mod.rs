@@ -1,8 +1,8 @@
 //! Lets a legacy client use a modern server.
 //!
-//! One [`ToModern`] is the session of one client. It adds to the client's requests what a modern
-//! request must contain. It keeps the state of the session (log level, subscriptions, questions to
-//! the client), because a modern server keeps none.
+//! One [`ToModern`] is the session of one client. It adds to the client's requests what modern
+//! requests must contain. It stores the state of the session (log level, subscriptions, questions
+//! to the client), because a modern server stores none.
 
 mod calls;
 mod opening;
@@ -36,19 +36,20 @@ pub(crate) struct ToModern {
     config: Config,
     numbers: RequestNumbers,
     client: ClientFacts,
-    /// The `initialize` that waits for our `server/discover`, with the number of the latter.
+    /// The client's `initialize`, which waits for our `server/discover`, and the number of that
+    /// request.
     opening: Option<(RequestId, PendingInitialize)>,
-    /// The server's capabilities (JSON), once known.
+    /// The server's capabilities, as JSON; `None` until they are known.
     capabilities: Option<String>,
-    /// The level that the last `logging/setLevel` set.
+    /// The log level that the last `logging/setLevel` set.
     level: Option<usize>,
-    /// The requests that the client waits for, by our number.
+    /// The requests that the client waits for, by their numbers at the server.
     calls: BTreeMap<RequestId, Call>,
-    /// Questions that the client has not answered, by our number towards it: the call, and the name
-    /// of the question in it.
+    /// Questions that the client has not answered, by the numbers of our requests to the client.
+    /// Each value is the number of the call and the name of the question in the call.
     asked: BTreeMap<RequestId, (RequestId, String)>,
     listening: Subscriptions,
-    /// Where the client is reached.
+    /// The number that identifies the client.
     at: Caller,
 }
 
@@ -92,7 +93,7 @@ impl ToModern {
         steps.refuse(self.at, Some(request.key.clone()), request.id, why);
     }
 
-    /// Sets the level that each request carries from now on.
+    /// Sets the log level that all following requests contain.
     fn set_level(&mut self, request: &Request<'_>, steps: &mut Steps) {
         let named = request.params().text("level").and_then(|name| level(&name));
         if named.is_none() {
@@ -125,15 +126,15 @@ impl ToModern {
                 put_for(&mut splice, frame, named, number.as_json());
                 steps.tell_server(splice.apply(frame), Some(method), &headers());
             }
-            // A modern server asks for roots when it needs them, and it sends no requests about
-            // whose progress it could be told.
+            // These are not forwarded. A modern server asks for the roots when it needs them, and
+            // it sends no requests whose progress the client could report.
             "notifications/roots/list_changed" | "notifications/progress" => {}
             _ => steps.tell_server(frame.to_vec(), Some(method), &headers()),
         }
     }
 
-    /// Withdraws a request of the client and the questions that were asked for it. Returns the
-    /// request's number if the server works on it.
+    /// Removes a client's request and cancels the questions that were asked for it. Returns the
+    /// number of the request if the server is working on it.
     fn withdraw(&mut self, key: &RequestId, steps: &mut Steps) -> Option<RequestId> {
         let found = self.calls.iter().find(|(_, call)| call.key == *key);
         let number = found.map(|(number, _)| number.clone())?;
@@ -143,7 +144,7 @@ impl ToModern {
         (!is_asking).then_some(number)
     }
 
-    /// Tells the client that the questions of a call need no answer any more.
+    /// Informs the client that the questions of a call no longer need answers.
     fn take_back(&mut self, number: &RequestId, reason: &str, steps: &mut Steps) {
         let of_call = |(call, _): &(RequestId, String)| call == number;
         let open: Vec<RequestId> = self
@@ -158,7 +159,7 @@ impl ToModern {
         }
     }
 
-    /// Cancels a request in the way of the transport.
+    /// Cancels a request in the way that the transport requires.
     fn cancel(&self, number: &RequestId, reason: &str, steps: &mut Steps) {
         if self.config.streams {
             return steps.0.push(Step::Abandon(number.clone()));
@@ -167,7 +168,7 @@ impl ToModern {
         steps.tell_server(frame, Some("notifications/cancelled"), &headers());
     }
 
-    /// Handles a notification of the server.
+    /// Handles a notification from the server.
     fn on_notification(
         &mut self,
         method: &str,
@@ -196,7 +197,8 @@ impl ToModern {
         }
     }
 
-    /// Tells everyone who waits for a message that it cannot be bridged.
+    /// Reports that a message cannot be bridged: to the sender of each request that it contains,
+    /// and to the sender of each request that it answers.
     fn unbridged(&mut self, large: UnbridgedMessage, steps: &mut Steps) {
         let why = refusal::unbridged(&self.config.server, large.bytes);
         for id in large.asks {
@@ -210,7 +212,7 @@ impl ToModern {
         }
     }
 
-    /// Sends a request of our own, with what a modern request must contain.
+    /// Sends a request of the bridge itself, with the members that a modern request must contain.
     fn ask_server(&mut self, method: &str, more: &str, steps: &mut Steps) -> RequestId {
         let key = self.numbers.next();
         let comma = if more.is_empty() { "" } else { "," };
@@ -219,7 +221,7 @@ impl ToModern {
         key
     }
 
-    /// Returns the members of `_meta` that make a request modern.
+    /// Returns the `_meta` members that every modern request must contain.
     fn meta(&self) -> String {
         use crate::names::LEVELS;
         use spillgate_mcp::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL};
@@ -369,7 +371,7 @@ impl Translation for ToModern {
         }
     }
 
-    /// The only client is gone, so nothing is waited for any more.
+    /// The only client has disconnected, so all requests are cancelled.
     fn client_disconnected(&mut self, _: Caller, steps: &mut Steps) {
         let opening = self.opening.take().map(|(number, _)| number);
         let calls = std::mem::take(&mut self.calls).into_iter();
@@ -398,7 +400,7 @@ impl Translation for ToModern {
 /// A request of the client.
 #[derive(Debug)]
 struct Request<'a> {
-    /// The id as spelled.
+    /// The exact text of the id.
     id: &'a str,
     key: RequestId,
     method: &'a str,
@@ -415,7 +417,7 @@ impl Request<'_> {
     }
 }
 
-/// Returns the headers of HTTP requests to the server.
+/// Returns the HTTP headers for requests to the server.
 fn headers() -> Vec<(String, String)> {
     vec![(
         meta::VERSION_HEADER.to_owned(),

@@ -1,4 +1,4 @@
-//! Answers `initialize` for a server that does not know it.
+//! Answers `initialize` in place of a server without this method.
 
 use bytes::Bytes;
 use serde_json::json;
@@ -10,14 +10,14 @@ use crate::refusal::{self, RefusalReply};
 use crate::steps::Steps;
 use spillgate_mcp::meta::SERVER_INFO;
 
-/// What the client said about itself; the values are JSON.
+/// What the client said about itself. The values are JSON.
 #[derive(Debug, Default)]
 pub(super) struct ClientFacts {
     pub(super) info: Option<String>,
     pub(super) capabilities: Option<String>,
 }
 
-/// An `initialize` that waits for an answer.
+/// An `initialize` from the client that is not answered yet.
 #[derive(Debug)]
 pub(super) struct PendingInitialize {
     pub(super) id: String,
@@ -26,7 +26,7 @@ pub(super) struct PendingInitialize {
 }
 
 impl ToModern {
-    /// Sends `server/discover` to answer the client's `initialize`.
+    /// Sends `server/discover`, whose answer is needed to answer the client's `initialize`.
     pub(super) fn initialize(&mut self, request: &Request<'_>, steps: &mut Steps) {
         let params = request.params();
         self.client = ClientFacts {
@@ -94,7 +94,7 @@ impl ToModern {
         );
     }
 
-    /// Tells the client why `server/discover` failed; it may try again.
+    /// Informs the client why `server/discover` failed. The client may try again.
     pub(super) fn not_discovered(&mut self, why: &str, steps: &mut Steps) {
         if let Some((_, opening)) = self.opening.take() {
             let why = refusal::no_connection(&self.config.server, why);

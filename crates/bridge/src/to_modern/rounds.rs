@@ -1,7 +1,7 @@
 //! Turns a modern server's `input_required` into requests to a legacy client.
 //!
-//! Each question becomes a request to the client. When all are answered, the call is sent again
-//! with the answers and the unchanged `requestState`.
+//! Each question becomes a request to the client. When all questions are answered, the call is sent
+//! again with the answers and the unchanged `requestState`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -17,24 +17,25 @@ use crate::question::missing;
 use crate::refusal::RefusalReply;
 use crate::steps::Steps;
 
-/// Pause before a call is sent again to a server that asks no question. It starts at the first
-/// value and doubles each round up to the second (as the Python SDK does).
+/// How long to wait before a call is sent again after an `input_required` without questions. The
+/// delay starts at the first value and doubles each round up to the second value, as in the Python
+/// SDK.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// What a call waits for.
+/// The input that a call waits for.
 #[derive(Debug)]
 pub(super) struct Round {
-    /// The server's state (JSON), returned unchanged.
+    /// The server's `requestState`, as JSON, which is returned unchanged.
     state: Option<String>,
-    /// The names of the questions, with the answers (JSON) so far.
+    /// The questions by name, each with its answer as JSON if it has been answered.
     answers: BTreeMap<String, Option<String>>,
-    /// When to send the call again, if nothing is asked.
+    /// When to send the call again, if there are no questions.
     pub(super) again: Option<Instant>,
 }
 
 impl ToModern {
-    /// Handles that the server wants input for a call.
+    /// Handles a result in which the server requests input for a call.
     pub(super) fn next_round(
         &mut self,
         number: &RequestId,
@@ -53,7 +54,7 @@ impl ToModern {
         }
         let mut answers = BTreeMap::new();
         for (name, question) in questions.iter() {
-            // A repeated name is one question.
+            // A name that occurs twice counts as one question.
             if answers.insert(name.to_string(), None).is_none() {
                 self.ask(number, &call.key, &name, question, steps);
             }
@@ -167,7 +168,7 @@ impl ToModern {
         }
     }
 
-    /// Sends a call again, with the results of its round.
+    /// Sends a call again, with the answers of its round.
     fn again(&mut self, number: &RequestId, steps: &mut Steps) {
         let Some(mut call) = self.calls.remove(number) else {
             return;
@@ -192,7 +193,7 @@ impl ToModern {
         }
     }
 
-    /// Sends the calls again that are due.
+    /// Sends again all calls that are due.
     pub(super) fn call_again(&mut self, now: Instant, steps: &mut Steps) {
         let due = |call: &Call| {
             call.round
@@ -212,7 +213,8 @@ impl ToModern {
     }
 }
 
-/// Adds an id to a request to visit a page: 2025-11-25 has one, and clients insist on it.
+/// Adds an id to a question that asks the user to visit a page. In 2025-11-25 clients require this
+/// id.
 fn with_elicitation_id(method: &str, params: &RawValue, id: &RequestId) -> String {
     let members = ObjectView::of(params).unwrap_or_default();
     let is_page = method == "elicitation/create" && members.text("mode").as_deref() == Some("url");
@@ -229,7 +231,7 @@ fn with_elicitation_id(method: &str, params: &RawValue, id: &RequestId) -> Strin
     String::from_utf8(splice.apply(params.get().as_bytes())).unwrap_or_default()
 }
 
-/// Returns the refusal of a call whose question the client refused.
+/// Returns the refusal of a call for which the client refused a question.
 fn refused(frame: &Bytes) -> RefusalReply {
     let said = complaint(frame);
     let message = format!("the client refused what the server asked of it for this call: {said}");

@@ -1,9 +1,8 @@
-//! Reports a modern server's changes to a legacy client, which a modern server sends to listeners
-//! only.
+//! Reports a modern server's changes to a legacy client.
 //!
-//! One `subscriptions/listen` covers everything that the client wants to hear of. When that
-//! changes, a new one is opened, and the old one is ended once the new one is acknowledged, so that
-//! no change is missed in between.
+//! A modern server reports changes only on `subscriptions/listen` streams. One such stream covers
+//! all changes that the client wants to receive. If the client wants other changes, a new stream is
+//! opened. The old stream ends only after the new one is acknowledged, so that no change is missed.
 
 use std::collections::BTreeSet;
 
@@ -17,21 +16,21 @@ use crate::refusal::{self, RefusalReply};
 use crate::steps::Steps;
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 
-/// The changes that the client wants to hear of, and the streams for them.
+/// The changes that the client wants to receive, and the streams that report them.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
-    /// Whether the client is ready for changes of lists.
+    /// Whether the client is ready to receive changes of lists.
     begun: bool,
     uris: BTreeSet<String>,
-    /// The acknowledged stream.
+    /// The stream that the server has acknowledged.
     current: Option<RequestId>,
-    /// The stream that will replace it.
+    /// The stream that will replace `current`.
     next: Option<RequestId>,
-    /// Whether something changed while `next` was being opened.
+    /// Whether the wanted changes were modified while `next` was being opened.
     stale: bool,
-    /// Whether the stream broke; the next request opens another.
+    /// Whether the stream broke. The next request then opens a new stream.
     broken: bool,
-    /// Subscriptions that are answered when `next` is acknowledged.
+    /// Subscriptions that are answered when their stream is acknowledged.
     waiting: Vec<PendingSubscription>,
 }
 
@@ -40,12 +39,12 @@ struct PendingSubscription {
     id: String,
     key: RequestId,
     uri: String,
-    /// The stream that includes it.
+    /// The stream that includes this subscription.
     with: Option<RequestId>,
 }
 
 impl Subscriptions {
-    /// Handles the end of a stream. Returns whether it was the one being opened.
+    /// Handles the end of a stream. Returns whether this stream was still being opened.
     pub(super) fn lost(&mut self, key: &RequestId) -> bool {
         if self.current.as_ref() == Some(key) {
             self.current = None;
@@ -54,13 +53,13 @@ impl Subscriptions {
         self.next.as_ref() == Some(key)
     }
 
-    /// Forgets all subscriptions. Returns the open streams.
+    /// Removes all subscriptions. Returns the open streams.
     pub(super) fn end(&mut self) -> Vec<RequestId> {
         let ended = std::mem::take(self);
         ended.current.into_iter().chain(ended.next).collect()
     }
 
-    /// Forgets all streams after the server's end. Returns the requests that wait for one.
+    /// Removes all streams after the server has ended. Returns the requests that wait for a stream.
     pub(super) fn forget(&mut self) -> Vec<(String, RequestId)> {
         self.broken = self.current.take().is_some();
         self.next = None;
@@ -73,15 +72,15 @@ impl Subscriptions {
 }
 
 impl ToModern {
-    /// Starts listening for changes of lists once the client is ready: legacy clients are told of
-    /// them without asking.
+    /// Begins to listen for changes of lists, because the client is now ready. Legacy clients
+    /// receive these changes without a subscription.
     pub(super) fn begin_listening(&mut self, steps: &mut Steps) {
         self.listening.begun = true;
         self.listen(steps);
     }
 
-    /// Replaces a stream that broke. Tries once per request of the client: without a clock nothing
-    /// else paces the retries.
+    /// Opens a new stream if the old one broke. Called once per client request, which limits the
+    /// number of attempts.
     pub(super) fn listen_again(&mut self, steps: &mut Steps) {
         if std::mem::take(&mut self.listening.broken) {
             self.listen(steps);
@@ -150,7 +149,7 @@ impl ToModern {
         uri
     }
 
-    /// Opens a stream for everything that is wanted now.
+    /// Opens a stream for all changes that are wanted now.
     fn listen(&mut self, steps: &mut Steps) {
         if self.listening.next.is_some() {
             self.listening.stale = true;
@@ -188,7 +187,7 @@ impl ToModern {
         self.listening.next = Some(key);
     }
 
-    /// Handles the acknowledgement of a stream, which lists what the server will report.
+    /// Handles the acknowledgement of a stream. It lists the changes that the server will report.
     pub(super) fn acknowledged(
         &mut self,
         envelope: &Envelope<'_>,
@@ -220,7 +219,7 @@ impl ToModern {
         }
     }
 
-    /// Answers a subscription.
+    /// Answers a subscription request after its stream was acknowledged.
     fn settle(
         &mut self,
         waiting: PendingSubscription,
@@ -245,8 +244,8 @@ impl ToModern {
         steps.refuse(self.at, Some(key), &id, &why);
     }
 
-    /// Handles an answer to a `subscriptions/listen`, which ends its stream. Returns whether the
-    /// answer was one.
+    /// Handles an answer to `subscriptions/listen`, which ends the stream. Returns whether `key`
+    /// was such a request.
     pub(super) fn listen_ended(
         &mut self,
         key: &RequestId,
@@ -266,8 +265,8 @@ impl ToModern {
         true
     }
 
-    /// Handles that the new stream was not opened: refuses the subscriptions that wait for it and
-    /// keeps the old stream.
+    /// Called when the new stream could not be opened. Refuses the subscriptions that wait for it,
+    /// and keeps the old stream.
     pub(super) fn listen_refused(&mut self, said: Option<String>, steps: &mut Steps) {
         let key = self.listening.next.take();
         let said = said.unwrap_or_else(|| "the stream ended".to_owned());
@@ -294,15 +293,15 @@ impl ToModern {
         }
     }
 
-    /// Handles that a server ends a stream by cancelling its request, as on stdio.
+    /// Called when a server ends a stream by cancelling its request, as servers do on stdio.
     pub(super) fn listen_cancelled(&mut self, envelope: &Envelope<'_>, steps: &mut Steps) {
         if cancelled(envelope).is_some_and(|(_, key)| self.listening.lost(&key)) {
             self.listen_refused(None, steps);
         }
     }
 
-    /// Returns whether a change came on the stream in force. While one stream replaces another,
-    /// both report it.
+    /// Returns whether a change arrived on the current stream. While a stream is being replaced,
+    /// both streams report the change.
     pub(super) fn is_ours(&self, envelope: &Envelope<'_>, of: Option<&RequestId>) -> bool {
         let params = envelope.params.and_then(ObjectView::of).unwrap_or_default();
         let key = stream_of(&params).or_else(|| of.cloned());

@@ -12,7 +12,7 @@ use spillgate_bridge::{
 use spillgate_mcp::RequestId;
 use spillgate_transport::{Frame, Item, Refusal, ServerEvent};
 
-/// `_meta` of a modern client that declares all capabilities.
+/// The `_meta` of a modern client that declares all capabilities.
 pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{},"sampling":{}}}"#;
 
 pub(crate) fn config() -> Config {
@@ -30,7 +30,8 @@ pub(crate) fn config() -> Config {
     }
 }
 
-/// A conversation. Input follows `C` (client) or `S` (server), output follows an arrow.
+/// A record of the messages that pass through a bridge. A line with input begins with `C` (client)
+/// or `S` (server); a line with output begins with an arrow.
 pub(crate) struct Talk {
     bridge: Bridge,
     now: Instant,
@@ -56,13 +57,13 @@ impl Talk {
         }
     }
 
-    /// Lets another client speak from now on.
+    /// Sends all following frames as another client.
     pub(crate) fn of(&mut self, caller: u64) -> &mut Self {
         self.from = Caller(caller);
         self
     }
 
-    /// Sends a frame of the client; `META` in it stands for the constant.
+    /// Sends a frame as the client. `META` in the text is replaced by the constant.
     pub(crate) fn client(&mut self, frame: &str) -> &mut Self {
         writeln!(self.said, "C {frame}").unwrap();
         let frame = Bytes::from(frame.replace("META", META));
@@ -76,12 +77,12 @@ impl Talk {
         self.note(&steps)
     }
 
-    /// Sends a frame of the server.
+    /// Sends a frame as the server.
     pub(crate) fn server(&mut self, frame: &str) -> &mut Self {
         self.server_on(None, frame)
     }
 
-    /// Sends a frame of the server on the stream of one of the bridge's requests.
+    /// Sends a frame as the server, on the stream of one of the bridge's requests.
     pub(crate) fn server_on(&mut self, of: Option<u64>, frame: &str) -> &mut Self {
         let on = of.map(|number| format!(" on {number}")).unwrap_or_default();
         writeln!(self.said, "S{on} {frame}").unwrap();
@@ -91,7 +92,7 @@ impl Talk {
         self.note(&steps)
     }
 
-    /// Sends another event of the server.
+    /// Sends this event, which need not be a message, as the server.
     pub(crate) fn item(&mut self, of: Option<u64>, item: Item) -> &mut Self {
         writeln!(self.said, "S {item:?}").unwrap();
         let event = ServerEvent {
@@ -116,7 +117,7 @@ impl Talk {
         self.item(Some(of), Item::Refused(refusal))
     }
 
-    /// Closes the response to a request of the client.
+    /// Closes the response stream of a client's request.
     pub(crate) fn abandoned(&mut self, key: u64) -> &mut Self {
         writeln!(self.said, "C closes {key}").unwrap();
         let steps = self.bridge.abandoned(self.from, &RequestId::number(key));
@@ -142,7 +143,7 @@ impl Talk {
         self.note(&steps)
     }
 
-    /// Opens a legacy server's session and drops the steps from the record.
+    /// Opens a session with a legacy server, and removes these steps from the record.
     pub(crate) fn opened(&mut self, capabilities: &str) -> &mut Self {
         self.client(r#"{"jsonrpc":"2.0","id":"d","method":"server/discover","params":{META}}"#);
         self.server(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"2025-06-18","capabilities":{capabilities},"serverInfo":{{"name":"s","version":"2"}}}}}}"#));
@@ -150,7 +151,7 @@ impl Talk {
         self
     }
 
-    /// Opens a legacy client's session and drops the steps from the record.
+    /// Opens a session with a legacy client, and removes these steps from the record.
     pub(crate) fn initialized(&mut self, declared: &str, capabilities: &str) -> &mut Self {
         self.client(&format!(r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{declared},"clientInfo":{{"name":"c","version":"1"}}}}}}"#));
         self.server(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{capabilities},"ttlMs":0,"cacheScope":"private"}}}}"#));

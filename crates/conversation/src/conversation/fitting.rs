@@ -1,4 +1,4 @@
-//! What is left out of a conversation that its window does not hold, and in which order.
+//! Decides what is left out of a conversation that exceeds its window, and in which order.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::Conversation;
 use crate::guard::Guard;
 use crate::texts::{DROPPED, WORDS_LEFT_OUT};
 
-/// The reply to a call that was left out.
+/// A tool reply that was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
     /// The turn in which the call was made, from 1.
@@ -18,10 +18,10 @@ pub struct LeftOut {
 }
 
 impl Conversation {
-    /// Makes room for `more` tokens: what tools gave is left out, the latest first; then, if
-    /// the window is to be kept, what the model said, the oldest first; then what leads to
-    /// stored results; and if names alone are too many, whole turns, the oldest first. A
-    /// conversation that needs this comes to its end.
+    /// Makes room for `more` tokens. Tool results are left out first, the latest before earlier
+    /// ones. If the policy keeps the window, these follow: the model's own words, the oldest first;
+    /// messages with the handles of stored results; and, if this is not enough, whole turns, the
+    /// oldest first. If anything has to be left out, this turn is the last one.
     pub(super) fn fit(&mut self, more: u64) {
         if self.guard.excess(more) == 0 {
             return;
@@ -35,12 +35,13 @@ impl Conversation {
         }
     }
 
-    /// Leaves out what tools gave last, handles excepted, if a provider called the
-    /// conversation too long: it counts other tokens than we do. The next turn is then the
-    /// last. Tells whether the model is to be asked again.
+    /// Leaves out the latest tool results, except messages with handles, if the provider reports
+    /// that the conversation is too long although it fits according to our count. The next turn is
+    /// then the last one. Returns whether the model is to be asked again.
     ///
-    /// Where the window is kept, the latest message loses all; else the latest one that has
-    /// replies of more tokens than the words for it loses those.
+    /// If the policy keeps the window, all results in the latest message are left out. Otherwise,
+    /// in the latest message with results larger than the notice that replaces them, these results
+    /// are left out.
     pub fn shorten(&mut self, error: &LlmError) -> bool {
         let has_replies = matches!(self.messages().last(), Some(Message::Tools(_)));
         if error.kind != ErrorKind::ContextLength || !has_replies || self.is_last {
@@ -62,12 +63,13 @@ impl Conversation {
         true
     }
 
-    /// What was left out since this was asked last.
+    /// Returns the tool replies that were left out since the last call of this function.
     pub fn take_left_out(&mut self) -> Vec<LeftOut> {
         std::mem::take(&mut self.left_out)
     }
 
-    /// Leaves out the handles, or the other replies, the latest first, until `more` fit.
+    /// Leaves out the replies with handles, or all other replies, the latest first, until `more`
+    /// tokens fit.
     fn leave_out_excess(&mut self, more: u64, handles: bool) {
         let dropped = self.count(DROPPED);
         self.leave_out(0..self.notes.len(), |guard, is_handle, tokens| {
@@ -75,8 +77,9 @@ impl Conversation {
         });
     }
 
-    /// Leaves out those replies of the messages `range` of which `goes` says so, told the guard,
-    /// whether they lead to what is stored, and their tokens. Tells whether there was one.
+    /// Leaves out those replies in the messages `range` for which `goes` returns true. The
+    /// arguments of `goes` are the guard, whether the reply names a handle, and the reply's tokens.
+    /// Returns whether any reply was left out.
     fn leave_out(&mut self, range: Range<usize>, goes: impl Fn(&Guard, bool, u64) -> bool) -> bool {
         let (dropped, before) = (self.count(DROPPED), self.left_out.len());
         for at in range.rev() {
@@ -120,10 +123,11 @@ impl Conversation {
         }
     }
 
-    /// The first message is the task, which stays.
+    /// Removes whole turns, the oldest first. The first message, the task, stays.
     fn leave_out_turns(&mut self, more: u64) {
         while let Some(next) = self.messages().get(1) {
-            // No reply stays without its call.
+            // Providers do not allow a reply without its call, so the reply is removed together
+            // with the call.
             let is_reply = matches!(next, Message::Tools(_));
             if self.guard.excess(more) == 0 && !is_reply {
                 return;

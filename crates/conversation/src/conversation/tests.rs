@@ -1,4 +1,4 @@
-//! The rules in which those who lead conversations differ, a table a rule.
+//! Tests the rules in which policies differ, with one table per rule.
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -8,7 +8,7 @@ use super::*;
 use crate::slot::Nonce;
 use crate::texts::DROPPED;
 
-/// A token a byte.
+/// Counts each byte as a token.
 #[derive(Debug)]
 struct Bytes;
 
@@ -30,7 +30,7 @@ fn tool(name: &str) -> ToolSpec {
     }
 }
 
-/// The rules of a loop, and those of an agent.
+/// Returns the two policies that are in use: that of a loop, and that of an agent.
 fn policies() -> [(&'static str, TurnPolicy); 2] {
     let of_a_loop = TurnPolicy {
         reminds_once: true,
@@ -65,8 +65,8 @@ fn begun(policy: &TurnPolicy, turns: u32, window: u64) -> Conversation {
     Conversation::new(turns, policy.clone(), vec![tool("look")])
 }
 
-/// The model says this and calls `look` for each of the replies, of which some lead to what
-/// is stored.
+/// Adds a reply of the model with this text and a call of `look` for each of `replies`, then adds
+/// `replies`. The flag of each says whether it names a handle.
 fn looks(conversation: &mut Conversation, text: &str, replies: &[(&str, bool)]) {
     let ids = (1..=replies.len()).map(|at| at.to_string());
     let call = |id: String| ToolCall {
@@ -90,7 +90,8 @@ fn looks(conversation: &mut Conversation, text: &str, replies: &[(&str, bool)]) 
     conversation.answered(told);
 }
 
-/// What the model is sent: the messages, and the tools that it may call or that are only listed.
+/// Returns what the model is sent: the messages, and the tools that it may call or that are only
+/// listed.
 fn sent(request: Option<Request>) -> String {
     let Some(request) = request else {
         return "nothing".to_owned();
@@ -121,7 +122,7 @@ fn sent(request: Option<Request>) -> String {
     format!("{} [{how}: {}]", messages.join(" | "), tools.join(" "))
 }
 
-/// What each policy sends, a line a row.
+/// Returns what is sent under each policy, one line per row.
 fn rows(row: impl Fn(&TurnPolicy) -> Vec<String>) -> String {
     let policies = policies();
     let all = policies

@@ -1,4 +1,4 @@
-//! Tests of a loop with models that behave in every way.
+//! Tests the conversation loop with models that behave in different ways.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::host::ToolReplyFuture;
 use crate::slot::{Nonce, Slot};
 use crate::tool_loop::LoopEnding;
 
-/// Has a tool `look` that returns its arguments. The earlier a call is in a reply, the slower it
-/// is; with `empty` it returns nothing.
+/// A host with the tool `look`, which returns its arguments, or a long text if they contain `much`.
+/// The first call of a reply is slower than the others.
 struct Host;
 
 impl ToolHost for Host {
@@ -93,7 +93,7 @@ fn scripted(replies: Replies) -> Scripted {
     Scripted::new(move |seen| replies[seen.number.min(replies.len() - 1)].clone())
 }
 
-/// What was asked last, what the loop returned, and what the observer was told.
+/// Runs a loop. Returns the last request, what the loop returned, and what the observer recorded.
 fn told(limits: TurnLimits, replies: Replies) -> String {
     let (model, notes) = (scripted(replies), Notes::default());
     let finished = block(run(turns(limits), &model, &Host, &notes));

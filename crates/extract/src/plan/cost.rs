@@ -1,7 +1,8 @@
-//! The token cost of any range of a view, as it would be shown.
+//! Computes the token cost of any range of a view as it would be shown to a model.
 //!
-//! Views up to [`EXACT_BYTES`] are counted row by row. In larger ones, a few kilobytes are counted
-//! in each stretch of 64 KB or more, and the rest of the stretch is assumed to be like them.
+//! Views of up to [`EXACT_BYTES`] are counted row by row. Larger views are divided into stretches
+//! of at least 64 KB. A few kilobytes of each stretch are counted, and the rest of the stretch is
+//! assumed to cost the same per byte.
 
 use std::io;
 use std::sync::Arc;
@@ -13,26 +14,28 @@ use spillgate_text::{Indexer, TokenCounter, View};
 use super::rows::{Row, Rows, Sort};
 use super::show::show;
 
-/// Views with more bytes than this, 4 MiB, are sampled.
+/// Views larger than this (4 MiB) are sampled.
 pub(crate) const EXACT_BYTES: u64 = 4 << 20;
-/// Bytes of a sample: enough for a few records of JSON.
+/// Size of a sample, in bytes: enough for a few records of JSON.
 const SAMPLE: u64 = 8 << 10;
-/// Most samples of a view: some 4 MB are counted at most.
+/// Maximum number of samples per view, so that at most about 4 MB are counted.
 const MOST_SAMPLES: usize = 512;
-/// Costs are in thousandths of a token, so that parts of stretches have one.
+/// Units of cost per token. Costs are counted in thousandths of a token, so that even a small part
+/// of a row has a cost.
 pub(crate) const FINE: u64 = 1000;
 
-/// What a view costs up to any of its bytes.
+/// The cumulative cost at every byte of a view.
 #[derive(Debug)]
 pub(crate) struct Costs {
-    /// Offsets and the cost before them, ascending; the first is the view's start.
+    /// Offsets in ascending order, each with the cost before it. The first is the start of the
+    /// view.
     marks: Vec<(u64, u64)>,
     /// Whether every byte was counted.
     pub is_exact: bool,
 }
 
 impl Costs {
-    /// Computes the costs. An exact count is in pieces of about `grain` tokens.
+    /// Computes the costs. In an exact count, about `grain` tokens are counted at a time.
     pub(crate) fn of(
         artifact: &Artifact,
         grain: u64,
@@ -41,7 +44,7 @@ impl Costs {
         Self::up_to(artifact, grain, counter, EXACT_BYTES)
     }
 
-    /// Computes the costs; views of up to `exact_bytes` are counted exactly.
+    /// Computes the costs. Views of up to `exact_bytes` are counted exactly.
     pub(crate) fn up_to(
         artifact: &Artifact,
         grain: u64,
@@ -126,8 +129,8 @@ fn sampled(artifact: &Artifact, counter: &dyn TokenCounter) -> io::Result<Vec<(u
     Ok(marks)
 }
 
-/// Returns the tokens of the rows in `start..end`, and the bytes of these rows. `lines` is the
-/// number of lines before `start`.
+/// Returns the tokens of the rows in `start..end`, and the number of bytes of these rows. `lines`
+/// is the number of lines before `start`.
 fn sample(
     artifact: &Artifact,
     start: u64,
@@ -150,7 +153,8 @@ fn sample(
     let mut rows = Rows::new(&view, sort, LineRange { first: 1, last })?;
     let (mut shown, mut bytes) = (String::new(), 0);
     loop {
-        // A row that the sample's end cuts off is not a row of the view.
+        // A row that is cut off by the end of the sample is not used, because it is not a whole row
+        // of the view.
         let next = match whole || bytes == 0 {
             true => rows.next_row()?,
             false => rows.next_sure()?,

@@ -1,7 +1,8 @@
 //! Decides after which row a chunk ends.
 //!
-//! Chunks have equal sizes; each is cut near its aim at the place that harms least. An element of a
-//! JSON array is not cut if it fits a chunk, however far that moves the cut.
+//! Chunks have about equal sizes. Each is cut near its target size, at the place that does the
+//! least harm. An element of a JSON array is not split if it fits one chunk, even if the cut must
+//! then be far from the target.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,25 +10,25 @@ use std::io;
 use super::cost::Costs;
 use super::rows::{Row, Rows, Shape};
 
-/// Percent of its size by which a chunk may miss its aim for a better cut.
+/// How far a chunk may deviate from its target size for a better cut, in percent.
 const TOLERANCE: u64 = 10;
-/// Percent of the maximum size that is planned for chunks, so that the planned number still
-/// suffices when cuts fall short of their aims.
+/// Percentage of the maximum size that is planned for each chunk, so that the planned number of
+/// chunks still suffices when cuts fall short of their targets.
 const PLANNED: u64 = 95;
 
-/// Thousandths of a token.
+/// A cost in thousandths of a token.
 type Cost = u64;
 
 /// The sizes of chunks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
-    /// Most that a chunk costs.
+    /// Maximum cost of a chunk.
     pub most: Cost,
-    /// Percent of a chunk that the next one repeats, up to 50.
+    /// How much of a chunk the next one repeats, in percent, up to 50.
     pub overlap: u64,
 }
 
-/// What the next chunk should cost.
+/// The range of costs that the next chunk should have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Aim {
     low: Cost,
@@ -36,20 +37,22 @@ struct Aim {
 }
 
 impl Sizes {
-    /// Returns how many more chunks `left` takes after the next one, if none costs more than
-    /// `size`: each adds only what it does not repeat.
+    /// Returns how many more chunks are needed after the next chunk, if `left` is the remaining
+    /// cost and no chunk costs more than `size`. Each further chunk adds only the part that does
+    /// not repeat the previous one.
     fn more(self, left: Cost, size: Cost) -> u64 {
         let beyond = left.saturating_sub(size).saturating_mul(100);
         beyond.div_ceil(size.max(1) * (100 - self.overlap))
     }
 
-    /// Returns what the next chunk should cost, where `left` remains, including what it repeats of
-    /// the previous one, and `more` chunks follow it, at least one.
+    /// Returns what the next chunk should cost. `left` is the remaining cost, including what the
+    /// chunk repeats of the previous one. `more` is the number of chunks that follow it, at least
+    /// one.
     fn aim(self, left: Cost, more: u64) -> Aim {
         let own = 100 - self.overlap;
         let parts = 100 + more.saturating_mul(own);
         let aim = u64::try_from(u128::from(left) * 100 / u128::from(parts)).unwrap_or(u64::MAX);
-        // The chunk must take what the chunks after it cannot hold.
+        // The chunk must contain what does not fit into the chunks after it.
         let later = self.most.saturating_mul(100 + (more - 1) * own) / 100;
         let least = left.saturating_sub(later) + aim * self.overlap / 100;
         Aim {
@@ -60,24 +63,24 @@ impl Sizes {
     }
 }
 
-/// A row with the cost up to its end.
+/// A row with the cumulative cost up to its end.
 #[derive(Debug)]
 pub(crate) struct Costed {
     pub row: Row,
     pub until: Cost,
 }
 
-/// Cuts rows into chunks, front to back. Holds the rows of at most two chunks.
+/// Cuts rows into chunks, from front to back. It holds the rows of at most two chunks in memory.
 #[derive(Debug)]
 pub(crate) struct Cutter<'a> {
     rows: Rows<'a>,
     costs: &'a Costs,
     sizes: Sizes,
-    /// Rows that are in no chunk yet.
+    /// Rows that have been read but are not in a chunk yet.
     waiting: VecDeque<Costed>,
-    /// The cost before them.
+    /// The cumulative cost at the start of the waiting rows.
     from: Cost,
-    /// Chunks that were planned to follow the last one.
+    /// The number of chunks that were planned to follow the last chunk.
     more: Option<u64>,
     looks_ahead: bool,
 }
@@ -95,8 +98,9 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// Calls `take` with the rows of the next chunk. `begin` is where the chunk begins, including
-    /// what it repeats of the previous one, as a cost. Returns false after the last chunk.
+    /// Calls `take` with each new row of the next chunk. `begin` is the cumulative cost at which
+    /// the chunk begins, including what it repeats of the previous one. Returns false if there is
+    /// no further chunk.
     pub(crate) fn next_chunk(
         &mut self,
         begin: Cost,
@@ -131,8 +135,8 @@ impl<'a> Cutter<'a> {
         Ok(count > 0)
     }
 
-    /// Returns how many chunks follow the next one: one fewer than before, unless that has become
-    /// too few.
+    /// Returns how many chunks follow the next one. This is one fewer than for the previous chunk,
+    /// or more if that would not be enough.
     fn count(&mut self, left: Cost) -> u64 {
         let most = self.sizes.most;
         let least = self.sizes.more(left, most);
@@ -160,7 +164,7 @@ impl<'a> Cutter<'a> {
         }))
     }
 
-    /// Reads rows until one ends after `until`.
+    /// Reads rows until the cumulative cost exceeds `until`.
     fn fill(&mut self, until: Cost) -> io::Result<()> {
         while self.waiting.back().is_none_or(|last| last.until <= until) {
             match self.read()? {
@@ -172,14 +176,14 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// Returns how many rows the chunk gets: at least one, if there is one. It ends at `most` at the
-/// latest; `size` is what a chunk may cost.
+/// Returns how many rows the chunk gets: at least one, if there is one. Unless a single row is
+/// larger, the chunk ends before the cumulative cost `most`. `size` is the maximum cost of a chunk.
 fn cut(rows: &[Costed], from: Cost, aim: Aim, most: Cost, size: Cost) -> usize {
     if rows.last().is_none_or(|last| last.until <= aim.high) {
         return rows.len();
     }
     let splits = splits(rows, from, size);
-    // A cut before row `at` is where the row before it ends.
+    // A cut before row `at` lies at the end of the previous row.
     let place = |at: usize| rows[at - 1].until;
     let distance = |at: usize| place(at).abs_diff(aim.best);
     let fitting = |high: Cost| (1..rows.len()).take_while(move |&at| place(at) <= high);
@@ -195,7 +199,7 @@ fn cut(rows: &[Costed], from: Cost, aim: Aim, most: Cost, size: Cost) -> usize {
         .unwrap_or(1)
 }
 
-/// For each row, whether a cut before it would split an array element that fits a chunk.
+/// For each row, returns whether a cut before it would split an array element that fits one chunk.
 fn splits(rows: &[Costed], from: Cost, size: Cost) -> Vec<bool> {
     let mut change = vec![0i64; rows.len() + 1];
     let mut open: Vec<(usize, bool)> = Vec::new();

@@ -1,8 +1,8 @@
 //! Groups the lines of a laid-out JSON document into rows.
 //!
-//! A row is the largest subtree that has at most about a thousand characters when printed
-//! compactly; small neighbours share a row. The lines that open and close a larger container are
-//! rows of their own. This needs a look-ahead of one row.
+//! A row is the largest subtree that has at most about a thousand bytes when it is printed
+//! compactly. Small neighbours share a row. The lines that open and close a larger container are
+//! rows of their own. To find the end of a row, about one row is read ahead.
 
 use std::collections::VecDeque;
 
@@ -10,27 +10,27 @@ use spillgate_artifact::LineRange;
 
 use super::rows::{Line, Opened, Row, Shape, WITHIN_LINE};
 
-/// Most bytes of a row, printed compactly.
+/// Maximum size of a row when printed compactly, in bytes.
 const MOST: u64 = 1000;
-/// Most bytes of a row that neighbours share. With one number each, records of 100 bytes would cost
-/// 34 % more than minified, and elements of `[1,2,3,…]` more than twice as much. With shared rows
-/// they cost 3 to 8 % more.
+/// Maximum size, in bytes, of a row that neighbours share. If each element had a row number of its
+/// own, records of 100 bytes would cost 34 % more tokens than minified JSON, and elements of
+/// `[1,2,3,…]` more than twice as many. With shared rows, they cost 3 to 8 % more.
 const SHARED: u64 = 400;
-/// A longer key, in bytes, is left out of paths.
+/// Maximum length of a key in a path, in bytes. A longer key is left out.
 const LONGEST_KEY: usize = 200;
 
 /// Groups the lines of a JSON document.
 #[derive(Debug)]
 pub(crate) struct JsonRows {
     prelude: u64,
-    /// Lines that are in no row yet. `begun` is the index of the first of them among all lines.
+    /// Lines that are not in a row yet. `begun` is the index of the first of them among all lines.
     pending: VecDeque<Item>,
     begun: u64,
-    /// Indices of those that open a container that is still open.
+    /// Indices of the pending lines that open a container that is still open.
     open: VecDeque<u64>,
     /// Nesting depth at the next line.
     depth: u16,
-    /// Compact bytes of all lines so far.
+    /// Total size of all lines so far when they are printed compactly, in bytes.
     bytes: u64,
 }
 
@@ -39,22 +39,22 @@ struct Item {
     number: u64,
     start: u64,
     end: u64,
-    /// Compact bytes of the lines before.
+    /// Total size of all earlier lines when they are printed compactly, in bytes.
     before: u64,
     depth: u16,
     continues: bool,
-    /// Whether another element may follow in the same row.
+    /// Whether the next element may be added to the same row.
     goes_on: bool,
     part: Part,
 }
 
 #[derive(Debug)]
 enum Part {
-    /// A value or a piece of one, and whether it begins there.
+    /// A value or a part of one. The flag says whether the value begins in this line.
     Leaf(bool),
     Opens {
         opened: Opened,
-        /// The index of the line that closes it.
+        /// The index of the line that closes the container; `None` while the container is open.
         closed: Option<u64>,
     },
     Closes,
@@ -62,7 +62,7 @@ enum Part {
 
 /// The value at the front of the pending lines.
 struct Unit {
-    /// Number of its lines.
+    /// The number of lines of the value.
     lines: usize,
     children: u64,
 }
@@ -85,14 +85,15 @@ impl JsonRows {
         let ended = line.text.ends_with(b"\n");
         let part = match (compact.first(), compact.last()) {
             _ if is_note => Part::Leaf(false),
-            // `}, {` in a foreign layout: the depth stays the same.
+            // A line such as `}, {`, which only JSON in a layout other than ours contains. It does
+            // not change the depth.
             (Some(b'}' | b']'), Some(b'{' | b'[')) => Part::Leaf(false),
             (_, Some(b'{' | b'[')) if ended => self.opening(line, compact),
             (Some(b'}' | b']'), _) if !line.continues => self.closing(),
             _ => Part::Leaf(!line.continues),
         };
-        // The line that closes a container counts as inside it, and so is a bad place for a cut;
-        // the line that opens one counts as outside.
+        // The line that closes a container counts as inside the container, so that a cut before it
+        // is avoided. The line that opens a container counts as outside.
         let depth = match &part {
             Part::Opens { .. } => self.depth.saturating_sub(1),
             Part::Closes => self.depth.saturating_add(1),
@@ -118,7 +119,7 @@ impl JsonRows {
         }
     }
 
-    /// Emits the remaining rows, when no line follows.
+    /// Emits the remaining rows after the last line.
     pub(crate) fn finish(&mut self, ready: &mut VecDeque<Row>) {
         while !self.pending.is_empty() {
             self.give(ready);
@@ -158,8 +159,8 @@ impl JsonRows {
         Part::Closes
     }
 
-    /// Emits the first row. Either more than [`MOST`] bytes are pending, or no more lines follow;
-    /// so a container that has not closed yet is larger than a row.
+    /// Emits the first row. At this point, either more than [`MOST`] bytes are pending or no more
+    /// lines follow. Therefore a container that is still open is larger than a row.
     fn give(&mut self, ready: &mut VecDeque<Row>) {
         let Some(first) = self.pending.front() else {
             return;
@@ -167,7 +168,8 @@ impl JsonRows {
         let start = first.before;
         let (mut lines, mut children) = (0, 0);
         while let Some(unit) = self.unit(lines) {
-            let end = self.compact_end(lines + unit.lines);
+            let next = self.pending.get(lines + unit.lines);
+            let end = next.map_or(self.bytes, |next| next.before);
             let most = if lines == 0 { MOST } else { SHARED };
             if end - start > most {
                 break;
@@ -185,8 +187,8 @@ impl JsonRows {
             },
             Part::Closes => Shape::Closes,
             Part::Opens { opened, .. } => {
-                // If it has closed, the newest line closed it and made it too large. Nothing is
-                // open then, so this removes nothing.
+                // If the container is already closed, the newest line closed it and made it too
+                // large. No container is open then, so this removes nothing.
                 self.open.pop_front();
                 Shape::Opens(Box::new(opened.clone()))
             }
@@ -195,7 +197,7 @@ impl JsonRows {
         ready.push_back(row);
     }
 
-    /// Returns the value that begins at a pending line; `None` if its end is not pending.
+    /// Returns the value that begins at a pending line; `None` if its end has not been read.
     fn unit(&self, at: usize) -> Option<Unit> {
         match &self.pending.get(at)?.part {
             Part::Leaf(begins) => Some(Unit {
@@ -211,12 +213,6 @@ impl JsonRows {
                 })
             }
         }
-    }
-
-    fn compact_end(&self, lines: usize) -> u64 {
-        self.pending
-            .get(lines)
-            .map_or(self.bytes, |next| next.before)
     }
 
     fn take(&mut self, lines: usize, shape: Shape) -> Row {
@@ -238,7 +234,7 @@ impl JsonRows {
     }
 }
 
-/// Returns a line of laid-out JSON as it is printed in a row: without the white space around it. A
+/// Returns a line of laid-out JSON as it is printed in a row: without surrounding white space. A
 /// line that continues a string keeps its leading white space.
 pub(crate) fn compact(line: &[u8], continues: bool) -> &[u8] {
     let line = match line.last() {

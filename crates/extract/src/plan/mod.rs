@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! view lines → rows    what stays together (text · json)
-//!            → cost    what do they cost, shown?
+//!            → cost    how many tokens does each row cost?
 //!            → cut     after which row does a chunk end?
 //!            → path    where in the document is that?
 //! ```
 //!
-//! The view is read once, or twice if it is small enough to be counted whole; memory holds the rows
-//! of two chunks. If everything is counted, no chunk exceeds its size unless it is a single row. If
-//! the view is sampled, about one chunk in a hundred does: the caller counts what [`Plan::render`]
-//! returns and calls [`Plan::split`].
+//! The view is read once, or twice if it is small enough to be counted completely. Memory holds the
+//! rows of two chunks. If everything is counted, no chunk exceeds its size unless it is a single
+//! row. If the view is sampled, about one chunk in a hundred does, so the caller must count what
+//! [`Plan::render`] returns and call [`Plan::split`] if it is too large.
 
 mod cost;
 mod cut;
@@ -38,69 +38,72 @@ use path::{Common, Place};
 use rows::{Row, Rows, Sort};
 use show::show;
 
-/// Percent of a chunk's tokens that are left free if every row is counted, because several rows are
-/// counted together.
+/// Percentage of a chunk's tokens that is left free if every row is counted. Several rows are
+/// counted together, so the cost of each single row is not exact.
 const SLACK: u64 = 4;
-/// Percent that is left free if a view is sampled.
+/// Percentage of a chunk's tokens that is left free if the view is only sampled.
 const GUESS: u64 = 10;
-/// Pieces of a chunk that are counted separately.
+/// Number of pieces of a chunk that are counted separately.
 const PIECES: u64 = 64;
-/// Tokens of a piece if only the total is needed.
+/// Size of a piece, in tokens, if only the total is needed.
 const GRAIN: u64 = 1000;
-/// A table's header is repeated if it costs at most one in this many parts of a chunk.
+/// A table's header is repeated if it costs at most this fraction of a chunk (1 / `HEADER_SHARE`).
 const HEADER_SHARE: u64 = 4;
-/// Most percent that chunks may overlap.
+/// Maximum overlap of chunks, in percent.
 const MOST_OVERLAP: u64 = 50;
 
-/// What the caller wants.
+/// The requested sizes and number of chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Want {
-    /// Tokens that a chunk may cost when shown.
+    /// Maximum size of a chunk as it is shown, in tokens.
     pub chunk_tokens: u64,
-    /// Percent of a chunk that the next one repeats, up to 50.
+    /// How much of a chunk the next one repeats, in percent, up to 50.
     pub overlap_percent: u64,
-    /// Most chunks to read. All are planned; [`Plan::is_too_many`] tells if there are more.
+    /// Maximum number of chunks that may be read. All chunks are planned; [`Plan::is_too_many`]
+    /// returns whether there are more.
     pub most_chunks: u64,
 }
 
 /// A part of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Chunk {
-    /// Its view lines, including those that it shares with the previous chunk.
+    /// The view lines of the chunk, including those that it shares with the previous chunk.
     pub lines: LineRange,
-    /// The first line that no earlier chunk has.
+    /// The first line that is in no earlier chunk.
     pub own_first: u64,
-    /// Its bytes in the view: the first, and the one after the last.
+    /// The bytes of the chunk in the view, as the first byte and the byte after the last one.
     pub bytes: (u64, u64),
-    /// The jq path that all its values share, such as `.items[120:160]`; in JSON only.
+    /// The jq path that is common to all values of the chunk, such as `.items[120:160]`; only in
+    /// JSON.
     pub path: Option<String>,
-    /// The jq path at which it begins, such as `.items[120]`; in JSON only.
+    /// The jq path at which the chunk begins, such as `.items[120]`; only in JSON.
     pub begins: Option<String>,
-    /// The containers that are open where it begins.
+    /// The containers that are open at the beginning of the chunk.
     place: Place,
 }
 
 /// The chunks of an output.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    /// In the order of the document. Every line is the own line of exactly one chunk.
+    /// The chunks, in the order of the document. Every line is new in exactly one chunk; later
+    /// chunks can only repeat it.
     pub chunks: Vec<Chunk>,
-    /// Percent of a chunk that the next one repeats: 0 for JSON and tables.
+    /// How much of a chunk the next one repeats, in percent; 0 for JSON and tables.
     pub overlap_percent: u64,
-    /// Tokens of the whole, each line counted once.
+    /// Estimated tokens of the whole output, with each line counted once.
     pub estimated_tokens: u64,
     most_chunks: u64,
     sort: Sort,
-    /// The first row of a table, which is repeated at the start of every later chunk.
+    /// The first row of a table. Every later chunk repeats it at its start.
     header: Option<Row>,
 }
 
-/// Estimates the tokens of the whole as it would be shown; extrapolated if it is large.
+/// Estimates the tokens of the whole output as it would be shown. A large output is sampled.
 pub(crate) fn estimate(artifact: &Artifact, counter: &dyn TokenCounter) -> io::Result<u64> {
     Ok(Costs::of(artifact, GRAIN, counter)?.total().div_ceil(FINE))
 }
 
-/// Cuts an output into chunks. An empty output has none.
+/// Divides an output into chunks. An empty output has none.
 pub(crate) fn plan(
     artifact: &Artifact,
     want: &Want,
@@ -110,7 +113,7 @@ pub(crate) fn plan(
     plan_with(artifact, want, &costs)
 }
 
-/// Returns how many chunks of this many tokens an output has: for the benchmark.
+/// Returns the number of chunks of `tokens` tokens in an output, for the benchmark.
 #[doc(hidden)]
 pub fn plan_chunks(
     artifact: &Artifact,
@@ -171,12 +174,12 @@ fn header(artifact: &Artifact, sort: Sort) -> io::Result<Option<Row>> {
 }
 
 impl Plan {
-    /// Whether there are more chunks than may be read.
+    /// Returns whether there are more chunks than may be read.
     pub(crate) fn is_too_many(&self) -> bool {
         self.chunks.len() as u64 > self.most_chunks
     }
 
-    /// Renders a chunk for a model: numbered rows.
+    /// Renders a chunk for a model, as numbered rows.
     pub(crate) fn render(&self, artifact: &Artifact, chunk: &Chunk) -> io::Result<String> {
         let mut shown = String::new();
         if let Some(header) = &self.header
@@ -217,9 +220,9 @@ impl Plan {
 struct Start {
     line: u64,
     byte: u64,
-    /// The cost before it, in thousandths of a token.
+    /// The cumulative cost before the chunk, in thousandths of a token.
     cost: u64,
-    /// The cost before its own part.
+    /// The cumulative cost before the part of the chunk that is not repeated.
     own_cost: u64,
     place: Place,
 }
@@ -232,8 +235,8 @@ struct Making {
     own: Option<(u64, u64)>,
     last: (u64, u64),
     until: u64,
-    /// Its own rows that the next chunk would repeat if this one ended here: line, first byte, and
-    /// cost before it.
+    /// The rows at the end of the chunk that the next chunk would repeat if this chunk ended here:
+    /// line, first byte, and the cumulative cost before the row.
     rows: VecDeque<(u64, u64, u64)>,
     common: Common,
 }

@@ -1,4 +1,4 @@
-//! Orders chunks by how well they answer a question.
+//! Orders chunks by their relevance to the question.
 
 use std::io;
 
@@ -9,8 +9,8 @@ use spillgate_text::TokenCounter;
 
 use super::Plan;
 
-/// Tokens of passages that are examined: more than are ever shown, so that a few chunks stand out
-/// from the many.
+/// Total size of the passages by which chunks are ordered, in tokens. This is more than an answer
+/// ever shows, so that the most relevant of many chunks can be found.
 const PASSAGES: u64 = 8000;
 
 impl Plan {
@@ -22,7 +22,7 @@ impl Plan {
         question: &str,
         counter: &dyn TokenCounter,
     ) -> io::Result<Vec<usize>> {
-        let query = SearchQuery::new(question, TokenBudget::new(PASSAGES));
+        let query = SearchQuery::new(question, TokenBudget::new(PASSAGES)).passages_only();
         let passages = match search(artifact, &query, counter) {
             Ok(page) => page.passages,
             Err(LookupError::Io(error)) => return Err(error),
@@ -33,7 +33,8 @@ impl Plan {
         let mut order = Vec::with_capacity(self.chunks.len());
         let mut is_placed = vec![false; self.chunks.len()];
         for passage in &passages {
-            // A passage may cross a cut; then each of its chunks has a part.
+            // A passage may cross the end of a chunk. Each of its chunks then contains a part of
+            // it.
             let from = self
                 .chunks
                 .partition_point(|chunk| chunk.lines.last < passage.lines.first);

@@ -1,20 +1,20 @@
-//! Tracks where in a JSON document a chunk is.
+//! Tracks the position of a chunk in a JSON document.
 //!
-//! It follows the document row by row. Only containers larger than a row are ever open, so the path
-//! is short; levels below [`DEEPEST`] are left out.
+//! The document is followed row by row. Only containers larger than a row are ever open, so paths
+//! are short. Levels deeper than [`DEEPEST`] are left out.
 
 use spillgate_text::{push_elements, push_key};
 
 use super::rows::{Opened, Row, Shape};
 
-/// Most levels of a path.
+/// Maximum number of levels in a path.
 const DEEPEST: usize = 40;
 
-/// The open containers at a place in a document.
+/// The open containers at a position in a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     steps: Vec<Step>,
-    /// Open levels beyond the limit.
+    /// Number of open levels beyond the limit.
     deeper: u64,
 }
 
@@ -24,9 +24,9 @@ struct Step {
     key: Option<String>,
     is_element: bool,
     is_array: bool,
-    /// Its index in the container around it.
+    /// The container's index in the enclosing container.
     index: u64,
-    /// Its children so far.
+    /// The number of the container's children so far.
     children: u64,
 }
 
@@ -69,7 +69,7 @@ impl Place {
         }
     }
 
-    /// Returns the path of the container at `depth`; shorter if a key is unknown.
+    /// Returns the path of the container at `depth`. The path is shorter if a key is unknown.
     fn path(&self, depth: usize) -> Told {
         let mut told = Told::default();
         // The first container is the document itself.
@@ -99,7 +99,7 @@ impl Place {
 #[derive(Debug, Clone, Default)]
 struct Told {
     path: String,
-    /// Whether the rest is unknown.
+    /// Whether the rest of the path is unknown.
     is_cut: bool,
 }
 
@@ -128,7 +128,7 @@ impl Told {
     }
 }
 
-/// What the rows of a chunk have in common.
+/// Finds the path that all rows of a chunk have in common.
 #[derive(Debug)]
 pub(crate) struct Common {
     place: Place,
@@ -139,16 +139,16 @@ pub(crate) struct Common {
 #[derive(Debug)]
 struct Shared {
     depth: usize,
-    /// The range of its children that hold these values.
+    /// The range of the container's children that contain these values.
     from: u64,
     to: u64,
-    /// Its path, once it is closed, and whether it is an array.
+    /// The path of the container and whether it is an array, once the container is closed.
     closed: Option<(Told, bool)>,
     low: Option<(usize, u64)>,
 }
 
 impl Common {
-    /// A chunk begins at `place`.
+    /// Starts a chunk at `place`.
     pub(crate) fn new(place: Place) -> Self {
         Self {
             place,
@@ -163,7 +163,7 @@ impl Common {
         }
         self.place.pass(row);
         if let Shape::Whole { children } = row.shape {
-            // A row without a child of its own continues the last one.
+            // If no child begins in the row, the row continues the last child.
             let to = self.place.steps.last().map_or(0, |parent| parent.children);
             self.value(depth, to.saturating_sub(children.max(1)), to);
         }
@@ -187,7 +187,7 @@ impl Common {
         }
         shared.to = match depth == shared.depth {
             true => shared.to.max(to),
-            // In a container that is a child of the shared one.
+            // The value is in a container that is a child of the shared container.
             false => self
                 .place
                 .steps
@@ -196,7 +196,7 @@ impl Common {
         };
     }
 
-    /// The innermost container, at `depth`, closes.
+    /// Handles the end of the innermost container, at `depth`.
     fn leave(&mut self, depth: usize) {
         let Some(shared) = &mut self.shared else {
             return;
@@ -212,7 +212,7 @@ impl Common {
         shared.low = Some((depth - 1, step.index));
     }
 
-    /// Returns the path that all rows share, and the place where they end.
+    /// Returns the path that is common to all rows, and the position at which they end.
     pub(crate) fn finish(self) -> (String, Place) {
         let Some(shared) = self.shared else {
             let depth = self.place.steps.len();

@@ -1,8 +1,8 @@
-//! Groups lines that must stay together.
+//! Groups lines that must stay together in a chunk.
 //!
-//! A *row* is in a chunk as a whole or not at all: a line of text; a row of a table with the line
-//! breaks in its quoted cells; a record of NDJSON; in JSON a subtree that is small enough to be
-//! printed on one line ([`super::json`]).
+//! A chunk contains a *row* completely or not at all. A row is a line of text; a row of a table,
+//! including the line breaks in its quoted cells; a record of NDJSON; or, in JSON, a subtree that
+//! is small enough to be printed on one line ([`super::json`]).
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,28 +15,28 @@ use spillgate_text::{Lines, View};
 use super::json::JsonRows;
 use super::text::Ranker;
 
-/// The rank of a place inside a line: the last resort for a cut.
+/// The rank of a cut inside a line, which is the last resort.
 pub(crate) const WITHIN_LINE: u16 = u16::MAX;
-/// The rank of a row of a table and of a record.
+/// The rank of a cut before a row of a table or a record.
 const RECORD: u16 = 0;
-/// Most bytes of a row of a table. A longer one means that quotes were misread, and it is cut like
-/// text.
+/// Maximum size of a row of a table, in bytes. A longer row means that quotes were misread, and it
+/// is cut like text.
 const LONGEST_ROW: u64 = 16 << 10;
 
-/// Lines that stay together.
+/// Lines that stay together when a view is cut into chunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     /// View lines, from 1.
     pub lines: LineRange,
     /// First byte in the view.
     pub start: u64,
-    /// The byte after its last one.
+    /// The byte after the last byte of the row.
     pub end: u64,
-    /// How bad a cut before it is: 0 is best.
+    /// How much harm a cut before the row does; 0 means the least harm.
     pub rank: u16,
-    /// Whether it begins inside a line that was broken for its length.
+    /// Whether the row begins inside a line that was broken because of its length.
     pub continues: bool,
-    /// Its role in a JSON document.
+    /// The role of the row in a JSON document.
     pub shape: Shape,
 }
 
@@ -45,44 +45,44 @@ pub(crate) struct Row {
 pub(crate) enum Shape {
     /// Members or elements of the innermost open container.
     Whole {
-        /// Their number; 0 if an element only continues, and outside of JSON.
+        /// The number of members or elements; 0 if an element only continues, and outside of JSON.
         children: u64,
     },
     /// The first line of a container that is larger than a row.
     Opens(Box<Opened>),
-    /// The last line of such a container.
+    /// The last line of a container that is larger than a row.
     Closes,
 }
 
-/// A container that opens.
+/// A container whose first line is a row of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Opened {
-    /// Its key as written, quotes included; `None` if it is too long.
+    /// The key as written, including quotes; `None` if the key is too long.
     pub key: Option<String>,
-    /// Whether it has no key: it is an element, or the document.
+    /// Whether the container has no key, because it is an element or the document itself.
     pub is_element: bool,
-    /// Whether its own children are elements.
+    /// Whether the children of the container are array elements.
     pub is_array: bool,
 }
 
 /// How lines are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sort {
-    /// Line by line.
+    /// Each line is a row.
     Text(ContentKind),
-    /// A table; cells in quotes may contain line breaks.
+    /// A table, in which quoted cells may contain line breaks.
     Table {
         /// Whether cells may be quoted: only in CSV.
         quotes: bool,
     },
-    /// One JSON document a line.
+    /// One JSON document per line.
     Records,
-    /// One JSON document after a prelude of notes.
+    /// One JSON document, possibly after lines that are not JSON.
     Json {
-        /// Bytes of the lines that are not JSON.
+        /// Size of the lines before the document, in bytes.
         prelude: u64,
-        /// Whether the layout is ours, with a member or element on every line, so that paths
-        /// are known.
+        /// Whether the view is in our layout, with each member or element on a line of its own.
+        /// Only then are paths known.
         is_laid_out: bool,
     },
 }
@@ -95,7 +95,7 @@ impl Sort {
                 prelude: facts.view.prelude,
                 is_laid_out: true,
             },
-            // It arrived with short lines, in any layout.
+            // JSON that arrived with short lines keeps the layout that it arrived in.
             (_, ContentKind::Json) => Self::Json {
                 prelude: 0,
                 is_laid_out: false,
@@ -111,7 +111,7 @@ impl Sort {
         matches!(self, Self::Json { .. })
     }
 
-    /// Whether a chunk repeats the end of the previous one.
+    /// Returns whether a chunk repeats the end of the previous one.
     pub(crate) fn overlaps(self) -> bool {
         matches!(self, Self::Text(_))
     }
@@ -123,7 +123,7 @@ pub(crate) struct Line<'a> {
     pub number: u64,
     pub start: u64,
     pub text: &'a [u8],
-    /// Whether it begins inside a line that was broken for its length.
+    /// Whether the line begins inside a line of the text that was broken because of its length.
     pub continues: bool,
 }
 
@@ -143,7 +143,7 @@ impl Line<'_> {
     }
 }
 
-/// Reads the rows of some lines of a view, front to back, in bounded memory.
+/// Reads the rows of a range of lines of a view, from front to back, in bounded memory.
 #[derive(Debug)]
 pub(crate) struct Rows<'a> {
     lines: Lines<'a>,
@@ -165,8 +165,8 @@ enum Former {
 }
 
 impl<'a> Rows<'a> {
-    /// Reads the rows of `lines`. If these begin with a row of the whole view, all following rows
-    /// are rows of the view, too.
+    /// Reads the rows of `lines`. If `lines` begins at a row of the whole view, all rows read are
+    /// rows of the whole view.
     pub(crate) fn new(view: &'a View, sort: Sort, lines: LineRange) -> io::Result<Self> {
         let former = match sort {
             Sort::Text(kind) => Former::Text(Ranker::new(kind)),
@@ -206,7 +206,7 @@ impl<'a> Rows<'a> {
         Ok(self.ready.pop_front())
     }
 
-    /// Returns the next row, but none that more lines might still extend.
+    /// Returns the next row if no further line can extend it.
     pub(crate) fn next_sure(&mut self) -> io::Result<Option<Row>> {
         while self.ready.is_empty() && !self.is_done {
             self.feed()?;
@@ -228,7 +228,7 @@ impl<'a> Rows<'a> {
             }
             return Ok(());
         };
-        // A break before a tag separates nothing that belongs together.
+        // A line break before a tag does not separate anything that belongs together.
         let is_tag = self.layout == Layout::Markup && text.starts_with(b"<");
         let line = Line {
             number: span.number,
@@ -264,7 +264,7 @@ impl Joiner {
         }
     }
 
-    /// Takes a line; returns the record that ends with it.
+    /// Adds a line. Returns the record if the line ends one.
     fn feed(&mut self, line: Line<'_>) -> Option<Row> {
         if self.quotes {
             self.is_quoted ^= memchr_iter(b'"', line.text).count() % 2 == 1;

@@ -1,12 +1,13 @@
 //! Renders rows for a model.
 //!
-//! `12|text` is line 12. `12+text` is also line 12, continued from the row above without a line
+//! `12|text` is line 12. `12+text` is also line 12 and continues the row above without a line
 //! break. `120-133|{"id":7,…}` are lines 120 to 133 of a JSON document, printed compactly.
 //!
-//! Measured with o200k on CI logs of 60 KB to 1.5 MB: the number costs 2.0 to 2.9 tokens a line, 6
-//! to 13 % of the text. `L12|` costs one token more a line, `12: ` up to one more; `12 ` costs up
-//! to one less if lines are indented, but is ambiguous if a line begins with a digit. JSON costs 3
-//! to 8 % more than minified: orders of 1 KB 4 %, records of 100 bytes 5 %, a deep tree 8 %.
+//! Measurements with o200k on CI logs of 60 KB to 1.5 MB: line numbers cost 2.0 to 2.9 tokens per
+//! line, which is 6 to 13 % of the text. `L12|` costs one token more per line, `12: ` up to one
+//! more. `12 ` costs up to one token less if lines are indented, but it is ambiguous if a line
+//! begins with a digit. JSON costs 3 to 8 % more than minified JSON: orders of 1 KB 4 %, records of
+//! 100 bytes 5 %, a deep tree 8 %.
 
 use memchr::memchr2;
 use spillgate_artifact::Layout;
@@ -33,7 +34,7 @@ fn show_json(out: &mut String, row: &Row, text: &[u8]) {
     let mut continues = row.continues;
     for line in text.split_inclusive(|byte| *byte == b'\n') {
         let line = compact(line, continues);
-        // The blank after a colon would cost 8 to 16 % more tokens.
+        // The space after the colon is removed, because it would cost 8 to 16 % more tokens.
         let (key, value) = line.split_at(if continues { 0 } else { key_end(line) });
         let value = match key.is_empty() {
             true => value,
@@ -46,7 +47,7 @@ fn show_json(out: &mut String, row: &Row, text: &[u8]) {
     out.push('\n');
 }
 
-/// Returns the position after the colon of the key that a line begins with; 0 without a key.
+/// Returns the position after the colon of the key that a line begins with; 0 if there is no key.
 fn key_end(line: &[u8]) -> usize {
     if line.first() != Some(&b'"') {
         return 0;
@@ -65,7 +66,8 @@ fn key_end(line: &[u8]) -> usize {
 
 fn show_lines(out: &mut String, row: &Row, text: &[u8], layout: Layout) {
     let (mut rest, mut number, mut continues) = (text, row.lines.first, row.continues);
-    // The last line ends with the row, even if more text would move its end.
+    // The loop excludes the last line, because this line ends where the row ends, even if
+    // `line_end` finds another end.
     while number < row.lines.last
         && let Some(end) = line_end(rest, layout, true)
     {

@@ -9,12 +9,14 @@ use super::path::{Common, Place};
 use super::rows::{Row, Rows, Sort};
 use super::{Chunk, Plan};
 
-/// Percent of a chunk's bytes, around its middle, in which the best cut is searched.
+/// The part of a chunk around its middle in which the best cut is searched, in percent of its
+/// bytes.
 const AROUND: u64 = 20;
 
 impl Plan {
-    /// Splits a chunk in two, at a good place near its middle, without overlap. Returns `None` for
-    /// a single line. A row of several lines is split only if it is alone.
+    /// Splits a chunk in two near its middle, at a suitable place and without overlap. A row of
+    /// several lines is split only if the chunk consists of it. Returns `None` if the chunk is a
+    /// single line.
     pub(crate) fn split(
         &self,
         artifact: &Artifact,
@@ -69,7 +71,7 @@ impl Plan {
         ])
     }
 
-    /// Returns the path that the lines share, and the place where they end.
+    /// Returns the path that the lines have in common, and the position at which they end.
     fn path_of(
         &self,
         artifact: &Artifact,
@@ -90,8 +92,8 @@ impl Plan {
     }
 }
 
-/// Returns the first line and byte of the second half. A cut after lines of the chunk's own is
-/// better than one without any before it.
+/// Returns the first line and byte of the second half. If possible, the first half contains lines
+/// that do not only repeat the previous chunk.
 fn best_cut(artifact: &Artifact, chunk: &Chunk, sort: Sort) -> io::Result<Option<(u64, u64)>> {
     let (start, end) = chunk.bytes;
     let (middle, near) = (start.midpoint(end), (end - start) * AROUND / 100 / 2);

@@ -1,26 +1,26 @@
-//! Ranks the lines of a text as places for a cut.
+//! Rates each line of a text by how much harm a cut before this line would do.
 
 use spillgate_artifact::ContentKind;
 
 use super::rows::{Line, WITHIN_LINE};
 
-/// A heading, or the first line of a file's diff.
+/// Rank of a heading, or of the first line of a file's diff.
 const SECTION: u16 = 0;
-/// After an empty line; a hunk of a diff.
+/// Rank of a line after an empty line, or of the start of a hunk in a diff.
 const PARAGRAPH: u16 = 1;
-/// A line with its own timestamp; an unindented line of code.
+/// Rank of a line with a timestamp of its own, or of an unindented line of code.
 const RECORD: u16 = 2;
-/// Any line that is not indented.
+/// Rank of any other line that is not indented.
 const LINE: u16 = 3;
-/// A line that belongs to those above: indented, or a closing line.
+/// Rank of a line that belongs to those above it, because it is indented or closes something.
 const PART: u16 = 4;
 
-/// Ranks lines, front to back, by how bad a cut before each is.
+/// Ranks lines from front to back by how much harm a cut before each of them does.
 #[derive(Debug)]
 pub(crate) struct Ranker {
     kind: ContentKind,
     after_blank: bool,
-    /// Inside a fenced block of Markdown.
+    /// Whether the current line is inside a fenced block of Markdown.
     is_fenced: bool,
 }
 
@@ -41,7 +41,7 @@ impl Ranker {
         let after_blank = std::mem::replace(&mut self.after_blank, text.is_empty());
         if self.kind == ContentKind::Markdown && text.starts_with(b"```") {
             self.is_fenced = !self.is_fenced;
-            // The line that ends a block belongs to it.
+            // The fence that ends a block belongs to the block.
             return if self.is_fenced { PARAGRAPH } else { PART };
         }
         if text.is_empty() || self.is_fenced {
@@ -73,7 +73,7 @@ fn rank_diff(text: &[u8]) -> u16 {
     }
 }
 
-/// Whether a line closes something, or continues a stack trace.
+/// Returns whether a line closes something, or continues a stack trace.
 fn closes(text: &[u8]) -> bool {
     matches!(text[0], b'}' | b')' | b']')
         || text.starts_with(b"</")
@@ -81,8 +81,8 @@ fn closes(text: &[u8]) -> bool {
         || text.starts_with(b"...")
 }
 
-/// Whether a line begins like a log record: with digits that a `-`, `:`, `/` or `.` follows,
-/// possibly after a bracket.
+/// Returns whether a line begins like a log record: with digits followed by `-`, `:`, `/` or `.`,
+/// possibly after an opening bracket.
 fn has_time(text: &[u8]) -> bool {
     let text = text.strip_prefix(b"[").unwrap_or(text);
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();

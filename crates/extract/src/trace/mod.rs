@@ -1,7 +1,7 @@
-//! Traces of operations: what was done, in which order, at which cost.
+//! Records operations: what was done, in which order, and at which cost.
 //!
-//! [`Op`] holds the facts of an operation and those within it; [`Scope`] records operations while
-//! they run.
+//! [`Op`] contains the facts of an operation and of the operations within it. [`Scope`] records
+//! operations while they run.
 
 mod op;
 mod scope;

@@ -1,7 +1,7 @@
-//! The facts of an operation.
+//! The facts that are recorded about an operation: name, duration, sizes, tokens, cost.
 //!
-//! Requests are kept as counts and bytes, replies as a preview: a trace does not grow with what was
-//! read.
+//! A trace keeps only counts and sizes of requests, and a preview of each reply, so it does not
+//! grow with the amount of text that was read.
 
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::{Handle, Reason};
@@ -9,30 +9,30 @@ use spillgate_llm::Usage;
 
 use crate::Strategy;
 
-/// Bytes of a reply that a trace keeps (docs/spec/behaviour.md, "Traces").
+/// Maximum size of a reply's preview in a trace, in bytes (docs/spec/behaviour.md, "Traces").
 pub const PREVIEW_BYTES: usize = 4096;
 
-/// An operation and those within it.
+/// An operation and the operations within it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Op {
     /// The kind of operation.
     pub kind: OpKind,
-    /// Its name: `map 3/12`, `Read`, `full-chunked`.
+    /// The name of the operation: `map 3/12`, `Read`, `full-chunked`.
     pub name: String,
-    /// Milliseconds from the start of the whole to its own start.
+    /// Time from the start of the whole tree to the start of this operation, in milliseconds.
     pub at_ms: u64,
-    /// Milliseconds that it took, or has taken so far.
+    /// Duration in milliseconds, up to now if the operation is still running.
     pub took_ms: u64,
-    /// Whether it is still running, or was abandoned before its end.
+    /// Whether the operation is still running, or was abandoned before its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
-    /// Messages of the request to a model.
+    /// Number of messages in the request to a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
-    /// Bytes of a request, or of a tool's arguments.
+    /// Size of a request, or of a tool's arguments, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_bytes: Option<u64>,
-    /// Bytes of the response.
+    /// Size of the response, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_bytes: Option<u64>,
     /// The first [`PREVIEW_BYTES`] of the response.
@@ -50,23 +50,23 @@ pub struct Op {
     /// Whether the result came from the cache, without a call of the tool.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
-    /// What happened to the tool's result.
+    /// The decision about the tool's result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<Decided>,
-    /// Tokens of the result, or of what replaces it, in the conversation.
+    /// Size of the result in the conversation, or of the text that replaces it, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_shown: Option<u64>,
-    /// Whether it was removed from the conversation later, to make room.
+    /// Whether the result was left out of the conversation later to make room.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub left_out: bool,
-    /// How the answer of an extraction was made; `None` until there is one, and for other
+    /// How the answer of an extraction was made. `None` while there is no answer, and for other
     /// operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,
-    /// The error, if it failed.
+    /// The error; `None` if the operation did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The operations within it, in the order of their starts.
+    /// The operations within this one, in the order in which they started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<Op>,
 }
@@ -89,44 +89,45 @@ pub enum OpKind {
     Internal,
 }
 
-/// What happened to a tool's result in an agent's conversation (docs/spec/behaviour.md, "Results in
-/// an agent").
+/// The decision about a tool's result in an agent's conversation (docs/spec/behaviour.md, "Results
+/// in an agent").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "as")]
 pub enum Decided {
-    /// It is shown unchanged.
+    /// The result is shown unchanged.
     Shown,
-    /// It is stored, and a handle is shown.
+    /// The result is stored, and a handle is shown.
     Stored {
         /// The handle.
         handle: Handle,
-        /// Why it is not shown.
+        /// Why the result is not shown itself.
         reason: Reason,
     },
-    /// It should have been stored, but the store failed: its ends are shown.
+    /// The result should have been stored, but the store failed. Its beginning and end are shown.
     NotStored {
-        /// Why it is not shown.
+        /// Why the result is not shown completely.
         reason: Reason,
     },
-    /// Its middle is cut out.
+    /// The middle of the result is cut out.
     Cut,
-    /// Nothing of it fits.
+    /// Nothing of the result fits, so it is dropped.
     Dropped,
-    /// The tool failed; its error is shown.
+    /// The tool failed, and its error is shown.
     Failed,
-    /// The call was not made: the conversation was already over its budget.
+    /// The call was not made, because the conversation already exceeded its window.
     NotMade,
-    /// The call was rejected: there is no such tool, it may not be called there, or there were too
-    /// many calls.
+    /// The call was refused: the tool does not exist or must not be called at this point, or there
+    /// were too many calls.
     Refused,
 }
 
 /// How the answer of an extraction was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
-    /// The strategy.
+    /// The strategy that made the answer.
     pub strategy: Strategy,
-    /// Why this is not the intended strategy, on one line; it may contain untrusted words.
+    /// Why the answer is not from the strategy that was chosen first, on one line. The text may
+    /// contain untrusted words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fell_back: Option<String>,
 }
@@ -134,14 +135,14 @@ pub struct Made {
 /// Totals of requests to models.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sum {
-    /// Requests that have finished.
+    /// Number of requests that have finished.
     pub calls: u64,
-    /// What they used.
+    /// Tokens and cost of these requests.
     pub usage: Usage,
 }
 
 impl Op {
-    /// Creates an operation without any figures.
+    /// Creates an operation without any further facts.
     #[must_use]
     pub fn new(kind: OpKind, name: impl Into<String>) -> Self {
         Self {
@@ -180,7 +181,7 @@ impl Op {
         self.response_preview = Some(text[..text.floor_char_boundary(PREVIEW_BYTES)].to_owned());
     }
 
-    /// Sums up the requests to models in it, at any depth.
+    /// Returns the totals of the requests to models within the operation, at any depth.
     #[must_use]
     pub fn sum(&self) -> Sum {
         let mut sum = Sum::default();

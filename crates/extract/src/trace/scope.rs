@@ -1,8 +1,8 @@
 //! Records operations while they run.
 //!
-//! All operations of a run are in one tree. An operation enters it when it begins, so a snapshot at
-//! any time ([`Scope::snapshot`]) has those that are running, and one whose future is dropped stays
-//! in it as unfinished.
+//! All operations of a run form one tree. An operation enters it when it begins. A snapshot
+//! ([`Scope::snapshot`]) therefore also contains operations that are still running. If the future
+//! of an operation is dropped, the operation stays in the tree as unfinished.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,19 +15,19 @@ use tokio::time::Instant;
 
 use super::op::{Op, OpKind};
 
-/// A running operation, as the parent of operations within it. Cheap to clone.
+/// A running operation as the parent of further operations. It is cheap to clone.
 #[derive(Clone)]
 pub struct Scope {
     tree: Arc<Mutex<Vec<Node>>>,
     at: usize,
 }
 
-/// A running operation. If it is dropped before its end, the operation stays unfinished.
+/// A running operation. If the span is dropped before it is ended, the operation stays unfinished.
 #[derive(Debug)]
 pub struct Span(Scope);
 
 struct Node {
-    /// Its facts, without times and children.
+    /// The facts of the operation, without times and children.
     op: Op,
     began: Instant,
     ended: Option<Instant>,
@@ -36,7 +36,7 @@ struct Node {
 }
 
 impl fmt::Debug for Scope {
-    /// Leaves out the recorded facts: they may be long, and quote any text.
+    /// Leaves out the recorded facts, because they may be long and may quote any text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scope")
             .field("at", &self.at)
@@ -72,7 +72,7 @@ impl Scope {
         Span(Self { tree, at })
     }
 
-    /// Begins a request to a model.
+    /// Begins an operation that is a request to a model.
     #[must_use]
     pub fn asks(&self, name: &str, request: &Request) -> Span {
         let span = self.begin(OpKind::Llm, name);
@@ -88,14 +88,16 @@ impl Scope {
         note(&mut self.nodes()[self.at].op);
     }
 
-    /// Returns this operation and those within it as they are now. Times count from its own start.
+    /// Returns the current state of this operation and those within it. Times are relative to the
+    /// start of this operation.
     #[must_use]
     pub fn snapshot(&self) -> Op {
         let nodes = self.nodes();
         taken(&nodes, self.at, nodes[self.at].began, Instant::now())
     }
 
-    /// Returns how many operations of this kind enclose it, itself included.
+    /// Returns how many operations of this kind enclose the scope. The scope's own operation
+    /// counts, too.
     #[must_use]
     pub fn depth(&self, kind: OpKind) -> usize {
         let nodes = self.nodes();
@@ -103,7 +105,7 @@ impl Scope {
         up.filter(|&at| nodes[at].op.kind == kind).count()
     }
 
-    /// Ends the operation, finished or not, unless it has ended.
+    /// Closes the operation, finished or not, if it is not closed yet.
     fn close(&self, is_finished: bool) {
         let mut nodes = self.nodes();
         let node = &mut nodes[self.at];
@@ -113,21 +115,22 @@ impl Scope {
         }
     }
 
-    /// Each change is a single call, so a panic elsewhere leaves the tree consistent.
+    /// Locks the tree. Each change is a single call, so a panic elsewhere leaves the tree
+    /// consistent.
     fn nodes(&self) -> MutexGuard<'_, Vec<Node>> {
         self.tree.lock()
     }
 }
 
 impl Span {
-    /// Begins a tree.
+    /// Begins the root operation of a new tree.
     #[must_use]
     pub fn root(kind: OpKind, name: &str) -> Self {
         let tree = Arc::new(Mutex::new(vec![Node::new(kind, name, None)]));
         Self(Scope { tree, at: 0 })
     }
 
-    /// Returns the scope for operations within it, and for facts that are recorded later.
+    /// Returns the scope, for operations within this one and for facts that are recorded later.
     #[must_use]
     pub fn scope(&self) -> &Scope {
         &self.0
@@ -138,13 +141,14 @@ impl Span {
         self.0.close(true);
     }
 
-    /// Ends the operation, as failed if there is an error.
+    /// Ends the operation. If there is an error, the operation counts as failed.
     pub fn end_with(self, error: Option<String>) {
         self.0.note(|op| op.error = error);
         self.end();
     }
 
-    /// Records a model's reply and ends the operation. `wrong` is what the reply lacks.
+    /// Records a model's reply and ends the operation. `wrong` says what is wrong with the reply,
+    /// if anything.
     pub fn replied(self, reply: &Result<Reply, LlmError>, wrong: Option<String>) {
         self.0.note(|op| match reply {
             Ok(reply) => {
@@ -231,7 +235,7 @@ mod tests {
         let expected = [("done".into(), 0, 10, false), ("turn".into(), 10, 20, true)];
         assert_eq!(turns, expected);
         assert_eq!(whole.children[0].error.as_deref(), Some("in vain"));
-        // The times of a part count from its own start.
+        // In the snapshot of a turn, times are relative to the start of the turn.
         let calls: Vec<_> = turn.scope().snapshot().children.iter().map(look).collect();
         let expected = [
             ("given up".into(), 0, 10, true),

@@ -1,9 +1,9 @@
 //! Finds the quotes in an answer and the lines that it names.
 //!
-//! Quotes: `"…"`, `“…”`, `«…»`, `` `…` ``, `'…'` where it cannot be an apostrophe, each on one
-//! line; the lines of fenced code blocks; lines that begin with `>`. The outermost quote counts.
-//! Lines: `[L12]`, `[L12-15]`, `[L12, L40-44]`, and the variants of models: `(L12)`, `[lines
-//! 12–15]`; `[12-15]` only if those lines exist.
+//! Quotes are `"…"`, `“…”`, `«…»`, `` `…` ``, and `'…'` where it cannot be an apostrophe, each on
+//! one line; the lines of fenced code blocks; and lines that begin with `>`. Of nested quotes, only
+//! the outermost one counts. Lines are named as `[L12]`, `[L12-15]`, `[L12, L40-44]`, or in the
+//! variants that models write: `(L12)`, `[lines 12–15]`, and `[12-15]` if these lines exist.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -17,24 +17,24 @@ use super::find::says_something;
 /// A value that an answer claims to be in the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claim {
-    /// Its text in the answer.
+    /// The range of the value in the answer.
     pub text: Range<usize>,
-    /// The byte of the answer after which a mark belongs.
+    /// The byte of the answer after which a mark is inserted.
     pub end: usize,
-    /// Whether the answer does not quote it.
+    /// Whether the value stands in the answer without quotes.
     pub is_bare: bool,
 }
 
 /// Lines that an answer names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
-    /// Their place in the answer.
+    /// The range of the reference in the answer.
     pub at: Range<usize>,
-    /// First and last line of each range; some may not exist.
+    /// The first and last line of each named range. Some may not exist.
     pub lines: Vec<(u64, u64)>,
 }
 
-/// What was found in an answer, front to back.
+/// The claims and the line references in an answer, each in the order of the answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Parsed {
     pub claims: Vec<Claim>,
@@ -55,8 +55,8 @@ static RANGE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("invariant: patterns of ours are well-formed")
 });
 
-/// Parses an answer about an output with `lines` lines. Values without quotes are claims, too, if
-/// `is_bare_checked`.
+/// Parses an answer about an output with `lines` lines. If `is_bare_checked`, values without quotes
+/// are claims, too.
 pub(super) fn parse(answer: &str, lines: u64, is_bare_checked: bool) -> Parsed {
     let named = named(answer, lines);
     let (mut claims, mut spans) = quotes(answer, &named);
@@ -102,7 +102,7 @@ fn named(answer: &str, lines: u64) -> Vec<Named> {
     all
 }
 
-/// Returns quotes, and the parts of the answer that they cover.
+/// Returns the quotes, and the ranges of the answer that they cover.
 fn quotes(answer: &str, named: &[Named]) -> (Vec<Claim>, Vec<Range<usize>>) {
     let mut found = Found {
         answer,
@@ -141,16 +141,17 @@ struct Found<'a> {
     spans: Vec<Range<usize>>,
 }
 
-/// Opening and closing marks. Apostrophes and backquotes have rules of their own.
+/// Pairs of opening and closing marks. Apostrophes and backquotes have their own rules.
 const PAIRS: [(&str, &str); 5] = [("\"", "\""), ("“", "”"), ("«", "»"), ("„", "“"), ("‘", "’")];
-/// Most bytes of a quote over several lines.
+/// Maximum length of a quote that extends over several lines, in bytes.
 const OVER_LINES: usize = 2000;
-/// Longer runs of backquotes open nothing.
+/// Maximum number of backquotes that open a quote. A longer run opens nothing.
 const MOST_TICKS: usize = 8;
 
 impl Found<'_> {
-    /// Finds quotes within a line. A kind without a closing mark is not searched again on the line,
-    /// so the time is linear. Returns where a double quote begins that does not end on the line.
+    /// Finds the quotes within a line. If a kind of mark is not closed, it is not searched again on
+    /// the line, so the time is linear. Returns where a double quote begins that does not end on
+    /// the line.
     fn inline(&mut self, line: Range<usize>) -> Option<usize> {
         let mut unclosed: Vec<&str> = Vec::new();
         let mut open_end = None;
@@ -178,8 +179,8 @@ impl Found<'_> {
         open_end
     }
 
-    /// Reads the quote that begins at `open` and ends in a later line of its paragraph, as one
-    /// claim a line; returns where it ends.
+    /// Reads a quote that begins at `open` and ends on a later line of its paragraph. Each of its
+    /// lines becomes one claim. Returns where the quote ends.
     fn over_lines(&mut self, open: usize) -> Option<usize> {
         let mark = mark(&self.answer[open..]);
         let start = open + mark.len();
@@ -196,7 +197,8 @@ impl Found<'_> {
         Some(start + length + closer(mark).len())
     }
 
-    /// Adds a quote of `text` that covers `span`. Lines named at its end are not part of it.
+    /// Adds a quote of `text` that covers `span`. Line references at the end of `text` are not part
+    /// of the quote.
     fn add(&mut self, text: Range<usize>, span: Range<usize>, is_line: bool) {
         let trimmed = |end: usize| text.start + self.answer[text.start..end].trim_end().len();
         let mut end = trimmed(text.end);
@@ -210,7 +212,8 @@ impl Found<'_> {
             end = trimmed(one.at.start);
         }
         let mark = if is_line { end } else { span.end.max(end) };
-        // `> "a line in quotes"`
+        // A line that is marked as a quote and also stands in quotation marks:
+        // `> "a line in quotes"`.
         if is_line && self.answer[..text.start].ends_with(QUOTES) {
             end = text.start + self.answer[text.start..end].trim_end_matches(QUOTES).len();
         }
@@ -244,13 +247,13 @@ fn closer(mark: &str) -> &str {
     pair.map_or(mark, |(_, close)| close)
 }
 
-/// Whether an apostrophe can open a quote.
+/// Returns whether an apostrophe can open a quote.
 fn can_open(before: Option<char>, rest: &str) -> bool {
     before.is_none_or(|c| c.is_whitespace() || "([{:=,".contains(c))
         && rest[1..].starts_with(|c: char| !c.is_whitespace())
 }
 
-/// Returns where in `rest` the quote ends that `mark` opened.
+/// Returns the position in `rest` where the quote that `mark` opened ends.
 fn closing(mark: &str, rest: &str) -> Option<usize> {
     if mark.len() > MOST_TICKS {
         return None;

@@ -1,8 +1,8 @@
-//! Finds values in an answer that it does not quote.
+//! Finds values in an answer that are not quoted.
 //!
-//! These are addresses, paths, and names or numbers with a digit, an underscore or a capital
-//! inside: what a reader would copy. Numbers that a model counted or added up are among them; they
-//! are nowhere in the output and are marked, which is right.
+//! Such values are addresses, paths, and names or numbers that contain a digit, an underscore or an
+//! inner capital letter, because a reader would copy these. They include numbers that a model
+//! counted or added up. These do not occur in the output, and marking them is intended.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -21,7 +21,7 @@ static VALUE: LazyLock<Regex> = LazyLock::new(|| {
         r"|\w+(?:[.\-+/]\w+|[:,][0-9]+)*",
     ))
 });
-/// How prose names a line, besides the forms that are citations.
+/// The ways in which prose refers to a line, in addition to citations.
 static LINE: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r"\bL([0-9]{1,18})(?:\s?[-–—]\s?L?([0-9]{1,18}))?\b|\b(?i:lines?)\s+([0-9]{1,18})(?:\s?(?:-|–|—|to|through)\s?([0-9]{1,18}))?\b",
@@ -36,12 +36,12 @@ fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("invariant: patterns of ours are well-formed")
 }
 
-/// Whether a text is only the name of a line.
+/// Returns whether a text is only a reference to a line.
 pub(super) fn names_a_line(text: &str) -> bool {
     JUST_A_LINE.is_match(text)
 }
 
-/// Returns the values in an answer outside of `spans`, which are ascending.
+/// Returns the values in an answer outside of `spans`, which must be in ascending order.
 pub(super) fn values(answer: &str, spans: &[Range<usize>], lines: u64) -> Vec<Claim> {
     let mut claims = Vec::new();
     let mut from = 0;

@@ -1,8 +1,8 @@
-//! Finds quotes in a view.
+//! Finds quotes in a view of the output.
 //!
-//! It looks in the lines that an answer names first, then anywhere: one pass for all quotes byte
-//! for byte, and one in the normal form for those that were not found. Passes read windows of the
-//! view, so memory is bounded.
+//! The lines that an answer names are searched first, then the whole view in two passes. The first
+//! pass searches all quotes byte for byte. The second pass searches the normal forms of the quotes
+//! that the first did not find. A pass reads the view in windows, so memory is bounded.
 
 use std::io;
 
@@ -14,34 +14,36 @@ use super::normal::{Normaliser, normal};
 use crate::Match;
 use crate::mask::unmasked;
 
-/// Shorter quotes, in characters that are not white space, say nothing: they occur everywhere.
+/// Minimum length of a quote, in characters other than white space. Shorter texts occur everywhere,
+/// so finding them proves nothing.
 pub(super) const LEAST_CHARS: usize = 3;
-/// Longer quotes, in bytes, are not searched.
+/// Maximum length of a quote that is searched, in bytes.
 pub(super) const LONGEST: usize = 8000;
-/// Bytes of a window.
+/// Size of a window, in bytes.
 const WINDOW: u64 = 1 << 20;
-/// A quote that was found inside of words this often is given up: it is there to slow us down.
+/// A search is abandoned after this many matches inside of words, because such a quote only serves
+/// to slow the search down.
 const MOST_MISSES: u32 = 200_000;
 
-/// Where a quote was found.
+/// The position at which a quote was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hit {
     /// First byte in the view.
     pub start: u64,
-    /// Its last byte.
+    /// Last byte in the view.
     pub last: u64,
-    /// How it matches.
+    /// How the quote matches.
     pub matched: Match,
 }
 
 /// A text to find.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
-    /// Forms to look for, the likeliest first, and whether each is the quote itself.
+    /// The forms to search, the most likely first, and for each whether it is the quote itself.
     forms: Vec<(Vec<u8>, bool)>,
-    /// Where it was found.
+    /// The position of the match; `None` if there is none.
     pub hit: Option<Hit>,
-    /// Whether the search was given up, or never made.
+    /// Whether the search was abandoned, or not made at all.
     pub is_unchecked: bool,
 }
 
@@ -64,7 +66,8 @@ impl Wanted {
         let stored = unmasked(quote);
         add(quote, true);
         add(&stored, stored == quote);
-        // Punctuation of the sentence, and marks of omission.
+        // Also search for the quote without the punctuation of the sentence and without marks of
+        // omission.
         let ends = ['.', ',', ';', ':', '!', '?', '…'];
         add(stored.trim_matches(ends), false);
         Self {
@@ -73,7 +76,7 @@ impl Wanted {
         }
     }
 
-    /// Looks for it in `bytes`, which begin at byte `base` of the view.
+    /// Searches `bytes`, which begin at byte `base` of the view.
     pub(super) fn find_in(&mut self, bytes: &[u8], base: u64) {
         for (form, is_same) in &self.forms {
             if let Some(at) = first_whole(bytes, form) {
@@ -107,7 +110,7 @@ impl Wanted {
     }
 }
 
-/// Whether a text is distinctive enough for its place to mean anything.
+/// Returns whether a text is so distinctive that finding it proves something.
 pub(super) fn says_something(text: &str) -> bool {
     let seen = text.chars().filter(|c| !c.is_whitespace());
     seen.take(LEAST_CHARS).count() == LEAST_CHARS && text.contains(char::is_alphanumeric)
@@ -128,8 +131,8 @@ fn first_whole(bytes: &[u8], form: &[u8]) -> Option<usize> {
     found.find(|&at| is_whole(bytes, at, at + form.len()))
 }
 
-/// Whether `start..end` neither begins nor ends inside a word or number: `E42` is not in `E4217`.
-/// Words are recognized in ASCII only.
+/// Returns whether `start..end` neither begins nor ends inside a word or number: `E42` does not
+/// match in `E4217`. Only ASCII characters are recognized as parts of words.
 fn is_whole(bytes: &[u8], start: usize, end: usize) -> bool {
     let is_split = |at: usize| {
         let sides = at
@@ -141,7 +144,7 @@ fn is_whole(bytes: &[u8], start: usize, end: usize) -> bool {
     !is_split(start) && !is_split(end)
 }
 
-/// Searches the whole view for all texts that have no hit yet.
+/// Searches the whole view for all texts that have not been found yet.
 pub(super) fn find_all(view: &View, wanted: &mut [Wanted]) -> io::Result<()> {
     for is_normal in [false, true] {
         if wanted.iter().any(Wanted::is_open) {
@@ -155,23 +158,25 @@ pub(super) fn find_all(view: &View, wanted: &mut [Wanted]) -> io::Result<()> {
 struct Pass<'v> {
     view: &'v View,
     is_normal: bool,
-    /// The byte of the view up to which it has read.
+    /// The byte of the view up to which the pass has read.
     at: u64,
-    /// The bytes that were read last.
+    /// The window that was read last.
     buffer: Vec<u8>,
-    /// Bytes that are read but not yet in `text`: the start of a character or an escape.
+    /// Bytes that were read but are not in `text` yet, because the rest of their character or
+    /// escape has not been read.
     rest: Vec<u8>,
     text: Normaliser,
-    /// Where `text` begins in the view, if it is not the normal form.
+    /// The position in the view at which `text` begins. It is used only if `text` is not the normal
+    /// form.
     base: u64,
 }
 
-/// A form of a wanted text.
+/// One form of a text to find.
 struct Needle {
     of: usize,
     bytes: Vec<u8>,
     is_same: bool,
-    /// How often it was found inside a word.
+    /// How often this form was found inside of a word.
     misses: u32,
 }
 
@@ -225,7 +230,8 @@ impl<'v> Pass<'v> {
         needles
     }
 
-    /// Reads the next window and keeps the end of the previous one; returns false at the end.
+    /// Reads the next window and keeps the last `keep` bytes of the previous one. Returns false at
+    /// the end of the view.
     fn read(&mut self, keep: usize) -> io::Result<bool> {
         if self.at >= self.view.bytes() {
             return Ok(false);
@@ -259,10 +265,12 @@ impl<'v> Pass<'v> {
         for found in search.find_overlapping_iter(bytes) {
             let needle = &mut needles[found.pattern().as_usize()];
             let one = &mut wanted[needle.of];
-            // A match that continues after the window is found whole with the next one.
+            // A match that may continue in the next window is found completely when that window is
+            // read.
             let is_cut = found.end() == bytes.len() && !is_last;
             let matched = matched(needle.is_same && !self.is_normal);
-            // A quote without its last comma would match first, and be shorter.
+            // The form without the final punctuation may be found first. An exact match replaces
+            // it, because it is the whole quote.
             let is_better = one
                 .hit
                 .is_none_or(|hit| hit.matched == Match::Normalised && matched == Match::Exact);
@@ -282,7 +290,7 @@ impl<'v> Pass<'v> {
         }
     }
 
-    /// Returns where in the view a byte of the text is.
+    /// Returns the position in the view of a byte of the text.
     fn origin(&self, at: usize) -> u64 {
         match self.is_normal {
             true => self.text.origins[at],

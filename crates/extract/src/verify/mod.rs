@@ -1,19 +1,20 @@
-//! Checks the claims of an answer against the output, and finds their places.
+//! Checks the values and line numbers in an answer against the output, and finds where the values
+//! occur.
 //!
 //! A model's answer names lines and quotes values. Each value is searched in the stored text: first
-//! in the lines named beside it, then everywhere; byte for byte, then apart from white space and
-//! JSON escapes ([`normal`]). What is not found is marked in the answer, so that no reader adopts
-//! it unnoticed:
+//! in the lines named next to it, then everywhere; first byte for byte, then ignoring white space
+//! and JSON escapes ([`normal`]). What is not found is marked in the answer, so that readers notice
+//! it:
 //!
-//! - ` [unverified]` after a value that is nowhere, quoted or not ([`bare`]). Names and numbers
-//!   need no quotes to be checked; totals that a model computed are marked, too, because the output
-//!   does not contain them;
-//! - ` [no such line]` after lines that do not exist.
+//! - ` [unverified]` follows a value that does not occur in the output, quoted or not ([`bare`]).
+//!   Names and numbers are checked even without quotes. Totals that a model computed are marked,
+//!   too, because the output does not contain them.
+//! - ` [no such line]` follows a reference to lines that do not exist.
 //!
-//! A quote that is in other lines than the answer names gets ` [found at L…]`. A value is matched
-//! as a whole: `E42` is not found in `E4217`. Values of fewer than three characters are not
-//! checked, because they occur everywhere. Citations say where a value really is, even if the
-//! answer names other lines.
+//! If a quote occurs only in lines other than those that the answer names, ` [found at L…]` follows
+//! it. A value must match as a whole: `E42` is not found in `E4217`. Values of fewer than three
+//! characters are not checked, because they occur everywhere. Citations say where a value really
+//! is, even if the answer names other lines.
 
 mod answer;
 mod bare;
@@ -37,31 +38,34 @@ use answer::{Claim, Named, Parsed};
 use find::{Wanted, find_all};
 use place::{Place, citations};
 
-/// Mark after a value that is nowhere.
+/// The mark after a value that does not occur in the output.
 pub(crate) const UNVERIFIED: &str = " [unverified]";
-/// Mark after a quote that is in other lines than the answer names; the lines and a bracket follow.
+/// The mark after a quote that occurs in other lines than the answer names. The lines and a closing
+/// bracket follow.
 pub(crate) const FOUND_AT: &str = " [found at L";
-/// Mark after lines that do not exist.
+/// The mark after a reference to lines that do not exist.
 pub(crate) const NO_SUCH_LINE: &str = " [no such line]";
-/// Most different values that are searched; further ones count as unverified.
+/// Maximum number of different values that are searched. Further values count as unverified.
 const MOST_VALUES: usize = 500;
-/// Most places that are reported, and most values that are listed.
+/// Maximum number of places that are reported, and of unverified values that are listed.
 const MOST_TOLD: usize = 200;
-/// Bytes from a value within which named lines belong to it.
+/// Maximum distance, in bytes, between a value and a line reference that belongs to it.
 const BESIDE: usize = 400;
-/// Named lines with more bytes, 128 KiB, are not searched separately.
+/// Maximum size of named lines, in bytes (128 KiB). Larger ranges are not searched separately.
 const LARGEST_NAMED: u64 = 128 << 10;
-/// Lines around the named ones that are also searched: models miscount by a few.
+/// Number of lines before and after the named ones that are also searched, because models are often
+/// wrong by a few lines.
 const AROUND: u64 = 3;
 
 /// An answer that was checked against the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Grounded {
-    /// The answer with its marks.
+    /// The answer, in which marks show values that were not found and lines that were named
+    /// wrongly.
     pub text: String,
-    /// The places that it rests on, in the order of the answer.
+    /// The places that the answer is based on, in the order of the answer.
     pub citations: Vec<Citation>,
-    /// Values that were not found, or not searched, which is noted.
+    /// Values that were not found. Those that were not searched are listed as not checked.
     pub unverified: Vec<String>,
 }
 
@@ -80,13 +84,14 @@ pub(crate) fn ground(artifact: &Artifact, answer: &str) -> io::Result<Grounded> 
     })
 }
 
-/// The values of an answer, each searched once for the same named lines.
+/// The values of an answer. A value is searched once for each set of lines named next to it.
 #[derive(Default)]
 struct Values {
     wanted: Vec<Wanted>,
-    /// For each: an example in the answer, and the indices of the lines named beside it.
+    /// For each value: one of its positions in the answer, and the indices of the lines named next
+    /// to it.
     told: Vec<(Range<usize>, [Option<usize>; 2])>,
-    /// The value of each claim; `None` beyond [`MOST_VALUES`].
+    /// For each claim, the index of its value; `None` for claims beyond [`MOST_VALUES`].
     of_claim: Vec<Option<usize>>,
 }
 
@@ -141,7 +146,7 @@ impl Values {
     }
 }
 
-/// Searches a value in some lines and in `around` lines before and after.
+/// Searches a value in the lines `lines` and in `around` lines before and after them.
 fn find_in(view: &View, lines: (u64, u64), around: u64, wanted: &mut Wanted) -> io::Result<()> {
     let first = lines.0.saturating_sub(around).max(1);
     let last = lines.1.saturating_add(around).min(view.lines());
@@ -156,7 +161,7 @@ fn find_in(view: &View, lines: (u64, u64), around: u64, wanted: &mut Wanted) -> 
     Ok(())
 }
 
-/// Returns the line number that a quoted line begins with, as models are shown it, and the rest.
+/// If a quoted line begins with a line number as shown to models, returns the number and the rest.
 fn numbered(quote: &str) -> Option<(u64, &str)> {
     static NUMBERED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^\s*L?([0-9]{1,18})\s?[:|→ \-]").expect("invariant: it is well-formed")
@@ -166,7 +171,7 @@ fn numbered(quote: &str) -> Option<(u64, &str)> {
     Some((found[1].parse().ok()?, rest))
 }
 
-/// Returns the lines named beside a value: after it, and before it.
+/// Returns the indices of the lines named next to a value: after it and before it.
 fn beside(answer: &str, text: &Range<usize>, named: &[Named]) -> [Option<usize>; 2] {
     let after = named.partition_point(|one| one.at.start < text.end);
     let is_near = |from: usize, to: usize| {
@@ -181,7 +186,7 @@ fn beside(answer: &str, text: &Range<usize>, named: &[Named]) -> [Option<usize>;
     [next.map(|_| after), before]
 }
 
-/// Returns marks for quotes that are in other lines than the answer names.
+/// Returns the marks for quotes that occur in other lines than the answer names.
 fn corrected(
     artifact: &Artifact,
     answer: &str,
@@ -210,7 +215,7 @@ fn corrected(
     Ok(marks)
 }
 
-/// Returns the answer with its marks.
+/// Inserts the marks into the answer and returns it.
 fn marked(
     answer: &str,
     parsed: &Parsed,
@@ -238,8 +243,8 @@ fn marked(
     text + &answer[from..]
 }
 
-/// Returns the places that the answer rests on: those of its values, and the lines that it names
-/// beside no value, or only beside values that are nowhere.
+/// Returns the places that the answer is based on. These are the places of its values, and the
+/// lines that it names next to no value, or only next to values that were not found.
 fn places(
     artifact: &Artifact,
     answer: &str,
@@ -249,7 +254,7 @@ fn places(
     let lines = artifact.view().lines();
     let is_alone = parsed.named.is_empty() && parsed.claims.iter().all(|claim| claim.is_bare);
     let mut found: Vec<(usize, Place)> = Vec::new();
-    // For each named range: whether a value beside it was found.
+    // For each line reference, whether a value next to it was found.
     let mut is_told = vec![false; parsed.named.len()];
     for (claim, at) in parsed.claims.iter().zip(&values.of_claim) {
         let Some(at) = at.filter(|_| found.len() < MOST_TOLD) else {
@@ -301,9 +306,9 @@ fn within(lines: (u64, u64), range: (u64, u64)) -> bool {
     range.0 <= lines.0 && lines.1 <= range.1
 }
 
-/// Returns the values that were not found, each once.
+/// Returns the values that were not found, each of them once.
 fn unverified(answer: &str, parsed: &Parsed, values: &Values) -> Vec<String> {
-    /// Most characters of a listed value.
+    /// Maximum length of a listed value, in characters.
     const TOLD_CHARS: usize = 200;
     let mut listed: Vec<String> = Vec::new();
     let mut more = 0;

@@ -1,32 +1,35 @@
-//! A normal form in which texts are equal apart from white space and escapes.
+//! Computes the normal form of texts. Texts that differ only in white space and escapes have the
+//! same normal form.
 //!
-//! A model quotes JSON compactly where the view is laid out, decoded where the view has escapes,
-//! and in one line where the view has two. The normal form removes these differences:
+//! A model may quote JSON compactly although the view is laid out, decoded although the view has
+//! escapes, and in one line although the view has two. The normal form removes these differences:
 //!
-//! - white space is removed; between two letters or digits one space stays, so that `12 34` is not
-//!   `1234`;
-//! - backslashes are removed, with a following `n`, `r` or `t`, which are white space;
-//! - `\u00e9` becomes its character.
+//! - White space is removed. Between two letters or digits, one space is kept, so that `12 34` does
+//!   not become `1234`.
+//! - Backslashes are removed, together with a following `n`, `r` or `t`, which stand for white
+//!   space.
+//! - `\u00e9` becomes the character that it stands for.
 //!
-//! It works block by block and keeps the origin of each byte of the form.
+//! A text is processed block by block. For each byte of the normal form, its position in the text
+//! is kept.
 
-/// Bytes of `uXXXX`.
+/// Length of `uXXXX`.
 const UNIT: usize = 5;
 
 /// Brings a text to its normal form.
 #[derive(Debug, Default)]
 pub(super) struct Normaliser {
-    /// The form so far.
+    /// The normal form so far.
     pub bytes: Vec<u8>,
-    /// The origin of each byte of the form in the text.
+    /// For each byte of the normal form, its position in the original text.
     pub origins: Vec<u64>,
-    /// Whether white space came since the last byte.
+    /// Whether white space followed the last byte.
     is_apart: bool,
     /// Whether the last character was a letter or digit.
     was_word: bool,
     /// Whether the last byte was a backslash.
     is_escaped: bool,
-    /// The first half of a surrogate pair.
+    /// The first half of a surrogate pair, if the second half has not been read.
     high: Option<u16>,
 }
 
@@ -38,8 +41,8 @@ pub(super) fn normal(text: &[u8]) -> Normaliser {
 }
 
 impl Normaliser {
-    /// Takes `text`, which begins at byte `base`, except for an end that depends on later bytes;
-    /// returns how many bytes it took.
+    /// Processes `text`, which begins at byte `base`, except for an end whose meaning depends on
+    /// later bytes. Returns how many bytes were processed.
     pub(super) fn feed(&mut self, text: &[u8], base: u64, at_end: bool) -> usize {
         let mut at = 0;
         while let Some(&byte) = text.get(at) {
@@ -71,7 +74,7 @@ impl Normaliser {
         at
     }
 
-    /// Drops all but the last `keep` bytes of the form.
+    /// Removes all but the last `keep` bytes of the normal form.
     pub(super) fn keep(&mut self, keep: usize) {
         let gone = self.bytes.len().saturating_sub(keep);
         self.bytes.drain(..gone);
@@ -84,7 +87,7 @@ impl Normaliser {
         1
     }
 
-    /// Handles a `u` after a backslash: an escaped character if four hex digits follow.
+    /// Handles a `u` after a backslash. If four hex digits follow, it is an escaped character.
     fn unit(&mut self, rest: &[u8], origin: u64) -> usize {
         let digits = rest
             .get(1..UNIT)
@@ -145,12 +148,13 @@ impl Normaliser {
     }
 }
 
-/// Whether white space beside the character separates words; some scripts write none.
+/// Returns whether white space next to the character separates words. Some scripts do not use white
+/// space.
 fn is_word(c: char) -> bool {
     c < '\u{2e80}' && c.is_alphanumeric()
 }
 
-/// Returns the character that `bytes` begin with.
+/// Returns the first character of `bytes`.
 fn character(bytes: &[u8]) -> Option<char> {
     let start = &bytes[..bytes.len().min(4)];
     let valid = match str::from_utf8(start) {

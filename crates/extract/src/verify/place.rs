@@ -1,4 +1,4 @@
-//! Describes places in the output: lines, raw bytes, path.
+//! Describes places in the output by their lines, raw bytes and path.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,12 +10,12 @@ use spillgate_search::paths_at;
 use super::find::Hit;
 use crate::{Citation, Match};
 
-/// A place that an answer rests on.
+/// A place that an answer is based on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Place {
-    /// First and last view line.
+    /// First and last line of the place in the view.
     pub lines: (u64, u64),
-    /// The quote that was found there, and whether byte for byte.
+    /// The quote that was found there, and whether it matches byte for byte.
     pub quote: Option<(String, bool)>,
 }
 

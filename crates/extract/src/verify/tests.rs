@@ -1,4 +1,4 @@
-//! What is found and what is marked in answers.
+//! Tests which quotes in answers are found, and what is marked.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -7,7 +7,8 @@ use spillgate_testkit::{log, records};
 use super::*;
 use crate::testing::artifact;
 
-/// Returns the marked answer, then a line for each citation and for the unverified values.
+/// Returns the marked answer, followed by a line for each citation and a line for the unverified
+/// values.
 fn told(text: &str, answer: &str) -> String {
     let grounded = ground(&artifact(text), answer).unwrap();
     assert_eq!(unmarked(&grounded.text), answer);
@@ -96,7 +97,7 @@ fn escapes_of_json() {
     "#);
 }
 
-/// Answers about the text of [`what_is_marked`], and what they become.
+/// Answers about the text of [`what_is_marked`], each with the marked answer that is expected.
 const MARKED: [(&str, &str); 22] = [
     ("E4217 on host-7", "E4217 on host-7"),
     (
@@ -256,7 +257,8 @@ proptest! {
         }
     }
 
-    /// Whole words of the output, in any quotes that they do not contain, are verified.
+    /// Tests that any sequence of whole words of the output is verified, in any kind of quotes
+    /// whose marks do not occur in it.
     #[test]
     fn what_is_there_verifies(from in 0usize..600, words in 1usize..9, is_json: bool) {
         let text = if is_json { records(30) } else { log(60) };

@@ -1,4 +1,4 @@
-//! Dropping an extraction ends it.
+//! Tests that dropping an extraction ends it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,7 +43,7 @@ async fn nothing_goes_on_after_it() {
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(model.seen().len(), begun, "no call after the end");
     assert_eq!(done.load(Ordering::Relaxed), 4);
-    // The output is still stored.
+    // The output is still stored and can be read.
     let model = Some(Arc::new(oracle("E4217")));
     let found = asked(
         &offloader,

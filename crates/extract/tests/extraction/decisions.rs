@@ -1,5 +1,5 @@
-//! Decisions 1 to 26 (docs/spec/sources.md, "Decisions of the extraction design"), each with a test
-//! that names it, or a line in ADR 8.
+//! Tests decisions 1 to 26 (docs/spec/sources.md, "Decisions of the extraction design"). Each has a
+//! test with its number in the name, or a line in ADR 8.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use spillgate_text::Tokenizer;
 
 use super::{asked, data, offloader, oracle, origin, says, stored};
 
-/// The decisions that this file tests.
+/// The source of this file, which names the decisions that are tested.
 const TESTS: &str = include_str!("decisions.rs");
-/// The decisions that the ADR records.
+/// The ADR with the other decisions.
 const RECORD: &str = include_str!("../../../../docs/decisions/0008-extraction.md");
 
 #[test]
@@ -48,8 +48,8 @@ fn in_files(lifetime: Lifetime) -> (tempfile::TempDir, Arc<FileStore>, Offloader
     (base, store, offloader)
 }
 
-/// 1 storage under a directory; 9 a random file name each; 26 handles are
-/// `session-<uuid>/<file-uuid>` under one root.
+/// Decision 1: storage under a directory. Decision 9: each output is a file with a random name.
+/// Decision 26: handles are `session-<uuid>/<file-uuid>` under one root.
 #[test]
 fn decision_01_files_under_a_base_directory() {
     let (base, _store, offloader) = in_files(Lifetime::Session);
@@ -78,7 +78,7 @@ fn decision_26_handles_are_paths_under_one_root() {
     assert!(base.path().join(session).is_dir());
 }
 
-/// 2 no limits within a session; 13 kept until the session ends.
+/// Decision 2: no limits within a session. Decision 13: outputs are kept until the session ends.
 #[test]
 fn decision_02_outputs_go_with_the_session_and_not_before() {
     let (base, store, offloader) = in_files(Lifetime::Session);
@@ -113,8 +113,8 @@ async fn decision_13_an_output_can_be_asked_again_and_again() {
     }
 }
 
-/// "Default `MAX_CHUNKS_FOR_FULL_MODE` = 1"; "avg line size > 1000 bytes →
-/// full-chunked"; both configurable.
+/// Decision 3: "Default `MAX_CHUNKS_FOR_FULL_MODE` = 1" and "avg line size > 1000 bytes →
+/// full-chunked". Both are configurable.
 #[tokio::test]
 async fn decision_03_size_and_lines_route() {
     let lines = log(9000);
@@ -149,7 +149,7 @@ async fn decision_03_size_and_lines_route() {
     }
 }
 
-/// "return truncate with explicit warning"; "Not found is not a failure".
+/// Decision 4: "return truncate with explicit warning" and "Not found is not a failure".
 #[tokio::test]
 async fn decision_04_a_failure_is_a_truncation_with_a_warning() {
     let offloader = offloader();
@@ -192,8 +192,8 @@ async fn decision_04_a_failure_is_a_truncation_with_a_warning() {
     }
 }
 
-/// "keep truncate as a single mode"; asked for, it carries no warning (a correction of
-/// the shipped system).
+/// Decision 5: "keep truncate as a single mode". If the mode is requested, the answer carries no
+/// warning (a correction of the shipped system).
 #[tokio::test]
 async fn decision_05_truncate_keeps_top_and_bottom() {
     let offloader = offloader();
@@ -218,7 +218,7 @@ async fn decision_05_truncate_keeps_top_and_bottom() {
     assert_eq!((found.status, found.calls), (Status::Partial, 0));
 }
 
-/// "closing tag is optional (models may omit it)".
+/// Decision 6: "closing tag is optional (models may omit it)".
 #[tokio::test]
 async fn decision_06_the_closing_tag_is_optional() {
     let offloader = offloader();
@@ -240,8 +240,9 @@ async fn decision_06_the_closing_tag_is_optional() {
     assert!(found.body.starts_with("\"E4217\" [L501]"), "{}", found.body);
 }
 
-/// "return handle only; model calls `tool_output` explicitly"; 10 only oversized
-/// outputs are stored; 11 by bytes or by the projected context; 12 in the result.
+/// Decision 7: "return handle only; model calls `tool_output` explicitly". Decision 10: only
+/// oversized outputs are stored. Decision 11: the size is judged by bytes or by the projected
+/// context. Decision 12: the message is the tool's result.
 #[test]
 fn decision_07_the_message_is_a_handle_and_nothing_more() {
     let (_base, _store, offloader) = in_files(Lifetime::Session);
@@ -276,7 +277,7 @@ fn decision_10_only_oversized_outputs_are_stored() {
     }
 }
 
-/// "Only Read and Grep".
+/// Decision 8: "Only Read and Grep".
 #[tokio::test]
 async fn decision_08_the_child_has_two_tools() {
     let offloader = offloader();
@@ -301,7 +302,7 @@ async fn decision_08_the_child_has_two_tools() {
     assert_eq!(tools, ["Read", "Grep"]);
 }
 
-/// "Include tool name + arguments", the arguments as "verbatim JSON string".
+/// Decision 17: "Include tool name + arguments", with the arguments as "verbatim JSON string".
 #[tokio::test]
 async fn decision_17_prompts_name_the_tool_and_its_arguments() {
     let offloader = offloader();
@@ -329,7 +330,7 @@ async fn decision_17_prompts_name_the_tool_and_its_arguments() {
     }
 }
 
-/// "Configurable": an extractor asks the model that it was given, and no other.
+/// Decision 20: "Configurable". An extractor asks only the model that it was given.
 #[tokio::test]
 async fn decision_20_the_model_is_configurable() {
     let offloader = offloader();
@@ -352,8 +353,7 @@ fn targets(op: &Op) -> Vec<String> {
     op.target.clone().into_iter().chain(below).collect()
 }
 
-/// "store sanitized output": the view is readable text, the raw bytes are kept
-/// beside it.
+/// Decision 22: "store sanitized output". The view is readable text; the raw bytes are kept, too.
 #[tokio::test]
 async fn decision_22_the_model_sees_sanitized_text() {
     let offloader = offloader();
@@ -383,7 +383,7 @@ async fn decision_22_the_model_sees_sanitized_text() {
     assert_eq!(raw, text.as_bytes());
 }
 
-/// "Store summary-only requests (message count + byte size) and truncate response
+/// Decision 24: "Store summary-only requests (message count + byte size) and truncate response
 /// previews" to 4096 bytes.
 #[tokio::test]
 async fn decision_24_a_trace_keeps_figures_and_previews() {
@@ -418,7 +418,7 @@ async fn decision_24_a_trace_keeps_figures_and_previews() {
     );
 }
 
-/// "Restore legacy truncation when `tool_output` is disabled": the profile
+/// Decision 25: "Restore legacy truncation when `tool_output` is disabled", which is the profile
 /// `truncate`.
 #[test]
 fn decision_25_without_it_outputs_are_cut_to_the_cap() {
@@ -445,7 +445,7 @@ fn decision_25_without_it_outputs_are_cut_to_the_cap() {
     assert!(cut.shown.text().len() <= 12_288 && cut.shown.text().contains("[···TRUNCATED "));
 }
 
-/// Wrong calls end in the exact envelopes.
+/// Invalid calls are answered with the exact error envelopes.
 #[tokio::test]
 async fn calls_that_are_wrong_are_told() {
     let offloader = offloader();

@@ -1,5 +1,5 @@
-//! Whatever a provider does, an extraction ends as `docs/extraction.md` says under "When a provider
-//! fails". The servers and clients are real.
+//! Tests that an extraction ends as `docs/extraction.md` says under "When a provider fails",
+//! whatever the provider does. The servers and clients are real.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use wiremock::ResponseTemplate;
 use super::provider::{Asked, Dialect, Provider, Wire, catalogue, model};
 use super::{offloader, stored};
 
-/// A fault: its name, the retries after a failed request, and the provider's behaviour.
+/// A fault: its name, the number of retries, and the provider's behaviour.
 struct Fault {
     what: &'static str,
     retries: u32,
@@ -130,7 +130,8 @@ fn replies() -> Vec<Fault> {
         fault("a refusal", 1, |asked| {
             asked.stops("I can't help with that.", "content_filter", "refusal")
         }),
-        // A provider that counts differently than we do: half of the log is too long for it.
+        // A provider that counts tokens differently than we do, so that half of the log is too long
+        // for it.
         fault("too long for the model", 1, |asked| {
             let is_child = asked.body.contains("\"tools\"");
             let most = if is_child { 10_000 } else { 20_000 };
@@ -169,7 +170,8 @@ async fn asked(
     extractor.extract(&question, &NoWatch).await.unwrap()
 }
 
-/// Formats one line: the outcome, the numbers of calls and requests, and the first lines.
+/// Formats one line with the outcome, the numbers of calls and requests, and the first lines of the
+/// answer.
 fn told(of: &Extraction, requests: usize) -> String {
     let mut lines = of.body.lines();
     let mut first = lines.next().unwrap_or_default();
@@ -187,7 +189,8 @@ fn told(of: &Extraction, requests: usize) -> String {
     )
 }
 
-/// Returns the table of the document.
+/// Returns a table with the outcome of each fault. The snapshots of these tables show how
+/// extractions end.
 async fn table(faults: Vec<Fault>, dialects: &[Dialect]) -> String {
     let one = |fault: Fault| async move {
         let mut text = format!("{}\n", fault.what);
@@ -300,7 +303,7 @@ async fn a_chunk_over_the_context_is_split_and_all_of_it_is_read() {
     assert!(found.coverage.chunks > 1 && found.coverage.failed_chunks == 0);
     assert!(found.coverage.is_whole(), "{:?}", found.coverage);
     assert_eq!(found.citations[0].lines.first, 501);
-    // If nothing is ever short enough, each split costs at most two requests.
+    // If no chunk is ever short enough, each split costs at most two requests.
     let always = fault("", 1, |_| too_long());
     for (mode, most) in [(Mode::FullChunked, 1 + 2 * 64), (Mode::ReadGrep, 1)] {
         let (failed, requests) = extract(&always, Dialect::OpenAi, mode).await;
@@ -309,7 +312,8 @@ async fn a_chunk_over_the_context_is_split_and_all_of_it_is_read() {
     }
 }
 
-/// The next target answers if one fails; if all fail, all are named.
+/// Tests that, if a target fails, the next one is asked, and that, if all targets fail, the error
+/// names all of them.
 #[tokio::test]
 async fn targets_are_asked_in_turn() {
     let up = |asked: &Asked| asked.answers(GOOD);
@@ -336,10 +340,11 @@ async fn targets_are_asked_in_turn() {
     assert_eq!((first.asked(), other.asked()), (4, 2));
 }
 
-/// If one of several chunks fails, the others are read, and the answer says so.
+/// Tests that, if one of several chunks fails, the others are read, and the answer says that one is
+/// missing.
 #[tokio::test]
 async fn a_chunk_that_fails_leaves_a_part() {
-    // Each failure has a different id, but it is the same reason.
+    // The ids of the failures differ, but the reason is the same, so it is reported once.
     let script = |asked: &Asked| match asked.body.contains("worker-3 processed batch id=1") {
         true => down().insert_header("x-request-id", format!("req-{}", asked.number)),
         false if asked.body.contains("E4217") => asked.answers(GOOD),
@@ -363,7 +368,8 @@ async fn a_chunk_that_fails_leaves_a_part() {
     assert_eq!(note.matches("HTTP 500").count(), 1, "{note}");
 }
 
-/// A server ignores the limit; what the calling model sees is limited.
+/// Tests that an answer for the calling model is limited even if a server ignores the limit of the
+/// reply.
 #[tokio::test]
 async fn an_answer_without_end_is_cut() {
     let endless = |asked: &Asked| asked.answers(&"\"code=E4217\" [L501] and so on\n".repeat(9000));
@@ -405,7 +411,7 @@ async fn an_answer_without_end_is_cut() {
     }
 }
 
-/// Answers that together are too long by the provider's count are combined in smaller batches.
+/// Tests that combined answers that are too long for the provider are combined in smaller batches.
 #[tokio::test]
 async fn a_reduction_over_the_context_is_done_in_rounds() {
     let script = |asked: &Asked| match asked.body.contains("CHUNK OUTPUTS") {

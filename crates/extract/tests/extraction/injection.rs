@@ -1,4 +1,4 @@
-//! Outputs that try to be more than data.
+//! Tests outputs that pretend to be more than data.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use spillgate_llm::{Message, Scripted};
 
 use super::{asked, data, offloader, says, stored};
 
-/// Texts of hostile outputs. Some contain the nonce that the tests' models will see, as if it had
-/// been guessed, others a different one.
+/// Hostile outputs. Some contain the nonce that the tests' models will see, as if it had been
+/// guessed; others contain a different nonce.
 fn planted() -> Vec<(&'static str, String)> {
     let forged = |nonce: &str| {
         format!(
@@ -61,7 +61,7 @@ async fn the_slot_cannot_be_closed_from_inside() {
     for (what, text) in planted() {
         let offloader = offloader();
         let handle = stored(&offloader, hostile(&text).as_bytes());
-        // A parrot: it repeats what it was shown, and then answers.
+        // A model that first repeats everything that it was shown, and then answers.
         let model = Arc::new(Scripted::new(|seen| {
             let answer = says(&seen.request, "\"worker-1\" [L1]").text;
             Ok(Scripted::says(format!("{}\n{answer}", data(&seen.request))))
@@ -76,7 +76,7 @@ async fn the_slot_cannot_be_closed_from_inside() {
         )
         .await;
         let shown = data(&model.seen()[0]);
-        // Data that contains a nonce, however it got there, gets a different nonce.
+        // If the data contains the nonce, whatever the reason, the prompt gets a different nonce.
         let nonce = &shown["<ai-agent-".len()..][..32];
         assert!(!hostile(&text).contains(nonce), "{what}");
         assert_eq!(
@@ -118,7 +118,7 @@ async fn the_slot_cannot_be_closed_from_inside() {
     }
 }
 
-/// A model that obeys what it reads: it calls tools, breaks out of its slot, invents.
+/// A model that obeys the output: it calls tools, breaks out of its slot and invents values.
 #[tokio::test]
 async fn a_model_that_obeys_gets_nowhere() {
     let offloader = offloader();
@@ -168,7 +168,7 @@ async fn a_model_that_obeys_gets_nowhere() {
     }
 }
 
-/// Text from the tool's caller is data, too.
+/// Names and arguments from the tool's caller are data, too.
 #[tokio::test]
 async fn names_and_arguments_stay_in_their_line() {
     let offloader = offloader();

@@ -1,4 +1,4 @@
-//! A key appears nowhere, whatever a server does with it.
+//! Tests that a key is never shown, whatever a server does with it.
 
 use std::io;
 use std::path::Path;
@@ -17,7 +17,7 @@ use wiremock::ResponseTemplate;
 use super::provider::{Asked, Dialect, KEY, KEY_START, Keys, Provider, Wire, catalogue, model};
 use super::stored;
 
-/// Everything that was written in a test, by any part.
+/// Everything that was written during a test, by any component.
 #[derive(Debug, Clone, Default)]
 struct Seen(Arc<Mutex<Vec<u8>>>);
 
@@ -43,7 +43,7 @@ impl Seen {
     }
 }
 
-/// A server that repeats the key wherever it can.
+/// A server that repeats the key in every possible part of its response.
 fn echo(asked: &Asked) -> ResponseTemplate {
     let key = &asked.key;
     let error = json!({"error": {"message": format!("no {key} here"), "type": key, "code": key}});
@@ -66,7 +66,8 @@ fn echo(asked: &Asked) -> ResponseTemplate {
     }
 }
 
-/// Runs `work` and collects the traces of this thread and of all others in `seen`.
+/// Runs `work`, and collects in `seen` everything that this thread and all other threads trace in
+/// the meantime.
 fn traced(seen: &Seen, work: impl Future<Output = ()>) {
     let writer = seen.clone();
     let subscriber = tracing_subscriber::fmt()
@@ -77,7 +78,7 @@ fn traced(seen: &Seen, work: impl Future<Output = ()>) {
     let here = tracing::dispatcher::set_default(&dispatch);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // For the lifetime of the thread.
+        // The guard is forgotten, so that the dispatcher stays set for the lifetime of the thread.
         .on_thread_start(move || std::mem::forget(tracing::dispatcher::set_default(&dispatch)))
         .build()
         .unwrap();
@@ -101,7 +102,7 @@ fn offloader(ledger: &Path) -> Offloader {
     )
 }
 
-/// Extracts in each mode until the server has gone through its behaviours.
+/// Extracts in each mode until the server has shown all its behaviours.
 async fn faults(seen: &Seen, dialect: Dialect, base: &Path) {
     let provider = Provider::start(dialect, Wire::Http(Arc::new(echo))).await;
     let catalogue = catalogue(dialect, &[&provider.url, &provider.url], 0);
@@ -152,8 +153,8 @@ fn a_key_is_shown_to_nobody_but_the_provider() {
     wrong_settings(&seen);
     let text = seen.text();
     for expected in [
-        "extraction begins",
-        "a model gave no reply",
+        "an extraction starts",
+        "a request to a model failed",
         "hyper",
         "[key]",
         "HTTP 429",
@@ -164,7 +165,7 @@ fn a_key_is_shown_to_nobody_but_the_provider() {
     assert_eq!(shown, None);
 }
 
-/// A key with a newline cannot be sent; the error does not contain it.
+/// A key with a newline, which cannot be sent. The error must not contain the key.
 struct Broken;
 
 impl Secrets for Broken {
@@ -192,7 +193,7 @@ fn wrong_settings(seen: &Seen) {
     }
 }
 
-/// A recorded extraction is replayed without a network, to the same text.
+/// Tests that a recorded extraction can be replayed without a network and gives the same text.
 #[tokio::test]
 async fn a_recorded_extraction_is_played_again() {
     let script = |asked: &Asked| match asked.body.contains("\"tools\"") {
@@ -231,7 +232,7 @@ async fn a_recorded_extraction_is_played_again() {
             (recorded.calls, recorded.usage)
         );
         assert_eq!((replayer.left(), provider.asked()), (0, asked));
-        // A request that was not recorded is an error.
+        // A request that was not recorded results in an error.
         let again = ask(replayer).await;
         assert!(again.body.contains("is on the cassette"), "{}", again.body);
     }

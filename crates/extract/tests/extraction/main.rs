@@ -1,4 +1,4 @@
-//! Extraction with scripted models: what each strategy asks, and what comes of it.
+//! Tests extraction with scripted models: the requests of each strategy, and the result.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -14,7 +14,7 @@ mod strategies;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use spillgate_artifact::{Handle, Origin};
+use spillgate_artifact::{Handle, HandleForm, Origin};
 use spillgate_conversation::{Nonce, Nonces};
 use spillgate_extract::{Asked, Extraction, ExtractionSettings, Extractor, Mode, NoWatch};
 use spillgate_llm::{Reply, Request, Scripted};
@@ -25,7 +25,7 @@ use spillgate_store::{MemoryStore, Part};
 use spillgate_testkit::{StoppedClock, in_slot};
 use spillgate_text::Tokenizer;
 
-/// Nonces that count: tests can read their texts.
+/// A source of nonces that counts up, so that tests know the nonces in advance.
 #[derive(Debug, Default)]
 struct Counting(AtomicU64);
 
@@ -38,7 +38,7 @@ impl Nonces for Counting {
     }
 }
 
-/// An offloader that stores whatever has more than 400 bytes.
+/// An offloader that stores everything larger than 400 bytes.
 fn offloader() -> Offloader {
     let rule = Rule {
         profile: Some(Profile::Handle),
@@ -71,21 +71,23 @@ fn stored(offloader: &Offloader, bytes: &[u8]) -> Handle {
     }
 }
 
-/// Stores an output of nothing, which no rule would.
+/// Stores an empty output, although no rule would store one.
 fn stored_empty(offloader: &Offloader) -> Handle {
     let mut draft = offloader.store().draft().unwrap();
     draft.write(Part::Raw, b"").unwrap();
     let index = spillgate_text::Indexer::as_is(spillgate_artifact::Layout::AsIs).finish();
-    let receipt = draft.commit(facts_of(b""), &index.to_bytes()).unwrap();
+    let receipt = draft
+        .commit(facts_of(b""), &index.to_bytes(), HandleForm::Short)
+        .unwrap();
     receipt.handle()
 }
 
-/// A reply in the slot of its request.
+/// Returns a reply with an answer in the slot of its request.
 fn says(request: &Request, text: &str) -> Reply {
     Scripted::says(in_slot(&request.system, text))
 }
 
-/// What a chunk's message shows of the data, or the whole message.
+/// Returns the first message of a request. For a chunk, it contains the data.
 fn data(request: &Request) -> String {
     match &request.messages[0] {
         spillgate_llm::Message::User(text) => text.clone(),
@@ -93,8 +95,8 @@ fn data(request: &Request) -> String {
     }
 }
 
-/// A model that answers with the line of each chunk that holds `needle`, quoted and
-/// cited, as a good one would.
+/// A model that answers each chunk as a good model would: with the line that contains `needle`,
+/// quoted and cited.
 fn oracle(needle: &'static str) -> Scripted {
     Scripted::new(move |seen| {
         let request = &seen.request;
@@ -114,7 +116,7 @@ fn oracle(needle: &'static str) -> Scripted {
     })
 }
 
-/// Asks `model` about an output.
+/// Asks `model` about an output and returns the extraction.
 async fn asked(
     offloader: &Offloader,
     handle: Handle,

@@ -1,4 +1,4 @@
-//! A mock provider of models that follows a test's script.
+//! A mock provider of models that follows the script of a test.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
-/// The key of every provider here. Nothing may show it, nor its beginning.
+/// The key of every provider here. Neither the key nor its beginning may ever be shown.
 pub(crate) const KEY: &str = "sk-live-Zq8vK3xW7pLm2RtY5nBd9cHf/+=";
 /// The beginning of the key's random part.
 pub(crate) const KEY_START: &str = "Zq8vK3xW";
@@ -24,13 +24,13 @@ pub(crate) enum Dialect {
     Anthropic,
 }
 
-/// A request, with constructors of responses to it.
+/// A request. Its methods create responses to it.
 pub(crate) struct Asked {
     pub dialect: Dialect,
-    /// Number of requests before it.
+    /// Number of requests before this one.
     pub number: usize,
     pub body: String,
-    /// The key that it sent.
+    /// The key that was sent.
     pub key: String,
 }
 
@@ -46,7 +46,7 @@ impl Asked {
         }
     }
 
-    /// Replies with `text` as it is.
+    /// Replies with `text` unchanged.
     pub(crate) fn says(&self, text: &str) -> ResponseTemplate {
         self.stops(text, "stop", "end_turn")
     }
@@ -56,7 +56,7 @@ impl Asked {
         self.says(&in_slot(&self.body, text))
     }
 
-    /// Replies with a stop reason, in the terms of OpenAI and of Anthropic.
+    /// Replies with `text` and a stop reason, given in the terms of OpenAI and of Anthropic.
     pub(crate) fn stops(&self, text: &str, open_ai: &str, anthropic: &str) -> ResponseTemplate {
         ok(&match self.dialect {
             Dialect::OpenAi => json!({
@@ -72,7 +72,7 @@ impl Asked {
         })
     }
 
-    /// Replies with a call that reads in the file that the request names.
+    /// Replies with a call of `Read` for the file that the request names.
     pub(crate) fn reads(&self, mut arguments: Value) -> ResponseTemplate {
         let file = self.body.split("Handle/filename: ").nth(1).unwrap();
         arguments["file"] = file.split('\\').next().unwrap().into();
@@ -105,11 +105,12 @@ pub(crate) type Script = Arc<dyn Fn(&Asked) -> ResponseTemplate + Send + Sync>;
 /// The behaviour of a provider.
 #[derive(Clone)]
 pub(crate) enum Wire {
-    /// It answers.
+    /// The provider answers.
     Http(Script),
-    /// It sends these bytes, then nothing for this long, then closes the connection.
+    /// The provider sends these bytes, sends nothing more for this duration, then closes the
+    /// connection.
     Bytes(String, Duration),
-    /// It does not exist.
+    /// The provider cannot be reached.
     Gone,
 }
 
@@ -152,7 +153,7 @@ impl Provider {
         }
     }
 
-    /// Returns the number of requests that it received.
+    /// Returns the number of requests that the provider received.
     pub(crate) fn asked(&self) -> usize {
         self.asked.load(Ordering::Relaxed)
     }
@@ -168,7 +169,7 @@ async fn send_to_all(
         asked.fetch_add(1, Ordering::Relaxed);
         let bytes = bytes.clone();
         tokio::spawn(async move {
-            // A pause means that the request is complete.
+            // The request is complete when nothing more has arrived for the time of `pause`.
             let mut buffer = vec![0; 1 << 16];
             let pause = Duration::from_millis(100);
             while let Ok(Ok(1..)) = tokio::time::timeout(pause, socket.read(&mut buffer)).await {}
@@ -178,7 +179,7 @@ async fn send_to_all(
     }
 }
 
-/// Returns [`KEY`] as the key of every provider.
+/// Provides [`KEY`] as the key of every provider.
 pub(crate) struct Keys;
 
 impl Secrets for Keys {
@@ -187,7 +188,7 @@ impl Secrets for Keys {
     }
 }
 
-/// Returns providers `p0`, `p1` … at these URLs, with short timeouts and a model `reader` each.
+/// Returns providers `p0`, `p1` … at these URLs, each with short timeouts and the model `reader`.
 pub(crate) fn catalogue(dialect: Dialect, urls: &[&str], retries: u32) -> Catalogue {
     let kind = match dialect {
         Dialect::OpenAi => "openai",
@@ -205,7 +206,7 @@ pub(crate) fn catalogue(dialect: Dialect, urls: &[&str], retries: u32) -> Catalo
     serde_json::from_value(config).unwrap()
 }
 
-/// Returns a model that tries the first model of each of these providers in turn.
+/// Returns a model that tries the first model of each provider in turn.
 pub(crate) fn model(catalogue: &Catalogue) -> Arc<dyn ChatModel> {
     let targets: Vec<Target> = catalogue
         .models

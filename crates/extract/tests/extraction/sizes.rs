@@ -1,4 +1,4 @@
-//! Large, empty and strange outputs: each mode answers, or says that it could not.
+//! Tests large, empty and unusual outputs: each mode answers, or says that it could not.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use spillgate_testkit::{log, noise, records};
 
 use super::{asked, data, offloader, says, stored, stored_empty};
 
-/// A model that works in every mode: it finds nothing in a map, and a child answers at once.
+/// A model that answers every request immediately, in every mode. It finds something only if the
+/// data contains the record 17 or `E4217`.
 fn model() -> Arc<Scripted> {
     Arc::new(Scripted::new(|seen| {
         let answer = match data(&seen.request).contains("id\": 17,")
@@ -70,7 +71,7 @@ async fn a_json_line_of_five_megabytes() {
             "search"
         ]
     );
-    // The shipped system truncated it: it takes more chunks than `maxChunks`.
+    // The output takes more chunks than `maxChunks`, but it is read completely, not truncated.
     assert!(all[0].coverage.chunks > 1 && all[0].coverage.is_whole());
     assert_eq!(all[0].status, Status::NotFound);
 }
@@ -91,7 +92,8 @@ async fn a_log_of_twenty_megabytes() {
         ]
     );
     assert!(all[1].coverage.chunks > 10);
-    // There are more chunks than may be read: the promising ones are read, and the answer says so.
+    // There are more chunks than may be read. The most promising ones are read, and the answer says
+    // so.
     assert_eq!(all[1].status, Status::Partial);
     assert!(all[1].body.contains("E4217"), "{}", all[1].body);
 }

@@ -1,4 +1,4 @@
-//! The requests and answers of the strategies.
+//! Tests the requests and answers of the strategies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -83,7 +83,7 @@ async fn several_answers_are_put_together() {
             "Synthesize the extracted content into a final answer.".to_owned()
         )]
     );
-    // Every line was read.
+    // Every line was shown to the model.
     let all: String = seen.iter().map(data).collect();
     for line in 1..=900 {
         assert!(all.contains(&format!("\n{line}|2026")), "line {line}");
@@ -134,7 +134,7 @@ async fn nothing_found_says_what_was_searched() {
     assert_snapshot!(found.body);
 }
 
-/// "One chunk that fails does not abort the others" (the shipped system aborted all).
+/// Tests that a chunk that fails does not stop the reading of the others.
 #[tokio::test]
 async fn a_chunk_that_fails_is_told() {
     let offloader = offloader();
@@ -186,7 +186,7 @@ async fn where_no_chunk_can_be_read_the_ends_are_shown() {
         (found.status, found.strategy),
         (Status::Failed, Strategy::Truncate)
     );
-    // Two requests: a reply without a wrapper is requested again.
+    // There are two requests, because a reply without a wrapper is requested again.
     assert_eq!(found.calls, 2);
     let head: Vec<&str> = found.body.lines().take(3).collect();
     assert_snapshot!(head.join("\n"));
@@ -255,7 +255,7 @@ async fn a_reduction_that_does_not_fit_is_done_in_rounds() {
         found.coverage.chunks
     );
     assert_eq!(found.status, Status::Found);
-    // Every request stays within the window.
+    // No request exceeds the window.
     let counter = offloader.counter();
     for request in model.seen() {
         let tokens = counter.count(&request.system) + counter.count(&data(&request));
@@ -263,7 +263,7 @@ async fn a_reduction_that_does_not_fit_is_done_in_rounds() {
     }
 }
 
-/// Several chunks are read in parallel, at most `parallel`.
+/// Tests that several chunks are read at the same time, but not more than `parallel`.
 #[tokio::test(start_paused = true)]
 async fn chunks_are_read_at_once() {
     let offloader = offloader();
@@ -320,7 +320,7 @@ async fn a_single_fact_may_end_the_reading() {
         "{}",
         found.body
     );
-    // A question for everything cannot end early.
+    // Reading cannot stop early if the question asks for everything.
     let all = asked(
         &offloader,
         handle,
@@ -333,7 +333,7 @@ async fn a_single_fact_may_end_the_reading() {
     assert_eq!(all.calls, all.coverage.chunks);
 }
 
-/// Nothing is cut silently (docs/spec/behaviour.md, "Chunks").
+/// Tests that chunks that were not read are reported (docs/spec/behaviour.md, "Chunks").
 #[tokio::test]
 async fn chunks_that_nobody_read_are_told() {
     let offloader = offloader();

@@ -1,6 +1,6 @@
 //! Tests for calls that end early.
 //!
-//! Files are truncated meanwhile, calls take too long, or callers stop waiting.
+//! Files are truncated while they are read, calls take too long, or callers stop waiting.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::{call, root, tools};
 
-/// A root whose file is truncated right after its lines were counted, as log rotation does.
+/// A root whose file is truncated right after its lines were counted, as by log rotation.
 #[derive(Debug)]
 struct Rotated {
     root: Root,

@@ -1,4 +1,4 @@
-//! Tests of `Read` and `Grep`, called as a model calls them.
+//! Tests that call `Read` and `Grep` as a model does.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use spillgate_artifact::{Handle, Interrupt, Layout, TokenBudget};
+use spillgate_artifact::{Handle, HandleForm, Interrupt, Layout, TokenBudget};
 use spillgate_files::{FileTools, Files, PinnedFile, Root};
 use spillgate_lookup::Artifact;
 use spillgate_store::conformance::facts_of;
@@ -38,7 +38,9 @@ fn pinned(text: &str) -> (PinnedFile, Handle) {
     facts.view.longest_line = index.longest_line;
     let mut draft = store.draft().unwrap();
     draft.write(Part::Raw, text.as_bytes()).unwrap();
-    let receipt = draft.commit(facts, &index.to_bytes()).unwrap();
+    let receipt = draft
+        .commit(facts, &index.to_bytes(), HandleForm::Long)
+        .unwrap();
     let handle = receipt.handle();
     let artifact = Artifact::open(store.open(handle).unwrap()).unwrap();
     let pinned = PinnedFile {

@@ -1,4 +1,4 @@
-//! Tests for where names lead, and where they do not.
+//! Tests for which names lead to a text and which do not.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -70,8 +70,8 @@ const ABSENT: &str = "F: no such file";
 const NOT_REGULAR: &str = "F: not a regular file";
 const OUTSIDE: &str = "F: leads out of the root";
 
-/// Attempts to leave the root or to open what is not a file, with the error; `F` stands for the
-/// name.
+/// Names that lead out of the root or to something that is not a file, each with the expected
+/// error. In an error, `F` stands for the name.
 const ATTEMPTS: [(&str, &str); 40] = [
     ("", EMPTY),
     ("  ", EMPTY),
@@ -119,7 +119,7 @@ const ATTEMPTS: [(&str, &str); 40] = [
 fn names_that_lead_nowhere() {
     let (_dir, root) = house();
     let (sent, received) = std::sync::mpsc::channel();
-    // Opening a pipe would block for ever.
+    // Opening a pipe would block forever, so a thread makes the attempts.
     std::thread::spawn(move || {
         for (name, want) in ATTEMPTS {
             let error = root

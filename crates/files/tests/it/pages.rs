@@ -1,4 +1,4 @@
-//! Tests that pages keep their budget and together give the whole text.
+//! Tests that pages stay within their budget and together contain the whole text.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use spillgate_files::FileTools;
 
 use super::{call, pinned, root, tools};
 
-/// The arguments that the last line of an answer suggests.
+/// Returns the arguments that the last line of an answer suggests.
 fn next(answer: &str) -> Option<Value> {
     let hint = answer.rsplit('\n').next()?.strip_prefix("[cut: ")?;
     let named = hint.split_once("with ")?.1;
@@ -24,7 +24,7 @@ fn next(answer: &str) -> Option<Value> {
     Some(arguments)
 }
 
-/// The lines of a page: number and text.
+/// Returns the number and the text of each line of a page.
 fn rows(answer: &str, file: &str) -> Vec<(u64, String)> {
     let shown = answer.lines().filter(|line| !line.starts_with("[cut: "));
     let shown = shown.filter(|line| !line.starts_with(file));
@@ -39,7 +39,7 @@ fn rows(answer: &str, file: &str) -> Vec<(u64, String)> {
     shown.map(row).collect()
 }
 
-/// All pages from `arguments` on.
+/// Returns all pages, beginning with the call `arguments`.
 fn pages(tools: &FileTools, mut arguments: Value) -> Vec<String> {
     let mut all = Vec::new();
     loop {

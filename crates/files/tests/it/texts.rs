@@ -13,7 +13,7 @@ fn small() -> FileTools {
     tools(pinned(TEXT).0, 1000)
 }
 
-/// A tool's definition, as a model sees it.
+/// Returns a tool's definition, as a model sees it.
 fn definition(at: usize) -> String {
     let tool = &FileTools::definitions()[at];
     let schema = serde_json::to_string_pretty(&tool.schema).unwrap();
@@ -165,7 +165,7 @@ fn grepping() {
     assert_snapshot!(grep(json!({"file": "out", "regex": "beta", "start": 4})), @"0 matches found from start=4 on; 1 before");
 }
 
-/// A file of 400 lines, of which few fit an answer.
+/// Returns a file of 400 lines, most of which do not fit an answer.
 fn many() -> FileTools {
     let line = |i| format!("line number {i} of many\n");
     let text: String = (1..=400).map(line).collect();
@@ -267,7 +267,7 @@ fn a_cut_line_says_how_to_read_on() {
     ");
 }
 
-/// Invalid calls, and the errors for them.
+/// Invalid calls and the expected errors.
 fn meaningless() -> Vec<(&'static str, serde_json::Value, &'static str)> {
     vec![
         ("Read", json!({}), "file must be non-empty"),

@@ -1,4 +1,4 @@
-//! The kind of a session, and what its client said about itself.
+//! The kind of a session (connection, stateless request), and what its client said about itself.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ pub(crate) enum SessionKind {
     Client,
     /// A stateless request.
     Exchange,
-    /// No client: it asks several servers for their lists on behalf of all stateless requests.
+    /// No client: the session requests the lists of several servers for all stateless requests.
     Scout,
 }
 
-/// What a client said about itself.
+/// The information that a client gave about itself.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    /// It has sent `notifications/initialized`.
+    /// Whether the client has sent `notifications/initialized`.
     pub(crate) is_initialized: bool,
-    /// The lowest level of log messages that it wants.
+    /// The lowest level of log messages that the client wants.
     pub(crate) level: Option<String>,
-    /// The `_meta` of its requests (MCP 2026-07-28), as JSON.
+    /// The `_meta` of the client's requests (MCP 2026-07-28), as JSON.
     pub(crate) meta: Option<String>,
 }
 
@@ -31,8 +31,8 @@ impl Session {
         self.kind == SessionKind::Scout
     }
 
-    /// The session that asks several servers for their lists: this session, or the one that all
-    /// stateless requests share.
+    /// Returns the session that requests the lists of several servers. For a stateless request,
+    /// this is the session that all stateless requests share; otherwise it is this session.
     pub(crate) fn asker(self: &Arc<Self>) -> Arc<Self> {
         match self.kind {
             SessionKind::Exchange => self.hub().scout(),

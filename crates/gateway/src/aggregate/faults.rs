@@ -1,4 +1,4 @@
-//! Tells a client which of several servers are unavailable, and why.
+//! Reports to a client which of several servers are unavailable, and why.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -24,17 +24,17 @@ const LEVELS: [&str; 8] = [
     "emergency",
 ];
 
-/// The level of the messages sent here.
+/// The level of the messages about unavailable servers.
 const WARNING: &str = "warning";
 
-/// Most servers that `instructions` names.
+/// Maximum number of servers that `instructions` names.
 const MOST_NAMED: usize = 8;
 
-/// Most characters of a server's name, and of the reason.
+/// Maximum lengths of a server's name and of a reason, in characters.
 const MOST_NAME: usize = 64;
 const MOST_WHY: usize = 160;
 
-/// Makes untrusted text short, single-line and free of markup and hidden characters. Keeps letters,
+/// Turns untrusted text into one short line without markup and hidden characters. Keeps letters,
 /// digits and plain punctuation.
 pub(crate) fn plain(text: &str, most: usize) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() && c != '`' && c != '<';
@@ -47,7 +47,7 @@ pub(crate) fn plain(text: &str, most: usize) -> String {
     }
 }
 
-/// The reason in words that do not change while a server waits for its restart.
+/// Returns the reason as text. The text stays the same while a server waits for its restart.
 pub(crate) fn why(error: &ConnectionError) -> String {
     match error {
         ConnectionError::Resting { how, .. } => how.clone(),
@@ -55,7 +55,7 @@ pub(crate) fn why(error: &ConnectionError) -> String {
     }
 }
 
-/// The text in `instructions` about missing servers; `None` if there are none.
+/// Returns the text about missing servers for `instructions`; `None` if no server is missing.
 pub(super) fn notice(missing: &[(String, String)]) -> Option<String> {
     if missing.is_empty() {
         return None;
@@ -84,19 +84,19 @@ fn message(upstream: &Upstream, why: &str) -> Vec<u8> {
     frame::line(frame::notification("notifications/message", Some(&params)))
 }
 
-/// Whether the client wants warnings if it wants messages from `level` on.
+/// Whether a client that wants messages from `level` upwards wants warnings.
 fn is_wanted(level: &str) -> bool {
     let at = |name: &str| LEVELS.iter().position(|level| *level == name);
     at(level).is_none_or(|level| at(WARNING) >= Some(level))
 }
 
-/// Whether there is such a level.
+/// Whether this is the name of a log level.
 pub(super) fn is_level(level: &str) -> bool {
     LEVELS.contains(&level)
 }
 
 impl Session {
-    /// Records a server's fault, and tells the client if it is new.
+    /// Records that a server has failed. Informs the client if the reason is new.
     pub(crate) async fn note_fault(&self, upstream: &Upstream, why: &str) {
         if self.is_closing() {
             return;
@@ -110,17 +110,17 @@ impl Session {
             tracing::warn!(
                 server,
                 why,
-                "is not available: the others are served without it"
+                "a server is not available: the others are served without it"
             );
         }
         self.tell_fault(upstream).await;
     }
 
-    /// Records that a server works again.
+    /// Records that a server is working again.
     pub(crate) fn note_recovery(&self, upstream: &Upstream) {
         if upstream.notes.standing.recover().is_some() {
             self.hub().metrics().unavailable(upstream.name(), false);
-            tracing::info!(server = upstream.name(), "is available again");
+            tracing::info!(server = upstream.name(), "a server is available again");
         }
     }
 
@@ -137,7 +137,8 @@ impl Session {
         }
     }
 
-    /// The client has completed the greeting, so from now on it may be sent messages.
+    /// Called when the client has completed the greeting. From now on, it may receive messages, so
+    /// it is informed about unavailable servers.
     pub(super) async fn is_ready_to_hear(self: &Arc<Self>) {
         self.said.lock().is_initialized = true;
         for upstream in self.upstreams.all().iter() {
@@ -145,7 +146,7 @@ impl Session {
         }
     }
 
-    /// Reports missing servers on the stream of a request that asks for log messages (MCP
+    /// Reports unavailable servers on the stream of a request that asks for log messages (MCP
     /// 2026-07-28).
     pub(super) async fn tell_faults_with(self: &Arc<Self>, question: &Question) {
         let params: Value = serde_json::from_str(&question.params).unwrap_or_default();

@@ -1,7 +1,8 @@
-//! Fetches the lists of one of several servers, or returns the last known ones.
+//! Fetches the lists of one of several servers, or returns the last known lists.
 //!
-//! Each list is requested only once at a time. All who want it wait while the server's patience
-//! lasts, then take the last known list. If the list comes later, `list_changed` tells the client.
+//! Each list is fetched by only one request at a time. All callers wait for this request up to a
+//! time limit, and then use the last known list. If the list arrives later, the client is informed
+//! by `list_changed`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -26,32 +27,32 @@ use crate::session::Session;
 use crate::upstream::Upstream;
 use spillgate_upstream::Slot;
 
-/// Most pages of one list. A server whose cursors form a circle must not keep a client waiting
-/// forever.
+/// Maximum number of pages of one list. Without a limit, a server whose cursors form a cycle would
+/// keep a client waiting forever.
 const MOST_PAGES: usize = 1000;
 
-/// Most bytes of the entries of one list, which is held in memory.
+/// Maximum size, in bytes, of the entries of one list. They are held in memory.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Most requests for a list that keeps changing while it is fetched.
+/// Maximum number of attempts to fetch a list that changes while it is fetched.
 const MOST_TRIES: u32 = 3;
 
-/// The first and the longest delay between tries to bring a server up.
+/// The first and the longest delay between attempts to start a server.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// The reason given for a server that did not answer in time.
 pub(super) const SILENT: &str = "has not answered yet";
 
-/// A list, or why there is none.
+/// A list, or the reason why there is none.
 type Fetched = Result<Arc<List>, String>;
 type Fetch = Shared<BoxFuture<'static, Fetched>>;
 
-/// The lists of a server that are being fetched.
+/// The lists of one server that are being fetched.
 #[derive(Default)]
 pub(crate) struct Fetches {
     under_way: Mutex<HashMap<Kind, Fetch>>,
-    /// How often each list has changed.
+    /// The number of changes of each list.
     changes: Mutex<HashMap<Kind, u64>>,
 }
 
@@ -62,7 +63,8 @@ impl fmt::Debug for Fetches {
 }
 
 impl Fetches {
-    /// Records that the list has changed: a running fetch may return the old one.
+    /// Records that the list has changed. A running fetch may return the old list, so later callers
+    /// do not join that fetch.
     pub(crate) fn forget(&self, kind: Kind) {
         *self.changes.lock().entry(kind).or_default() += 1;
         self.under_way.lock().remove(&kind);
@@ -73,8 +75,8 @@ impl Fetches {
     }
 }
 
-/// Returns a server's list: the current one, or else the last known. The error says why there is
-/// none.
+/// Returns a server's current list, or the last known list if the server does not answer in time.
+/// The error says why there is none.
 pub(super) async fn list(
     session: &Arc<Session>,
     upstream: &Arc<Upstream>,
@@ -115,7 +117,8 @@ pub(super) async fn list(
         params: params.to_owned(),
     };
     standing.miss(kind, missed);
-    // The list may have come in between, and nobody was told of it.
+    // The list may have arrived after the time limit. The client was not told about it then, so the
+    // list is used now.
     match known() {
         now if now == before => before.ok_or(why),
         now => {
@@ -125,7 +128,7 @@ pub(super) async fn list(
     }
 }
 
-/// Fetches a list, or joins a fetch that is running.
+/// Begins to fetch a list, or joins a running fetch.
 fn fetch(session: &Arc<Session>, upstream: &Arc<Upstream>, kind: Kind, params: &str) -> Fetch {
     let mut fetches = upstream.notes.fetches.under_way.lock();
     if let Some(fetch) = fetches.get(&kind) {
@@ -136,7 +139,7 @@ fn fetch(session: &Arc<Session>, upstream: &Arc<Upstream>, kind: Kind, params: &
     let fetch = fetch.boxed().shared();
     fetches.insert(kind, fetch.clone());
     drop(fetches);
-    // It continues even if nobody waits for it any more.
+    // The fetch continues even if nobody waits for it.
     let (going_on, of) = (fetch.clone(), Arc::clone(upstream));
     tokio::spawn(async move {
         drop(going_on.clone().await);
@@ -181,8 +184,8 @@ async fn fetched(
     Ok(list)
 }
 
-/// Fetches a server's list, and again if it changed meanwhile: pages of two states are not a
-/// consistent list, and an older list must not replace a newer one.
+/// Fetches a server's list, and repeats this if the list changed during the fetch. Otherwise, the
+/// pages could come from two different states, or an old list could replace a newer one.
 async fn settled(
     session: &Arc<Session>,
     upstream: &Arc<Upstream>,
@@ -200,7 +203,7 @@ async fn settled(
     }
 }
 
-/// Fetches all pages of a server's list, and the other members of its first page.
+/// Fetches all pages of a server's list. Also returns the other members of the first page.
 async fn pages(
     session: &Arc<Session>,
     upstream: &Arc<Upstream>,
@@ -216,9 +219,10 @@ async fn pages(
         let frame = session.ask(upstream, method, &asked).await?;
         let answers = messages(&frame);
         let Some(result) = answers.first().and_then(|answer| answer.result) else {
-            // A server without such a list answers with an error. A server that had entries, or has
-            // sent a page, has failed.
-            let code = error_code(&frame);
+            // A server without such a list answers with an error, so the list is empty. If the
+            // server has sent a page or had entries before, the error is a failure.
+            let answer: Value = serde_json::from_slice(&frame).unwrap_or_default();
+            let code = answer["error"]["code"].as_i64();
             if code == Some(error_code::METHOD_NOT_FOUND) && first.is_none() {
                 break;
             }
@@ -261,13 +265,7 @@ async fn pages(
     Ok(List { entries, rest })
 }
 
-/// The code of an error response.
-fn error_code(frame: &[u8]) -> Option<i64> {
-    let answer: Value = serde_json::from_slice(frame).ok()?;
-    answer["error"]["code"].as_i64()
-}
-
-/// Keeps trying, with growing delays, until a server is up and its missed lists have arrived.
+/// Retries, with growing delays, until a server is running and its missed lists have been fetched.
 pub(super) fn keep(session: &Arc<Session>, upstream: &Arc<Upstream>, after: Duration) {
     if upstream.notes.is_kept.swap(true, Ordering::AcqRel) {
         return;
@@ -287,7 +285,7 @@ pub(super) fn keep(session: &Arc<Session>, upstream: &Arc<Upstream>, after: Dura
     });
 }
 
-/// Tries once. Returns whether nothing is left to do.
+/// Makes one attempt. Returns whether nothing remains to be done.
 async fn try_it(session: &Weak<Session>, slot: Slot) -> bool {
     let Some(session) = session.upgrade().filter(|one| !one.is_closing()) else {
         return true;
@@ -307,7 +305,8 @@ async fn try_it(session: &Weak<Session>, slot: Slot) -> bool {
             upstream.notes.standing.came(Awaited::Start);
             session.note_recovery(&upstream);
             upstream.notes.is_kept.store(false, Ordering::Release);
-            // A list that was missed meanwhile saw this task still running, so check again.
+            // If another list was missed during this attempt, no new task was started for it, so
+            // check again.
             upstream.notes.standing.missed().is_empty()
                 || upstream.notes.is_kept.swap(true, Ordering::AcqRel)
         }
@@ -319,7 +318,7 @@ async fn try_it(session: &Weak<Session>, slot: Slot) -> bool {
 }
 
 impl Session {
-    /// Tells the client that a list has changed.
+    /// Informs the client that a list has changed.
     pub(crate) async fn tell_changed(self: &Arc<Self>, kind: Kind) {
         let Some(method) = kind.changed() else { return };
         if self.is_scout() {

@@ -1,4 +1,4 @@
-//! Merges the greetings of several servers, as far as they have answered.
+//! Merges the greetings of several servers into one greeting for the client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,15 +28,15 @@ type Greeting = Map<String, Value>;
 /// The greetings of all servers.
 #[derive(Default)]
 struct Greetings {
-    /// By server name.
+    /// The greetings by server name.
     said: Vec<(String, Greeting)>,
-    /// Servers that have not answered, and why.
+    /// The servers without a greeting, each with the reason.
     missing: Vec<(String, String)>,
 }
 
-/// Merges the greetings of all servers. A server that has not answered yet contributes its last
-/// known greeting. The result has what any server can do, in the oldest protocol version that one
-/// of them speaks.
+/// Merges the greetings of all servers. For a server that has not answered yet, the last known
+/// greeting is used. The result contains the capabilities of all servers, and the oldest protocol
+/// version among their greetings.
 pub(super) async fn initialize(session: &Arc<Session>, question: &Question) -> Vec<u8> {
     let all = session.upstreams.all();
     for upstream in all.iter() {
@@ -65,8 +65,8 @@ pub(super) async fn initialize(session: &Arc<Session>, question: &Question) -> V
     frame::line(frame::response(&question.id, merged.to_string()))
 }
 
-/// Returns a server's greeting, and a reason if it is missing. Does not wait for a server whose
-/// last greeting is known.
+/// Returns a server's greeting, or the reason why it is missing. If the last greeting of the server
+/// is known, does not wait for a new one.
 async fn greeted(
     session: &Session,
     upstream: &Upstream,
@@ -75,7 +75,8 @@ async fn greeted(
     let hub = session.hub();
     let known = hub.known().greeting(upstream.name(), INITIALIZE);
     let known = known.map(|mut known| {
-        // The last greeting may have been for a client that asked for another version.
+        // The last greeting may have answered a client that requested another version. Its version
+        // is used only if it is older than the version requested now.
         known.retain(|member, value| {
             member != "protocolVersion" || value.as_str().is_some_and(|own| own < version)
         });
@@ -106,7 +107,7 @@ fn message_of(question: &Question) -> Message {
     Message::notice(frame.into(), Some(method))
 }
 
-/// Merges the greetings of the modern generation.
+/// Merges the `server/discover` answers of all servers.
 pub(super) async fn discover(session: &Arc<Session>, question: &Question) -> Vec<u8> {
     let (mut greetings, mut refused) = (Greetings::default(), Vec::new());
     let answers = asked(session, question).await;
@@ -132,7 +133,8 @@ pub(super) async fn discover(session: &Arc<Session>, question: &Question) -> Vec
     }
     let is_silent = greetings.missing.iter().any(|(_, why)| why == SILENT);
     match greetings.said.is_empty() {
-        // Answer as each legacy server does: clients that speak both generations then fall back.
+        // Answer like the legacy servers: a client that speaks both generations then falls back to
+        // `initialize`.
         true if is_any_legacy => method_not_found(&question.id, &question.method),
         true if !is_silent => {
             let missing = greetings.missing.iter();
@@ -158,13 +160,13 @@ pub(super) async fn discover(session: &Arc<Session>, question: &Question) -> Vec
 /// The outcome of `server/discover` at a server.
 enum Answer {
     Said(Bytes),
-    /// The last known greeting of a server that has not answered yet.
+    /// The last known answer of a server that has not answered yet.
     Known(Greeting),
     Missing(String),
 }
 
-/// Asks every server. If any of them is modern, so is the gateway. Servers that do not know
-/// `server/discover` are then asked again, and bridges answer for them.
+/// Sends `server/discover` to every server. If any server is modern, the gateway counts as modern.
+/// Legacy servers are then asked once more, and their bridges answer.
 async fn asked(session: &Arc<Session>, question: &Question) -> Vec<(Arc<Upstream>, Answer)> {
     let all = session.upstreams.all();
     let asked = all.iter().map(|upstream| async {
@@ -213,7 +215,7 @@ async fn ask(session: &Arc<Session>, upstream: &Arc<Upstream>, question: &Questi
         Arc::clone(upstream),
         question.params.clone(),
     );
-    // Runs in a task, so that a late answer is recorded, too.
+    // Runs in its own task, so that a late answer is also recorded.
     let asked = tokio::spawn(async move {
         let answer = asks.ask(&of, DISCOVER, &params).await;
         if let Ok(frame) = &answer
@@ -240,7 +242,7 @@ async fn ask(session: &Arc<Session>, upstream: &Arc<Upstream>, question: &Questi
     }
 }
 
-/// The greeting in a response; `None` if it is an error.
+/// Returns the greeting in a response; `None` if the response is an error.
 fn greeting_in(frame: &[u8]) -> Option<Greeting> {
     let answers = messages(frame);
     answers.first()?.result.and_then(object)
@@ -250,7 +252,8 @@ fn is_legacy(session: &Session, upstream: &Upstream) -> bool {
     session.hub().generations.is_legacy_only(upstream.name())
 }
 
-/// Merges all greetings. `ours` has the required members, used if no server sends them.
+/// Merges all greetings. `ours` contains the required members and is used for those that no server
+/// sent.
 fn merged(greetings: Greetings, ours: Value) -> Value {
     let mut whole = Map::new();
     let mut instructions = Vec::new();
@@ -260,7 +263,7 @@ fn merged(greetings: Greetings, ours: Value) -> Value {
         }
         for (member, mut value) in greeting {
             if !is_sound(&member, &mut value) {
-                tracing::warn!(%server, %member, "a server's greeting has a member of a wrong type; it is left out");
+                tracing::warn!(%server, %member, "a server's `initialize` result has a member of the wrong type; the member is left out");
                 continue;
             }
             match (&*member, whole.get_mut(&member)) {
@@ -268,7 +271,7 @@ fn merged(greetings: Greetings, ours: Value) -> Value {
                     *version = value;
                 }
                 ("ttlMs", Some(least)) if value.as_u64() < least.as_u64() => *least = value,
-                // A value that one server marks as private stays private.
+                // If one server marks its answer as private, the merged answer is private.
                 ("cacheScope", Some(scope)) if value == "private" => *scope = value,
                 ("capabilities", Some(known)) => join(known, value),
                 ("supportedVersions", Some(Value::Array(known))) => {
@@ -286,7 +289,8 @@ fn merged(greetings: Greetings, ours: Value) -> Value {
         }
     }
     if let Some(Value::Object(capabilities)) = whole.get_mut("capabilities") {
-        // Servers may join later, and a new configuration may add others.
+        // Lists change when a server joins later or a new configuration adds one, so clients must
+        // expect `list_changed`.
         for kind in ["tools", "prompts", "resources"] {
             let of_kind = capabilities.entry(kind).or_insert_with(|| json!({}));
             if !of_kind.is_object() {
@@ -294,11 +298,12 @@ fn merged(greetings: Greetings, ours: Value) -> Value {
             }
             of_kind["listChanged"] = true.into();
         }
-        // Missing servers are reported as log messages.
+        // The gateway reports missing servers as log messages, so it needs the `logging`
+        // capability.
         capabilities.entry("logging").or_insert_with(|| json!({}));
     }
     let ourselves = json!({"name": "spillgate", "version": env!("CARGO_PKG_VERSION")});
-    // The modern generation has it in `_meta`.
+    // In the modern generation, `_meta` contains the server's name and version.
     match whole.contains_key("supportedVersions") {
         true => drop(whole.insert("_meta".to_owned(), json!({SERVER_INFO: ourselves}))),
         false => drop(whole.insert("serverInfo".to_owned(), ourselves)),
@@ -310,8 +315,9 @@ fn merged(greetings: Greetings, ours: Value) -> Value {
     whole.into()
 }
 
-/// Whether a member of a greeting has the type that clients require: one server's mistake must not
-/// make the gateway unusable. Removes capabilities of a wrong type.
+/// Returns whether a member of a greeting has the type that clients require. Without this check,
+/// one server's mistake could make the whole gateway unusable. Capabilities of a wrong type are
+/// removed.
 fn is_sound(member: &str, value: &mut Value) -> bool {
     if member == "capabilities"
         && let Value::Object(all) = value
@@ -327,7 +333,7 @@ fn is_sound(member: &str, value: &mut Value) -> bool {
     }
 }
 
-/// Merges the capabilities of two servers into `one`.
+/// Adds the capabilities of a second server to `one`.
 fn join(one: &mut Value, other: Value) {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
@@ -364,7 +370,7 @@ mod tests {
                 "b",
                 json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}, "prompts": {}}, "instructions": "Do not.", "extra": 1.5}),
             ),
-            // Members that no client could read are left out.
+            // Members of wrong types, which clients could not parse, are omitted.
             of(
                 "wrong",
                 json!({"protocolVersion": 7, "capabilities": {"completions": "yes", "y": {}}, "instructions": {}}),

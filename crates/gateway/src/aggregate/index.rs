@@ -1,22 +1,22 @@
-//! An index of which server owns each tool, prompt and resource.
+//! An index that says which server owns each tool, prompt and resource.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::aggregate::{Kind, prefixed};
 use parking_lot::Mutex;
 
-/// The client's name for an entry, to its server and that server's own name.
+/// Maps the client's name for an entry to its server and the server's own name for it.
 type Owners = HashMap<String, (String, String)>;
 
-/// What the lists of several servers contained last. A list is the same for every client (MCP
-/// 2026-07-28), so all clients share one.
+/// What the latest lists of several servers contained. A list is the same for every client (MCP
+/// 2026-07-28), so all clients share this index.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
     kinds: Mutex<BTreeMap<Kind, Owners>>,
 }
 
 impl Catalogue {
-    /// Records a complete list. If two entries have the same name, the first counts.
+    /// Records a complete list. If two entries have the same name, the first one is used.
     pub(crate) fn learn(
         &self,
         kind: Kind,
@@ -29,8 +29,8 @@ impl Catalogue {
         self.kinds.lock().insert(kind, listed);
     }
 
-    /// The current names of entries that `old` may mean, with or without the server's name as a
-    /// prefix. Sorted, and only a few.
+    /// Returns current names of entries to which the old name `old` may refer, with or without a
+    /// server's name as a prefix. The result is sorted and short.
     pub(crate) fn similar(&self, kind: Kind, old: &str) -> Vec<String> {
         const MOST: usize = 5;
         let kinds = self.kinds.lock();
@@ -54,7 +54,7 @@ impl Catalogue {
         self.kinds.lock().get(&kind)?.get(shown).cloned()
     }
 
-    /// The client's name for an entry that a server calls `own`.
+    /// Returns the client's name for an entry whose name at the server is `own`.
     pub(crate) fn shown(&self, kind: Kind, server: &str, own: &str) -> Option<String> {
         let kinds = self.kinds.lock();
         let mut all = kinds.get(&kind)?.iter();
@@ -62,7 +62,8 @@ impl Catalogue {
         Some(of.0.clone())
     }
 
-    /// The server of the template that matches a URI best: the one with the longest common prefix.
+    /// Returns the server whose template matches a URI best. This is the template that shares the
+    /// longest prefix with the URI.
     pub(crate) fn find_template(&self, uri: &str) -> Option<(String, String)> {
         let kinds = self.kinds.lock();
         let templates = kinds.get(&Kind::Templates)?;
@@ -74,12 +75,12 @@ impl Catalogue {
         best.map(|(_, owner)| owner.clone())
     }
 
-    /// Forgets a list that may have changed.
+    /// Removes a list that may have changed.
     pub(crate) fn forget(&self, kind: Kind) {
         self.kinds.lock().remove(&kind);
     }
 
-    /// Forgets all lists.
+    /// Removes all lists.
     pub(crate) fn forget_all(&self) {
         self.kinds.lock().clear();
     }

@@ -1,9 +1,9 @@
-//! The last known greeting and lists of each server. They are shown while a server is not up, and
-//! kept on disk for the next start.
+//! The last known greeting and lists of each server. They are used while a server is not running,
+//! and stored on disk for the next start of the gateway.
 //!
-//! Each server has one file with mode 0600 in a directory with mode 0700. Its name is a hash of how
-//! the server is reached and of this program's version. The values of variables and headers are not
-//! part of the hash, and the content comes from the server alone.
+//! Each server has one file with mode 0600 in a directory with mode 0700. The file name is a hash
+//! of the server's command or URL and of this program's version. The values of variables and
+//! headers are not part of the hash. The content comes from the server alone.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -23,56 +23,59 @@ use spillgate_transport::{ServerSpec, Transport};
 use super::Kind;
 use spillgate_upstream::Server;
 
-/// Most bytes of a file. The largest list measured with a real server has 82 KB.
+/// Maximum size of a file, in bytes. The largest list that was measured with a real server takes 82
+/// KB.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// Most files in the directory; the oldest are removed first.
+/// Maximum number of files in the directory. The oldest files are removed first.
 const MOST_FILES: usize = 256;
 
-/// How long a client waits for a server that did not answer last time: long enough for one that
-/// answers promptly now.
+/// How long a client waits for a server that did not answer last time. A server that answers
+/// promptly now still answers within this time.
 const MOMENT: Duration = Duration::from_millis(300);
 
 /// A complete list of one server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct List {
-    /// The entries as the server sent them, as verbatim JSON.
+    /// The entries as JSON, exactly as the server sent them.
     pub(crate) entries: Vec<String>,
-    /// The other members of its first page.
+    /// The other members of the list's first page.
     pub(crate) rest: Map<String, Value>,
 }
 
-/// What one server said, by request method.
+/// What one server answered, by request method.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Said {
     #[serde(default)]
     greetings: BTreeMap<String, Map<String, Value>>,
     #[serde(default)]
     lists: BTreeMap<String, Arc<List>>,
-    /// Methods that it did not answer while a client waited, and has not answered since.
+    /// Methods that the server did not answer while a client waited, and has not answered since.
     #[serde(default)]
     unanswered: BTreeSet<String>,
 }
 
 impl Said {
-    /// Records that the server answered. Returns whether that changes anything.
+    /// Records that the server answered a request with this method. Returns whether the server had
+    /// left the previous one unanswered.
     fn answers(&mut self, method: &str) -> bool {
         self.unanswered.remove(method)
     }
 
-    /// Whether an answer is unlikely: the server gave none last time, or never gave any.
+    /// Whether the server is unlikely to answer: it did not answer last time, or it has never
+    /// answered at all.
     fn is_silent(&self, method: &str) -> bool {
         let is_nothing_known = self.greetings.is_empty() && self.lists.is_empty();
         self.unanswered.contains(method) || is_nothing_known && !self.unanswered.is_empty()
     }
 }
 
-/// What all servers said. Lists are the same for every client, so all clients share them.
+/// What all servers answered. Lists are the same for every client, so all clients share them.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     servers: Mutex<HashMap<String, (ServerSpec, Said)>>,
     directory: Option<PathBuf>,
-    /// Held while a file is written, so that an older state never replaces a newer one.
+    /// Held while a file is written, so that old data never replace newer data.
     writing: Mutex<()>,
 }
 
@@ -84,8 +87,8 @@ impl Known {
         }
     }
 
-    /// Takes over the servers of a configuration. Keeps what is known of a server that is reached
-    /// as before, and reads what the disk has of a new one.
+    /// Replaces the servers by those of a configuration. What is known of a server with an
+    /// unchanged configuration is kept. For other servers, the stored file is read.
     pub(crate) fn adopt(&self, servers: &[Arc<Server>]) {
         let mut known = self.servers.lock();
         let adopted = servers.iter().map(|server| {
@@ -103,7 +106,7 @@ impl Known {
         known.get(server)?.1.lists.get(kind.list().0).cloned()
     }
 
-    /// The server's last answer to `method`, a greeting.
+    /// Returns the server's last answer to the greeting `method`.
     pub(crate) fn greeting(&self, server: &str, method: &str) -> Option<Map<String, Value>> {
         let known = self.servers.lock();
         known.get(server)?.1.greetings.get(method).cloned()
@@ -137,8 +140,8 @@ impl Known {
         });
     }
 
-    /// How long a client may wait for an unknown answer to `method`: `most`, but only a moment if
-    /// the last wait was in vain.
+    /// Returns how long a client may wait for an answer to `method` that is not known yet: `most`,
+    /// or only a short time if the server did not answer last time.
     pub(crate) fn patience(&self, server: &str, method: &str, most: Duration) -> Duration {
         let known = self.servers.lock();
         match known
@@ -150,7 +153,8 @@ impl Known {
         }
     }
 
-    /// Records that a client waited in vain. Holds until the server answers `method`.
+    /// Records that the server did not answer while a client waited. This is valid until the server
+    /// answers `method`.
     pub(crate) fn note_silence(self: &Arc<Self>, server: &str, method: &str) {
         self.learn(server, |said| said.unanswered.insert(method.to_owned()));
     }
@@ -168,8 +172,8 @@ impl Known {
     fn read(&self, spec: &ServerSpec) -> Option<Said> {
         let file = self.directory.as_ref()?.join(file_name(spec));
         let read = || -> io::Result<Option<Said>> {
-            // The gateway created this directory, so it holds no links of other users. Only regular
-            // files are read.
+            // The gateway created this directory, so other users cannot put links into it. Only
+            // regular files are read.
             let found = fs::symlink_metadata(&file)?;
             if !found.is_file() || found.len() > MOST_BYTES {
                 return Ok(None);
@@ -184,13 +188,14 @@ impl Known {
             Ok(said) => said,
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
-                tracing::debug!(server = spec.name, %error, "its last lists could not be read");
+                tracing::debug!(server = spec.name, %error, "the cached lists of a server could not be read");
                 None
             }
         }
     }
 
-    /// Writes what is known of a server. If this fails, the next start only waits longer.
+    /// Writes to disk what is known of a server. If this fails, clients only wait longer after the
+    /// next start.
     fn write(&self, server: &str) {
         let _one_at_a_time = self.writing.lock();
         let (spec, said) = match self.servers.lock().get(server) {
@@ -201,7 +206,7 @@ impl Known {
             return;
         };
         if let Err(error) = write(directory, &file_name(&spec), &said) {
-            tracing::debug!(server, %error, "its lists could not be kept for the next start");
+            tracing::debug!(server, %error, "the lists of a server could not be cached for the next start");
         }
     }
 }
@@ -210,7 +215,7 @@ fn write(directory: &Path, name: &str, said: &Said) -> io::Result<()> {
     let file = directory.join(name);
     let text = serde_json::to_vec(said)?;
     if text.len() as u64 > MOST_BYTES {
-        // An old file would be shown as the last state.
+        // Remove the old file, because its content would be used as the last known state.
         return match fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -223,7 +228,7 @@ fn write(directory: &Path, name: &str, said: &Said) -> io::Result<()> {
     make_room(directory)?;
     let beside = directory.join(format!("{name}.{}", std::process::id()));
     let mut options = OpenOptions::new();
-    // Do not follow a link: the name must be new.
+    // `create_new` fails if the name exists, so no link is followed.
     options.write(true).create_new(true).mode(0o600);
     let written = options.open(&beside).and_then(|mut to| {
         to.write_all(&text)?;
@@ -252,8 +257,8 @@ fn make_room(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns a hash of how the server is reached. Arguments and URLs may hold secrets, so they are
-/// stored only as a hash. The values of variables and headers are not part of it.
+/// Returns the name of the server's file: a hash of its command or URL. Arguments and URLs may
+/// contain secrets, so only the hash is stored. The values of variables and headers are not hashed.
 fn file_name(spec: &ServerSpec) -> String {
     let way = match &spec.transport {
         Transport::Command(command) => json!([
@@ -322,8 +327,9 @@ mod tests {
             .build()
             .unwrap();
         runtime.block_on(async { known.learn_list("s", Kind::Tools, &Arc::new(list.clone())) });
-        drop(runtime); // waits for pending writes
-        // Another value of a variable is the same server; another program is not.
+        drop(runtime); // waits until pending writes are complete
+        // With another value of a variable it is the same server; with another program it is a
+        // different one.
         let again = kept(&directory, &server("a", "another secret"));
         assert_eq!(again.list("s", Kind::Tools).as_deref(), Some(&list));
         assert_eq!(again.list("s", Kind::Prompts), None);
@@ -340,7 +346,7 @@ mod tests {
                 !told.contains("secret") && !told.contains("hidden"),
                 "{told}"
             );
-            // A damaged file counts as missing.
+            // A damaged file is ignored.
             fs::write(entry.path(), "{").unwrap();
         }
         assert_eq!(kept(&directory, &first).list("s", Kind::Tools), None);

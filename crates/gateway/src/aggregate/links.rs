@@ -1,8 +1,8 @@
-//! Maps the resource URIs of several servers to those that the client knows.
+//! Maps the resource URIs of several servers to the URIs that the client uses.
 //!
-//! If two servers use the same URI, the first one in the configuration keeps it. The other's
-//! becomes `SERVER+URI`, which is a URI as well: `b+memo://insights`. Links in results,
-//! subscriptions and their `updated` notifications are mapped in both directions.
+//! If two servers use the same URI, the first server in the configuration keeps it. For the second
+//! server, the client uses `SERVER+URI`, which is also a URI: `b+memo://insights`. Links in
+//! results, subscriptions and their `updated` notifications are mapped in both directions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use super::{Kind, Question, lists};
 use crate::aggregate::index::Catalogue;
 use crate::session::Session;
 
-/// The URI with its server as a prefix.
+/// Returns the URI with its server's name as a prefix.
 pub(crate) fn with_server(server: &str, uri: &str) -> String {
     format!("{}+{uri}", scheme_of(server))
 }
 
-/// Makes a server's name a valid start of a URI scheme: lower-case letters, digits, `.` and `-`,
-/// with a letter first. A name that has to be changed ends with four hex digits of its hash, so
-/// that two names never become equal.
+/// Turns a server's name into a valid start of a URI scheme: lower-case letters, digits, `.` and
+/// `-`, beginning with a letter. If the name has to be changed, four hex digits of its hash are
+/// appended, so that different names stay different.
 fn scheme_of(server: &str) -> String {
     let plain = |c: char| match c.to_ascii_lowercase() {
         c if c.is_ascii_alphanumeric() || c == '.' || c == '-' => c,
@@ -42,10 +42,10 @@ fn scheme_of(server: &str) -> String {
     scheme
 }
 
-/// Returns the names by which a client knows these URIs or templates. Each entry is a server and
-/// its own URI.
+/// Returns the client's names for these URIs or templates. Each entry is a server and its own URI.
 pub(super) fn names(entries: &[(&str, &str)]) -> Vec<String> {
-    // Keyed by the client's name, so that no server takes a name that was derived from another's.
+    // Keyed by the client's name. If a server's own URI equals a name derived for another server,
+    // the derived name is changed again.
     let mut owners: HashMap<String, (&str, &str)> = HashMap::new();
     let mut names = Vec::new();
     for &(server, uri) in entries {
@@ -62,7 +62,7 @@ pub(super) fn names(entries: &[(&str, &str)]) -> Vec<String> {
     names
 }
 
-/// The server of a URI that a client uses, and that server's own URI, as far as the lists tell.
+/// Returns the server of a URI that a client uses, and the server's own URI, if a list contains it.
 pub(super) fn owner(catalogue: &Catalogue, uri: &str) -> Option<(String, String)> {
     let listed = catalogue.find(Kind::Resources, uri);
     let listed = listed.or_else(|| catalogue.find(Kind::Templates, uri));
@@ -75,7 +75,7 @@ pub(super) fn owner(catalogue: &Catalogue, uri: &str) -> Option<(String, String)
     })
 }
 
-/// Like [`owner`], but also accepts a URI with a server prefix that is in no list any more.
+/// Like [`owner`], but also accepts a URI with a server prefix that is no longer in any list.
 pub(super) fn meant(session: &Session, uri: &str) -> Option<(String, String)> {
     let named = || {
         let (scheme, own) = uri.split_once('+')?;
@@ -86,8 +86,8 @@ pub(super) fn meant(session: &Session, uri: &str) -> Option<(String, String)> {
     owner(&session.hub().catalogue, uri).or_else(named)
 }
 
-/// The URI by which the client knows a server's resource; `None` if it is the same. A text without
-/// a scheme is no URI, such as the stand-in of a large string.
+/// Returns the URI under which the client sees a server's resource. Returns `None` if it is the
+/// same, or if `uri` has no scheme and so is no URI: a placeholder can stand in for a large string.
 pub(super) fn shown(catalogue: &Catalogue, server: &str, uri: &str) -> Option<String> {
     uri.find(':')?;
     let (owner, _) = owner(catalogue, uri)?;
@@ -98,8 +98,8 @@ pub(super) fn shown(catalogue: &Catalogue, server: &str, uri: &str) -> Option<St
     Some(listed.unwrap_or_else(|| with_server(server, uri)))
 }
 
-/// Replaces the page URIs in tools by those that the client reads them by. A server need not list
-/// such pages: the server whose tool refers to a page has it.
+/// Replaces the page URIs in tools by the URIs under which the client reads these pages. Servers
+/// need not list such pages: a page belongs to the server whose tool refers to it.
 pub(super) async fn name_pages(
     session: &Arc<Session>,
     owned: &[(&str, &str)],
@@ -135,8 +135,8 @@ pub(super) async fn name_pages(
     named.collect()
 }
 
-/// The pages (`ui://`, MCP Apps) that a tool refers to in its `_meta`: by the current key, by its
-/// predecessor, and by that of `ChatGPT`'s apps.
+/// Returns the URIs of the pages (`ui://`, MCP Apps) in a tool's `_meta`: under the current key,
+/// under its predecessor, and under the key that `ChatGPT`'s apps use.
 fn pages_of(tool: &str) -> Vec<&RawValue> {
     let meta = ObjectView::of_text(tool).and_then(|tool| tool.get("_meta"));
     let Some(meta) = meta.and_then(ObjectView::of) else {
@@ -151,7 +151,7 @@ fn pages_of(tool: &str) -> Vec<&RawValue> {
     places.into_iter().flatten().collect()
 }
 
-/// The edits to a server's notification about a resource.
+/// Returns the edits to a server's notification about a resource.
 pub(crate) fn told(
     session: &Session,
     server: &str,
@@ -173,7 +173,7 @@ pub(crate) fn may_have_any(frame: &[u8]) -> bool {
     memchr::memmem::find(frame, b"\"uri\"").is_some()
 }
 
-/// The edits to the URIs in the results of a frame.
+/// Returns the edits to the URIs in the results of a frame.
 pub(crate) fn in_results(session: &Session, server: &str, frame: &[u8]) -> ByteEdits {
     let mut splice = ByteEdits::default();
     let catalogue = &session.hub().catalogue;
@@ -237,7 +237,7 @@ fn replace(
     }
 }
 
-/// Replaces the URI in a client's request by the one that its server uses.
+/// Replaces the URI in a client's request by the server's own URI.
 pub(super) fn readdressed(frame: &Bytes, own: &str) -> Bytes {
     let mut splice = ByteEdits::default();
     let all = messages(frame);
@@ -254,8 +254,8 @@ pub(super) fn readdressed(frame: &Bytes, own: &str) -> Bytes {
     splice.apply(frame).into()
 }
 
-/// Learns which server owns each resource, before a link is given to a client that has not asked
-/// for the lists.
+/// Fetches the lists that show which server owns each resource. Needed before a link is passed to a
+/// client that has not requested these lists.
 pub(crate) async fn learn(session: &Arc<Session>) {
     let meta = session.said.lock().meta.clone();
     let question = meta.map(|meta| Question::of_ours(&format!("{{\"_meta\":{meta}}}")));
@@ -292,7 +292,8 @@ mod tests {
         b+memo://x
         memo://y
         ");
-        // A name that is no valid scheme is changed, and its hash keeps it distinct.
+        // A name that is not a valid scheme is changed. Its hash keeps it different from other
+        // names.
         assert!(
             names[4].starts_with("web-hub-") && names[4].ends_with("+memo://x"),
             "{names:?}"
@@ -301,7 +302,8 @@ mod tests {
             names[5].starts_with("s7-") && names[5].ends_with("+memo://y"),
             "{names:?}"
         );
-        // No server takes a name that was derived from another's.
+        // If a server's own URI equals a name that was derived for another server, the two still
+        // get different names.
         assert_eq!(names[6..], ["c+b+memo://x", "b+memo://x"]);
         assert_ne!(with_server("Web Hub", ""), with_server("web-hub", ""));
     }

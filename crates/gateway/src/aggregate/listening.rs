@@ -1,8 +1,8 @@
 //! Subscriptions of a client (MCP 2026-07-28) to changes of several servers.
 //!
-//! The client's stream becomes one stream at each server that offers something it wants. The
-//! streams are acknowledged together and end together: when the last of them ends, or when the
-//! client closes its own.
+//! The client's stream is served by one stream at each server that offers something the client
+//! wants. All of these streams are acknowledged together. The client's stream ends when the last of
+//! them ends, or when the client closes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
@@ -23,7 +23,7 @@ use crate::error::nobody_answered;
 use crate::session::Session;
 use crate::upstream::Upstream;
 
-/// The method that opens such a stream.
+/// The method that opens a subscription stream.
 pub(super) const LISTEN: &str = "subscriptions/listen";
 /// How long a client waits for servers that do not acknowledge.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -36,24 +36,24 @@ pub(crate) struct Listening(Mutex<Vec<Stream>>);
 #[derive(Debug)]
 struct Stream {
     key: RequestId,
-    /// The id as it is spelled.
+    /// The exact text of the client's id.
     id: String,
-    /// Its parts: our request id at each server, and the server's name.
+    /// The streams at the servers: our request id at each server, and the server's name.
     parts: BTreeMap<RequestId, String>,
-    /// The parts that are not acknowledged yet.
+    /// The streams that the servers have not acknowledged yet.
     waiting: BTreeSet<RequestId>,
-    /// What the servers have agreed to report.
+    /// The changes that the servers have agreed to report.
     honoured: Map<String, Value>,
     is_acknowledged: bool,
 }
 
-/// What a server's notification means for the listeners.
+/// How a server's notification concerns the client's subscription streams.
 pub(crate) enum Heard {
-    /// It is not for a listener.
+    /// The notification does not belong to a subscription stream.
     Other,
-    /// It goes on the stream of this request, with these edits.
+    /// Send the notification on the stream of this request, with these edits.
     Of(RequestId, ByteEdits),
-    /// It was for the gateway. The client gets this event, if any.
+    /// The notification was meant for the gateway. Send this event, if any, to the client.
     Ours(Option<ServerEvent>),
 }
 
@@ -65,7 +65,7 @@ struct Params<'a> {
     notifications: Map<String, Value>,
 }
 
-/// Opens a client's stream at all servers that it concerns.
+/// Opens a client's stream at all servers that can report what it wants.
 pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
     session.hub().listens(session);
     let (mut parts, mut asked) = (BTreeMap::new(), Vec::new());
@@ -84,15 +84,15 @@ pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
         honoured: changes_wanted(question),
         is_acknowledged: false,
     };
-    // If no server offers any of it, there is nothing to wait for.
+    // If no server can report anything the client wants, the stream is acknowledged immediately.
     let told = stream.acknowledgement();
     session.listening.0.lock().push(stream);
     if let Some(event) = told {
         session.to.take(event).await;
     }
     for (upstream, key, message, answer) in asked {
-        // Each in a task of its own, because a server may still be starting. The session does not
-        // wait for it when it closes.
+        // Each server has its own task, because a server may still be starting. When the session
+        // closes, it does not wait for these tasks.
         let session = Arc::downgrade(session);
         tokio::spawn(async move {
             let sent = match session.upgrade() {
@@ -113,8 +113,8 @@ pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
     tokio::spawn(wait_no_longer(session, question.key.clone()));
 }
 
-/// The list changes that the client wants to hear of. The gateway reports these itself when a
-/// server joins.
+/// Returns the list changes that the client wants. The gateway itself reports these when a server
+/// joins.
 fn changes_wanted(question: &Question) -> Map<String, Value> {
     let params: Value = serde_json::from_str(&question.params).unwrap_or_default();
     let filter = params["notifications"].as_object().cloned();
@@ -124,8 +124,8 @@ fn changes_wanted(question: &Question) -> Map<String, Value> {
         .collect()
 }
 
-/// Reports a changed list on the streams whose clients want it. Returns whether the client has any
-/// stream.
+/// Reports a changed list on each of the client's subscription streams that asked for it. Returns
+/// whether there is any subscription stream.
 pub(super) async fn tell(session: &Session, kind: Kind) -> bool {
     let Some(method) = kind.changed() else {
         return true;
@@ -153,7 +153,7 @@ pub(super) async fn tell(session: &Session, kind: Kind) -> bool {
     is_any
 }
 
-/// Acknowledges a stream without the servers that take too long.
+/// After a time limit, acknowledges a stream without the servers that have not answered.
 async fn wait_no_longer(session: Weak<Session>, key: RequestId) {
     sleep(PATIENCE).await;
     let Some(session) = session.upgrade() else {
@@ -173,14 +173,14 @@ async fn wait_no_longer(session: Weak<Session>, key: RequestId) {
 }
 
 impl Stream {
-    /// Adds what a server has agreed to report.
+    /// Adds the changes that a server has agreed to report.
     fn honours(&mut self, filter: Map<String, Value>) {
         for (kind, told) in filter {
             match (self.honoured.get_mut(&kind), told) {
                 (Some(Value::Array(known)), Value::Array(uris)) => {
                     known.extend(uris);
-                    // Keep each entry once, in an order that does not depend on which server was
-                    // first.
+                    // Remove duplicates, and sort the entries so that the result does not depend on
+                    // which server answered first.
                     known.sort_by_key(Value::to_string);
                     known.dedup();
                 }
@@ -190,7 +190,7 @@ impl Stream {
         }
     }
 
-    /// The acknowledgement of what all servers report together, once that is known.
+    /// Returns the acknowledgement for the client when all servers have answered; otherwise `None`.
     fn acknowledgement(&mut self) -> Option<ServerEvent> {
         if self.is_acknowledged || !self.waiting.is_empty() {
             return None;
@@ -206,7 +206,7 @@ impl Stream {
     }
 }
 
-/// Determines what a server's notification means for the listeners.
+/// Determines how a server's notification concerns the client's subscription streams.
 pub(crate) fn heard(session: &Session, frame: &[u8], envelope: &Envelope<'_>) -> Heard {
     let mut streams = session.listening.0.lock();
     if streams.is_empty() || envelope.id.is_some() {
@@ -242,7 +242,7 @@ pub(crate) fn heard(session: &Session, frame: &[u8], envelope: &Envelope<'_>) ->
     Heard::Of(stream.key.clone(), splice)
 }
 
-/// The filter of a server, with the URIs by which the client knows its resources.
+/// Returns a server's filter with its resource URIs replaced by the client's URIs.
 fn as_shown(session: &Session, server: &str, mut filter: Map<String, Value>) -> Map<String, Value> {
     let catalogue = &session.hub().catalogue;
     let uris = filter.get_mut("resourceSubscriptions");
@@ -257,7 +257,7 @@ fn as_shown(session: &Session, server: &str, mut filter: Map<String, Value>) -> 
     filter
 }
 
-/// Ends a server's part of a stream. The stream ends with its last part.
+/// Removes a server's part of a stream. The stream ends when its last part is removed.
 async fn ended(session: &Arc<Session>, part: &RequestId, how: RequestResult) {
     let told = {
         let mut streams = session.listening.0.lock();
@@ -268,7 +268,10 @@ async fn ended(session: &Arc<Session>, part: &RequestId, how: RequestResult) {
         let stream = &mut streams[at];
         let server = stream.parts.remove(part).unwrap_or_default();
         stream.waiting.remove(part);
-        tracing::debug!(server, "tells of no changes any more");
+        tracing::debug!(
+            server,
+            "a server no longer reports changes of its lists and resources"
+        );
         match stream.parts.is_empty() {
             true => {
                 let Stream { key, id, .. } = streams.remove(at);
@@ -286,7 +289,7 @@ async fn ended(session: &Arc<Session>, part: &RequestId, how: RequestResult) {
     }
 }
 
-/// Ends a stream that the client closed. Returns whether there was one.
+/// Ends a stream that the client closed. Returns whether such a stream existed.
 pub(crate) async fn withdraw(session: &Arc<Session>, key: &RequestId) -> bool {
     let stream = {
         let mut streams = session.listening.0.lock();
@@ -303,7 +306,7 @@ pub(crate) async fn withdraw(session: &Arc<Session>, key: &RequestId) -> bool {
         connection.abandon(&part).await;
         let reason = Some("nobody listens any more");
         let told = frame::line(frame::cancelled(part.as_json(), reason));
-        // A server that is gone need not be told.
+        // An error is ignored: a server that has ended need not be informed.
         drop(
             connection
                 .send(Message::notice(
@@ -316,8 +319,8 @@ pub(crate) async fn withdraw(session: &Arc<Session>, key: &RequestId) -> bool {
     true
 }
 
-/// What each server is asked to report: every server its lists, and a resource only the server that
-/// owns it, if known.
+/// Returns the subscription for each server: every server reports its lists, but a resource is
+/// reported only by the server that owns it, if the owner is known.
 async fn wanted(session: &Arc<Session>, question: &Question) -> Vec<(Arc<Upstream>, String)> {
     let all: Map<String, Value> = serde_json::from_str(&question.params).unwrap_or_default();
     let filter = all.get("notifications").and_then(Value::as_object).cloned();

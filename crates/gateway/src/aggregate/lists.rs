@@ -21,7 +21,7 @@ pub(crate) enum Kind {
     Prompts,
     Resources,
     Templates,
-    /// Pages of MCP Apps that tools refer to, listed or not.
+    /// Pages of MCP Apps to which tools refer, whether or not a server lists them.
     Pages,
     Tasks,
 }
@@ -38,10 +38,10 @@ impl Kind {
         })
     }
 
-    /// The method that lists them, and the member of the result that holds the list.
+    /// Returns the method that requests the list, and the member of the result that contains it.
     pub(super) fn list(self) -> (&'static str, &'static str) {
         match self {
-            // Tools refer to the pages.
+            // Pages are found in the list of tools.
             Self::Tools | Self::Pages => ("tools/list", "tools"),
             Self::Prompts => ("prompts/list", "prompts"),
             Self::Resources => ("resources/list", "resources"),
@@ -50,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// The member that identifies an entry.
+    /// Returns the member that identifies an entry.
     fn name(self) -> &'static str {
         match self {
             Self::Tools | Self::Prompts => "name",
@@ -69,7 +69,7 @@ impl Kind {
         }
     }
 
-    /// The notification that such a list has changed, if there is one.
+    /// Returns the notification for a change of this list, if there is one.
     pub(super) fn changed(self) -> Option<&'static str> {
         Some(match self {
             Self::Tools => "notifications/tools/list_changed",
@@ -83,7 +83,7 @@ impl Kind {
 /// One entry of a list.
 struct Entry {
     server: String,
-    /// The server's JSON, verbatim but for our annotations.
+    /// The entry as JSON, exactly as the server sent it except for our annotations.
     json: String,
     name: String,
 }
@@ -110,9 +110,9 @@ fn entry(session: &Session, upstream: &Upstream, kind: Kind, json: &str) -> Opti
     })
 }
 
-/// Returns all entries in the servers' order, each under the name that the client uses for it, and
-/// the other members of the first server's list. A server that gives no list is left out; the
-/// client has been told so.
+/// Returns all entries in the order of the servers, each under the client's name for it, and the
+/// other members of the first server's list. A server without a list is omitted; the client has
+/// been informed about it.
 async fn listed(
     session: &Arc<Session>,
     kind: Kind,
@@ -127,7 +127,7 @@ async fn listed(
     let (mut entries, mut said) = (Vec::new(), None);
     for (upstream, answer) in all.iter().zip(answers) {
         let Ok(list) = answer else { continue };
-        // Record schemas in the upstream where calls of this client look for them.
+        // The session of the client looks for schemas in its own upstream, so record them there.
         let own = session.upstreams.named(upstream.name());
         let own = own.as_ref().unwrap_or(upstream);
         let of_server = list.entries.iter();
@@ -145,7 +145,7 @@ async fn listed(
     let names = match kind {
         Kind::Tools | Kind::Prompts => names::names(session.hub().gateway().several.prefix, &owned),
         Kind::Resources | Kind::Templates | Kind::Pages => links::names(&owned),
-        // Task ids are random, so they do not clash.
+        // Task ids are random, so they do not collide.
         Kind::Tasks => owned.iter().map(|(_, name)| (*name).to_owned()).collect(),
     };
     let shown = entries.iter().zip(&names);
@@ -160,8 +160,8 @@ async fn listed(
     (shown, said.unwrap_or_default())
 }
 
-/// Merges what two servers say about caching their lists: the shorter lifetime, and private if one
-/// of them says so.
+/// Combines what two servers say about caching their lists: the shorter lifetime, and `private` if
+/// one of the lists is private.
 fn join(said: &mut Map<String, Value>, other: &Map<String, Value>) {
     if let (Some(least), Some(ttl)) = (said.get_mut("ttlMs"), other.get("ttlMs"))
         && ttl.as_u64() < least.as_u64()
@@ -190,7 +190,7 @@ fn renamed(entry: &Entry, kind: Kind, shown: &str) -> String {
     String::from_utf8_lossy(&splice.apply(entry.json.as_bytes())).into_owned()
 }
 
-/// The merged list of all servers, as a response to the client's request.
+/// Returns the merged list of all servers as the response to the client's request.
 pub(super) async fn gather(session: &Arc<Session>, kind: Kind, question: &Question) -> Vec<u8> {
     let (shown, mut said) = listed(session, kind, question).await;
     let params: Option<&RawValue> = serde_json::from_str(&question.params).ok();
@@ -204,9 +204,9 @@ pub(super) async fn gather(session: &Arc<Session>, kind: Kind, question: &Questi
     frame::line(frame::response(&question.id, &result))
 }
 
-/// Fetches a list to learn which server owns each entry.
+/// Fetches a list to find out which server owns each entry.
 pub(super) async fn learn(session: &Arc<Session>, kind: Kind, question: &Question) {
-    // Keep only the parameter that every request has.
+    // Only `_meta` is kept, because every request needs it.
     #[derive(Deserialize)]
     struct Meta<'a> {
         #[serde(borrow, default, rename = "_meta")]
@@ -221,7 +221,7 @@ pub(super) async fn learn(session: &Arc<Session>, kind: Kind, question: &Questio
     listed(session, kind, &question).await;
 }
 
-/// Replaces the name of the prompt in `ref` by the name that its server uses.
+/// Replaces the prompt's name in `ref` by the server's own name for it.
 pub(super) async fn named_by_its_server(
     session: &Arc<Session>,
     question: &Question,
@@ -261,8 +261,8 @@ pub(super) async fn named_by_its_server(
     }
 }
 
-/// The server that a request is about, as far as the lists tell. If it is about a resource, also
-/// the URI as the client has it and as the server has it.
+/// Returns the server that a request is meant for, if a list shows it. For a request about a
+/// resource, also returns the client's URI and the server's own URI.
 pub(super) async fn owner(
     session: &Arc<Session>,
     question: &Question,

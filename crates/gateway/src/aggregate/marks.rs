@@ -1,7 +1,8 @@
-//! Marks the requests of several servers, so that they stay distinct.
+//! Marks the request ids and progress tokens of several servers, so that they stay distinct.
 //!
-//! Two servers may use the same request id, or the same progress token. The client sees each as a
-//! string: the server's slot, a colon, and the original id. No state is needed to map it back.
+//! Two servers may use the same request id, or the same progress token. The client receives each of
+//! them as a string: the server's slot, a colon, and the original value. This string can be mapped
+//! back without stored state.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -27,7 +28,8 @@ struct Meta<'a> {
     token: Option<&'a RawValue>,
 }
 
-/// The edits that mark a request of the server at `slot`, or its cancellation.
+/// Returns the edits that mark a request of the server in `slot`, or the cancellation of such a
+/// request.
 pub(crate) fn mark_request(slot: Slot, frame: &[u8], envelope: &Envelope<'_>) -> ByteEdits {
     let mut splice = ByteEdits::default();
     let mut mark = |id: Option<&RawValue>| {
@@ -51,12 +53,13 @@ pub(crate) fn mark_request(slot: Slot, frame: &[u8], envelope: &Envelope<'_>) ->
     splice
 }
 
-/// The server that a client's response is for, and the frame with the server's own id.
+/// Returns the server for which a client's response is meant, and the frame with the server's own
+/// id.
 pub(crate) fn unmarked_answer(envelope: &Envelope<'_>, frame: &[u8]) -> Option<(Slot, Bytes)> {
     unmarked(envelope.id?, frame)
 }
 
-/// Like [`unmarked_answer`], for progress that the client reports on a server's request.
+/// Like [`unmarked_answer`], for the progress that the client reports on a server's request.
 pub(crate) fn progress_of_client(envelope: &Envelope<'_>, frame: &[u8]) -> Option<(Slot, Bytes)> {
     if envelope.method.as_deref() != Some("notifications/progress") {
         return None;
@@ -67,7 +70,7 @@ pub(crate) fn progress_of_client(envelope: &Envelope<'_>, frame: &[u8]) -> Optio
 fn unmarked(id: &RawValue, frame: &[u8]) -> Option<(Slot, Bytes)> {
     let marked: String = serde_json::from_str(id.get()).ok()?;
     let (slot, original) = marked.split_once(':')?;
-    // Only valid JSON may be put back.
+    // The original value must be valid JSON, because it is inserted into the frame.
     let original: &RawValue = serde_json::from_str(original).ok()?;
     let mut splice = ByteEdits::default();
     splice.replace(span_in(frame, id.get()), original.get());

@@ -1,9 +1,9 @@
-//! Makes several servers look like one to a client.
+//! Presents several servers to a client as one server.
 //!
-//! Tools, prompts and resources keep their names. A name that two servers use gets its server's
-//! name as a prefix. The client gets one complete list of everything. Requests from servers get the
-//! server's slot in front of their id, so that they stay distinct. A server that is slow or does
-//! not answer delays only those who ask it.
+//! Tools, prompts and resources keep their names. If two servers use the same name, the server's
+//! name becomes a prefix of it. The client receives one complete list of each kind. The ids of
+//! requests from servers begin with the server's slot, so that they stay distinct. A slow or silent
+//! server delays only requests that need it.
 
 pub(crate) mod index;
 
@@ -50,19 +50,19 @@ pub(crate) use names::prefixed;
 pub(crate) use outbox::{Lane, Outbox};
 pub(crate) use standing::Standing;
 
-/// A client's request that more than one server may have to answer, copied out of its frame.
+/// A client's request that may concern more than one server, copied from its frame.
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
     pub(crate) key: RequestId,
-    /// The id as it is spelled.
+    /// The exact text of the id.
     pub(crate) id: String,
     pub(crate) method: String,
-    /// Its parameters, verbatim; an empty object if it has none.
+    /// The exact text of the parameters; an empty object if there are none.
     pub(crate) params: String,
 }
 
 impl Question {
-    /// A request of the gateway's own. Only its parameters matter.
+    /// Returns a request of the gateway itself. Only its parameters are used.
     fn of_ours(params: &str) -> Self {
         Self {
             key: RequestId::number(0),
@@ -82,12 +82,12 @@ impl Question {
     }
 }
 
-/// The error for input that is not a message. No server can be chosen for it.
+/// Returns the error for input that is not a message, because no server can be chosen for it.
 pub(crate) fn refuse() -> Vec<u8> {
     no_message()
 }
 
-/// Sends a message to the servers that it is for.
+/// Sends a message to the servers that it is meant for.
 pub(crate) async fn route(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: &Incoming) {
     if envelope.is_response() {
         return pass_answer(session, envelope, incoming);
@@ -120,7 +120,7 @@ pub(crate) async fn route(session: &Arc<Session>, envelope: &Envelope<'_>, incom
     });
 }
 
-/// Remembers the `_meta` of modern requests, because the gateway's own requests need it, too.
+/// Stores the `_meta` of modern requests, because the gateway's own requests also need it.
 fn note_meta(session: &Session, envelope: &Envelope<'_>) {
     if session.said.lock().meta.is_none() && Generation::of(envelope.params) == Generation::Modern {
         let meta = envelope.params.and_then(ObjectView::of);
@@ -131,7 +131,7 @@ fn note_meta(session: &Session, envelope: &Envelope<'_>) {
     }
 }
 
-/// Invalidates what is known of a server's list that has changed.
+/// Discards what is known of a server's list, because the list has changed.
 pub(crate) fn note_change(session: &Session, upstream: &Upstream, envelope: &Envelope<'_>) {
     let changed = match envelope.method.as_deref() {
         Some("notifications/tools/list_changed") => &[Kind::Tools][..],
@@ -175,7 +175,7 @@ async fn answer(session: &Arc<Session>, question: &Question, incoming: &Incoming
     session.answered(&first, event, due).await;
 }
 
-/// Forwards a call of a tool or prompt by its name.
+/// Forwards a call of a tool or a prompt to the server that owns its name.
 async fn call(
     session: &Arc<Session>,
     kind: lists::Kind,
@@ -225,8 +225,9 @@ async fn call(
     }
 }
 
-/// The error text for an unknown name. It gives similar names, because the name may have changed
-/// meanwhile, and servers that are unavailable now and may still bring it.
+/// Returns the error text for an unknown name. It lists similar names, because the name may have
+/// changed since. If there are none, it lists the unavailable servers, because one of them may own
+/// the name.
 fn unknown(session: &Arc<Session>, kind: lists::Kind, shown: &str) -> String {
     let noun = kind.noun();
     let name = faults::plain(shown, 128);
@@ -252,8 +253,8 @@ fn unknown(session: &Arc<Session>, kind: lists::Kind, shown: &str) -> String {
     what
 }
 
-/// The headers without `mcp-name`, which names what is called: the connection derives it from the
-/// body.
+/// Returns the headers without `mcp-name`. This header contains the name that is called, and the
+/// connection derives it from the body.
 fn without_name(incoming: &Incoming) -> Vec<(String, String)> {
     let headers = incoming
         .headers
@@ -281,7 +282,8 @@ async fn pass_notice(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: 
 /// Forwards the client's response to a server's request.
 fn pass_answer(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: &Incoming) {
     let Some((slot, frame)) = marks::unmarked_answer(envelope, &incoming.frame) else {
-        // The server may have asked when it was the only one.
+        // The server may have sent the request while it was the only server. The id of the request
+        // is then not marked.
         if let Some(first) = session.began_with() {
             session.post(&first, Lane::Answers, incoming);
         }
@@ -293,7 +295,8 @@ fn pass_answer(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: &Incom
     }
 }
 
-/// Remembers the client's log level and tells all servers, including those that are still starting.
+/// Stores the client's log level and sends it to all servers, including those that are still
+/// starting.
 fn set_level(session: &Arc<Session>, question: &Question) -> Vec<u8> {
     let params: serde_json::Value = serde_json::from_str(&question.params).unwrap_or_default();
     let level = params["level"]
@@ -306,7 +309,7 @@ fn set_level(session: &Arc<Session>, question: &Question) -> Vec<u8> {
     for upstream in session.upstreams.all().iter() {
         let (asks, of, told) = (Arc::clone(session), Arc::clone(upstream), question.clone());
         let mut told = async move {
-            // A server without logging refuses it, which is fine.
+            // An error is ignored, because servers without logging refuse the request.
             drop(asks.ask(&of, &told.method, &told.params).await);
         }
         .boxed();
@@ -317,8 +320,9 @@ fn set_level(session: &Arc<Session>, question: &Question) -> Vec<u8> {
     frame::line(frame::response(&question.id, "{}"))
 }
 
-/// Asks one server after the other until one succeeds; otherwise returns the first error. The
-/// server that the request is about comes first. Servers that are unlikely to answer are not asked.
+/// Sends a request to one server after another until one succeeds; otherwise returns the first
+/// error. The server that the request is meant for comes first. Servers that are unlikely to answer
+/// are skipped.
 async fn try_each(session: &Arc<Session>, question: &Question, incoming: &Incoming) {
     let mut incoming = Incoming {
         frame: lists::named_by_its_server(session, question, &incoming.frame).await,
@@ -326,7 +330,7 @@ async fn try_each(session: &Arc<Session>, question: &Question, incoming: &Incomi
     };
     let (first, own) = lists::owner(session, question).await.unzip();
     let is_first = |upstream: &Arc<Upstream>| first.as_deref() == Some(upstream.name());
-    // A URI with a server prefix is meant for that server alone.
+    // A URI with a server prefix concerns this server only.
     let is_named = own.flatten().is_some_and(|(shown, own)| {
         incoming.frame = links::readdressed(&incoming.frame, &own);
         shown != own
@@ -350,7 +354,7 @@ async fn try_each(session: &Arc<Session>, question: &Question, incoming: &Incomi
     Arc::clone(session).attempt(attempts).await;
 }
 
-/// Replaces the id of a response to our own request by the id of the client's request.
+/// Replaces the id in a response to our own request by the id of the client's request.
 fn with_id(frame: &[u8], id: &str) -> Vec<u8> {
     let mut splice = ByteEdits::default();
     if let [answer] = &*messages(frame)

@@ -7,15 +7,16 @@ use sha2::{Digest, Sha256};
 
 use crate::gateway::Prefix;
 
-/// Most characters of a name with its server as a prefix. Models' interfaces accept letters,
-/// digits, `_` and `-`, 64 in all. Clients need some of these for a prefix of their own:
+/// Maximum length of a name with a server prefix, in characters. Model APIs accept names of at most
+/// 64 letters, digits, `_` and `-`. Clients need some of these characters for their own prefix:
 /// `mcp__spillgate__` has 16.
 const MOST: usize = 48;
 
-/// Characters of the server's name that always remain in it.
+/// Minimum number of characters of the server's name that are kept.
 const LEAST_SERVER: usize = 8;
 
-/// Returns the client's names. Each entry is a server and its own name for something.
+/// Returns the client's names for these entries. Each entry is a server and the server's own name
+/// for a tool or a prompt.
 pub(super) fn names(prefix: Prefix, entries: &[(&str, &str)]) -> Vec<String> {
     let mut owners: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (server, name) in entries {
@@ -31,7 +32,8 @@ pub(super) fn names(prefix: Prefix, entries: &[(&str, &str)]) -> Vec<String> {
             false => (*name).to_owned(),
             true => prefixed(server, name),
         };
-        // If all names are prefixed, no entry keeps its own name, so nothing can clash with one.
+        // If all names get a prefix, no entry keeps its own name, so a prefixed name cannot equal
+        // one.
         let is_anothers = |shown: &str| prefix == Prefix::Clash && owners.contains_key(shown);
         while is_renamed && (taken.contains(&shown) || is_anothers(&shown)) {
             shown.push('_');
@@ -41,8 +43,8 @@ pub(super) fn names(prefix: Prefix, entries: &[(&str, &str)]) -> Vec<String> {
     taken
 }
 
-/// The name with its server as a prefix. A server's name that is too long is cut, and a hash of the
-/// whole name keeps it distinct from others with the same start.
+/// Returns the name with its server's name as a prefix. A long server name is truncated, and a hash
+/// of the full name keeps it distinct from other names with the same start.
 pub(crate) fn prefixed(server: &str, name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let plain: String = server

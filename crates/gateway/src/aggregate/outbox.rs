@@ -1,5 +1,6 @@
-//! Queues of messages to several servers. A server that does not read, or is still starting, delays
-//! only its own messages.
+//! Queues of messages to several servers, so that a slow server delays only its own messages.
+//!
+//! A server is slow if it does not read its input or is still starting.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -20,20 +21,20 @@ use spillgate_mcp::{Envelope, messages};
 use spillgate_transport::ConnectionError;
 use spillgate_upstream::{RequestFailure, Slot};
 
-/// Most messages that may wait for one server.
+/// Maximum number of messages that wait for one server.
 const MOST_MESSAGES: usize = 1000;
 
-/// Most bytes of the waiting messages.
+/// Maximum total size, in bytes, of the messages that wait for one server.
 const MOST_BYTES: usize = 64 << 20;
 
-/// How long sending the last messages of a client that is gone may take.
+/// Time limit for sending the last messages of a client that has disconnected.
 const LAST: Duration = Duration::from_secs(2);
 
 /// The delivery of a message to its server.
 type Job = BoxFuture<'static, ()>;
 
-/// A queue of messages. The client's responses have a lane of their own, because a server may wait
-/// for one before it reads anything else.
+/// A queue for messages to one server. The client's responses have their own queue, because a
+/// server may wait for a response before it reads other messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Lane {
     Messages,
@@ -46,10 +47,11 @@ struct Queue {
     bytes: usize,
 }
 
-/// The waiting messages.
+/// The messages that wait to be sent.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    /// The queues with a message being sent; these messages wait behind it.
+    /// For each server and lane to which a message is being sent: the messages that wait until it
+    /// has been sent.
     queues: Mutex<HashMap<(Slot, Lane), Queue>>,
     senders: Mutex<JoinSet<()>>,
 }
@@ -95,7 +97,7 @@ impl Session {
 }
 
 impl Queue {
-    /// Appends a job if there is room; returns whether there was.
+    /// Appends a job if there is room. Returns whether there was room.
     fn push(&mut self, job: Job, bytes: usize) -> bool {
         let has_room = self.jobs.len() < MOST_MESSAGES && self.bytes + bytes <= MOST_BYTES;
         if has_room {
@@ -107,15 +109,16 @@ impl Queue {
 }
 
 impl Outbox {
-    /// Runs a job at once if the queue is idle, else appends it. Returns whether there was room.
+    /// Runs a job immediately if its queue is idle; otherwise appends it. Returns whether there was
+    /// room.
     fn queue(self: &Arc<Self>, to: (Slot, Lane), mut job: Job, bytes: usize) -> bool {
         match self.queues.lock().entry(to) {
             Entry::Occupied(mut queue) => return queue.get_mut().push(job, bytes),
-            // Later messages wait here. If two deliveries ran at once, they could wait for each
-            // other.
+            // Until the job is done, later messages wait in this queue. If two deliveries to a
+            // server ran at the same time, they could wait for each other.
             Entry::Vacant(free) => drop(free.insert(Queue::default())),
         }
-        // Usually there is nothing to wait for, so no task is needed.
+        // Usually the job completes immediately, so no task is needed.
         let next = match (&mut job).now_or_never() {
             Some(()) => self.next(to),
             None => Some(job),
@@ -150,15 +153,15 @@ impl Outbox {
         Some(job)
     }
 
-    /// Sends the last messages of a client that is gone, unless `hurried` or a server does not take
-    /// them.
+    /// Sends the last messages of a client that has disconnected. Stops at a time limit, or
+    /// immediately if `hurried` is true.
     pub(crate) async fn close(&self, hurried: bool) {
         let mut senders = std::mem::take(&mut *self.senders.lock());
         if !hurried {
             let all = async { while senders.join_next().await.is_some() {} };
             drop(timeout(LAST, all).await);
         }
-        drop(senders); // which ends them
+        drop(senders); // ends the remaining tasks
         self.queues.lock().clear();
     }
 }
@@ -186,7 +189,7 @@ mod tests {
         assert!(outbox.queue(to, first.boxed(), 1));
         outbox.close(false).await;
         assert_eq!(*order.lock(), ["first", "second"]);
-        // A message runs at once if the first one is done before the second arrives.
+        // All earlier messages have been sent, so this one is sent immediately.
         assert!(outbox.queue(to, std::future::ready(()).boxed(), 1));
         assert!(outbox.queues.lock().is_empty());
     }

@@ -1,5 +1,6 @@
-//! The state of one of several servers towards a client: since when it is waited for, which lists
-//! are missing because of it, and what the client was told.
+//! The state of one of several servers as a client sees it: since when the client has been waiting
+//! for the server, which lists the server failed to deliver, and whether the client was told that
+//! the server is unavailable.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,19 +12,19 @@ use tokio::time::Instant;
 use super::Kind;
 use super::known::List;
 
-/// What a server is expected to do.
+/// An action that is expected of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Awaited {
-    /// To start and answer the greeting.
+    /// The server must start and answer the greeting.
     Start,
-    /// To give this list.
+    /// The server must answer the request for this list.
     List(Kind),
 }
 
-/// A list that the client got without the server's current answer.
+/// A list that the client received while the server's current list was not available.
 #[derive(Debug, Clone)]
 pub(crate) struct Missed {
-    /// The list that the client got instead.
+    /// The list that the client received instead; `None` if it received nothing for this server.
     pub(crate) shown: Option<Arc<List>>,
     /// The parameters of the request for the list.
     pub(crate) params: String,
@@ -41,8 +42,8 @@ struct State {
 }
 
 impl Standing {
-    /// The time left to wait for the server: `most`, counted from the first wait that is still
-    /// unsuccessful, so that no client waits for the same thing twice.
+    /// Returns how long to wait for the server: the rest of `most`, counted from the first wait for
+    /// the same thing. Later clients therefore do not wait for the full time again.
     pub(crate) fn patience(&self, what: Awaited, most: Duration) -> Duration {
         let now = Instant::now();
         let mut state = self.0.lock();
@@ -50,7 +51,7 @@ impl Standing {
         (since + most).saturating_duration_since(now)
     }
 
-    /// Records that the server did what it was waited for.
+    /// Records that the server did what was expected.
     pub(crate) fn came(&self, what: Awaited) {
         self.0.lock().since.remove(&what);
     }
@@ -59,7 +60,8 @@ impl Standing {
         self.0.lock().missed.insert(kind, missed);
     }
 
-    /// Removes a missed list; returns what the client got instead, if the list was missed.
+    /// Removes the record that a client missed this list, and returns it; `None` if the list was
+    /// not missed.
     pub(crate) fn take_missed(&self, kind: Kind) -> Option<Missed> {
         self.0.lock().missed.remove(&kind)
     }
@@ -68,7 +70,7 @@ impl Standing {
         self.0.lock().missed.clone()
     }
 
-    /// Records a fault; returns the previous one.
+    /// Records a fault. Returns the previous one.
     pub(crate) fn fail(&self, why: &str) -> Option<String> {
         let mut state = self.0.lock();
         if state.fault.as_deref() != Some(why) {
@@ -77,7 +79,7 @@ impl Standing {
         state.fault.replace(why.to_owned())
     }
 
-    /// Clears the fault; returns it.
+    /// Clears the fault and returns it.
     pub(crate) fn recover(&self) -> Option<String> {
         let mut state = self.0.lock();
         state.is_told = false;
@@ -88,7 +90,7 @@ impl Standing {
         self.0.lock().fault.clone()
     }
 
-    /// The fault that the client has not been told yet; returned once.
+    /// Returns the fault if the client has not been informed of it. Returns each fault only once.
     pub(crate) fn take_untold(&self) -> Option<String> {
         let mut state = self.0.lock();
         if std::mem::replace(&mut state.is_told, true) {

@@ -1,5 +1,7 @@
-//! The client's requests that look into stored results, with their limits and cancellation: calls
-//! of built-in tools, reads of our resources, calls with arguments by reference.
+//! Answers client requests that read stored results, limits how many run, and cancels them.
+//!
+//! These are calls of built-in tools, reads of our resources, and calls with arguments by
+//! reference.
 
 use std::collections::HashMap;
 use std::mem;
@@ -18,37 +20,39 @@ use spillgate_mcp::RequestId;
 use crate::aggregate::SessionKind;
 use spillgate_retrieval::{QUERY, TOOL_OUTPUT};
 
-/// jq filters that run at the same time. Each may take 2 GiB and a processor for ten seconds.
+/// Maximum number of jq filters that run at the same time. Each may use 2 GiB and a processor for
+/// ten seconds.
 const FILTERS_AT_ONCE: usize = 2;
 
-/// Extractions that run at the same time. Each sends several requests to a model at once.
+/// Maximum number of extractions that run at the same time. Each sends several requests to a model
+/// in parallel.
 const EXTRACTIONS_AT_ONCE: usize = 4;
 
-/// Look-ups of all clients that run at the same time. Each uses a processor or two, and about ten
-/// megabytes.
+/// Maximum number of look-ups that run at the same time, for all clients together. Each uses one or
+/// two processors and about ten megabytes.
 const LOOKUPS_AT_ONCE: usize = 8;
 
-/// Look-ups of one client that run at the same time.
+/// Maximum number of look-ups of one client that run at the same time.
 const LOOKUPS_OF_ONE: usize = 2;
 
-/// Look-ups of all stateless requests that run at the same time. Their clients are unknown, and the
-/// rest is reserved for clients with sessions.
+/// Maximum number of look-ups for stateless requests that run at the same time. The clients of
+/// these requests are unknown, so the other look-ups are reserved for clients with sessions.
 const LOOKUPS_OF_EXCHANGES: usize = 4;
 
-/// How long calls may continue after the client has closed.
+/// How long calls may continue after the client has disconnected.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// The calls of one client that are running, by request id.
+/// The running calls of one client, by request id.
 #[derive(Debug)]
 pub(crate) struct BuiltinCalls {
     under_way: Mutex<HashMap<RequestId, UnderWay>>,
     work: Mutex<JoinSet<()>>,
-    /// This client's own limits.
+    /// The limits of this client.
     own: Share,
     turns: Arc<Turns>,
 }
 
-/// A running call. Dropping it ends its work.
+/// A running call. Its work is cancelled when this is dropped.
 #[derive(Debug)]
 struct UnderWay {
     cancelled: CancellationToken,
@@ -56,7 +60,7 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    /// Ends the work.
+    /// Cancels the work.
     fn interrupt(&self) {
         self.cancelled.cancel();
         self.interrupt.cancel();
@@ -69,20 +73,21 @@ impl Drop for UnderWay {
     }
 }
 
-/// The permission to run a call, while it is held.
+/// Permission to run a call, valid until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     #[expect(dead_code, reason = "they count while they are held")]
     permits: [Option<SemaphorePermit<'a>>; 2],
 }
 
-/// The limits over all clients.
+/// The limits for all clients together.
 #[derive(Debug)]
 pub(crate) struct Turns {
     filters: Semaphore,
     extractions: Semaphore,
     lookups: Semaphore,
-    /// The share of stateless requests, each of which is a client of its own to us.
+    /// The limits for all stateless requests together, because each of them appears as a separate
+    /// client.
     exchanges: Share,
 }
 
@@ -97,8 +102,8 @@ impl Default for Turns {
     }
 }
 
-/// Limits the calls of one client that run or wait for the limits over all. Filters count
-/// separately, so that waiting filters delay no look-up.
+/// Limits the calls of one client that are running or wait for the limits for all clients. Filters
+/// are counted separately, so that waiting filters do not delay look-ups.
 #[derive(Debug, Clone)]
 struct Share {
     lookups: Arc<Semaphore>,
@@ -128,8 +133,8 @@ impl BuiltinCalls {
         }
     }
 
-    /// Records a call. Returns two signals that fire when nobody waits for its response any more:
-    /// one for async waits, one for threads that compute.
+    /// Records a call. Returns two signals that fire when its response is no longer needed: one for
+    /// async code, one for threads that compute.
     pub(crate) fn begin(&self, key: &RequestId) -> (CancellationToken, Interrupt) {
         let cancelled = CancellationToken::new();
         let interrupt = Interrupt::default();
@@ -141,26 +146,26 @@ impl BuiltinCalls {
         (cancelled, interrupt)
     }
 
-    /// Ends the work on a call whose response nobody would read. The call still gets a response, so
-    /// that no waiter hangs.
+    /// Cancels the work on a call whose response will not be read. The call still gets a response,
+    /// so that no task waits forever.
     pub(crate) fn interrupt(&self, key: &RequestId) {
         if let Some(call) = self.under_way.lock().get(key) {
             call.interrupt();
         }
     }
 
-    /// Removes a call that was answered or cancelled; returns whether it was running.
+    /// Removes a call that was answered or cancelled. Returns whether it was running.
     pub(crate) fn end(&self, key: &RequestId) -> bool {
         self.under_way.lock().remove(key).is_some()
     }
 
-    /// Whether anybody waits for the response.
+    /// Whether the response to this request is still needed.
     pub(crate) fn is_awaited(&self, key: &RequestId) -> bool {
         self.under_way.lock().contains_key(key)
     }
 
-    /// Waits until a call of `tool` may run. The client's own limit comes first, so that many calls
-    /// of one client delay no other client.
+    /// Waits until a call of `tool` may run. Waits for the client's own limit first, so that many
+    /// calls of one client do not delay other clients.
     pub(crate) async fn turn(&self, tool: &str) -> Turn<'_> {
         let permits = if tool == TOOL_OUTPUT {
             [self.turns.extractions.acquire().await.ok(), None]
@@ -174,7 +179,7 @@ impl BuiltinCalls {
         Turn { permits }
     }
 
-    /// Like [`BuiltinCalls::turn`]; `None` if the call is cancelled first.
+    /// Like [`BuiltinCalls::turn`]; `None` if the call is cancelled before it may run.
     pub(crate) async fn turn_while(
         &self,
         tool: &str,
@@ -186,24 +191,24 @@ impl BuiltinCalls {
         }
     }
 
-    /// Runs a task for a call without blocking the relay.
+    /// Runs a task for a call without delaying other messages.
     pub(crate) fn work(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut work = self.work.lock();
         while work.try_join_next().is_some() {}
         work.spawn(task);
     }
 
-    /// Waits until all calls are answered, but at most [`GRACE`]: the client may be gone, and each
-    /// further question to a model costs money.
+    /// Waits until all calls are answered, but for at most [`GRACE`]: the client may have
+    /// disconnected, and each further request to a model costs money.
     pub(crate) async fn finish(&self) {
         let mut work = mem::take(&mut *self.work.lock());
         let answered = async { while work.join_next().await.is_some() {} };
-        // Dropping the set cancels the rest.
+        // Dropping the set cancels the remaining tasks.
         drop(timeout(GRACE, answered).await);
         self.interrupt_all();
     }
 
-    /// Ends all work: the client is gone.
+    /// Cancels all work, because the client has disconnected.
     pub(crate) fn interrupt_all(&self) {
         for call in self.under_way.lock().values() {
             call.interrupt();
@@ -245,7 +250,7 @@ mod tests {
             }
             assert!(client.turn(GREP).now_or_never().is_none());
         }
-        // All turns are taken; each client has its share.
+        // All permits are in use, because each client has taken its share.
         assert!(last.turn(GREP).now_or_never().is_none());
         held.pop();
         assert!(last.turn(GREP).now_or_never().is_some());

@@ -1,4 +1,4 @@
-//! The gateway's built-in tools, and when the client sees them.
+//! The gateway's built-in tools, and the rules for when a client's tool list contains them.
 
 pub(crate) mod calls;
 pub(crate) mod progress;
@@ -17,17 +17,19 @@ use spillgate_retrieval::{CONTINUE, Extraction, PREFIX, TOOL_OUTPUT, definitions
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ListTools {
-    /// From the start: the list never changes, so prompt caches stay warm.
+    /// The tools are listed from the start. The list then never changes, so prompt caches stay
+    /// valid.
     #[default]
     Always,
-    /// Once this gateway has stored something (ai-agent's rule). Calls are answered before that,
-    /// too: a handle may be from an earlier session.
+    /// The tools are listed after this gateway has stored something (as in ai-agent). Calls are
+    /// answered even before that, because a handle may come from an earlier session.
     WhenStored,
-    /// Never: another entry of the client's configuration offers them. Calls are still answered.
+    /// The tools are never listed, because another entry of the client's configuration offers them.
+    /// Calls are still answered.
     Never,
 }
 
-/// The notification that makes a client fetch the list again.
+/// Returns the notification after which a client fetches the list again.
 pub(crate) fn list_changed() -> Vec<u8> {
     frame::line(frame::notification(
         "notifications/tools/list_changed",
@@ -38,22 +40,22 @@ pub(crate) fn list_changed() -> Vec<u8> {
 /// The gateway's built-in tools.
 #[derive(Debug)]
 pub(crate) struct BuiltinTools {
-    /// Whether any rule uses the profile that needs `get_continuation`.
+    /// Whether any rule uses the profile whose previews need `get_continuation`.
     continuation: bool,
-    /// Whether there is a `tool_output` tool.
+    /// Whether the gateway offers `tool_output`.
     extraction: bool,
-    /// How it is listed; `None` if it is not.
+    /// How `tool_output` is listed; `None` if it is not listed.
     extraction_listed: Option<Extraction>,
     list: ListTools,
-    /// The server has tools with our names, so it is a Spillgate itself.
+    /// Whether the server has tools with our names, which means that it is itself a Spillgate.
     server_is_one: AtomicBool,
-    /// The server has a tool called `get_continuation`.
+    /// Whether the server has its own tool `get_continuation`.
     server_continues: AtomicBool,
-    /// The server has a tool called `tool_output`.
+    /// Whether the server has its own tool `tool_output`.
     server_extracts: AtomicBool,
-    /// Something was stored.
+    /// Whether something has been stored.
     stored: AtomicBool,
-    /// The client has yet to be told that the list has changed.
+    /// Whether the client still has to be informed that the list has changed.
     unannounced: AtomicBool,
 }
 
@@ -77,12 +79,14 @@ impl BuiltinTools {
         }
     }
 
-    /// Whether calls of this tool are answered here. Does not hold if the server has the tool as
-    /// well.
+    /// Whether the gateway answers calls of this tool. It leaves `get_continuation` and
+    /// `tool_output` to a server that has a tool of the same name, except that it answers
+    /// `tool_output` itself if that server is also a Spillgate.
     pub(crate) fn has(&self, name: &str) -> bool {
         match name {
             CONTINUE => self.continuation && !self.server_continues.load(Ordering::Relaxed),
-            // If there are two Spillgates, the one that has the handle answers.
+            // If the server is also a Spillgate, the Spillgate that stored the handle's output
+            // answers.
             TOOL_OUTPUT => {
                 let is_theirs = self.server_extracts.load(Ordering::Relaxed);
                 self.extraction && (!is_theirs || self.server_is_one())
@@ -91,13 +95,13 @@ impl BuiltinTools {
         }
     }
 
-    /// Whether the server has our tools, too.
+    /// Whether the server is itself a Spillgate, because it has tools with our names.
     pub(crate) fn server_is_one(&self) -> bool {
         self.server_is_one.load(Ordering::Relaxed)
     }
 
-    /// Records the name of one of the server's tools. A name must mean one tool, so ours of that
-    /// name is dropped.
+    /// Records the name of one of the server's tools. If we offer a tool with the same name, ours
+    /// is no longer offered, because a name must mean only one tool.
     pub(crate) fn note_servers(&self, name: &str) {
         let flag = match name {
             CONTINUE => &self.server_continues,
@@ -116,17 +120,18 @@ impl BuiltinTools {
         }
     }
 
-    /// Whether the client must be told now that the list has changed. True only once.
+    /// Whether the client must be informed now that the list has changed. Returns true only once.
     pub(crate) fn take_announcement(&self) -> bool {
         self.unannounced.swap(false, Ordering::Relaxed)
     }
 
-    /// Whether the list may change.
+    /// Whether the list of tools may change.
     pub(crate) fn is_announced(&self) -> bool {
         self.list == ListTools::WhenStored
     }
 
-    /// The definitions appended to the client's list, as JSON; empty while there are none.
+    /// Returns the tool definitions to append to the client's list, as JSON; empty if nothing is
+    /// listed now.
     pub(crate) fn listed(&self) -> String {
         let is_due = !self.is_announced() || self.stored.load(Ordering::Relaxed);
         if self.list == ListTools::Never || !is_due || self.server_is_one() {
@@ -140,8 +145,8 @@ impl BuiltinTools {
     }
 }
 
-/// The tools that a gateway with these rules and this extractor lists, unless the server has tools
-/// with these names. Previews may name them.
+/// Returns the names of the tools that a gateway with these rules and this extractor lists, so
+/// previews may name them. A tool is not listed if the server has a tool with the same name.
 #[must_use]
 pub fn own_tools(policy: &Policy, extractor: Option<&Extractor>) -> Vec<&'static str> {
     listed(
@@ -150,9 +155,10 @@ pub fn own_tools(policy: &Policy, extractor: Option<&Extractor>) -> Vec<&'static
     )
 }
 
-/// How `tool_output` is listed. It is listed if messages name it or there is a model; without
-/// either, `spillgate_search` does the same for fewer tokens. A model alone does not list it beside
-/// `get_continuation`, because other tools would have to go for it.
+/// Returns how `tool_output` is listed; `None` if it is not. It is listed if previews name it or if
+/// there is a model. Without a model, `spillgate_search` does the same for fewer tokens. If the
+/// model is the only reason to list it, it is not listed together with `get_continuation`, because
+/// other tools would then have to be removed from the list.
 fn extraction_listed(policy: &Policy, extractor: Option<&Extractor>) -> Option<Extraction> {
     let extractor = extractor?;
     let is_named = policy.uses(&Profile::Handle);

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use spillgate_mcp::{frame, object};
 
-/// The progress token of a request, if it has one.
+/// Returns the progress token of a request, if it has one.
 pub(crate) fn token(meta: Option<&RawValue>) -> Option<Value> {
     #[derive(Deserialize)]
     struct Meta {
@@ -20,7 +20,7 @@ pub(crate) fn token(meta: Option<&RawValue>) -> Option<Value> {
     (token.is_string() || token.is_number()).then_some(token)
 }
 
-/// The progress token of a request, as it is spelled.
+/// Returns the exact text of a request's progress token.
 pub(crate) fn token_of(params: Option<&RawValue>) -> Option<String> {
     #[derive(Deserialize)]
     struct Params<'a> {
@@ -38,12 +38,12 @@ pub(crate) fn token_of(params: Option<&RawValue>) -> Option<String> {
     Some(object::<Meta<'_>>(meta)?.token?.get().to_owned())
 }
 
-/// Sends each step as a notification. Chunks are split and replies are reduced in rounds, so the
-/// total is unknown before the end and is not sent.
+/// Sends each step as a notification. The total number of steps is not sent, because it is unknown
+/// until the end: chunks are split, and replies are reduced in rounds.
 #[derive(Debug)]
 pub(crate) struct Progress {
     token: Option<Value>,
-    /// Number of steps sent. The protocol requires a number that only grows.
+    /// Number of steps sent. The protocol requires that this number always increases.
     told: Mutex<u64>,
     frames: UnboundedSender<Vec<u8>>,
 }
@@ -71,7 +71,7 @@ impl Watch for Progress {
             "message": format!("{stage} {done} of {total}"),
         });
         let frame = frame::notification("notifications/progress", Some(&params.to_string()));
-        // A gateway that is ending no longer listens.
+        // An error means that the gateway is ending and no longer listens.
         drop(self.frames.send(frame::line(frame)));
     }
 }

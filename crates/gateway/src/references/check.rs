@@ -1,8 +1,8 @@
 //! Checks inserted values against the tool's schema and converts them where possible.
 //!
-//! Where the schema does not accept a text, the text becomes the JSON that it contains, if any.
-//! Where the schema wants a string, JSON becomes its text. If the arguments still do not fit, the
-//! error names the place.
+//! If the schema does not accept a text, the text is replaced by the JSON that it contains, if any.
+//! If the schema requires a string, JSON is replaced by its text. If the arguments are still
+//! invalid, the error names the place.
 
 use std::ops::Range;
 
@@ -12,23 +12,23 @@ use spillgate_mcp::ByteEdits;
 use spillgate_text::clip;
 use spillgate_untrusted::line;
 
-/// Most characters of a message about a schema, which is untrusted.
+/// Maximum length of an error message about an untrusted schema, in characters.
 const LONGEST: usize = 200;
 
-/// Most problems that an error reports.
+/// Maximum number of problems that an error reports.
 const MOST_TOLD: usize = 3;
 
-/// A value for a place in the arguments.
+/// A value that is inserted into the arguments.
 #[derive(Debug)]
 pub(super) struct Given {
     pub(super) span: Range<usize>,
-    /// Its place, as a JSON pointer.
+    /// The place of the value in the arguments, as a JSON pointer.
     pub(super) path: String,
     /// The value, as JSON.
     pub(super) value: String,
 }
 
-/// Returns the arguments with the values inserted, in the form that the schema accepts.
+/// Returns the arguments with the values inserted, converted where the schema requires it.
 pub(super) fn fitted(
     arguments: &str,
     mut given: Vec<Given>,
@@ -56,7 +56,7 @@ pub(super) fn fitted(
         }
     }
     let other = spliced(&given);
-    // Report the problems of the unconverted values.
+    // The converted values have problems, too, so report the problems of the unconverted values.
     match self::problems(&validator, &other).is_empty() {
         true => Ok(other),
         false => Err(wrong(&problems)),
@@ -75,20 +75,23 @@ fn otherwise(value: &str) -> Option<String> {
     }
 }
 
-/// Compiles an untrusted schema: nothing is fetched, and patterns run in linear time. `None` if it
-/// is not a valid schema; the server then judges the arguments.
+/// Compiles an untrusted schema. Nothing is fetched, and patterns run in linear time. `None` if the
+/// schema is not valid; the server must then check the arguments.
 fn validator(schema: &str) -> Option<Validator> {
     let schema: Value = serde_json::from_str(schema).ok()?;
     let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
     let built = options.build(&schema);
     if let Err(error) = &built {
         let error = clip(&error.masked().to_string(), LONGEST);
-        tracing::debug!(error, "a tool's schema cannot be checked against");
+        tracing::debug!(
+            error,
+            "a tool's input schema cannot be compiled: arguments with references are not checked against it"
+        );
     }
     built.ok()
 }
 
-/// Returns the place and description of each problem, without the value itself.
+/// Returns the place and the description of each problem, without the value itself.
 fn problems(validator: &Validator, arguments: &[u8]) -> Vec<(String, String)> {
     let Ok(arguments) = serde_json::from_slice::<Value>(arguments) else {
         return vec![(String::new(), "it is nested too deeply".to_owned())];

@@ -11,18 +11,18 @@ use spillgate_offload::whole_number;
 /// The member that makes an object a reference.
 pub(super) const KEY: &str = "$spill";
 
-/// Depth down to which the arguments are searched.
+/// Maximum depth at which arguments are searched for references.
 const DEEPEST: usize = 64;
 
-/// Most references in one call; each may cost a child process.
+/// Maximum number of references in one call. Each may need a child process.
 const MOST: usize = 16;
 
-/// A reference and its place.
+/// A reference and its place in the arguments.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// Range in the text of the arguments.
+    /// The range in the text of the arguments.
     pub(super) span: Range<usize>,
-    /// Its place, as a JSON pointer.
+    /// The place as a JSON pointer.
     pub(super) path: String,
     pub(super) reference: Reference,
 }
@@ -37,9 +37,10 @@ pub(super) struct Reference {
 /// The part of a stored result that a reference selects.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The text as it came.
+    /// The whole text as it was received.
     All,
-    /// The first and last line of the view, counted from 1; `None` means the last line there is.
+    /// From the first to the last line of the view, counted from 1. `None` stands for the last line
+    /// of the view.
     Lines(u64, Option<u64>),
     /// A byte range of the view.
     Bytes(ByteRange),
@@ -47,7 +48,7 @@ pub(super) enum Part {
     Query(String),
 }
 
-/// Returns the references in `arguments`, in order. The error says what is wrong with one.
+/// Returns the references in `arguments`, in order. The error says what is wrong with a reference.
 pub(super) fn places(arguments: &RawValue) -> Result<Vec<Place>, String> {
     let mut found = Vec::new();
     let whole = arguments.get().as_bytes();
@@ -99,9 +100,9 @@ fn look(
     Ok(())
 }
 
-/// Parses a value as a reference: an object with the key and only members that belong to it, or the
-/// same object as a string, which a model writes if the schema demands a string. Anything else is
-/// data.
+/// Parses a value as a reference. A reference is an object with the key and with no unknown
+/// members, or a string that contains such an object. Models write the string if the schema
+/// requires a string. All other values are data.
 fn reference(value: &RawValue) -> Result<Option<Reference>, String> {
     if value.get().starts_with('"') {
         let text: String = serde_json::from_str(value.get()).unwrap_or_default();
@@ -140,7 +141,7 @@ fn of_object(value: &RawValue) -> Result<Option<Reference>, String> {
 }
 
 fn part(name: &str, members: &ObjectView<'_>) -> Result<Part, String> {
-    // Models write numbers as texts, and texts as numbers.
+    // Models confuse numbers with strings, so accept both.
     let given = members.text(name).or_else(|| {
         let number = members.get(name).map(|raw| raw.get().to_owned());
         number.filter(|number| whole_number(number).is_some())

@@ -1,9 +1,9 @@
 //! Resolves arguments that refer to stored results.
 //!
-//! If the user allows it for a tool, any value in the arguments of a call may be `{"$spill":
-//! HANDLE, "lines"|"bytes"|"query": …}`, or that object as a string. The gateway replaces it by
-//! what is stored (ADR 10). Nothing else in the frame changes. The inserted content is data: a
-//! reference inside it is not resolved.
+//! If the user allows this for a tool, any value in the arguments of a call may be `{"$spill":
+//! HANDLE, "lines"|"bytes"|"query": …}`, or a string that contains this object. The gateway
+//! replaces it by the stored content (ADR 10). The rest of the frame does not change. The inserted
+//! content is data: a reference inside it is not resolved.
 
 mod check;
 mod find;
@@ -23,14 +23,14 @@ use check::{Given, fitted};
 use find::{KEY, Place, places};
 use spillgate_retrieval::result_of;
 
-/// Appended to a tool's description if references are allowed. At most 40 tokens.
+/// Appended to a tool's description if the tool accepts references. At most 40 tokens.
 pub(crate) const HINT: &str = "Any value may be {\"$spill\":HANDLE} for a stored output, \
     with \"lines\":\"A-B\", \"bytes\":\"A..B\" or \"query\":JQ for a part.";
 
-/// Most schemas that are kept; a server has some dozens of tools.
+/// Maximum number of schemas that are kept. A typical server has some dozens of tools.
 const MOST_SCHEMAS: usize = 2000;
 
-/// The servers' schemas that arguments are checked against, by server and tool.
+/// The servers' input schemas, by server and tool, against which arguments are checked.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas(Mutex<HashMap<Named, Arc<str>>>);
 
@@ -38,7 +38,7 @@ pub(crate) struct Schemas(Mutex<HashMap<Named, Arc<str>>>);
 type Named = (Option<String>, String);
 
 impl Schemas {
-    /// Records a tool's schema from `tools/list`, as the server spells it.
+    /// Records the exact text of a tool's schema from `tools/list`.
     pub(crate) fn note(&self, server: Option<&str>, tool: &str, schema: &str) {
         let mut schemas = self.0.lock();
         let key = (server.map(str::to_owned), tool.to_owned());
@@ -56,21 +56,21 @@ impl Schemas {
 /// The outcome of resolving a call.
 #[derive(Debug)]
 pub(crate) enum Resolved {
-    /// The call has no references, or the tool accepts none.
+    /// The call contains no references, or the tool does not accept them.
     AsIs,
-    /// The frame for the server.
+    /// The frame to send to the server.
     Frame(Vec<u8>),
-    /// A reference was wrong. The client gets this result instead, as JSON.
+    /// A reference was invalid. Send this result, as JSON, to the client.
     Refused(String),
 }
 
-/// Whether a call may contain references. A cheap check.
+/// Whether a call may contain references. This check is cheap.
 pub(crate) fn may_have(offloader: &Offloader, origin: &Origin, arguments: &RawValue) -> bool {
     offloader.policy().by_reference(origin).is_some() && arguments.get().contains(KEY)
 }
 
-/// Replaces every reference in the `arguments` of the call `frame` by what is stored. Reads files
-/// and may run a filter, so it must not run on an async thread.
+/// Replaces every reference in the `arguments` of the call `frame` by the stored content. Must not
+/// run on an async thread, because it reads files and may run a filter.
 pub(crate) fn resolve(
     offloader: &Offloader,
     engine: &Engine,

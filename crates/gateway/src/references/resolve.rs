@@ -1,4 +1,4 @@
-//! Reads the value that a reference stands for.
+//! Reads the value to which a reference refers.
 
 use serde_json::json;
 use spillgate_artifact::{ByteRange, TokenBudget};
@@ -29,7 +29,7 @@ pub(super) fn value(
     }
 }
 
-/// The most bytes that an argument may have.
+/// Maximum size of an argument, in bytes.
 #[derive(Debug, Clone, Copy)]
 struct Most(u64);
 
@@ -46,8 +46,8 @@ impl Most {
     }
 }
 
-/// Returns the text as it came, not the view. If a tool writes it to a file, for example, the file
-/// holds what was stored.
+/// Returns the original text instead of the view. If a tool writes this text to a file, for
+/// example, the file then contains exactly what was stored.
 fn all(artifact: &Artifact, most: Most) -> Result<String, String> {
     most.admit(artifact.manifest().facts.stats.bytes)?;
     let text = artifact.text().and_then(|text| text.bytes(0, u64::MAX));
@@ -74,7 +74,7 @@ fn lines(
     let (start, end) = range.map_err(|error| error_text(LookupError::from(error).into()))?;
     let end = Some(end);
     let text = text(offloader, artifact, ByteRange { start, end }, most)?;
-    // A single line is a value, such as a name, so its line end is removed.
+    // A single line is usually a value such as a name, so its line end is removed.
     let text = match first == last {
         true => text.trim_end_matches(['\r', '\n']),
         false => &text,
@@ -93,14 +93,14 @@ fn text(
     most.admit(end.saturating_sub(range.start))?;
     let asked = ReadQuery {
         span: Span::Bytes(range),
-        // A token has at least one byte, so nothing is cut.
+        // Every token has at least one byte, so this budget truncates nothing.
         budget: TokenBudget::new(most.0),
     };
     let page = read(artifact, asked, &**offloader.counter());
     Ok(page.map_err(|error| error_text(error.into()))?.text)
 }
 
-/// Returns a single result as it is, and several as an array.
+/// Returns a single result unchanged, and several results as an array.
 fn results(
     offloader: &Offloader,
     engine: &Engine,
@@ -116,8 +116,7 @@ fn results(
     if let Some(missing) = &page.missing {
         return Err(format!("the filter gives nothing: {missing}"));
     }
-    // Text within the byte limit is also within the same number of tokens, but text within that
-    // number of tokens may exceed the byte limit.
+    // The budget is in tokens. Text within it may still exceed the limit in bytes, so check both.
     if page.next.is_some() || page.text.len() as u64 > most.0 {
         let Most(most) = most;
         return Err(format!(

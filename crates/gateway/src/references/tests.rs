@@ -1,4 +1,4 @@
-//! Tests of arguments by reference, from the call to the frame.
+//! Tests of arguments by reference, from the call of the client to the frame that the server gets.
 
 use insta::assert_snapshot;
 use serde_json::value::RawValue;
@@ -28,7 +28,7 @@ const SCHEMA: &str = r#"{
     }
 }"#;
 
-/// An offloader whose tools `write_*` accept references of at most `most_bytes` bytes.
+/// Returns an offloader that lets the tools `write_*` use references of at most `most_bytes` bytes.
 fn allowing(most_bytes: u64) -> Offloader {
     let tools = ["write_*".to_owned()];
     offloader_by(|policy| {
@@ -36,7 +36,7 @@ fn allowing(most_bytes: u64) -> Offloader {
     })
 }
 
-/// The outcome of a call with these arguments: the arguments as they are sent, or the error.
+/// Returns the outcome of a call with these arguments: the arguments that are sent, or the error.
 fn sent(offloader: &Offloader, tool: &str, arguments: &str) -> String {
     let schemas = Schemas::default();
     schemas.note(None, "write_file", SCHEMA);
@@ -67,7 +67,7 @@ fn sent(offloader: &Offloader, tool: &str, arguments: &str) -> String {
             result["content"][0]["text"].as_str().unwrap().to_owned()
         }
         Resolved::Frame(after) => {
-            // Everything around the arguments is unchanged.
+            // Everything except the arguments is unchanged.
             let span = span_in(frame.as_bytes(), given.get());
             let after = String::from_utf8(after).unwrap();
             let rest = &frame[span.end..];
@@ -91,7 +91,7 @@ fn references_are_put_in() {
         r#"{"path":"a","content":{"$spill":"HANDLE","bytes":"0..4"}}"#,
         r#"{"path":"a","content":"{\"$spill\":\"HANDLE\",\"bytes\":\"..4\"}"}"#,
         r#"{"path":{"$spill":"HANDLE","bytes":"0..4"},"z/~":[7,{"b":{"$spill":"HANDLE","bytes":"4-5"}}]}"#,
-        // An integer, if the text is one.
+        // If the schema requires an integer, a text that is an integer becomes one.
         r#"{"path":"a","n":{"$spill":"HANDLE","bytes":"0..4"},"content":{"$spill":"HANDLE","bytes":"0..4"}}"#,
     ];
     let all = cases.map(|one| sent(&offloader, "write_file", &one.replace("HANDLE", &handle)));
@@ -156,7 +156,7 @@ fn a_reference_in_what_is_put_in_is_data() {
 fn what_is_wrong_is_said() {
     let offloader = allowing(2000);
     let handle = stored(&offloader, &log(600)).to_string();
-    let never = handle.replace(['a', 'b', 'c'], "0");
+    let never = "neverstoredone";
     let many = vec![r#"{"$spill":"HANDLE","lines":1}"#; 17].join(",");
     let cases = [
         r#"{"path":{"$spill":"../../etc/passwd"}}"#.to_owned(),
@@ -183,7 +183,7 @@ fn what_is_wrong_is_said() {
             .all(|told| told.starts_with("nothing was sent: ") && told.len() < 700)
     );
     assert_snapshot!(without_handles(&all.join("\n")), @r#"
-    nothing was sent: `/path`: `../../etc/passwd` is not a handle; handles look like session-<uuid>/<uuid>
+    nothing was sent: `/path`: `../../etc/passwd` is not a handle; a handle is a word of 14 lowercase letters, or looks like session-<uuid>/<uuid>
     nothing was sent: `/path`: No stored tool output found for handle HANDLE. It was never stored here.
     nothing was sent: `/path`: it has 37992 bytes; an argument by reference may have 2000: take a part with `lines`, `bytes` or `query`
     nothing was sent: `/path`: it has 6325 bytes; an argument by reference may have 2000: take a part with `lines`, `bytes` or `query`
@@ -241,7 +241,7 @@ fn values_take_the_form_that_the_schema_wants() {
     the arguments with the references put in do not fit the tool's inputSchema: `/items`: value is not of type "array"
     {"path":"a","other":{"a":1.0}}
     "#);
-    // Schemas that cannot be checked against are left to the server.
+    // If a schema cannot be used for checks, the server must check the arguments.
     for schema in [
         "17",
         r#"{"type":"nothing"}"#,
@@ -258,7 +258,7 @@ fn values_take_the_form_that_the_schema_wants() {
 #[test]
 fn the_text_of_a_results_parts_is_put_in_as_it_came() {
     let offloader = allowing(100_000);
-    // As a view it would have more lines.
+    // The view of this JSON would have more lines, but the reference stands for the original text.
     let json = json!({"a": [1, 2, 3], "b": "x".repeat(20_000)}).to_string();
     let result = json!({"content": [{"type": "text", "text": json}]}).to_string();
     let raw: &RawValue = serde_json::from_str(&result).unwrap();
@@ -269,6 +269,7 @@ fn the_text_of_a_results_parts_is_put_in_as_it_came() {
         shown_part: ShownPart::default(),
         limits: offloader.limits(&origin),
         origin,
+        history: None,
     };
     let (_, is_stored) = replaced(&offloader, case, result.as_bytes(), raw.get());
     assert!(is_stored, "20 KB do not fit");

@@ -1,9 +1,9 @@
 //! The resources that the gateway itself serves.
 //!
-//! These are the blocks that it has replaced by links: `resources/read` of a [`Uri`] returns the
-//! bytes as the server sent them. They are not listed, because only a client that was given a link
-//! has a use for them. For a server without resources the gateway returns empty lists, so that a
-//! client that asks for them gets no error.
+//! These resources are the blocks that the gateway has replaced by links. A `resources/read` of a
+//! [`Uri`] returns the bytes as the server sent them. The resources are not listed, because only
+//! clients that received a link need them. For a server without resources, the gateway returns
+//! empty lists, so that clients do not get errors.
 
 pub(crate) mod uri;
 
@@ -16,7 +16,7 @@ use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_lookup::{Artifact, ReadQuery, Span};
 use spillgate_mcp::{Generation, error_code, object};
 use spillgate_offload::{Offloader, RetrieveError};
-use spillgate_store::{Absent, StoreError};
+use spillgate_store::StoreError;
 
 use crate::resources::uri::{SCHEME, Uri};
 use crate::results::Found;
@@ -25,16 +25,16 @@ use crate::results::place::Place;
 use crate::rewrite::capabilities::Greeting;
 use spillgate_retrieval::{READ, RETRIEVAL_MARK};
 
-/// Most bytes of a stored result from which a block is served: the whole result is in memory
-/// meanwhile.
+/// Maximum size, in bytes, of a stored result from which a block is served. The whole result is
+/// held in memory for this.
 const MOST_SERVED: u64 = 64 << 20;
 
-/// Most bytes of a non-binary block that are served: a larger one is text, which our tools serve in
-/// pages.
+/// Maximum size, in bytes, of a non-binary block that is served. A larger block is text, and our
+/// tools return it in pages.
 const MOST_TEXT: usize = 10_000;
 
-/// What the response to `initialize` or `server/discover` says about a server's resources and about
-/// what its client can read.
+/// What the response to `initialize` or `server/discover` shows about the server's resources and
+/// about the block types that the client supports.
 #[derive(Debug)]
 pub(crate) struct Known {
     lists: AtomicBool,
@@ -42,7 +42,7 @@ pub(crate) struct Known {
 }
 
 impl Default for Known {
-    /// Before a greeting nothing is answered in the server's place.
+    /// Before the greeting, the gateway does not answer lists in place of the server.
     fn default() -> Self {
         Self {
             lists: AtomicBool::new(false),
@@ -52,18 +52,18 @@ impl Default for Known {
 }
 
 impl Known {
-    /// Records what a greeting says.
+    /// Records what a greeting shows.
     pub(crate) fn note(&self, greeting: &Greeting) {
         self.lists.store(greeting.lists, Ordering::Relaxed);
         self.links.store(greeting.links, Ordering::Relaxed);
     }
 
-    /// Whether the client knows `resource_link` blocks.
+    /// Whether the client supports `resource_link` blocks.
     pub(crate) fn links(&self) -> bool {
         self.links.load(Ordering::Relaxed)
     }
 
-    /// The response to a list of resources that the server does not have.
+    /// Returns the empty list for a server without resources; `None` if the server must be asked.
     pub(crate) fn listed(&self, method: &str, params: Option<&RawValue>) -> Option<String> {
         let answers = self.lists.load(Ordering::Relaxed);
         answers.then(|| empty_list(method, || Generation::of(params)))?
@@ -75,27 +75,28 @@ struct ReadParams {
     uri: String,
 }
 
-/// The URI that `resources/read` asks for.
+/// Returns the URI that a `resources/read` requests.
 pub(crate) fn asked(params: Option<&RawValue>) -> Option<String> {
     let params: ReadParams = params.and_then(object)?;
     Some(params.uri)
 }
 
-/// Whether the requested resource is never stored: pages of MCP Apps, which a client program shows
-/// and no model reads, and what another Spillgate behind this one has stored.
+/// Whether the requested resource is never stored. This applies to pages of MCP Apps, which client
+/// programs show and no model reads, and to resources that another Spillgate behind this one has
+/// stored.
 pub(crate) fn passes_whole(params: Option<&RawValue>) -> bool {
     let whole = ["ui://", SCHEME];
     asked(params).is_some_and(|uri| whole.iter().any(|scheme| uri.starts_with(scheme)))
 }
 
-/// Whether the gateway serves this resource. `server_is_one`: the server is a Spillgate, too. Of
-/// two Spillgates, the one that has the result answers.
+/// Whether the gateway serves this resource. If `server_is_one` is true, the server is also a
+/// Spillgate, and the one that stores the result answers.
 pub(crate) fn is_ours(offloader: &Offloader, uri: &str, server_is_one: bool) -> bool {
     let has = || Uri::parse(uri).is_some_and(|uri| offloader.store().manifest(uri.handle).is_ok());
     uri.starts_with(SCHEME) && (!server_is_one || has())
 }
 
-/// The empty list that a server without resources would return; `None` for any other method.
+/// Returns the empty list in place of a server without resources; `None` for all other methods.
 fn empty_list(method: &str, generation: impl FnOnce() -> Generation) -> Option<String> {
     let name = match method {
         "resources/list" => "resources",
@@ -105,8 +106,8 @@ fn empty_list(method: &str, generation: impl FnOnce() -> Generation) -> Option<S
     Some(generation().cached(json!({name: []}), 0).to_string())
 }
 
-/// The response to `resources/read` of one of our URIs, as the members of a JSON-RPC response after
-/// its id: `"result":…` or `"error":…`.
+/// Reads one of our URIs. Returns the last member of the JSON-RPC response to `resources/read`:
+/// `"result":…` or `"error":…`.
 pub(crate) fn read(
     offloader: &Offloader,
     page: TokenBudget,
@@ -128,7 +129,8 @@ pub(crate) fn read(
     };
     match contents {
         Ok(contents) => {
-            // Stored content never changes, but it may be removed.
+            // How long clients may cache stored content, in milliseconds. The content does not
+            // change, but it may be removed.
             const FRESH_MS: u64 = 60_000;
             let rest = generation.cached(json!({"_meta": {RETRIEVAL_MARK: true}}), FRESH_MS);
             let rest = rest.to_string();
@@ -140,9 +142,9 @@ pub(crate) fn read(
 
 /// Why a resource is not served.
 enum Refused {
-    /// It does not exist, or does not exist any more.
+    /// The resource does not exist, or no longer exists.
     Unknown(String),
-    /// It could not be read.
+    /// The resource could not be read.
     Failed(String),
 }
 
@@ -173,19 +175,13 @@ impl Refused {
 impl From<RetrieveError> for Refused {
     fn from(error: RetrieveError) -> Self {
         match error {
-            RetrieveError::Store(StoreError::Absent { why, .. }) => Self::absent(&why),
+            RetrieveError::Store(StoreError::Absent { why, .. }) => Self::Unknown(why.to_string()),
             other => Self::Failed(other.to_string()),
         }
     }
 }
 
-impl Refused {
-    fn absent(why: &Absent) -> Self {
-        Self::Unknown(why.to_string())
-    }
-}
-
-/// Returns the first page of the text.
+/// Returns the first page of the stored text.
 fn text(
     offloader: &Offloader,
     page: TokenBudget,
@@ -208,7 +204,7 @@ fn text(
     Ok(json!({"uri": uri, "mimeType": "text/plain", "text": shown.text()}).to_string())
 }
 
-/// Returns one block, as it was sent.
+/// Returns one block exactly as the server sent it.
 fn block(
     offloader: &Offloader,
     uri: &str,
@@ -246,8 +242,8 @@ fn whole(artifact: &Artifact) -> Result<Vec<u8>, Refused> {
     read.map_err(|error| Refused::Failed(error.to_string()))
 }
 
-/// Returns the block as an element of `contents`. Base64 data and MIME type are the JSON strings
-/// that the server sent.
+/// Returns the block as an element of `contents`. The Base64 data and the MIME type are the exact
+/// JSON strings that the server sent.
 fn contents(uri: &str, handle: Handle, block: &Block<'_>) -> String {
     let uri = json!(uri);
     match &block.kind {
@@ -284,7 +280,7 @@ mod tests {
         serde_json::from_str(&format!("{{{members}}}")).unwrap()
     }
 
-    /// The result as the client gets it.
+    /// Returns the result that the client receives.
     fn passed_on(offloader: &Offloader, form: Form, result: &str) -> Value {
         let frame = format!("{{\"id\":1,\"result\":{result}}}");
         let case = Case {
@@ -293,6 +289,7 @@ mod tests {
             shown_part: crate::results::client_view::ShownPart::default(),
             limits: offloader.limits(&Origin::tool("shoot")),
             origin: Origin::tool("shoot"),
+            history: None,
         };
         let raw = messages(frame.as_bytes())[0].result.unwrap();
         let (splice, _) = replaced(offloader, case, frame.as_bytes(), raw.get());
@@ -303,7 +300,7 @@ mod tests {
     #[test]
     fn what_was_linked_is_served_as_it_was() {
         let offloader = offloader();
-        // Base64 as PHP spells it, data that is not base64, and one block without a type.
+        // Base64 as PHP escapes it, data that is not Base64, and a block without a MIME type.
         let blobs = [
             format!("\"{}\"", "iVBO\\/w0=".repeat(1000)),
             format!("\"{}\"", "no base64 at all! ".repeat(1000)),
@@ -325,7 +322,7 @@ mod tests {
             assert_eq!(link["type"], "resource_link");
             let uri = link["uri"].as_str().unwrap();
             let served = read(&offloader, TokenBudget::new(300), uri, Generation::Legacy);
-            // The exact bytes of the JSON strings.
+            // The JSON strings are served byte for byte.
             assert!(served.contains(&format!("\"blob\":{blob}}}")), "{at}");
             let says = mime.is_none_or(|mime| served.contains(&format!("\"mimeType\":{mime},")));
             assert!(says, "{at}");
@@ -370,7 +367,7 @@ mod tests {
         store
             .remove(gone, Gone::Evicted, SystemClock.now())
             .unwrap();
-        let never = text.to_string().replace(['a', 'b', 'c'], "0");
+        let never = "neverstoredone";
         let image = "{\"content\":[{\"type\":\"image\",\"data\":\"";
         let result = format!("{image}{}\"}}]}}", "A".repeat(3 << 20));
         let shown = passed_on(&offloader, Form::Call, &result);

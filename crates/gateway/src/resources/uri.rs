@@ -1,4 +1,4 @@
-//! The URI of a stored result, or of a block of it.
+//! The URI of a stored result, or of one block in it.
 
 use std::fmt;
 
@@ -16,16 +16,19 @@ const ARTIFACT: &str = "spillgate://artifact/";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Uri {
     pub(crate) handle: Handle,
-    /// The block; `None` for the text.
+    /// The block; `None` for the stored text.
     pub(crate) block: Option<(Form, usize)>,
 }
 
 impl Uri {
-    /// Parses a URI in its canonical spelling; `None` for anything else.
+    /// Parses a URI in its canonical form; `None` for anything else.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.strip_prefix(ARTIFACT)?.split('/');
-        let (session, file) = (parts.next()?, parts.next()?);
-        let handle = format!("{session}/{file}").parse().ok()?;
+        let first = parts.next()?;
+        let handle = match first.parse() {
+            Ok(word) => Handle::Short(word),
+            Err(_) => format!("{first}/{}", parts.next()?).parse().ok()?,
+        };
         let forms = [Form::Call, Form::Prompt, Form::Read];
         let block = match (parts.next(), parts.next()) {
             (None, _) => None,
@@ -36,7 +39,7 @@ impl Uri {
             (Some(_), None) => return None,
         };
         let uri = Self { handle, block };
-        // Reject signs, leading zeros, quotes around the handle, and trailing text.
+        // This rejects signs, leading zeros, quotes around the handle, and trailing text.
         (uri.to_string() == text).then_some(uri)
     }
 }
@@ -58,6 +61,8 @@ mod tests {
     const HANDLE: &str =
         "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001";
 
+    const WORD: &str = "kqvbnrtzaewmxo";
+
     #[test]
     fn one_name_one_spelling() {
         let good = [
@@ -67,8 +72,11 @@ mod tests {
             "/messages/2",
             "/contents/1",
         ];
-        for rest in good {
-            let text = format!("{ARTIFACT}{HANDLE}{rest}");
+        for (handle, rest) in [HANDLE, WORD]
+            .into_iter()
+            .flat_map(|h| good.map(|rest| (h, rest)))
+        {
+            let text = format!("{ARTIFACT}{handle}{rest}");
             assert_eq!(Uri::parse(&text).unwrap().to_string(), text);
         }
         let bad = [
@@ -87,12 +95,12 @@ mod tests {
             " ",
             "/../x",
         ];
-        for rest in bad {
-            assert_eq!(
-                Uri::parse(&format!("{ARTIFACT}{HANDLE}{rest}")),
-                None,
-                "{rest}"
-            );
+        for (handle, rest) in [HANDLE, WORD]
+            .into_iter()
+            .flat_map(|h| bad.map(|rest| (h, rest)))
+        {
+            let text = format!("{ARTIFACT}{handle}{rest}");
+            assert_eq!(Uri::parse(&text), None, "{text}");
         }
         for text in [
             "",
@@ -105,6 +113,7 @@ mod tests {
             &format!("spillgate://artifact/ {HANDLE}"),
             &format!("spillgate://artifact/\"{HANDLE}\""),
             &format!("spillgate://artifact/{}", HANDLE.to_uppercase()),
+            &format!("spillgate://artifact/{}", WORD.to_uppercase()),
             &format!("spillgate://artifact/{}", HANDLE.replace('/', "%2f")),
         ] {
             assert_eq!(Uri::parse(text), None, "{text}");

@@ -1,7 +1,7 @@
-//! Decides which binary blocks become links, and writes these links.
+//! Decides which binary blocks become links, and creates these links.
 //!
-//! A link names the block by its index in the stored result, so that the gateway can serve it
-//! unchanged (`resources`).
+//! A link contains the block's index in the stored result, so that the gateway can serve the block
+//! unchanged (see `resources`).
 
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -14,18 +14,18 @@ use crate::resources::uri::Uri;
 use crate::results::content_block::{Binary, Block, Form};
 use spillgate_mcp::ObjectView;
 
-/// All images of a result together may have this many times the bytes of a single one.
+/// The limit for all images of a result together, as a multiple of the limit for one image.
 const IMAGES_TOGETHER: u64 = 4;
 
-/// Most images of a result that stay. Anthropic's API accepts up to this number of full-size images
-/// in a request, and only smaller ones beyond.
+/// Maximum number of images of a result that are not replaced. Anthropic's API accepts at most this
+/// number of full-size images in a request; if there are more, they must be smaller.
 const MOST_IMAGES: usize = 20;
 
-/// Most characters of a name or MIME type that a link repeats.
+/// Maximum length, in characters, of a name or MIME type that is copied into a link.
 const LONGEST_NAME: usize = 80;
 
-/// Returns the indexes of the binary blocks that are over their limit, alone or together with
-/// earlier ones.
+/// Returns the indexes of the binary blocks that exceed a limit, by themselves or together with
+/// earlier blocks.
 pub(crate) fn bulky(blocks: &[Block<'_>], limits: &Limits) -> Vec<usize> {
     let (mut images, mut image_bytes, mut other_bytes) = (0, 0, 0);
     let is_over = |binary: &Binary<'_>| {
@@ -62,18 +62,19 @@ pub(crate) fn bulky(blocks: &[Block<'_>], limits: &Limits) -> Vec<usize> {
 pub(crate) struct Moved<'a> {
     pub(crate) form: Form,
     pub(crate) tool: &'a str,
-    /// Its index in the list, from 0.
+    /// The block's index in the list, from 0.
     pub(crate) at: usize,
     pub(crate) block: &'a Block<'a>,
     pub(crate) binary: &'a Binary<'a>,
-    /// The handle of the stored result; `None` if it could not be stored.
+    /// The handle of the stored result; `None` if the result could not be stored.
     pub(crate) handle: Option<Handle>,
-    /// Whether the client knows `resource_link` blocks.
+    /// Whether the client supports `resource_link` blocks.
     pub(crate) links: bool,
 }
 
 impl Moved<'_> {
-    /// Returns the replacement of the block (in a message, of its inner part).
+    /// Returns the replacement of the block. In a message of a prompt, it replaces only the inner
+    /// part.
     pub(crate) fn replacement(&self) -> String {
         match (self.form, self.handle) {
             (Form::Read, _) => self.contents(),
@@ -82,7 +83,7 @@ impl Moved<'_> {
         }
     }
 
-    /// Returns a link that keeps the block's other members.
+    /// Returns a link that keeps the other members of the block.
     fn link(&self, handle: Handle) -> String {
         let members = ObjectView::of(self.block.inner);
         let members = members.expect("invariant: only an object is a binary block");
@@ -104,8 +105,8 @@ impl Moved<'_> {
         members.written(&["data", "resource"], &more)
     }
 
-    /// Returns a resource's contents, which cannot have links, with a text that says where the
-    /// bytes are.
+    /// Returns the replacement for an element of a resource's `contents`, which cannot be a link: a
+    /// text that says where to read the bytes.
     fn contents(&self) -> String {
         let members = ObjectView::of(self.block.inner);
         let members = members.expect("invariant: only an object is a binary block");
@@ -116,9 +117,11 @@ impl Moved<'_> {
         members.written(&["blob"], &more)
     }
 
-    /// Describes the block in words.
+    /// Returns a description of the block.
     fn told(&self) -> String {
-        let (mime, size) = (self.mime(), self.binary.bytes);
+        let mime = decoded(self.binary.mime.as_deref());
+        let mime = mime.unwrap_or_else(|| "binary data".to_owned());
+        let size = self.binary.bytes;
         match self.handle {
             Some(handle) => format!(
                 "[spillgate] {mime}, {size} bytes, stored whole: resources/read gives them as {}",
@@ -135,7 +138,7 @@ impl Moved<'_> {
         }
     }
 
-    /// The block's old URI if it had one, else a new name.
+    /// Returns the block's original URI if it has one; otherwise a new name.
     fn name(&self) -> String {
         self.was().unwrap_or_else(|| {
             let what = if self.binary.is_image {
@@ -150,10 +153,6 @@ impl Moved<'_> {
 
     fn was(&self) -> Option<String> {
         decoded(self.binary.uri.as_deref())
-    }
-
-    fn mime(&self) -> String {
-        decoded(self.binary.mime.as_deref()).unwrap_or_else(|| "binary data".to_owned())
     }
 }
 

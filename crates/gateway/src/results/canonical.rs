@@ -1,29 +1,30 @@
-//! A canonical hash of JSON: it does not depend on layout or on the escapes in strings.
+//! A canonical hash of JSON that does not depend on layout or on escapes in strings.
 
 use memchr::{memchr, memchr2};
 use sha2::{Digest, Sha256};
 use spillgate_text::JsonStringDecoder;
 
-/// Replaces the quotes of a string; this byte does not occur in UTF-8.
+/// Takes the place of the quotes around a string in the hashed bytes. This byte does not occur in
+/// UTF-8, so no string contains it.
 const QUOTE: u8 = 0xff;
 
-/// Hashes JSON that comes in blocks of any size. Text that is not JSON gets a hash, too.
+/// Hashes JSON that arrives in blocks of any size. Text that is not JSON also gets a hash.
 #[derive(Debug, Default)]
 pub(crate) struct Canonical {
     hash: Sha256,
-    /// The string that is open.
+    /// The decoder of the string that is open.
     string: Option<JsonStringDecoder>,
-    /// The last byte was a backslash.
+    /// Whether the last byte was a backslash.
     is_escaped: bool,
-    /// White space followed the byte `last`.
+    /// Whether whitespace followed the byte `last`.
     is_gap: bool,
     last: u8,
-    /// Bytes to be hashed next.
+    /// Normalized bytes that wait to be hashed.
     made: Vec<u8>,
 }
 
 impl Canonical {
-    /// Takes the next bytes.
+    /// Adds the next bytes.
     pub(crate) fn feed(&mut self, mut block: &[u8]) {
         while !block.is_empty() {
             let taken = match self.string.take() {
@@ -41,7 +42,7 @@ impl Canonical {
         self.hash.finalize().to_vec()
     }
 
-    /// Hashes the tokens up to the next string.
+    /// Hashes everything up to the next string.
     fn between(&mut self, block: &[u8]) -> usize {
         let quote = memchr(b'"', block);
         for &byte in &block[..quote.unwrap_or(block.len())] {
@@ -49,7 +50,7 @@ impl Canonical {
                 self.is_gap = true;
                 continue;
             }
-            // Between two words white space is significant.
+            // Whitespace between two words is significant.
             if self.is_gap && !is_mark(self.last) && !is_mark(byte) {
                 self.made.push(b' ');
             }
@@ -100,7 +101,7 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// Adds an element, whose JSON `feed` supplies.
+    /// Adds one element, whose JSON `feed` passes to the hash.
     pub(crate) fn element<R>(&mut self, feed: impl FnOnce(&mut Canonical) -> R) -> R {
         let before: &[u8] = if self.has_any { b"," } else { b"[" };
         self.canonical.feed(before);

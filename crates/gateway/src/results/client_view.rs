@@ -1,23 +1,24 @@
-//! Which part of a result a client shows its model.
+//! Determines which part of a result (`content` or `structuredContent`) a client shows to its
+//! model.
 
 use std::sync::OnceLock;
 
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, ObjectView, meta};
 
-/// The part that a client shows of a result with both text and `structuredContent`
-/// (docs/clients-measured.md).
+/// The part of a result that a client shows if the result contains both text and
+/// `structuredContent` (docs/clients-measured.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ShownPart {
-    /// `structuredContent`.
+    /// The client shows `structuredContent`.
     Structured,
-    /// Unknown, so the larger part counts.
+    /// It is not known which part the client shows, so the larger part counts.
     #[default]
     Either,
 }
 
 impl ShownPart {
-    /// The part that the client named `name` (`clientInfo.name`) was seen to show.
+    /// Returns the part that the client named `name` (`clientInfo.name`) has been observed to show.
     fn of_client(name: &str) -> Self {
         match name {
             "claude-code" | "codex-mcp-client" => Self::Structured,
@@ -26,18 +27,18 @@ impl ShownPart {
     }
 }
 
-/// The client of a session, once it has named itself.
+/// The client of a session; empty until it has sent its name.
 #[derive(Debug, Default)]
 pub(crate) struct Client(OnceLock<ShownPart>);
 
 impl Client {
-    /// The part that it shows.
+    /// Returns the part that the client shows.
     pub(crate) fn shown_part(&self) -> ShownPart {
         self.0.get().copied().unwrap_or_default()
     }
 
     /// Looks for the client's name in a request: in `initialize`, and since 2026-07-28 in the
-    /// `_meta` of every request. `meta` is that member, if it was parsed already.
+    /// `_meta` of every request. If `_meta` has already been parsed, pass it as `meta`.
     pub(crate) fn note(&self, envelope: &Envelope<'_>, meta: Option<&RawValue>) {
         if self.0.get().is_some() {
             return;
@@ -55,7 +56,7 @@ impl Client {
             .and_then(ObjectView::of)
             .and_then(|info| info.text("name"))
         {
-            // If another request has set it, it was the same client.
+            // If another request has set the value meanwhile, it came from the same client.
             let _ = self.0.set(ShownPart::of_client(&name));
         }
     }

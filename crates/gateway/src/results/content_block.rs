@@ -1,8 +1,8 @@
-//! The blocks of a result, classified by what a model sees of them.
+//! The blocks of a result, classified by what a model receives of them.
 //!
-//! A tool's result has blocks in `content`, and a prompt one in each of its `messages`. A
-//! resource's content lies in `contents`, whose elements are shaped like the inside of an embedded
-//! resource.
+//! A tool's result contains blocks in `content`, and a prompt contains one in each of its
+//! `messages`. The content of a resource is in `contents`. Each element of it has the structure of
+//! an embedded resource without its wrapper.
 
 use std::borrow::Cow;
 
@@ -11,19 +11,19 @@ use spillgate_text::decode_json_string;
 
 use spillgate_mcp::ObjectView;
 
-/// The kind of a result, which determines where its blocks are.
+/// The kind of a result. It determines where the blocks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Of `tools/call`, or of a task that is a call.
+    /// The result of `tools/call`, or of a task for such a call.
     Call,
-    /// Of `prompts/get`.
+    /// The result of `prompts/get`.
     Prompt,
-    /// Of `resources/read`.
+    /// The result of `resources/read`.
     Read,
 }
 
 impl Form {
-    /// The member that lists the blocks.
+    /// Returns the member that contains the list of blocks.
     pub(crate) fn list(self) -> &'static str {
         match self {
             Self::Call => "content",
@@ -33,22 +33,22 @@ impl Form {
     }
 }
 
-/// An element of the list.
+/// An element of the list of blocks.
 #[derive(Debug)]
 pub(crate) struct Block<'a> {
     /// The whole element.
     pub(crate) raw: &'a RawValue,
-    /// The block in it: the element itself, or the `content` of a message.
+    /// The block in the element: the element itself, or the `content` of a message.
     pub(crate) inner: &'a RawValue,
     pub(crate) kind: Kind<'a>,
 }
 
-/// What a model sees of a block.
+/// What a model receives of a block.
 #[derive(Debug)]
 pub(crate) enum Kind<'a> {
     /// Text, as a JSON string.
     Text(&'a RawValue),
-    /// The text of a resource, which has a URI of its own.
+    /// The text of a resource, which has its own URI.
     Document(&'a RawValue),
     /// An image, audio or other bytes.
     Binary(Binary<'a>),
@@ -56,18 +56,18 @@ pub(crate) enum Kind<'a> {
     Other,
 }
 
-/// The bytes in a block.
+/// The binary data in a block.
 #[derive(Debug)]
 pub(crate) struct Binary<'a> {
-    /// Their base64, as a JSON string.
+    /// The data in Base64, as a JSON string.
     pub(crate) data: &'a RawValue,
-    /// Their number.
+    /// The number of bytes.
     pub(crate) bytes: u64,
     pub(crate) mime: Option<Cow<'a, RawValue>>,
-    /// The URI of the resource that they are.
+    /// The URI of the resource, if the data are a resource.
     pub(crate) uri: Option<Cow<'a, RawValue>>,
     pub(crate) is_image: bool,
-    /// Whether the MIME type decides if it is an image, as for a resource.
+    /// Whether the MIME type decides if the data are an image, as for a resource.
     pub(crate) is_told_by_mime: bool,
 }
 
@@ -80,7 +80,8 @@ impl<'a> Block<'a> {
         let inner = inner.unwrap_or(raw);
         let members = ObjectView::of(inner);
         let kind = members.and_then(|members| match form {
-            // It was requested by URI, so it is meant to be seen, as an image is.
+            // The client requested the resource by its URI and wants to see it, so it is treated
+            // like an image.
             Form::Read => resource(&members, true),
             Form::Call | Form::Prompt => block(&members),
         });
@@ -91,7 +92,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The JSON string that is its text; `None` if it has none.
+    /// Returns the block's text as a JSON string; `None` if the block contains no text.
     pub(crate) fn text(&self) -> Option<&'a RawValue> {
         match self.kind {
             Kind::Text(text) | Kind::Document(text) => Some(text),
@@ -137,7 +138,7 @@ fn resource<'a>(members: &ObjectView<'a>, wanted: bool) -> Option<Kind<'a>> {
     }))
 }
 
-/// Whether a MIME type, as a JSON string, is that of an image.
+/// Whether this MIME type, a JSON string, is the type of an image.
 pub(crate) fn is_image(mime: &RawValue) -> bool {
     let mime = decode_json_string(mime.get().as_bytes());
     mime.is_some_and(|mime| mime.to_ascii_lowercase().starts_with("image/"))
@@ -150,17 +151,17 @@ fn decoded_bytes(data: &RawValue) -> u64 {
     base64.bytes()
 }
 
-/// Counts base64 that comes in blocks of any size.
+/// Counts the bytes of Base64 that arrives in blocks of any size.
 #[derive(Debug, Default)]
 pub struct Base64 {
     digits: u64,
-    /// How many of the last digits may be padding.
+    /// Number of `=` at the end of the Base64 so far, which may be padding.
     padding: u64,
 }
 
 impl Base64 {
-    /// Counts the inside of a JSON string. An escape counts as the character it stands for, and
-    /// invalid base64 as if it were valid.
+    /// Counts the contents of a JSON string. An escape counts as the character that it represents.
+    /// Invalid Base64 is counted as if it were valid.
     pub fn feed(&mut self, inside: &[u8]) {
         let escapes = memchr::memchr_iter(b'\\', inside).count();
         let padding = inside.iter().rev().take_while(|&&byte| byte == b'=');
@@ -172,7 +173,7 @@ impl Base64 {
         self.digits += (inside.len() - escapes) as u64;
     }
 
-    /// The number of bytes that the base64 decodes to.
+    /// Returns the number of bytes to which the Base64 decodes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         (self.digits - self.padding) * 3 / 4
@@ -201,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Blocks of every type, valid and invalid.
+    /// Returns blocks of every type, valid and invalid.
     fn every_kind() -> [(Form, &'static str); 20] {
         use Form::{Call, Prompt, Read};
         [

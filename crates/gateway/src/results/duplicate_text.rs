@@ -1,6 +1,7 @@
-//! Finds out whether the `structuredContent` of a result only repeats its text.
+//! Determines whether the `structuredContent` of a result only repeats its text.
 //!
-//! It reads both side by side and never as a whole, because they may lie in a draft of the store.
+//! Both are read in parallel, block by block, because they may be in a draft of the store and too
+//! large for memory.
 
 use std::fmt;
 use std::io::{self, BufReader};
@@ -18,30 +19,30 @@ use spillgate_transport::Skeleton;
 
 use crate::results::canonical::{Canonical, List};
 
-/// Bytes compared at a time.
+/// Maximum number of bytes compared in one block.
 const BLOCK: u64 = 256 << 10;
 
-/// Most places examined for a text by its beginning. Searching on would cost more than counting the
-/// text twice.
+/// The start of a text may occur at many places. At most this many of them are compared with the
+/// whole text, because comparing more would cost more than counting the text twice.
 const MOST_PLACES: usize = 64;
 
-/// Most bytes of a list of blocks that is read block by block. A single block may be all of it, and
-/// is in memory meanwhile.
+/// Maximum size, in bytes, of a list of blocks that was not parsed and is now read block by block.
+/// A single block may fill the whole list and is held in memory.
 const MOST_CROWD: u64 = 64 << 20;
 
 /// Whether `structuredContent` repeats the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Twin {
-    /// It differs from the text.
+    /// `structuredContent` differs from the texts.
     No,
-    /// It repeats the text.
+    /// `structuredContent` repeats the texts.
     Text,
-    /// The texts are the elements of the list at this range, one each.
+    /// The texts are the elements of the list at this range, one text per element.
     List(Range<u64>),
 }
 
-/// Whether the JSON at `structured` repeats the texts. `strings` are the strings of the blocks,
-/// with their quotes. Fails if a read fails.
+/// Returns whether the JSON at `structured` repeats the texts. `strings` are the ranges of the
+/// blocks' JSON strings, with their quotes. Returns an error if a read fails.
 pub fn is_twin(
     source: &Arc<dyn ByteSource>,
     structured: &Range<u64>,
@@ -51,10 +52,13 @@ pub fn is_twin(
     twin(source, structured, strings, texts).map(|twin| twin != Twin::No)
 }
 
-/// How `structuredContent` repeats the texts: it contains them as strings (server-filesystem); the
-/// text is the same JSON (the SDKs) or that of its only member (`FastMCP`); or the texts are the
-/// elements of the list that is its only member (Python SDK 1.30). Blocks that are too many to be
-/// parsed count as one text that is not a string.
+/// Returns how `structuredContent` repeats the texts:
+///
+/// - It contains the texts as strings (server-filesystem).
+/// - The text is the same JSON (the SDKs), or the JSON of its only member (`FastMCP`).
+/// - The texts are the elements of a list that is its only member (Python SDK 1.30).
+///
+/// If there were too many blocks to be parsed, they count as one text that is not a string.
 pub(crate) fn twin(
     source: &Arc<dyn ByteSource>,
     structured: &Range<u64>,
@@ -99,7 +103,7 @@ pub(crate) fn twin(
     })
 }
 
-/// The ranges of the values of the object's members.
+/// Returns the ranges of the values of an object's members.
 fn members(source: &dyn ByteSource, object: &Range<u64>) -> io::Result<Vec<Range<u64>>> {
     let Some(skeleton) = Skeleton::of(source, object.clone())? else {
         return Ok(Vec::new());
@@ -113,7 +117,7 @@ fn members(source: &dyn ByteSource, object: &Range<u64>) -> io::Result<Vec<Range
     Ok(members.values().map(span).collect())
 }
 
-/// Whether a member of the object is the string, and makes up most of the object.
+/// Whether a member of the object equals the string and makes up more than half of the object.
 fn is_member(
     source: &dyn ByteSource,
     members: &[Range<u64>],
@@ -135,7 +139,7 @@ fn length(span: &Range<u64>) -> u64 {
     span.end - span.start
 }
 
-/// Whether the bytes from `at` on equal those of `span`.
+/// Whether the bytes starting at `at` equal the bytes of `span`.
 fn is_same(source: &dyn ByteSource, at: u64, span: &Range<u64>) -> io::Result<bool> {
     let mut done = 0;
     while done < length(span) {
@@ -165,13 +169,13 @@ fn all_in_order(
     Ok(true)
 }
 
-/// Where in `range` the bytes of `string` occur first.
+/// Returns the first place in `range` where the bytes of `string` occur.
 fn find(
     source: &dyn ByteSource,
     range: Range<u64>,
     string: &Range<u64>,
 ) -> io::Result<Option<u64>> {
-    /// Bytes of the string that are searched for before all of it is compared.
+    /// Number of bytes of the string that are searched for before the whole string is compared.
     const START: u64 = 256;
     let start = source.bytes(string.start, string.end.min(string.start + START))?;
     let finder = memmem::Finder::new(&start);
@@ -199,14 +203,14 @@ fn find(
     Ok(None)
 }
 
-/// Whether the text is the JSON at `json`, except for spelling.
+/// Whether the text is the same JSON as that at `json`, except for layout and escapes.
 fn is_same_json(
     source: &Arc<dyn ByteSource>,
     json: &Range<u64>,
     text: &TextPart,
 ) -> io::Result<bool> {
-    // Decoding shortens escapes, but hardly by more than this factor; a longer text counts as
-    // different.
+    // Escapes make the text longer than the JSON, but hardly by more than this factor. A longer
+    // text counts as different.
     if (text.end - text.start) > length(json) * 16 {
         return Ok(false);
     }
@@ -221,9 +225,9 @@ fn is_same_json(
     Ok(canonical_text.finish() == canonical(&**source, json.clone())?)
 }
 
-/// Whether the text begins like a JSON object or list. A check that decodes nothing.
+/// Whether the text begins like a JSON object or list. This check does not decode the text.
 fn may_be_json(source: &dyn ByteSource, text: &TextPart) -> io::Result<bool> {
-    /// No JSON is expected after more white space than this.
+    /// Maximum amount of whitespace before JSON, in bytes.
     const LOOK: u64 = 4096;
     let start = source.bytes(text.start, text.end.min(text.start + LOOK))?;
     let mut rest = &*start;
@@ -231,14 +235,14 @@ fn may_be_json(source: &dyn ByteSource, text: &TextPart) -> io::Result<bool> {
         rest = match rest {
             [b'\\', b'n' | b'r' | b't', rest @ ..] if text.is_string => rest,
             [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] => rest,
-            // An escaped character may be any.
+            // The escaped character may be any character, also a bracket.
             [b'{' | b'[', ..] | [b'\\', b'u', ..] => return Ok(true),
             _ => return Ok(false),
         };
     }
 }
 
-/// The canonical hash of the JSON at `range`.
+/// Returns the canonical hash of the JSON at `range`.
 fn canonical(source: &dyn ByteSource, range: Range<u64>) -> io::Result<Vec<u8>> {
     let mut canonical = Canonical::default();
     let (mut at, mut buffer) = (range.start, Vec::new());
@@ -253,7 +257,7 @@ fn canonical(source: &dyn ByteSource, range: Range<u64>) -> io::Result<Vec<u8>> 
     Ok(canonical.finish())
 }
 
-/// The canonical hash of the list of the texts.
+/// Returns the canonical hash of the list whose elements are the texts.
 fn elements(source: &Arc<dyn ByteSource>, texts: &[TextPart]) -> io::Result<Vec<u8>> {
     let mut list = List::default();
     for text in texts {
@@ -263,8 +267,8 @@ fn elements(source: &Arc<dyn ByteSource>, texts: &[TextPart]) -> io::Result<Vec<
     Ok(list.finish())
 }
 
-/// Like [`elements`], for a list of blocks that was not parsed; `None` if not all of them are
-/// texts.
+/// Like [`elements`], for a list of blocks that was not parsed. `None` if the list contains blocks
+/// that are not texts.
 fn elements_of(source: &dyn ByteSource, blocks: &TextPart) -> Option<Vec<u8>> {
     #[derive(Deserialize)]
     struct TextBlock {

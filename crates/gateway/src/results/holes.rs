@@ -1,4 +1,4 @@
-//! Reads the facts about binary blocks that the skeleton of a large result lacks.
+//! Reads the sizes, types and URIs of the binary blocks that the skeleton of a large result omits.
 
 use std::borrow::Cow;
 use std::io;
@@ -16,10 +16,10 @@ use crate::results::intercept::damaged;
 use crate::results::place::Place;
 use crate::results::{Found, MOST_OTHERS};
 
-/// Bytes read at a time.
+/// Maximum number of bytes read in one block.
 const BLOCK: u64 = 256 << 10;
 
-/// Reads the sizes, MIME types and URIs of binary blocks for which the skeleton has only
+/// Reads the sizes, MIME types and URIs of the binary blocks for which the skeleton contains only
 /// placeholders.
 pub(crate) fn complete(
     found: &mut Found<'_>,
@@ -62,7 +62,7 @@ fn complete_one(
     Ok(())
 }
 
-/// The number of bytes that base64 in the source decodes to.
+/// Returns the number of bytes to which the Base64 in this range decodes.
 fn decoded_bytes(source: &dyn ByteSource, range: Range<u64>) -> io::Result<u64> {
     let (mut base64, mut at) = (Base64::default(), range.start);
     while at < range.end {
@@ -76,10 +76,11 @@ fn decoded_bytes(source: &dyn ByteSource, range: Range<u64>) -> io::Result<u64> 
     Ok(base64.bytes())
 }
 
-/// Reads a JSON string that is unusually long for a MIME type or URI. Truncates it at a length that
-/// is still too long to be kept anywhere.
+/// Reads a JSON string that is unusually long for a MIME type or a URI. A longer string is
+/// truncated; what remains is still too long to be copied into a link.
 fn long_word(source: &Arc<dyn ByteSource>, span: Range<u64>) -> io::Result<Box<RawValue>> {
-    /// Each character takes up to 12 bytes when escaped.
+    /// Maximum length of the string, in bytes: twice as many characters as may be copied into
+    /// links, with up to 12 bytes for each escaped character.
     const LONGEST: u64 = 12 * 2 * MOST_OTHERS;
     if span.end - span.start <= LONGEST {
         let json = String::from_utf8(source.bytes(span.start, span.end)?);

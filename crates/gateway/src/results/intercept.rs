@@ -1,17 +1,18 @@
 //! Replaces an oversized result on its way to the client.
 //!
-//! A result that fits passes unchanged. An oversized one is stored whole, as the bytes that the
-//! server sent. Its text becomes a preview in `content`, and also in `structuredContent` for
-//! clients that show the model that instead (Claude Code and Codex do). Binary blocks over their
-//! limits become links. Every other block stays where it is.
+//! A result that fits passes unchanged. An oversized result is stored completely, as the bytes that
+//! the server sent. Its text is replaced by a preview in `content`. The preview also replaces
+//! `structuredContent`, because some clients show this part to the model instead (Claude Code and
+//! Codex do). Binary blocks above their limits become links. All other blocks stay in their places.
 
 use std::io;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::json;
 use spillgate_artifact::{Handle, Origin, TextPart};
 use spillgate_mcp::{ByteEdits, span_in};
-use spillgate_offload::{Choice, JsonResult, Limits, Offloader, Outcome, PendingResult};
+use spillgate_offload::{Choice, History, JsonResult, Limits, Offloader, Outcome, PendingResult};
 use spillgate_retrieval::RETRIEVAL_MARK;
 use spillgate_store::{Draft, Receipt, SpooledBytes, StoreError};
 use spillgate_transport::StandIn;
@@ -24,12 +25,12 @@ use crate::results::place::Place;
 use crate::results::replacement::{self, Stored};
 use crate::rewrite::output_schema;
 
-/// The member of our `structuredContent` that holds the preview. `output_schema` widens each
-/// `outputSchema` by an object with only this member.
+/// The member of our `structuredContent` that contains the preview. The module `output_schema`
+/// changes each `outputSchema` so that it also allows an object with only this member.
 pub(crate) const ENVELOPE_KEY: &str = "spillgate";
 
-/// Most bytes of a retrieval that another Spillgate behind this one has marked and that passes
-/// unchanged. A larger one is treated like any result, despite its mark.
+/// Maximum size, in bytes, of a marked retrieval from another Spillgate behind this one that passes
+/// unchanged. A larger one is treated like any other result.
 const MOST_RETRIEVED: u64 = 64 << 10;
 
 /// The kind of a result, its client and its limits.
@@ -37,19 +38,21 @@ const MOST_RETRIEVED: u64 = 64 << 10;
 pub(crate) struct Case {
     /// The kind of result.
     pub(crate) form: Form,
-    /// Whether the client knows `resource_link` blocks (MCP 2025-06-18 and later).
+    /// Whether the client supports `resource_link` blocks (MCP 2025-06-18 and later).
     pub(crate) links: bool,
-    /// The part of it that the client shows its model.
+    /// The part of the result that the client shows to its model.
     pub(crate) shown_part: ShownPart,
-    /// The call or request that produced it.
+    /// The call or request that produced the result.
     pub(crate) origin: Origin,
-    /// Its limits.
+    /// The limits for the result.
     pub(crate) limits: Limits,
+    /// What was already shown in the client's session; `None` for stateless clients.
+    pub(crate) history: Option<Arc<History>>,
 }
 
 impl Case {
-    /// The part of the result that its client shows. Nobody has observed whether clients treat a
-    /// failed result as they do others, so either part may be shown.
+    /// Returns the part of the result that the client shows. For a failed result this is unknown,
+    /// because it was not measured, so either part may be shown.
     pub(crate) fn shown_part_of(&self, found: &Found<'_>) -> ShownPart {
         match found.is_error() {
             true => ShownPart::Either,
@@ -60,24 +63,24 @@ impl Case {
 
 /// A result in a frame.
 pub(crate) struct Incoming<'a> {
-    /// The frame, or the reduced frame.
+    /// The frame. For a message that is too large for memory, the reduced frame.
     pub(crate) frame: &'a Bytes,
-    /// The result in it.
+    /// The result in the frame.
     pub(crate) json: &'a str,
     /// The large value, if it is not in memory.
     pub(crate) large: Option<(&'a StandIn, SpooledBytes)>,
 }
 
-/// What became of the large parts of a result.
+/// What happened to the large parts of a result.
 #[derive(Debug)]
 pub(crate) enum Left {
-    /// Unchanged, if there are any.
+    /// The large parts are unchanged; `None` if there are none.
     Untouched(Option<SpooledBytes>),
-    /// They fit, and are still in the draft.
+    /// The result fits, so the large parts are still in the draft.
     Draft(Box<dyn Draft>),
     /// The result is stored.
     Stored(Handle),
-    /// They are lost.
+    /// The large parts are lost, because storing failed.
     Lost,
 }
 
@@ -87,8 +90,8 @@ impl Left {
     }
 }
 
-/// Returns the edits that replace an oversized result in a frame; none if it fits. Fails if its
-/// large parts cannot be read.
+/// Returns the edits that replace an oversized result in a frame. There are no edits if the result
+/// fits. Fails if the large parts of the result cannot be read.
 pub(crate) fn intercept(
     offloader: &Offloader,
     case: Case,
@@ -120,6 +123,7 @@ pub(crate) fn intercept(
     let raw = spooled.map_or_else(in_memory, JsonResult::Spooled);
     let tool = case.origin.tool.clone();
     let (pending, choice) = submit(offloader, case.origin, &found, shown_part, &limits, raw)?;
+    let pending = pending.shown_in(case.history);
     let (stored, preview) = match pending.settle(choice) {
         Outcome::Inline(fits) if bulky.is_empty() => {
             let left = fits.into_draft().map_or(Left::Untouched(None), Left::Draft);
@@ -148,7 +152,8 @@ pub(crate) fn intercept(
     Ok((splice, handle.map_or(Left::Lost, Left::Stored)))
 }
 
-/// Submits a result to the pipeline, with what decides about it.
+/// Passes a result to the pipeline, and returns the information that decides whether it is
+/// replaced.
 fn submit(
     offloader: &Offloader,
     origin: Origin,
@@ -166,8 +171,8 @@ fn submit(
     Ok((pending.shown_within(room), Choice::Limits { is_over }))
 }
 
-/// Whether one of the texts that a client may show is over the limits; `None` if there is only one
-/// text or the bytes are lost.
+/// Whether one of the texts that a client may show exceeds the limits. `None` if there is only one
+/// text or if the bytes are lost.
 fn is_over(
     offloader: &Offloader,
     limits: &Limits,
@@ -184,7 +189,7 @@ fn is_over(
     Ok(texts.map(|_| false))
 }
 
-/// Returns the replacement of a result of which only its being an object is known.
+/// Returns the edits that replace a result of which nothing is known except that it is an object.
 fn instead(frame: &[u8], json: &str, found: &Found<'_>, shown: &Stored<'_>) -> ByteEdits {
     let mut splice = ByteEdits::default();
     let (list, blocks) = (found.form.list(), replacement::blocks(found, shown));
@@ -195,7 +200,7 @@ fn instead(frame: &[u8], json: &str, found: &Found<'_>, shown: &Stored<'_>) -> B
     splice
 }
 
-/// The error for a draft that could not be read back.
+/// Returns the error for a draft that could not be read.
 pub(crate) fn damaged(error: &io::Error) -> StoreError {
     StoreError::Damaged {
         path: "the draft".into(),
@@ -203,7 +208,7 @@ pub(crate) fn damaged(error: &io::Error) -> StoreError {
     }
 }
 
-/// Logs in the wording of ai-agent, for readers of its logs.
+/// Logs in the same words as ai-agent, for programs that read its logs.
 fn log(stored: &Result<Receipt, StoreError>) {
     let receipt = match stored {
         Ok(receipt) => receipt,
@@ -220,8 +225,8 @@ fn log(stored: &Result<Receipt, StoreError>) {
     tracing::info!(%handle, "Tool '{tool}' output stored for tool_output ({reason}, {bytes} bytes).");
 }
 
-/// Returns the edits to the list of blocks, to `structuredContent` and, for a refused result, to
-/// `isError`.
+/// Returns the edits to the list of blocks and to `structuredContent`. For a result that is
+/// refused, also returns the edit to `isError`.
 fn changes(
     frame: &[u8],
     result: &str,
@@ -234,7 +239,7 @@ fn changes(
     let blocks = replacement::blocks(found, stored);
     match found.list {
         Some(list) => splice.replace(span_in(frame, list.get()), blocks),
-        // There is no `content`: add one for clients that show nothing else.
+        // There is no `content`. Add it for clients that show only this part.
         None => members.push_str(&format!("\"{}\":{blocks},", found.form.list())),
     }
     if let (Some(structured), Some(preview)) = (found.structured, stored.preview) {
@@ -243,7 +248,8 @@ fn changes(
     }
     let is_refused = limits.profile.is_refusal() && stored.preview.is_some();
     if is_refused && found.form == Form::Call && !found.is_error() {
-        // A refusal is an error: no part of the result may pass for the whole.
+        // A refusal is an error, so that the model does not take a part of the result for the
+        // whole.
         match found.is_error {
             Some(flag) => splice.replace(span_in(frame, flag.get()), "true"),
             None => members.push_str("\"isError\":true,"),
@@ -253,7 +259,7 @@ fn changes(
     splice
 }
 
-/// Inserts members, each followed by a comma, at the front of an object.
+/// Inserts members, each followed by a comma, at the start of an object.
 pub(crate) fn insert_members(
     splice: &mut ByteEdits,
     frame: &[u8],
@@ -264,7 +270,7 @@ pub(crate) fn insert_members(
         return;
     };
     if object[brace + 1..].trim_ascii_start().starts_with('}') {
-        members.pop(); // nothing follows
+        members.pop(); // the object is empty, so no comma is needed
     }
     let at = span_in(frame, object).start + brace + 1;
     splice.replace(at..at, members);
@@ -288,7 +294,7 @@ mod tests {
     use crate::fixture::{offloader, offloader_with, replaced, without_handles, without_previews};
     use spillgate_mcp::messages;
 
-    /// The frame as the client gets it, and the artifact that it names.
+    /// Returns the frame that the client receives, and the artifact that the frame names.
     fn passed_on(frame: &str) -> (String, Option<String>) {
         let offloader = offloader();
         let mut splice = ByteEdits::default();
@@ -302,6 +308,7 @@ mod tests {
                 shown_part: ShownPart::default(),
                 limits: offloader.limits(&Origin::tool("dump")),
                 origin: Origin::tool("dump"),
+                history: None,
             };
             splice.merge(replaced(&offloader, case, frame.as_bytes(), result.get()).0);
         }
@@ -317,8 +324,8 @@ mod tests {
         )
     }
 
-    /// What a result becomes, with its previews masked. Checks that it is stored as it came, or not
-    /// touched at all.
+    /// Returns what a result becomes, with its previews masked. Checks that the result was either
+    /// stored unchanged or not changed at all.
     fn becomes(result: &str) -> String {
         let frame = format!(r#"{{"id":1,"result":{result},"x":1.0}}"#);
         let (left, raw) = passed_on(&frame);
@@ -346,33 +353,16 @@ mod tests {
         let text = message["result"]["content"][0]["text"].as_str().unwrap();
         assert_snapshot!(without_handles(text), @r#"
         [spillgate] dump returned 37992 bytes, 601 lines, 9498 tokens (log); stored whole as HANDLE
+        failure:
+          501: ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
         shape:
           levels: ERROR 1, INFO 599
           from 2026-11-21T10:00:00Z to 2026-11-21T10:09:59Z
           599× (line 1) <*> INFO worker-<*> processed batch id=<*> ok
           1× (line 501) <*> ERROR worker-<*> code=<*> disk quota exceeded on /data/<*>
-        head:
-           1 2026-11-21T10:00:00Z INFO worker-0 processed batch id=0 ok
-           2 2026-11-21T10:00:01Z INFO worker-1 processed batch id=7919 ok
-           3 2026-11-21T10:00:02Z INFO worker-2 processed batch id=15838 ok
-           4 2026-11-21T10:00:03Z INFO worker-3 processed batch id=23757 ok
-           5 2026-11-21T10:00:04Z INFO worker-4 processed batch id=31676 ok
-           6 2026-11-21T10:00:05Z INFO worker-5 processed batch id=39595 ok
-           7 2026-11-21T10:00:06Z INFO worker-6 processed batch id=47514 ok
-           8 2026-11-21T10:00:07Z INFO worker-7 processed batch id=55433 ok
-           9 2026-11-21T10:00:08Z INFO worker-8 processed batch id=63352 ok
-          10 2026-11-21T10:00:09Z INFO worker-9 processed batch id=71271 ok
-          11 2026-11-21T10:00:10Z INFO worker-10 processed batch id=79190 ok
-          12 2026-11-21T10:00:11Z INFO worker-11 processed batch id=87109 ok
-        tail:
-         595 2026-11-21T10:09:54Z INFO worker-16 processed batch id=3745 ok
-         596 2026-11-21T10:09:55Z INFO worker-0 processed batch id=11664 ok
-         597 2026-11-21T10:09:56Z INFO worker-1 processed batch id=19583 ok
-         598 2026-11-21T10:09:57Z INFO worker-2 processed batch id=27502 ok
-         599 2026-11-21T10:09:58Z INFO worker-3 processed batch id=35421 ok
-         600 2026-11-21T10:09:59Z INFO worker-4 processed batch id=43340 ok
-        next: spillgate_search(handle="HANDLE", words=WORDS)
-        next: or, with the same handle: spillgate_grep(pattern=REGEX), spillgate_read(start=LINE, lines=N)
+        next: spillgate_search(handle="HANDLE", words="why did it fail?")
+        next: spillgate_read(handle="HANDLE", start=491, lines=60)
+        also, with the same handle: spillgate_grep(pattern=REGEX)
         "#);
     }
 
@@ -434,6 +424,7 @@ mod tests {
                 shown_part: ShownPart::default(),
                 limits: offloader.limits(&Origin::tool("dump")),
                 origin: Origin::tool("dump"),
+                history: None,
             };
             assert!(replaced(&offloader, case, result.as_bytes(), &result).1);
             offloader.store().list().unwrap()[0]
@@ -471,7 +462,7 @@ mod tests {
         assert!(told(another) > 2 * once);
     }
 
-    /// Rows as `FastMCP` and the Python SDK 1.30 send them, and as JSON.
+    /// Returns rows in the form of `FastMCP`, in the form of the Python SDK 1.30, and as JSON.
     fn rows(n: usize) -> (String, String, String) {
         let row = |id: usize| json!({"id": id, "state": "idle", "note": "Käse"});
         let rows: Vec<_> = (0..n).map(row).collect();
@@ -505,6 +496,7 @@ mod tests {
                     shown_part: ShownPart::default(),
                     limits: offloader.limits(&Origin::tool("dump")),
                     origin: Origin::tool("dump"),
+                    history: None,
                 };
                 let (splice, is_stored) = replaced(
                     &offloader,
@@ -512,7 +504,7 @@ mod tests {
                     frame.as_bytes(),
                     &frame[17..frame.len() - 1],
                 );
-                // 4.3 KB for 100 rows, not 8.6.
+                // The rows are counted only once: 100 rows count 4.3 KB instead of 8.6 KB.
                 let told = format!("dump returned {} bytes", value.len());
                 let shown = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
                 assert!(is_stored && shown.contains(&told), "{shown}");
@@ -533,7 +525,7 @@ mod tests {
 
     #[test]
     fn the_limit_counts_what_the_client_shows() {
-        // The limit is 2,500 tokens; one text has about 1,700, the other about 4,000.
+        // The limit is 2,500 tokens. One text has about 1,700 tokens, the other about 4,000.
         let (some, many) = (log(100), log(250));
         let shown = |shown_part, text: &str, value: &str, is_error: bool| {
             let frame = format!(
@@ -548,6 +540,7 @@ mod tests {
                 shown_part,
                 limits: offloader.limits(&Origin::tool("dump")),
                 origin: Origin::tool("dump"),
+                history: None,
             };
             !replaced(
                 &offloader,
@@ -559,7 +552,7 @@ mod tests {
         };
         let bunch = some.replace("batch", "bunch");
         for (shown_part, text, value, is_error, fits) in [
-            // Either fits, but not both together.
+            // Each text fits by itself, but not both together.
             (ShownPart::Either, &some, &bunch, false, true),
             (ShownPart::Either, &some, &many, false, false),
             (ShownPart::Either, &many, &some, false, false),

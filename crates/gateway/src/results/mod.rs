@@ -1,4 +1,5 @@
-//! The parts of a result, and their positions in its bytes.
+//! Finds the parts of a result: the blocks, the structured content, and their positions in the
+//! bytes.
 
 pub(crate) mod binary;
 pub(crate) mod canonical;
@@ -26,34 +27,34 @@ use crate::results::content_block::{Block, Form, Kind};
 use crate::results::duplicate_text::{Twin, twin};
 use crate::results::place::Place;
 
-/// Bytes of links and unknown blocks that stay beside a preview; beyond it they count as text.
-/// About thirty links.
+/// Maximum size, in bytes, of the links and unknown blocks that stay beside a preview. If they take
+/// more, they count as text. About thirty links fit.
 pub(crate) const MOST_OTHERS: u64 = 4000;
 
-/// A result, with its parts as they were sent.
+/// A result and its parts, exactly as the server sent them.
 #[derive(Debug)]
 pub(crate) struct Found<'a> {
     pub(crate) form: Form,
-    /// The bytes that its parts are slices of.
+    /// The bytes of which the parts are slices.
     pub(crate) place: Place<'a>,
-    /// `Some` even for `null`: the value of the list member, whatever it is.
+    /// The value of the member with the blocks, of any type; `None` if the member is missing.
     pub(crate) list: Option<&'a RawValue>,
     pub(crate) blocks: Vec<Block<'a>>,
     pub(crate) structured: Option<&'a RawValue>,
-    // As it came: a malformed flag must not let a large result pass.
+    // The exact value, because a malformed flag must not let a large result pass.
     pub(crate) is_error: Option<&'a RawValue>,
     pub(crate) meta: Option<&'a RawValue>,
-    /// Since 2026-07-28.
+    /// The `resultType`, which exists since 2026-07-28.
     result_type: Option<&'a RawValue>,
-    /// A list of blocks, or a whole result, with so many members that the skeleton lacks it, too.
-    /// It counts as text, as it stands.
+    /// The JSON of a list of blocks, or of a whole result, with so many members that even the
+    /// skeleton does not contain them. It counts as text.
     crowd: Option<&'a str>,
 }
 
-/// Where in a result its text lies.
+/// The positions of the text in a result.
 #[derive(Debug)]
 pub(crate) struct Parts {
-    /// The texts of its blocks.
+    /// The texts of the blocks.
     texts: Vec<TextPart>,
     structured: Option<TextPart>,
     /// Links and unknown blocks, if they count as text.
@@ -62,7 +63,8 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// The parts stored as the text of the result, each value once.
+    /// Returns the parts that are stored as the text of the result. A repeated text is included
+    /// only once.
     pub(crate) fn stored(&self) -> Vec<TextPart> {
         let mut parts = match &self.twin {
             Twin::List(list) => vec![as_it_stands(list)],
@@ -73,7 +75,8 @@ impl Parts {
         parts
     }
 
-    /// The alternative texts of which a client shows one; `None` if there is only one.
+    /// Returns the alternative texts, of which a client shows one; `None` if there is only one
+    /// text.
     pub(crate) fn shown(&self, shown_part: ShownPart) -> Option<Vec<Vec<TextPart>>> {
         let structured = vec![self.structured.filter(|_| !self.texts.is_empty())?];
         Some(match shown_part {
@@ -92,7 +95,7 @@ fn as_it_stands(span: &Range<u64>) -> TextPart {
 }
 
 impl<'a> Found<'a> {
-    /// Parses a result whose parts lie in `place`; `None` if it is not an object.
+    /// Parses a result whose parts are slices of `place`; `None` if it is not an object.
     pub(crate) fn parse(form: Form, json: &'a str, place: Place<'a>) -> Option<Self> {
         let members = ObjectView::of_text(json)?;
         let list = members.get(form.list());
@@ -124,19 +127,19 @@ impl<'a> Found<'a> {
         self.is_error.is_some_and(|flag| flag.get() == "true")
     }
 
-    /// Whether the result asks the client for more input. Such a result must not be changed.
+    /// Whether the result requests input from the client. Such a result must not be changed.
     pub(crate) fn asks(&self) -> bool {
         self.result_type
             .is_some_and(|kind| kind.get() == "\"input_required\"")
     }
 
-    /// The indexes of the binary blocks that are over their limits.
+    /// Returns the indexes of the binary blocks that exceed their limits.
     pub(crate) fn bulky(&self, limits: &Limits) -> Vec<usize> {
         binary::bulky(&self.blocks, limits)
     }
 
-    /// An upper bound, in bytes, of the texts that a client shows: encoded text is never shorter
-    /// than decoded text.
+    /// Returns an upper bound, in bytes, for the texts that a client shows. It is the encoded
+    /// length, which is never below the decoded length.
     pub(crate) fn wire_bytes(&self, shown_part: ShownPart) -> u64 {
         let texts = self.texts().map(|(json, _)| json);
         let content: u64 = texts
@@ -152,8 +155,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The texts of blocks, as JSON, and whether each is a string. If the names of documents are
-    /// many or long, the documents count as a whole.
+    /// Returns the texts of the blocks as JSON, and for each whether it is a string. If the names
+    /// of documents are many or long, each whole document counts as text.
     fn texts(&self) -> impl Iterator<Item = (&'a str, bool)> {
         let named = |block: &&Block<'a>| matches!(block.kind, Kind::Document(_));
         let around = |block: &Block<'a>| {
@@ -171,7 +174,7 @@ impl<'a> Found<'a> {
         texts.chain(self.crowd.map(|crowd| (crowd, false)))
     }
 
-    /// Links and unknown blocks, if there are enough of them to count as text.
+    /// Returns the links and unknown blocks if they are large enough to count as text.
     fn counted_others(&self) -> impl Iterator<Item = &'a str> {
         let others = || {
             let of_kind = |block: &&Block<'a>| matches!(block.kind, Kind::Other);
@@ -182,7 +185,8 @@ impl<'a> Found<'a> {
         others().filter(move |_| bytes > MOST_OTHERS)
     }
 
-    /// Locates the text in the result. `source` has its bytes; `None` if they are lost.
+    /// Determines the positions of the text in the result. `source` contains the bytes of the
+    /// result; `None` if they are lost.
     pub(crate) fn parts(&self, source: Option<&Arc<dyn ByteSource>>) -> io::Result<Parts> {
         let part = |(json, is_string): (&str, bool)| {
             let Range { start, end } = self.place.span(json);
@@ -207,7 +211,7 @@ impl<'a> Found<'a> {
             parts.structured = Some(as_it_stands(&span));
             parts.twin = match source {
                 Some(source) => twin(source, &span, &strings, &parts.texts)?,
-                None => Twin::Text, // whose ends are unknown
+                None => Twin::Text, // lost bytes cannot be compared
             };
         }
         Ok(parts)

@@ -1,24 +1,28 @@
-//! Positions and lengths of the parts of a result. They refer to the bytes of its frame or, for a
-//! result too large for memory, to the values that its skeleton's placeholders stand for.
+//! Positions and lengths of the parts of a result.
+//!
+//! For a result in memory, these are positions in the bytes of the frame. For a result too large
+//! for memory, they are positions in the original values, for which the skeleton contains only
+//! placeholders.
 
 use std::ops::Range;
 
 use spillgate_mcp::span_in;
 use spillgate_transport::{Filled, StandIn};
 
-/// The bytes that the parts of a result are slices of.
+/// The bytes of which the parts of a result are slices.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
-    /// The result; for a large one, the reduced message that contains its skeleton.
+    /// The bytes of the result. If it is large, the bytes of the reduced message that contains its
+    /// skeleton.
     bytes: &'a [u8],
     /// The reduced message, if the result is large.
     large: Option<&'a StandIn>,
-    /// Whether everything that is not in memory is lost.
+    /// Whether all bytes that are not in memory are lost.
     is_lost: bool,
 }
 
 impl<'a> Place<'a> {
-    /// A result in memory.
+    /// Returns the place of a result in memory.
     #[must_use]
     pub fn memory(result: &'a [u8]) -> Self {
         Self {
@@ -28,7 +32,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The large value of a message.
+    /// Returns the place of the large value of a message.
     #[must_use]
     pub fn large(stand_in: &'a StandIn) -> Self {
         Self {
@@ -38,7 +42,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns a copy in which everything that is not in memory is lost.
+    /// Returns a copy that treats all bytes that are not in memory as lost.
     pub(crate) fn lost(self) -> Self {
         Self {
             is_lost: true,
@@ -46,12 +50,12 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Members (JSON) that the client gets before those of the result.
+    /// Returns the members, as JSON, that the client receives before the members of the result.
     pub(crate) fn first(&self) -> &'a str {
         self.large.map_or("", |stand_in| &stand_in.first)
     }
 
-    /// The range of a part in the result, as it was sent.
+    /// Returns the range of a part in the result as it was sent.
     #[must_use]
     pub fn span(&self, part: &str) -> Range<u64> {
         let span = span_in(self.bytes, part);
@@ -64,7 +68,7 @@ impl<'a> Place<'a> {
         skeleton.raw_span(span.start - of.start..span.end - of.start)
     }
 
-    /// The length that `made`, which was built from parts, has once its placeholders are filled.
+    /// Returns the length of `made`, which was built from parts, after its placeholders are filled.
     #[must_use]
     pub fn bytes(&self, made: &str) -> u64 {
         let Some(stand_in) = self.large else {
@@ -78,7 +82,7 @@ impl<'a> Place<'a> {
         lengths.sum()
     }
 
-    /// Whether some of `part` is lost.
+    /// Whether a part of `part` is lost.
     #[must_use]
     pub fn is_lost(&self, part: &str) -> bool {
         let Some(stand_in) = self.large.filter(|_| self.is_lost) else {

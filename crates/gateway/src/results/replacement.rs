@@ -1,7 +1,7 @@
 //! Builds the replacement of an oversized result.
 //!
-//! Everything that a model may see of it stays below [`MOST_SHOWN`] bytes, whichever part its
-//! client passes on.
+//! Everything that a model may see of the replacement stays below [`MOST_SHOWN`] bytes, regardless
+//! of the part that the client shows.
 
 use serde_json::json;
 use spillgate_artifact::Handle;
@@ -14,41 +14,42 @@ use crate::results::content_block::{Block, Form, Kind};
 use crate::results::place::Place;
 use crate::results::{Found, MOST_OTHERS};
 
-/// Bytes that every client passes on whole (docs/spec/limits.md, "What clients take").
+/// Maximum size, in bytes, that every client passes on completely
+/// (docs/spec/limits.md, "What clients take").
 const MOST_SHOWN: u64 = 10_000;
 
-/// Bytes of it reserved for names and braces around the content.
+/// Bytes of [`MOST_SHOWN`] that are reserved for names and braces around the content.
 const FRAME: u64 = 600;
 
-/// Replaces a text that is neither shown nor stored.
+/// The replacement of a text that is neither shown nor stored.
 const LOST: &str = "[spillgate] left out: it could not be stored";
 
-/// What is known of a result after storing it, or after failing to.
+/// What is known of a result after the attempt to store it.
 #[derive(Debug)]
 pub(crate) struct Stored<'a> {
     pub(crate) tool: &'a str,
-    /// `None` if it could not be stored.
+    /// The handle of the stored result; `None` if it could not be stored.
     pub(crate) handle: Option<Handle>,
-    /// The preview of its text; `None` if the text fits.
+    /// The preview of the result's text; `None` if the text fits.
     pub(crate) preview: Option<&'a Presentation>,
     /// The indexes of the binary blocks to replace.
     pub(crate) bulky: &'a [usize],
-    /// Whether the client knows `resource_link` blocks.
+    /// Whether the client supports `resource_link` blocks.
     pub(crate) links: bool,
 }
 
-/// The list of blocks while it is rewritten.
+/// The list of blocks during rewriting.
 struct Rewritten<'a> {
     place: Place<'a>,
     /// The new elements.
     elements: Vec<String>,
-    /// Bytes left for links and other blocks.
+    /// Bytes that remain for links and other blocks.
     room: u64,
-    /// Blocks that did not fit.
+    /// Number of blocks that did not fit.
     dropped: usize,
 }
 
-/// Returns the list of blocks for the client.
+/// Returns the list of blocks that the client receives.
 pub(crate) fn blocks(found: &Found<'_>, stored: &Stored<'_>) -> String {
     let mut list = Rewritten {
         place: found.place,
@@ -95,7 +96,7 @@ pub(crate) fn blocks(found: &Found<'_>, stored: &Stored<'_>) -> String {
 impl Rewritten<'_> {
     /// Adds an element if there is room.
     fn add(&mut self, element: String) {
-        // The comma counts, too.
+        // One byte is for the comma.
         match self.room.checked_sub(self.place.bytes(&element) + 1) {
             Some(room) => {
                 self.room = room;
@@ -105,8 +106,8 @@ impl Rewritten<'_> {
         }
     }
 
-    /// Handles a text that the preview covers as well. A tool's text is dropped; a document or a
-    /// message stays, with its text if there is room.
+    /// Handles a text whose content is also in the preview. The text of a tool is dropped. A
+    /// document or a message is kept, with its own text if there is room.
     fn other_text(&mut self, form: Form, block: &Block<'_>) {
         const ELSEWHERE: &str = "[spillgate] stored with the rest";
         match (form, &block.kind) {
@@ -139,8 +140,8 @@ impl Rewritten<'_> {
     }
 }
 
-/// The index of the block that holds the preview: the first text of a tool's result; the largest of
-/// messages and contents, because the others may stay.
+/// Returns the index of the block that contains the preview. In a tool's result this is the first
+/// text. Among messages and contents it is the largest text, because the others may be kept.
 fn preview_place(found: &Found<'_>) -> Option<usize> {
     let texts = found.blocks.iter().enumerate();
     let mut texts =
@@ -154,7 +155,7 @@ fn preview_place(found: &Found<'_>) -> Option<usize> {
     .map(|(at, _)| at)
 }
 
-/// Returns the element with another text. Its other members, such as annotations, stay.
+/// Returns the element with its text replaced. Its other members, such as annotations, are kept.
 fn with_text(block: &Block<'_>, text: &str) -> String {
     let raw = block.raw.get();
     let mut edit = ByteEdits::default();
@@ -165,7 +166,7 @@ fn with_text(block: &Block<'_>, text: &str) -> String {
     String::from_utf8_lossy(&edit.apply(raw.as_bytes())).into_owned()
 }
 
-/// Returns the element with another inner part.
+/// Returns the element with its inner part replaced.
 fn in_place(block: &Block<'_>, inner: &str) -> String {
     let raw = block.raw.get();
     let mut edit = ByteEdits::default();
@@ -173,8 +174,8 @@ fn in_place(block: &Block<'_>, inner: &str) -> String {
     String::from_utf8_lossy(&edit.apply(raw.as_bytes())).into_owned()
 }
 
-/// Returns a new text element. In a resource's contents it needs a URI, so it is `None` there
-/// unless the result is stored.
+/// Returns a new text element. In a resource's contents, an element needs a URI, so the result is
+/// `None` there unless the original was stored.
 fn new_text(form: Form, stored: &Stored<'_>, text: &str) -> Option<String> {
     let block = json!({"type": "text", "text": text});
     Some(match form {
@@ -188,8 +189,8 @@ fn new_text(form: Form, stored: &Stored<'_>, text: &str) -> Option<String> {
     })
 }
 
-/// Bytes that the preview may have as a JSON string. It appears in `content` and again in
-/// `structuredContent`, and clients pass on only a limited size.
+/// Returns the maximum size of the preview as a JSON string, in bytes. If there is
+/// `structuredContent`, the preview appears twice, and clients pass on only a limited size.
 pub(crate) fn preview_room(found: &Found<'_>) -> u64 {
     let copies = if found.structured.is_some() { 2 } else { 1 };
     (MOST_SHOWN - MOST_OTHERS - FRAME) / copies

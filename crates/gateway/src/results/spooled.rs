@@ -1,7 +1,8 @@
 //! Replaces oversized results in frames that are too large for memory.
 //!
-//! A result is handled like any other ([`intercept`]), but by its skeleton instead of its bytes.
-//! Its text and its large parts stay in a draft of the store and are read from there.
+//! A result is handled like a result in memory ([`intercept`]), except that its skeleton is used
+//! instead of its bytes. Its text and its large parts stay in a draft of the store and are read
+//! from there.
 
 use bytes::Bytes;
 use spillgate_mcp::{ByteEdits, Envelope, messages, span_in};
@@ -11,9 +12,10 @@ use spillgate_transport::{Filled, Pieces, Spooled, StandIn};
 
 use crate::results::intercept::{Case, Incoming, Left, intercept};
 
-/// Returns the frame for the client, and whether one of its results was stored. `case` returns the
-/// case of an envelope whose result may be replaced. `links` returns the edits to apply to the
-/// small parts of the frame afterwards. An error means that the frame is lost.
+/// Returns the frame for the client, and whether one of its results was stored. For each envelope,
+/// `case` returns the [`Case`] of its result if the result may be replaced. `links` returns the
+/// edits that are then applied to the small parts of the frame. An error means that the frame is
+/// lost.
 pub(crate) fn intercept_spooled(
     offloader: &Offloader,
     spooled: Spooled,
@@ -56,8 +58,8 @@ pub(crate) fn intercept_spooled(
     })
 }
 
-/// Adds the members that a bridge puts before those of the value, unless the value is gone or is a
-/// single placeholder.
+/// Adds the members that a bridge inserts before the members of the value. Does nothing if the
+/// value was replaced or is a single placeholder.
 fn with_first(stand_in: &StandIn, splice: ByteEdits) -> ByteEdits {
     let span = &stand_in.span;
     let is_gone = splice.covers(span);
@@ -71,13 +73,13 @@ fn with_first(stand_in: &StandIn, splice: ByteEdits) -> ByteEdits {
     whole
 }
 
-/// Whether the whole value is a placeholder, so that nothing is known of it.
+/// Whether the whole value is a placeholder, so that its structure is unknown.
 fn is_whole_hole(stand_in: &StandIn) -> bool {
     let json = std::str::from_utf8(stand_in.skeleton.json());
     json.is_ok_and(|json| stand_in.skeleton.is_hole(json))
 }
 
-/// Returns the frame with the large parts that are still in it.
+/// Returns the frame with its remaining placeholders replaced by the large parts.
 fn fill(
     offloader: &Offloader,
     left: Left,
@@ -105,7 +107,7 @@ fn fill(
             }
             (Filled::Bytes(range), _) => pieces.push(made.slice(range)),
             (Filled::Raw(range), Some(source)) => pieces.push_source(source, range),
-            // No block with a placeholder is left; another member may have one.
+            // The blocks no longer contain placeholders, but another member may contain one.
             (Filled::Raw(_), None) => pieces.push(Bytes::from_static(b"null")),
         }
     }

@@ -1,7 +1,7 @@
-//! Remembers which call became which task.
+//! Records which task belongs to which call.
 //!
-//! A call may be answered with a task. Its result then comes later, in `tasks/result` or within
-//! `tasks/get`, and is treated as the call's result.
+//! A server may answer a call with a task. The result of the call then arrives later, in
+//! `tasks/result` or within `tasks/get`, and is treated as the call's result.
 
 use std::collections::VecDeque;
 
@@ -11,16 +11,16 @@ use spillgate_artifact::Origin;
 
 use spillgate_mcp::ObjectView;
 
-/// Most tasks remembered, the latest ones. The result of an older task is attributed to the task
-/// itself, not to its call.
+/// Maximum number of tasks that are remembered. The oldest are forgotten first. The result of a
+/// forgotten task is attributed to the task itself instead of its call.
 const MOST: usize = 1000;
 
-/// The calls that became tasks.
+/// The calls that were answered with tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks(Mutex<VecDeque<(String, Origin)>>);
 
 impl Tasks {
-    /// Records the task that a call was answered with, if any.
+    /// Records the task with which a call was answered, if any.
     pub(crate) fn note(&self, result: &str, origin: &Origin) {
         let Some(id) = created(result) else {
             return;
@@ -32,7 +32,7 @@ impl Tasks {
         tasks.push_back((id, origin.clone()));
     }
 
-    /// The call that became this task.
+    /// Returns the call that was answered with this task.
     pub(crate) fn origin(&self, id: &str) -> Option<Origin> {
         let tasks = self.0.lock();
         let mut last = tasks.iter().rev();
@@ -41,7 +41,8 @@ impl Tasks {
     }
 }
 
-/// The id of a new task. It is in `task` up to 2025-11-25, in the result itself since.
+/// Returns the id of a new task. Up to 2025-11-25, it is in the member `task`; since then, it is in
+/// the result itself.
 fn created(result: &str) -> Option<String> {
     if result.len() > LARGEST {
         return None;
@@ -54,20 +55,20 @@ fn created(result: &str) -> Option<String> {
     }
 }
 
-/// Most bytes of a frame that may create a task: such responses are small.
+/// Maximum size, in bytes, of a frame that may create a task. Such responses are small.
 const LARGEST: usize = 16 << 10;
 
-/// Whether a frame may concern a task. A cheap check.
+/// Whether a frame may concern a task. This check is cheap.
 pub(crate) fn may_be(frame: &[u8]) -> bool {
     frame.len() <= LARGEST && memchr::memmem::find(frame, b"taskId").is_some()
 }
 
-/// The task that a request is about.
+/// Returns the id of the task that a request concerns.
 pub(crate) fn asked(params: Option<&RawValue>) -> Option<String> {
     ObjectView::of(params?)?.text("taskId")
 }
 
-/// The call's result in the response to `tasks/get`; `None` if it is not there yet.
+/// Returns the call's result in the response to `tasks/get`; `None` if the call has not finished.
 pub(crate) fn finished(result: &str) -> Option<&RawValue> {
     let inner = ObjectView::of_text(result)?.get("result")?;
     inner.get().starts_with('{').then_some(inner)

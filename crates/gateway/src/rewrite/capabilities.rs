@@ -1,38 +1,38 @@
 //! Edits the capabilities in a server's greeting.
 //!
-//! If our tools are listed only once something is stored, the list changes, and a client watches
-//! for that only if `capabilities.tools.listChanged` says so. A client reads what our links name
-//! only if there is `capabilities.resources`. The greeting is the response to `initialize`, or to
-//! `server/discover` since 2026-07-28.
+//! If our tools are listed only after something is stored, the tool list changes during a session.
+//! Clients notice this only if `capabilities.tools.listChanged` is set. Clients read our links only
+//! if `capabilities.resources` exists. The greeting is the response to `initialize` or, since
+//! 2026-07-28, to `server/discover`.
 
 use serde_json::value::RawValue;
 
 use crate::results::intercept::insert_members;
 use spillgate_mcp::{ByteEdits, ObjectView, ProtocolVersion, span_in};
 
-/// What a greeting says, and the edits to it.
+/// What a server's greeting shows, and the edits to the greeting.
 #[derive(Debug)]
 pub(crate) struct Greeting {
     /// The edits.
     pub(crate) splice: ByteEdits,
-    /// Whether the gateway answers lists of resources in the server's place: the server has none,
-    /// and the client was told that there are.
+    /// Whether the gateway answers lists of resources in place of the server. It does if the server
+    /// has no resources, but the client was told that there are some.
     pub(crate) lists: bool,
-    /// Whether the client knows `resource_link` blocks.
+    /// Whether the client supports `resource_link` blocks.
     pub(crate) links: bool,
 }
 
-/// What a greeting has to announce.
+/// What a greeting must announce.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Announced {
-    /// Binary blocks may become links, which are read as resources.
+    /// Whether binary blocks may become links, which clients read as resources.
     pub(crate) links: bool,
-    /// The list of tools may change.
+    /// Whether the list of tools may change.
     pub(crate) list_changes: bool,
 }
 
-/// Returns the edits to the greeting `result` in `frame`. Announces no resources for a server
-/// without tools and prompts: it has no results that could be stored.
+/// Returns the edits to the greeting `result` in `frame`. Does not announce resources for a server
+/// without tools and prompts, because it has no results that could be stored.
 pub(crate) fn announce(frame: &[u8], result: &RawValue, announced: Announced) -> Greeting {
     let mut splice = ByteEdits::default();
     let greeting = ObjectView::of(result);

@@ -1,4 +1,5 @@
-//! Rewrites the responses of a server, and finds calls that change on their way to it.
+//! Rewrites a server's responses for the client, and finds the calls whose arguments must be
+//! rewritten.
 
 pub(crate) mod capabilities;
 pub(crate) mod output_schema;
@@ -6,13 +7,14 @@ pub(crate) mod tool_annotations;
 pub(crate) mod tool_list;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_artifact::Origin;
-use spillgate_offload::Offloader;
+use spillgate_offload::{History, Offloader};
 
 use crate::builtin_tools::BuiltinTools;
 use crate::references::{self, Schemas};
@@ -30,7 +32,7 @@ use spillgate_store::StoreError;
 use spillgate_transport::{Frame, Spooled};
 use spillgate_upstream::ToolFilter;
 
-/// What was learnt from a server's responses.
+/// What a server's responses have shown about it.
 #[derive(Debug, Default)]
 pub(crate) struct Learnt {
     pub(crate) known: Known,
@@ -38,19 +40,21 @@ pub(crate) struct Learnt {
     pub(crate) schemas: Schemas,
 }
 
-/// What determines the edits to one server's responses for one client.
+/// The inputs that determine the edits to one server's responses for one client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rewriting<'a> {
     pub(crate) offloader: &'a Offloader,
     /// The server's name.
     pub(crate) server: &'a str,
-    /// Which of its tools are listed. `None` if that was decided earlier, as for a merged list of
-    /// several servers, whose tools are annotated there, too.
+    /// Selects the server's tools that are listed. `None` if they were selected and annotated
+    /// earlier, as in the merged list of several servers.
     pub(crate) filter: Option<&'a ToolFilter>,
     pub(crate) builtin_tools: &'a BuiltinTools,
     pub(crate) learnt: &'a Learnt,
-    /// What the client shows its model.
+    /// The part of a result that the client shows to its model.
     pub(crate) shown_part: ShownPart,
+    /// What was already shown in the client's session; `None` for stateless clients.
+    pub(crate) history: Option<&'a Arc<History>>,
 }
 
 #[derive(Deserialize)]
@@ -60,9 +64,9 @@ struct Definition<'a> {
 }
 
 impl Rewriting<'_> {
-    /// Whether the response in a frame may need edits. A cheap check.
+    /// Whether the response in a frame may need edits. This check is cheap.
     pub(crate) fn may_change(&self, waiting: &mut InFlightRequest, frame: &[u8]) -> bool {
-        // No rule looks at arguments, which may be large.
+        // Rules do not depend on arguments, which may be large, so omit them.
         let origin = match &waiting.details.kind {
             RequestKind::ToolsCall { tool, .. } => self.named(tool, None),
             RequestKind::ResourcesRead { .. } => self.named("resources/read", None),
@@ -79,7 +83,7 @@ impl Rewriting<'_> {
         may_change
     }
 
-    /// What the response to a request is, if it may be oversized.
+    /// Returns the case of a response that may be oversized; `None` for all other responses.
     pub(crate) fn case(&self, waiting: &InFlightRequest) -> Option<Case> {
         let (form, origin) = match &waiting.details.kind {
             RequestKind::ToolsCall { tool, arguments } => {
@@ -106,6 +110,7 @@ impl Rewriting<'_> {
             shown_part: self.shown_part,
             limits: limits.unwrap_or_else(|| self.offloader.limits(&origin)),
             origin,
+            history: self.history.cloned(),
         })
     }
 
@@ -126,7 +131,7 @@ impl Rewriting<'_> {
         }
     }
 
-    /// Returns the frame for the client; `None` if it is unchanged.
+    /// Returns the frame for the client; `None` if it does not change.
     pub(crate) fn rewrite(&self, frame: &Bytes, answers: &Due) -> Option<Vec<u8>> {
         let mut whole = ByteEdits::default();
         if let Some((waiting, case, result)) = self.only_result(frame, answers) {
@@ -158,8 +163,8 @@ impl Rewriting<'_> {
         (!whole.is_empty()).then(|| whole.apply(frame))
     }
 
-    /// Returns the frame for the client, given one with a value too large for memory. `links`
-    /// returns the edits to apply to its small parts afterwards.
+    /// Returns the frame for the client, made from a frame with a value that is too large for
+    /// memory. `links` returns the edits that are then applied to the small parts of the frame.
     pub(crate) fn rewrite_large(
         &self,
         spooled: Spooled,
@@ -173,21 +178,21 @@ impl Rewriting<'_> {
         if stored {
             self.builtin_tools.note_stored();
         }
-        // A small frame, such as a preview, is moved to memory.
+        // A frame that is small now, such as a preview, is moved to memory.
         Ok(match pieces.in_memory() {
             Ok(bytes) => Frame::Memory(bytes),
             Err(pieces) => Frame::Pieces(pieces),
         })
     }
 
-    /// Returns the only result in a frame, if its place is already known, so that a large frame is
-    /// not parsed again.
+    /// Returns the only result in a frame if its position is known, so that a large frame is not
+    /// parsed again.
     fn only_result<'f, 'd>(
         &self,
         frame: &'f Bytes,
         answers: &'d Due,
     ) -> Option<(&'d InFlightRequest, Case, &'f str)> {
-        // In a batch another message may have the same id.
+        // In a batch, another message may have the same id, so the position must not be used.
         let is_alone = answers.len() == 1 && frame.trim_ascii_start().starts_with(b"{");
         let waiting = answers.values().next().filter(|_| is_alone)?;
         let result = frame.get(waiting.details.result.clone()?)?;
@@ -221,14 +226,14 @@ impl Rewriting<'_> {
                 splice
             }
             Err(error) => {
-                // A result in memory needs no reading, so this does not happen.
-                tracing::error!(%error, "a result could not be looked at, and is passed on");
+                // Reading a result in memory cannot fail, so this error cannot occur.
+                tracing::error!(%error, "a result could not be read; it is passed on unchanged");
                 ByteEdits::default()
             }
         }
     }
 
-    /// Returns the edits to a list of tools, and records its cost.
+    /// Returns the edits to a list of tools, and records the cost of the list.
     fn list(&self, frame: &[u8], result: &RawValue) -> ByteEdits {
         let noted = |name: &str, tool: &RawValue| match self.filter {
             Some(_) => self.noted(frame, name, tool),
@@ -243,8 +248,8 @@ impl Rewriting<'_> {
         splice
     }
 
-    /// Returns the edits to the definition of a server's tool. Records its schema if arguments are
-    /// checked against it.
+    /// Returns the edits to the definition of a server's tool. Records its schema if arguments will
+    /// be checked against it.
     pub(crate) fn noted(&self, frame: &[u8], name: &str, tool: &RawValue) -> ByteEdits {
         let (offloader, origin) = (self.offloader, self.named(name, None));
         let mut splice = tool_annotations::size_mark(frame, tool, &offloader.limits(&origin));
@@ -260,8 +265,8 @@ impl Rewriting<'_> {
         splice
     }
 
-    /// Checks whether a frame is a call that may contain references. Returns its id, the id as it
-    /// is spelled, the tool that is called, and the range of its arguments.
+    /// Checks whether a frame is a call that may contain references. Returns the id in canonical
+    /// form, the exact text of the id, the tool, and the range of the arguments.
     pub(crate) fn may_refer(
         &self,
         frame: &[u8],
@@ -299,7 +304,7 @@ mod tests {
     use crate::references::HINT;
     use crate::session::in_flight::asked;
 
-    /// The responses to a series of requests as the client gets them.
+    /// Returns the responses to a series of requests as the client receives them.
     fn answers(offloader: &Offloader, all: &[(&str, Value, String)]) -> Vec<String> {
         let builtin_tools = BuiltinTools::new(offloader, None, ListTools::WhenStored);
         let learnt = Learnt::default();
@@ -311,6 +316,7 @@ mod tests {
             builtin_tools: &builtin_tools,
             learnt: &learnt,
             shown_part: ShownPart::default(),
+            history: None,
         };
         let answer = |(method, params, result): &(&str, Value, String)| {
             let params = serde_json::value::to_raw_value(params).unwrap();
@@ -375,7 +381,7 @@ mod tests {
             format!("{} {:?}", origin.tool, origin.arguments)
         });
         let mut origins: Vec<String> = origins.collect();
-        origins.sort(); // the clock stands still
+        origins.sort(); // all results have the same time, because the clock stands still
         assert_snapshot!(origins.join("\n"), @r#"
         slow Some("{\"a\":1}")
         slow Some("{\"a\":1}")
@@ -434,7 +440,7 @@ mod tests {
         let left = answers(&offloader, &[("tools/list", json!({}), list.to_owned())]);
         let hint = json!(HINT).to_string();
         assert_snapshot!(left[0].replace(&hint[1..hint.len() - 1], "HINT"), @r#"{"id":1,"result":{"tools":[{"name":"write_file","description":"Writes.\nHINT"},{"name":"read_file"}]}}"#);
-        // Without a limit, Claude Code must show what passes.
+        // Without a limit, all results pass, so Claude Code must be told to show large ones.
         let rule = Rule {
             max_tokens: Some(0),
             ..Rule::default()

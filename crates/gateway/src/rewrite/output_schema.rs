@@ -1,7 +1,7 @@
-//! Widens output schemas so that they also allow the replacement of an oversized result.
+//! Extends output schemas so that they also allow the replacement of an oversized result.
 //!
-//! The replacement is `{"spillgate": <preview>}`, or `{"result": {"spillgate": <preview>}}` for
-//! `FastMCP`'s wrapped results (ADR 4, 9 and 19).
+//! The replacement is the envelope `{"spillgate": <preview>}`. For `FastMCP`'s wrapped results, it
+//! is `{"result": {"spillgate": <preview>}}` (ADR 4, 9 and 19).
 
 use std::borrow::Cow;
 
@@ -11,12 +11,12 @@ use spillgate_mcp::{ObjectView, object_in};
 
 use crate::results::intercept::ENVELOPE_KEY;
 
-/// `FastMCP`'s mark that the value is the member `result` of the object. Its client then returns
-/// only that member.
+/// The key by which `FastMCP` marks that the value is the member `result` of the object. Its client
+/// then returns only this member.
 const WRAPS: &str = "x-fastmcp-wrap-result";
 
-/// Keywords at the root that the envelope would violate. All other members stay: annotations,
-/// definitions, unknown members.
+/// Keywords at the root that the envelope would violate. All other members are kept at the root:
+/// annotations, definitions and unknown members.
 const RESTRICTING: [&str; 18] = [
     "required",
     "anyOf",
@@ -38,25 +38,31 @@ const RESTRICTING: [&str; 18] = [
     "unevaluatedProperties",
 ];
 
-/// Keywords that may apply to any property, and depend on their neighbours to know which.
+/// Keywords that apply to those properties which neighbouring keywords do not cover.
 const LOOKING_AROUND: [&str; 2] = ["patternProperties", "unevaluatedProperties"];
 
-/// Returns a schema that allows what `schema` allows, and our envelope.
+/// Returns a schema that allows everything that `schema` allows, and also our envelope.
 pub(crate) fn widened(tool: &str, schema: &str) -> String {
     let original: Value = serde_json::from_str(schema).unwrap_or_default();
     in_place(schema, &original).unwrap_or_else(|| beside_the_envelope(tool, schema, &original))
 }
 
-/// Adds a property to the schema. Clients that generate types from schemas (`FastMCP` does) then
-/// find the server's properties where they expect them. Every schema with `properties` at its root
-/// is widened this way, if possible.
+/// Adds our property to the schema. Clients that generate types from schemas, such as `FastMCP`,
+/// then find the server's properties where they expect them. This is done, if possible, for every
+/// schema with `properties` at its root.
 fn in_place(schema: &str, original: &Value) -> Option<String> {
     let members: ObjectView<'_> = object_in(schema)?;
     let properties = ObjectView::of(members.get("properties")?)?;
-    let is_moved = |name: &str| moves(name, &members);
+    let looks_around = LOOKING_AROUND
+        .iter()
+        .any(|name| members.get(name).is_some());
+    // Whether a member of the root moves into the choice beside the envelope.
+    let is_moved = |name: &str| {
+        RESTRICTING.contains(&name) || (name == "additionalProperties" && looks_around)
+    };
     let wraps = members.get(WRAPS).is_some_and(|flag| flag.get() == "true");
     let is_within = |path: &str| is_within_a_choice(path, wraps);
-    // A key that is not valid text could not be written again.
+    // A key that is not valid text could not be written back.
     let mut names = members.names().chain(properties.names());
     if names.any(|name| name.is_empty()) {
         return None;
@@ -78,14 +84,11 @@ fn in_place(schema: &str, original: &Value) -> Option<String> {
         }
         strict.push(member);
         if !written {
-            root.push(String::new()); // the choice goes here
+            root.push(String::new()); // the choice is inserted here
             written = true;
         }
     }
-    if LOOKING_AROUND
-        .iter()
-        .any(|name| members.get(name).is_some())
-    {
+    if looks_around {
         let known = properties
             .names()
             .map(|name| format!("{}:true", json!(name)));
@@ -104,13 +107,8 @@ fn in_place(schema: &str, original: &Value) -> Option<String> {
     Some(format!("{{{}}}", root.join(",")))
 }
 
-/// Whether a member of the root moves into the choice beside the envelope.
-fn moves(name: &str, root: &ObjectView<'_>) -> bool {
-    let looks_around = || LOOKING_AROUND.iter().any(|name| root.get(name).is_some());
-    RESTRICTING.contains(&name) || (name == "additionalProperties" && looks_around())
-}
-
-/// The server's properties and ours. If the server has a property with our name, it may be either.
+/// Returns the server's properties and ours. A server's property with our name becomes a choice
+/// between both.
 fn widened_properties(properties: &ObjectView<'_>, wraps: bool) -> String {
     const OURS: &str = r#"{"type":"string"}"#;
     let mut all: Vec<String> = Vec::new();
@@ -149,7 +147,8 @@ fn allows_objects(root: &Value) -> bool {
     }
 }
 
-/// Whether a path leads into a property that becomes a choice, where it would no longer resolve.
+/// Whether a path leads into a property that becomes a choice. The path would then no longer
+/// resolve.
 fn is_within_a_choice(path: &str, wraps: bool) -> bool {
     let below = path
         .strip_prefix("properties/")
@@ -157,7 +156,7 @@ fn is_within_a_choice(path: &str, wraps: bool) -> bool {
     below.is_some_and(|(name, _)| name == ENVELOPE_KEY || (wraps && name == "result"))
 }
 
-/// Whether the root refers to another schema, or a reference leads to a member that is moved.
+/// Whether the root refers to another schema, or contains a reference to a member that is moved.
 fn refers_into(
     root: &Value,
     is_moved: &dyn Fn(&str) -> bool,
@@ -171,11 +170,12 @@ fn refers_into(
     OF_ROOT.iter().any(|key| root.get(key).is_some()) || references(root).iter().any(leads_into)
 }
 
-/// Makes a choice between the schema and the envelope, for any other schema.
+/// Returns a choice between the schema and the envelope. Used for schemas that cannot be extended
+/// in place.
 fn beside_the_envelope(tool: &str, schema: &str, original: &Value) -> String {
     let envelope = envelope();
-    // Repeat the dialect at the root: under the newest dialect an older schema, for example one
-    // with tuples, is invalid.
+    // Repeat the dialect at the root: in the newest dialect, some older schemas are invalid, for
+    // example those with tuples.
     let dialect = original.get("$schema");
     let dialect = dialect.map_or_else(String::new, |uri| format!("\"$schema\":{uri},"));
     // Clients older than 2026-07-28 require an object at the root.
@@ -189,9 +189,9 @@ fn beside_the_envelope(tool: &str, schema: &str, original: &Value) -> String {
     format!("{{{dialect}{kind}\"anyOf\":[{schema},{envelope}]{shared}}}")
 }
 
-/// Keeps references such as `#/$defs/x` valid. They start from the root, which is a new one now, so
-/// the definitions are repeated there. A schema that refers to itself in another way becomes a root
-/// of its own.
+/// Keeps references such as `#/$defs/x` valid. They start at the root, which is now a new schema,
+/// so the definitions are repeated there. A schema that refers to itself in any other way gets its
+/// own `$id`, so that its references start from it.
 fn rooted<'s>(tool: &str, schema: &'s str, original: &Value) -> (Cow<'s, str>, String) {
     let refers = schema.contains("\"$ref\"");
     if !refers {
@@ -231,7 +231,7 @@ fn references(schema: &Value) -> Vec<&str> {
     }
 }
 
-/// Whether a result declares that its value is the member `result`.
+/// Whether a result is marked as wrapped: its value is the member `result`.
 pub(crate) fn is_wrapped(meta: Option<&RawValue>) -> bool {
     let ours = meta
         .and_then(ObjectView::of)
@@ -271,7 +271,7 @@ mod tests {
             r##"{"type":"object","properties":{"a":{"$ref":"#"}}}"##,
             r##"{"$id":"urn:x","anyOf":[{"$ref":"#/properties/a"}],"properties":{"a":true}}"##,
             "true",
-            // Unknown members, and every other constraint on objects.
+            // Schemas with unknown members, and with all other constraints on objects.
             r#"{"type":"object","properties":{"a":true},"required":["a"],"x-a":{"b":1},"examples":[{}]}"#,
             r#"{"properties":{"result":{"type":"string"}},"required":["result"],"type":"object","x-fastmcp-wrap-result":true}"#,
             r#"{"type":["object","null"],"properties":{"a":true},"minProperties":2,"oneOf":[{"required":["a"]},{"required":["b"]}]}"#,
@@ -279,7 +279,7 @@ mod tests {
             r#"{"properties":{"spillgate":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["spillgate"]}]}"#,
             r##"{"properties":{"a":{"$ref":"#/allOf/0"}},"allOf":[{"type":"object"}]}"##,
             r#"{"type":"array","properties":{"a":true}}"#,
-            // A reference into a property that becomes a choice would not resolve.
+            // A reference into a property that becomes a choice would no longer resolve.
             r##"{"type":"object","properties":{"result":{"items":{"x":1}},"a":{"$ref":"#/properties/result/items"}},"x-fastmcp-wrap-result":true}"##,
         ];
         let all: Vec<String> = schemas.map(|schema| widened("get it", schema)).into();

@@ -1,8 +1,8 @@
 //! Additions to the definition of a server's tool in `tools/list`.
 //!
-//! A tool whose arguments may be given by reference gets a sentence in its description. If the user
-//! lets results pass that Claude Code would write to a file, the tool gets the mark that makes
-//! Claude Code show them.
+//! If a tool accepts references in its arguments, a sentence about them is added to its
+//! description. Claude Code writes large results to a file unless the tool is marked. If the user
+//! lets such results pass, the gateway adds this mark, so that Claude Code shows them.
 
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -12,18 +12,18 @@ use spillgate_offload::Limits;
 use crate::references::HINT;
 use crate::results::intercept::insert_members;
 
-/// Claude Code shows larger results only of tools that declare their size, in characters (measured;
-/// docs/gateway.md).
+/// Claude Code shows larger results only for tools that declare their size, in characters
+/// (measured; docs/gateway.md).
 const SIZE_MARK: &str = "anthropic/maxResultSizeChars";
 
-/// Bytes of a result that Claude Code shows without the mark
+/// Maximum size, in bytes, of a result that Claude Code shows without the mark
 /// (docs/spec/limits.md, "What clients take").
 const SHOWN_UNASKED: u64 = 48 << 10;
 
-/// The highest value of [`SIZE_MARK`] that Claude Code accepts, by its documentation.
+/// The maximum value of [`SIZE_MARK`] that Claude Code accepts according to its documentation.
 const MOST_ASKED: u64 = 500_000;
 
-/// Bytes of a token of ordinary text.
+/// Average bytes per token of ordinary text.
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// Appends the sentence about references to the tool's description.
@@ -47,8 +47,8 @@ pub(crate) fn reference_hint(frame: &[u8], tool: &RawValue) -> ByteEdits {
     splice
 }
 
-/// Adds the mark for a tool with these limits, unless everything that passes is shown anyway or the
-/// server has set its own mark.
+/// Adds the mark to a tool with these limits. Does nothing if Claude Code shows all results that
+/// pass without the mark, or if the server has set the mark itself.
 pub(crate) fn size_mark(frame: &[u8], tool: &RawValue, limits: &Limits) -> ByteEdits {
     let mut splice = ByteEdits::default();
     let of_tokens = limits

@@ -1,9 +1,9 @@
 //! Edits `tools/list`.
 //!
-//! The gateway's own tools go after the server's, always in the same order, so that prompt caches
-//! stay warm. The `outputSchema` of each tool is widened to allow the small object that replaces an
-//! oversized result, so that clients that validate accept it (ADR 4). The caller supplies all other
-//! edits to a tool (`tool_annotations`).
+//! The gateway's own tools follow the server's tools, always in the same order, so that prompt
+//! caches stay valid. An oversized result is replaced by a small object, so the `outputSchema` of
+//! each tool is extended to allow this object; clients that validate results then accept it
+//! (ADR 4). The caller supplies all other edits to a tool (`tool_annotations`).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -33,8 +33,8 @@ struct Tool<'a> {
 }
 
 /// Returns the edits to the tools list `result` in `frame`, and our definitions if they were added.
-/// A server that has tools with our names is a Spillgate itself; ours are then left out, on this
-/// page and on later ones. `noted` returns the edits to each of the server's tools, given its name.
+/// If the server has tools with our names, it is itself a Spillgate; ours are then omitted on this
+/// page and on later pages. `noted` returns the edits to a tool of the server, given its name.
 pub(crate) fn extend(
     frame: &[u8],
     result: &RawValue,
@@ -66,7 +66,7 @@ pub(crate) fn extend(
             );
         }
     }
-    // Our tools come last, so they go after the last page.
+    // Our tools come last, so they are added to the last page.
     let is_last = list.next_cursor.is_none_or(|cursor| cursor.get() == "null");
     let ours = builtin_tools.listed();
     if !is_last || ours.is_empty() {
@@ -87,7 +87,7 @@ pub(crate) fn extend(
     (splice, Some(ours))
 }
 
-/// The bytes to remove for an element, including its comma.
+/// Returns the range of an element with its comma, to be removed.
 fn without(frame: &[u8], all: &[&RawValue], at: usize, is_any_before: bool) -> Range<usize> {
     let span = |at: usize| Some(span_in(frame, all.get(at)?.get()));
     let element = span(at).unwrap_or_default();
@@ -98,7 +98,7 @@ fn without(frame: &[u8], all: &[&RawValue], at: usize, is_any_before: bool) -> R
     }
 }
 
-/// Where the first element of an empty `tools` array goes.
+/// Returns the position of the first element in an empty `tools` array.
 fn end_of_empty_tools(frame: &[u8], result: &RawValue) -> Option<usize> {
     #[derive(Deserialize)]
     struct Tools<'a> {
@@ -126,7 +126,7 @@ mod tests {
         BuiltinTools::new(&offloader(), None, ListTools::Always)
     }
 
-    /// A list as the client gets it, with our tools reduced to their names.
+    /// Returns a list as the client receives it, with our tools reduced to their names.
     fn extended(result: &str, builtin_tools: &BuiltinTools) -> String {
         let frame = format!(r#"{{"id":1,"result":{result}}}"#);
         let envelope = &messages(frame.as_bytes())[0];
@@ -244,7 +244,7 @@ mod tests {
         let builtin_tools =
             || BuiltinTools::new(&offloader_with(rule.clone()), None, ListTools::Always);
         let ours = extended(r#"{"tools":[]}"#, &builtin_tools());
-        // A server's own tool of that name takes precedence.
+        // If the server has its own tool with this name, ours is not listed.
         let theirs = extended(
             r#"{"tools":[{"name":"get_continuation"}]}"#,
             &builtin_tools(),

@@ -1,4 +1,4 @@
-//! The path of a server's messages to the client.
+//! Processes a server's messages on their way to the client.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use spillgate_upstream::{RequestFailure, RequestOutcome, TOO_MUCH, refused_answe
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::Instant;
 
-use crate::aggregate::{self, Heard};
+use crate::aggregate::{self, Heard, SessionKind};
 use crate::builtin_tools::list_changed;
 use crate::error::internal;
 use crate::gateway::Gateway;
@@ -27,7 +27,7 @@ use crate::upstream::Upstream;
 pub(crate) type Due = HashMap<RequestId, InFlightRequest>;
 
 impl Session {
-    /// Takes an event from a server.
+    /// Handles an event from a server.
     pub(crate) async fn from_server(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -35,7 +35,8 @@ impl Session {
     ) {
         let ServerEvent { of, event, item } = match self.is_solo() {
             true => event,
-            // Event ids are unique only within one server.
+            // Event ids are unique only within one server, so they are removed if there are
+            // several.
             false => ServerEvent {
                 event: None,
                 ..event
@@ -50,12 +51,12 @@ impl Session {
                 let event = ServerEvent { of, event, item };
                 self.unreadable(upstream, event).await;
             }
-            // A large notification, which no request waits for, or a mark or end of a stream.
+            // A large notification, which answers no request; a mark; or the end of a stream.
             item => self.to.take(ServerEvent { of, event, item }).await,
         }
     }
 
-    /// Reports that a request will get no response.
+    /// Informs the sender of a request that there will be no response.
     pub(crate) async fn not_answered(
         &self,
         upstream: &Upstream,
@@ -74,7 +75,7 @@ impl Session {
         drop(for_us.send(Err(why.reason())));
     }
 
-    /// Reports that a server refused a request at the HTTP level.
+    /// Informs the sender of a request that a server refused it at the HTTP level.
     pub(crate) async fn tell_refusal(
         &self,
         upstream: &Upstream,
@@ -93,7 +94,11 @@ impl Session {
             drop(for_us.send(refused_answer(refusal)));
             return;
         }
-        tracing::debug!(server = upstream.name(), status = refusal.status, "refused");
+        tracing::debug!(
+            server = upstream.name(),
+            status = refusal.status,
+            "a server refused a request"
+        );
         let server = Some(upstream.name().to_owned());
         let server_event = ServerEvent {
             of,
@@ -151,8 +156,9 @@ impl Session {
         .await;
     }
 
-    /// Records a response and returns the client's request that it belongs to. A break means that
-    /// the client must not get this frame. `is_only`: the frame contains nothing else.
+    /// Records a response, and returns the client's request to which it belongs. Returns a break if
+    /// the client must not receive the frame. `is_only` means that the frame contains no other
+    /// message.
     fn noted(
         &self,
         upstream: &Upstream,
@@ -166,7 +172,10 @@ impl Session {
         };
         let Some(mut waiting) = self.in_flight.take(&key) else {
             if is_only && self.in_flight.is_given_up(&key) {
-                tracing::debug!(server = upstream.name(), "answers too late");
+                tracing::debug!(
+                    server = upstream.name(),
+                    "a response was dropped: its request was cancelled or timed out"
+                );
                 return ControlFlow::Break(());
             }
             return ControlFlow::Continue(None);
@@ -194,7 +203,8 @@ impl Session {
         ControlFlow::Continue(Some(key))
     }
 
-    /// Returns the edits to a message that is no response; `None` if it was for the gateway.
+    /// Returns the edits to a message other than a response; `None` if it was meant for the
+    /// gateway.
     async fn notified(
         &self,
         upstream: &Upstream,
@@ -225,7 +235,7 @@ impl Session {
         }
     }
 
-    /// The client's request whose progress a notification reports.
+    /// Returns the client's request whose progress a notification reports.
     fn reported(&self, envelope: &Envelope<'_>) -> Option<RequestId> {
         #[derive(Deserialize)]
         struct Reported<'a> {
@@ -273,7 +283,7 @@ impl Session {
         }
     }
 
-    /// Sends the client what a server sent, with the edits that its responses need.
+    /// Sends the client a frame from a server, with the edits that its responses need.
     pub(crate) async fn answered(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -307,7 +317,7 @@ impl Session {
             }
             match (rewritten, original) {
                 (Ok(Ok(frame)), _) => session.to.take(to_client(frame)).await,
-                // Fall back to what the server sent.
+                // If the edits failed, send the server's original frame.
                 (_, Some(original)) => session.to.take(to_client(Frame::Memory(original))).await,
                 (lost, None) => session.is_lost(ids, lost).await,
             }
@@ -316,17 +326,18 @@ impl Session {
         self.work(work);
     }
 
-    /// Tells the client that these requests get no response.
+    /// Informs the client that these requests get no response.
     async fn is_lost(&self, ids: Vec<String>, how: Result<Result<Frame, StoreError>, JoinError>) {
         if let Ok(Err(error)) = how {
-            tracing::warn!(%error, "a large message could not be kept and is lost");
+            tracing::warn!(%error, "a large message could not be stored and was dropped");
         }
         for id in ids {
             self.to_client(internal(&id)).await;
         }
     }
 
-    /// The entry for a response that is about to be sent, if it may need edits.
+    /// Returns the entry of a request whose response is about to be sent, if the response may need
+    /// edits.
     pub(crate) fn due(
         &self,
         upstream: &Upstream,
@@ -338,7 +349,7 @@ impl Session {
     }
 
     fn may_change(&self, upstream: &Upstream, waiting: &mut InFlightRequest, frame: &[u8]) -> bool {
-        // With several servers, URIs may have to be mapped.
+        // With several servers, the URIs in the response may have to be mapped.
         let is_mapped = !self.is_solo() && waiting.details.kind != RequestKind::Other;
         if is_mapped && aggregate::may_have_any(frame) {
             return true;
@@ -348,7 +359,7 @@ impl Session {
             .may_change(waiting, frame)
     }
 
-    /// Returns the frame for the client. Fails if its large value cannot be read.
+    /// Returns the frame for the client. Fails if the large value in it cannot be read.
     fn rewrite(
         &self,
         upstream: &Upstream,
@@ -376,7 +387,7 @@ impl Session {
         })
     }
 
-    /// What determines the edits to a server's responses.
+    /// Returns the inputs that determine the edits to a server's responses.
     pub(crate) fn rewriting<'a>(
         &'a self,
         gateway: &'a Gateway,
@@ -389,6 +400,7 @@ impl Session {
             builtin_tools: &self.builtin_tools,
             learnt: &upstream.notes.learnt,
             shown_part: self.client.shown_part(),
+            history: (self.kind == SessionKind::Client).then_some(&self.history),
         }
     }
 }

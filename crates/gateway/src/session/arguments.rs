@@ -1,5 +1,6 @@
-//! The path of a call to its server, including the references in its arguments, and requests that
-//! the gateway answers in a server's place.
+//! Sends requests to their servers and resolves references in arguments.
+//!
+//! Also answers some requests in place of a server.
 
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ impl Session {
         if rewriting.may_refer(&incoming.frame).is_none() {
             return self.carry(upstream, incoming, Some(envelope)).await;
         }
-        // In the background, because the client may cancel it during the look-up.
+        // Runs in the background, because the client may cancel the request during the look-up.
         let (session, upstream) = (Arc::clone(self), Arc::clone(upstream));
         let incoming = incoming.clone();
         let mut carried = async move {
@@ -45,14 +46,15 @@ impl Session {
             session.carry(&upstream, &incoming, envelopes.first()).await;
         }
         .boxed();
-        // Run it as far as possible now, so that later messages about it find it.
+        // Run it now as far as possible, so that the request is registered before later messages
+        // that concern it.
         if (&mut carried).now_or_never().is_none() {
             self.work(carried);
         }
     }
 
-    /// Sends a message to its server; in a call, references in the arguments are resolved first.
-    /// The request is already registered as in flight.
+    /// Sends a message to its server. In a call, first resolves the references in the arguments.
+    /// The request must already be registered as in flight.
     pub(crate) async fn carry(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -73,15 +75,17 @@ impl Session {
         let Some(frame) = resolved else { return };
         let mut headers = incoming.headers.clone();
         if frame != incoming.frame {
-            // These headers describe the old arguments; the connection derives new ones.
+            // These headers describe the original arguments, so the connection must derive new
+            // ones.
             headers.retain(|(name, _)| !name.starts_with("mcp-") || name == meta::VERSION_HEADER);
         }
         let incoming = Incoming { frame, headers };
         self.pass(upstream, &incoming, Some(envelope)).await;
     }
 
-    /// Returns the frame with the references in a call's arguments resolved; `None` if a reference
-    /// was wrong, which the client has been told, or if the client cancelled the call.
+    /// Returns the frame with the references in a call's arguments resolved. `None` if a reference
+    /// was invalid, in which case the client has received an error, or if the client cancelled the
+    /// call.
     async fn resolved(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -94,7 +98,7 @@ impl Session {
             return Some(frame.clone());
         };
         if !self.in_flight.has(&key) {
-            return None; // cancelled before its turn
+            return None; // cancelled before the look-up could run
         }
         let (cancelled, interrupt) = self.builtin_calls.begin(&key);
         let (original, learnt) = (frame.clone(), Arc::clone(&upstream.notes.learnt));
@@ -114,7 +118,7 @@ impl Session {
         let resolved = spawn_blocking(work).await;
         drop(turn);
         if !self.builtin_calls.end(&key) {
-            // The client cancelled it meanwhile.
+            // The client cancelled the call in the meantime.
             drop(self.in_flight.take(&key));
             return None;
         }
@@ -137,7 +141,7 @@ impl Session {
         None
     }
 
-    /// Whether the gateway does more with a message of a batch than pass it on.
+    /// Whether the gateway has to change or answer a message of a batch.
     pub(crate) fn has_to_do_with(&self, upstream: &Upstream, frame: &Bytes) -> bool {
         let envelopes = messages(frame);
         let [one] = &*envelopes else { return false };
@@ -160,8 +164,8 @@ impl Session {
         }
     }
 
-    /// Answers a request for one of our resources, or for a list of resources that no server has.
-    /// Returns whether it did.
+    /// Answers a request for one of our resources, or for a list of resources of a server without
+    /// resources. Returns whether the request was answered.
     pub(crate) fn answers_itself(self: &Arc<Self>, envelope: &Envelope<'_>) -> bool {
         let (Some(method), Some(id)) = (envelope.method.as_deref(), envelope.id) else {
             return false;
@@ -188,7 +192,7 @@ impl Session {
         true
     }
 
-    /// Answers a request to read one of our resources; a look-up like those of our tools.
+    /// Answers a request to read one of our resources. This is a look-up like those of our tools.
     fn read_own(self: &Arc<Self>, envelope: &Envelope<'_>, id: &str, uri: String) {
         let Some(key) = envelope.key() else { return };
         let (generation, id) = (Generation::of(envelope.params), id.to_owned());
@@ -197,7 +201,7 @@ impl Session {
         self.builtin_calls.work(async move {
             let turn = session.builtin_calls.turn_while(READ, &cancelled).await;
             if !session.builtin_calls.is_awaited(&key) {
-                return; // cancelled while waiting for its turn
+                return; // cancelled before the look-up could run
             }
             let gateway = session.hub().gateway();
             let read = move || {

@@ -1,7 +1,8 @@
-//! Sends a request to one server after the other until one succeeds.
+//! Sends a request to one server after another until one of them succeeds.
 //!
-//! The request keeps the client's id, so its progress, its cancellation and a response of any size
-//! work as for every other request. The next server is asked only when one refuses.
+//! The request keeps the client's id, so its progress, its cancellation and responses of any size
+//! are handled as for any other request. The next server is asked only if the previous one refuses
+//! or does not answer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,14 +23,15 @@ use crate::session::incoming::Incoming;
 pub(crate) struct Attempts {
     /// The request.
     pub(crate) incoming: Incoming,
-    /// The servers that were not asked yet.
+    /// The servers that have not been asked.
     pub(crate) left: VecDeque<Slot>,
     /// The first refusal.
     pub(crate) refused: Option<Bytes>,
 }
 
 impl Session {
-    /// Asks the next server. If there is none, the client gets the first refusal.
+    /// Sends the request to the next server. If no server is left, the client receives the first
+    /// refusal.
     pub(crate) fn attempt(self: Arc<Self>, mut attempts: Attempts) -> BoxFuture<'static, ()> {
         async move {
             let frame = attempts.incoming.frame.clone();
@@ -66,8 +68,8 @@ impl Session {
         self.to_client(frame).await;
     }
 
-    /// Asks another server after one did not answer or refused with `refused`. Returns whether
-    /// there was another.
+    /// Sends the request to another server after one did not answer or refused with `refused`.
+    /// Returns whether another server was left.
     pub(crate) fn tries_another(
         &self,
         waiting: &mut InFlightRequest,
@@ -85,7 +87,7 @@ impl Session {
             attempts.refused = refused;
         }
         if attempts.left.is_empty() && attempts.refused.is_none() {
-            return false; // this server's failure is all that can be reported
+            return false; // no other server can be asked, so the failure of this one is reported
         }
         let attempt = self.arc().attempt(*attempts);
         self.work(attempt);

@@ -20,12 +20,12 @@ use spillgate_retrieval::{self as retrieval, RetrievalTools, TOOL_OUTPUT};
 use spillgate_upstream::call_span;
 
 impl Session {
-    /// Whether a call is for a built-in tool of this gateway.
+    /// Whether a call is meant for a built-in tool of this gateway.
     pub(crate) fn is_builtin_call(&self, call: &CallParams<'_>) -> bool {
         self.builtin_tools.has(&call.name) && !self.is_upstreams(call.arguments)
     }
 
-    /// Whether a call of our tool is meant for another Spillgate behind this one.
+    /// Whether a call of one of our tools is meant for another Spillgate behind this one.
     fn is_upstreams(&self, arguments: Option<&RawValue>) -> bool {
         let gateway = self.hub().gateway();
         let store = gateway.offloader.store();
@@ -60,7 +60,7 @@ impl Session {
         let work = async move {
             let turn = session.builtin_calls.turn_while(&tool, &cancelled).await;
             if !session.builtin_calls.is_awaited(&key) {
-                return; // cancelled while waiting for its turn
+                return; // cancelled before the call could run
             }
             let tools = session.hub().gateway().tools();
             let result = match &*tool {
@@ -87,7 +87,7 @@ impl Session {
         self.builtin_calls.work(work.instrument(span));
     }
 
-    /// Sends the response to a call, unless the client cancelled the call meanwhile.
+    /// Sends the response to a call, unless the client has cancelled the call.
     pub(super) async fn answer_unless_cancelled(&self, key: RequestId, frame: Vec<u8>) {
         if self.builtin_calls.end(&key) {
             let answer = ServerEvent::message(frame).of(Some(key));
@@ -95,8 +95,8 @@ impl Session {
         }
     }
 
-    /// Returns the result of `tool_output`. It reads files and also waits for a model, so it has a
-    /// thread of its own. When cancelled, it is dropped at the next await.
+    /// Returns the result of `tool_output`. Runs in its own thread, because it reads files and
+    /// waits for a model. If it is cancelled, it stops at the next await.
     async fn extract(
         &self,
         tools: RetrievalTools,
@@ -112,12 +112,13 @@ impl Session {
             let extraction = async {
                 tokio::select! {
                     result = tools.tool_output(arguments.as_deref(), &progress) => result,
-                    () = cancelled.cancelled() => String::new(), // nobody reads it
+                    () = cancelled.cancelled() => String::new(), // the response will not be read
                 }
             };
             runtime.block_on(extraction.instrument(span))
         });
-        // Ends before the response: the call holds the sender until it is done.
+        // This loop ends before the response is sent, because the call keeps the sender until it
+        // ends.
         while let Some(frame) = told.recv().await {
             let event = ServerEvent::message(frame).of(Some(key.clone()));
             self.to.take(event).await;

@@ -1,4 +1,4 @@
-//! What a session keeps about a request in flight.
+//! What a session records about a request in flight.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::resources;
 use crate::results::tasks;
 use crate::session::attempts::Attempts;
 
-/// The kind of a request, as far as its response may need edits.
+/// The kind of a request. It determines the edits that its response may need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RequestKind {
     /// `initialize` or `server/discover`.
@@ -22,19 +22,19 @@ pub(crate) enum RequestKind {
     ToolsCall {
         /// The tool's name.
         tool: String,
-        /// Its arguments, verbatim JSON.
+        /// The exact JSON of the arguments.
         arguments: Option<String>,
     },
     /// `resources/read`.
     ResourcesRead {
-        /// Its parameters, verbatim JSON.
+        /// The exact JSON of the parameters.
         params: Option<String>,
     },
-    /// `resources/read` of a resource that is never replaced.
+    /// `resources/read` of a resource that is never replaced by a preview.
     Whole,
     /// `prompts/get`.
     PromptsGet {
-        /// Its parameters, verbatim JSON.
+        /// The exact JSON of the parameters.
         params: Option<String>,
     },
     /// `tasks/result`: the response is the call's result.
@@ -47,27 +47,27 @@ pub(crate) enum RequestKind {
         /// The task's id.
         task: String,
     },
-    /// Anything else: its response passes unchanged.
+    /// Any other request. Its response passes unchanged.
     Other,
 }
 
 /// A request in flight.
 pub(crate) type InFlightRequest = spillgate_upstream::InFlightRequest<RequestDetails>;
 
-/// What a session keeps about a request.
+/// The session's own data about a request.
 #[derive(Debug)]
 pub struct RequestDetails {
     pub(crate) kind: RequestKind,
-    /// The servers to ask if this one refuses; `None` if only this one is meant.
+    /// The servers to ask if this one refuses; `None` if the request is meant for this server only.
     pub(crate) attempts: Option<Box<Attempts>>,
-    /// The limits for its response, once they were resolved.
+    /// The limits for the response; `None` until they are determined.
     pub(crate) limits: Option<Limits>,
-    /// The range of the result in the response frame, once it has arrived.
+    /// The range of the result in the response frame, after the response has arrived.
     pub(crate) result: Option<Range<usize>>,
 }
 
 impl RequestKind {
-    /// The name of the tool that is called.
+    /// Returns the name of the tool that the request calls.
     pub(crate) fn tool(&self) -> Option<&str> {
         match self {
             Self::ToolsCall { tool, .. } => Some(tool),
@@ -75,7 +75,7 @@ impl RequestKind {
         }
     }
 
-    /// Whether its response may contain the result of a tool, resource or prompt.
+    /// Whether the response may contain the result of a tool, a resource or a prompt.
     pub(crate) fn has_result(&self) -> bool {
         !matches!(
             self,
@@ -106,15 +106,15 @@ pub(crate) struct CallParams<'a> {
 }
 
 impl<'a> CallParams<'a> {
-    /// Parses the parameters of a message that calls a tool. Parse only once: arguments may be
-    /// large.
+    /// Parses the parameters of a message that calls a tool. Call this only once per message,
+    /// because arguments may be large.
     pub(crate) fn of(envelope: &Envelope<'a>) -> Option<Self> {
         let is_call = envelope.method.as_deref() == Some("tools/call");
         object(envelope.params.filter(|_| is_call)?)
     }
 }
 
-/// The kind of a request. `call` are the parameters if it calls a tool.
+/// Returns the kind of a request. `call` contains its parameters if it calls a tool.
 pub(crate) fn asked(
     method: &str,
     params: Option<&RawValue>,

@@ -11,7 +11,7 @@ use spillgate_transport::Message;
 pub struct Incoming {
     /// The bytes.
     pub frame: Bytes,
-    /// Headers that came with it, names in lower case: `mcp-*` except the session id,
+    /// Headers of the HTTP request, with names in lower case: `mcp-*` except the session id,
     /// `traceparent`, `tracestate`, `baggage`.
     pub headers: Vec<(String, String)>,
 }
@@ -27,7 +27,7 @@ impl fmt::Debug for Incoming {
 }
 
 impl Incoming {
-    /// A frame that came without headers.
+    /// Returns a frame that arrived without headers.
     #[must_use]
     pub fn new(frame: impl Into<Bytes>) -> Self {
         Self {
@@ -36,7 +36,8 @@ impl Incoming {
         }
     }
 
-    /// The frame as a message for a server. `envelope` is the frame's, or `None` for a batch.
+    /// Converts the frame to a message for a server. `envelope` is the envelope of the frame;
+    /// `None` for a batch.
     pub(crate) fn message(&self, envelope: Option<&Envelope<'_>>) -> Message {
         Message::new(self.frame.clone(), self.headers.clone(), envelope)
     }

@@ -1,8 +1,8 @@
-//! Handles messages that cannot be read: cut off, not UTF-8, not JSON.
+//! Handles messages that cannot be read: truncated, not UTF-8, not JSON.
 //!
-//! If the request that the message answers can still be determined, that request is answered with
-//! an error that names the server. Otherwise the message passes unchanged if there is only one
-//! server, and the request waits until the watchdog gives it up.
+//! If it can still be seen which request the message answers, this request is answered with an
+//! error that names the server. Otherwise the message passes unchanged if there is only one server,
+//! and the request waits until the watchdog gives it up.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use crate::aggregate::plain;
 use crate::session::Session;
 use crate::upstream::Upstream;
 
-/// Most characters of such a message that the log shows, if there are several servers.
+/// Maximum length, in characters, of the part of an unreadable message that is logged if there are
+/// several servers.
 const MOST_SHOWN: usize = 200;
 
 impl Session {
@@ -33,7 +34,7 @@ impl Session {
             return self.noise(upstream, frame);
         }
         if matches!(frame, Frame::Spooled(spooled) if spooled.is_opaque()) {
-            // The message may be complete, and the client can read it.
+            // The message was not parsed. It may be complete, so let the client read it.
             drop(answered.as_ref().and_then(|key| self.in_flight.take(key)));
             let of = event.of.or(answered);
             return self.to.take(ServerEvent { of, ..event }).await;
@@ -51,8 +52,8 @@ impl Session {
         }
     }
 
-    /// Drops what one of several servers wrote that is no message: a client of five servers must
-    /// not fail because of one of them.
+    /// Drops the output of one of several servers that is not a message, because a client of
+    /// several servers must not fail because of one of them.
     pub(crate) fn noise(&self, upstream: &Upstream, frame: &Frame) {
         self.hub().metrics().unreadable(upstream.name());
         let (server, bytes) = (upstream.name(), frame.len());
@@ -66,10 +67,15 @@ impl Session {
                 server,
                 bytes,
                 text,
-                "it writes what is no message of MCP where its messages belong; that is left out (more of it is said at the level `debug`): the server should write its log to standard error"
+                "the server writes text that is not an MCP message to its standard output; that text is dropped. The server should write its log to standard error. Further cases are logged at the level `debug`"
             );
         } else {
-            tracing::debug!(server, bytes, text, "what is no message of MCP is left out");
+            tracing::debug!(
+                server,
+                bytes,
+                text,
+                "the server wrote text that is not an MCP message; it is dropped"
+            );
         }
     }
 }

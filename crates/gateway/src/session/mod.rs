@@ -1,4 +1,4 @@
-//! A client's session: the path of a frame from the client to a server.
+//! A client's session: handles frames from the client and sends them to the servers.
 
 pub(crate) mod answers;
 pub(crate) mod arguments;
@@ -21,6 +21,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, RequestId, messages, object, span_in};
+use spillgate_offload::History;
 use spillgate_transport::{Connector, ServerEvent, Sink};
 use spillgate_upstream::{InFlight, Server, invalid_params};
 use tokio::task::JoinSet;
@@ -49,22 +50,26 @@ pub struct Session {
     pub(crate) upstreams: UpstreamSet,
     /// What is known about the client program.
     pub(crate) client: Client,
-    /// Whether there has only ever been one server, so that nothing is renamed, merged or mapped.
+    /// The previews that the client was shown.
+    pub(crate) history: Arc<History>,
+    /// Whether there has never been more than one server, so that nothing is renamed, merged or
+    /// mapped.
     is_solo: AtomicBool,
-    /// Whether there was one server at the beginning; its requests from that time carry no mark.
+    /// Whether there was one server at the beginning. The ids of the requests that it sent then are
+    /// not marked with the server.
     began_solo: bool,
     /// The client's subscription streams, if there are several servers.
     pub(crate) listening: Listening,
-    /// The client is gone, so servers are expected to end.
+    /// Whether the client has disconnected, so that servers are expected to end.
     closing: AtomicBool,
-    /// Background work.
+    /// Tasks in the background.
     work: Mutex<JoinSet<()>>,
-    /// Counter for the ids of the gateway's own requests.
+    /// A counter for the ids of the gateway's own requests.
     pub(crate) questions: AtomicU64,
     pub(crate) kind: SessionKind,
-    /// Messages waiting to be sent to each of several servers.
+    /// The messages that wait to be sent to several servers.
     pub(crate) outbox: Arc<Outbox>,
-    /// What the client said about itself, if there are several servers.
+    /// The information that the client gave about itself, if there are several servers.
     pub(crate) said: Mutex<Told>,
     me: Weak<Session>,
 }
@@ -95,6 +100,7 @@ impl Session {
             in_flight: InFlight::default(),
             upstreams: UpstreamSet::new(&servers, memory),
             client: Client::default(),
+            history: Arc::default(),
             is_solo: AtomicBool::new(servers.len() == 1),
             began_solo: servers.len() == 1,
             listening: Listening::default(),
@@ -117,30 +123,30 @@ impl Session {
         &self.hub
     }
 
-    /// This session, for background work.
+    /// Returns this session as a shared pointer, for background tasks.
     pub(crate) fn arc(&self) -> Arc<Self> {
         self.me
             .upgrade()
             .expect("invariant: a session lives in an `Arc`")
     }
 
-    /// Whether there is only one server, so that nothing is renamed, merged or mapped.
+    /// Whether there has only been one server, so that nothing is renamed, merged or mapped.
     pub(crate) fn is_solo(&self) -> bool {
         self.is_solo.load(Ordering::Acquire)
     }
 
-    /// The server, if there is only one.
+    /// Returns the server if there is only one.
     pub(crate) fn only(&self) -> Option<Arc<Upstream>> {
         self.is_solo().then(|| self.upstreams.first())?
     }
 
-    /// The server that was the only one at the beginning, if it is still there.
+    /// Returns the server that was the only one at the beginning, if it is still used.
     pub(crate) fn began_with(&self) -> Option<Arc<Upstream>> {
         self.upstreams.get(0).filter(|_| self.began_solo)
     }
 
-    /// Starts all servers that are processes, so that they start up during the client's greeting.
-    /// Fails only if the only server cannot be opened.
+    /// Starts all servers that are processes, so that they are starting while the client sends its
+    /// greeting. Fails only if there is a single server and it cannot be opened.
     pub async fn start(self: &Arc<Self>) -> Result<(), GatewayError> {
         let all = self.upstreams.all();
         let opened = all.iter().map(|upstream| upstream.open(self, false));
@@ -150,13 +156,13 @@ impl Session {
                 let server = upstream.name().to_owned();
                 return Err(GatewayError::Open { server, error });
             }
-            tracing::warn!(server = upstream.name(), %error, "not opened");
+            tracing::warn!(server = upstream.name(), %error, "a server could not be started or reached; the others are served without it");
         }
         Ok(())
     }
 
-    /// Takes one frame from the client: a request, a notification, a response or a batch. Responses
-    /// go to the session's sink.
+    /// Handles one frame from the client: a request, a notification, a response or a batch.
+    /// Responses are sent to the session's sink.
     pub async fn take(self: &Arc<Self>, incoming: Incoming) {
         let envelopes = messages(&incoming.frame);
         let only = self.only();
@@ -186,7 +192,7 @@ impl Session {
         }
     }
 
-    /// Takes the messages of a batch one by one; their responses come one by one, too.
+    /// Handles the messages of a batch one by one. Their responses are also sent one by one.
     async fn each(self: &Arc<Self>, parts: Vec<Bytes>, incoming: &Incoming) {
         for frame in parts {
             if let [one] = &*messages(&frame) {
@@ -203,13 +209,14 @@ impl Session {
         self.client.note(envelope, meta);
         match &call {
             Some(call) if self.is_builtin_call(call) => {
-                // A call without an id wants no response.
+                // A call without an id is a notification, which expects no response.
                 if let (Some(key), Some(id)) = (envelope.key(), envelope.id) {
                     self.call_own(key, id.get(), call, &incoming.headers);
                 }
                 return;
             }
-            // With an id it is a request with that method name, and the server answers it.
+            // If the message has an id, it is a request with this method name, and the server
+            // answers it.
             None if envelope.method.as_deref() == Some("notifications/cancelled")
                 && envelope.id.is_none() =>
             {
@@ -223,19 +230,19 @@ impl Session {
         };
         match (tool_access::of_one(&only, envelope), envelope.id) {
             (Some(what), Some(id)) => self.to_client(invalid_params(id.get(), &what)).await,
-            (Some(_), None) => {} // wants no answer
+            (Some(_), None) => {} // expects no answer
             (None, _) => self.forward(&only, incoming, envelope, call.as_ref()).await,
         }
     }
 
-    /// Runs a task in the background, without blocking the relay.
+    /// Runs a task in the background, without delaying other messages.
     pub(crate) fn work(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut work = self.work.lock();
         while work.try_join_next().is_some() {}
         work.spawn(task);
     }
 
-    /// Passes a frame on unchanged. If that fails, its requests are answered with an error.
+    /// Passes a frame on unchanged. If this fails, its requests are answered with an error.
     pub(crate) async fn pass(
         self: &Arc<Self>,
         upstream: &Upstream,
@@ -257,7 +264,7 @@ impl Session {
         {
             return;
         }
-        // Nobody waits for the response, and usually none comes.
+        // The client no longer waits for the response, and servers usually send none.
         let asked = key.and_then(|key| self.in_flight.take(&key));
         let upstream = match (self.only(), asked) {
             (Some(only), _) => Some(only),
@@ -280,12 +287,12 @@ impl Session {
             && let Some(connection) = upstream.connection()
             && let Err(error) = connection.listen(after.clone()).await
         {
-            tracing::warn!(server = upstream.name(), %error, "does not let itself be listened to");
+            tracing::warn!(server = upstream.name(), %error, "the server offers no stream for messages that answer no request");
         }
     }
 
-    /// Handles that the client closed the response stream of a request, which is a cancellation in
-    /// MCP 2026-07-28.
+    /// Called when the client closed the response stream of a request. In MCP 2026-07-28, this
+    /// cancels the request.
     pub async fn abandon(self: &Arc<Self>, of: &RequestId) {
         if self.builtin_calls.end(of) || listening::withdraw(self, of).await {
             return;
@@ -300,15 +307,15 @@ impl Session {
         }
     }
 
-    /// Handles that nobody reads the response stream of a request any more and its response cannot
-    /// be fetched later. That does not cancel a server's work (MCP 2025-11-25), but our own work
-    /// would be wasted.
+    /// Called when the response stream of a request is no longer read and its response cannot be
+    /// fetched later. This does not cancel the server's work (MCP 2025-11-25), but the gateway
+    /// stops its own work on the response, which would be wasted.
     pub fn unread(&self, of: &RequestId) {
         self.builtin_calls.interrupt(of);
     }
 
-    /// Handles that the client is gone. Requests in flight may still be answered, unless `hurried`;
-    /// those that remain are then answered with an error.
+    /// Called when the client has disconnected. Requests in flight may still be answered, unless
+    /// `hurried` is true. All requests that remain are then answered with an error.
     pub async fn close(self: &Arc<Self>, hurried: bool) {
         self.outbox.close(hurried).await;
         self.closing.store(true, Ordering::Relaxed);
@@ -331,8 +338,8 @@ impl Session {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Whether all servers have ended and were not reopened. If one of several is down, the others
-    /// still serve.
+    /// Whether all servers have ended and were not reopened. While one of several servers is
+    /// running, the session can still be used.
     #[must_use]
     pub fn has_lost_its_servers(&self) -> bool {
         let all = self.upstreams.all();
@@ -340,14 +347,15 @@ impl Session {
         all.all(|upstream| upstream.how_it_ended().is_some())
     }
 
-    /// Waits until the only server has ended, and returns how; `None` if there are several.
+    /// Waits until the only server has ended, and returns how it ended; `None` if there are
+    /// several.
     pub async fn ended(&self) -> Option<String> {
         Some(self.only()?.ended().await)
     }
 
-    /// Takes over the servers of a new configuration. The client of a single server may get
-    /// several, and is told that the lists have changed. It never returns to single-server mode:
-    /// what was renamed stays renamed.
+    /// Switches to the servers of a new configuration, and informs the client that the lists have
+    /// changed. If there was a single server, there may now be several. The session never returns
+    /// to single-server mode, because names that were changed must stay valid.
     pub(crate) async fn adopt(self: &Arc<Self>, servers: &[Arc<Server>]) {
         if servers.len() != 1 {
             self.is_solo.store(false, Ordering::Release);
@@ -367,7 +375,7 @@ impl Session {
         }
     }
 
-    /// Sends the client a frame of our own. A response goes on the stream of its request.
+    /// Sends the client one of our own frames. A response is sent on the stream of its request.
     pub(crate) async fn to_client(&self, frame: Vec<u8>) {
         let of = match &*messages(&frame) {
             [one] if one.is_response() => one.key(),
@@ -383,7 +391,7 @@ impl Drop for Session {
             self.hub.metrics().session_closed();
         }
         for upstream in self.upstreams.all().iter() {
-            self.note_recovery(upstream); // no client is served without it any more
+            self.note_recovery(upstream); // this session no longer waits for the server
         }
     }
 }
@@ -392,7 +400,7 @@ fn is_batch(frame: &[u8]) -> bool {
     frame.trim_ascii_start().starts_with(b"[")
 }
 
-/// The messages of a batch, each as a frame.
+/// Returns the messages of a batch, each as a frame.
 fn parts(frame: &Bytes) -> Vec<Bytes> {
     if !is_batch(frame) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Registers requests in flight: the client's, and the gateway's own.
+//! Registers the requests that wait for an answer: the client's requests, and the gateway's own.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,8 +17,8 @@ use crate::session::incoming::Incoming;
 use crate::upstream::Upstream;
 
 impl Session {
-    /// Registers a request that is about to go to `upstream`. `call` are its parameters if it calls
-    /// a tool.
+    /// Registers a request that is about to be sent to `upstream`. `call` contains its parameters
+    /// if it calls a tool.
     pub(crate) fn expect(
         &self,
         upstream: &Upstream,
@@ -39,7 +39,7 @@ impl Session {
         }
     }
 
-    /// Sends a server a request of the gateway's own and returns the response frame.
+    /// Sends a request of the gateway itself to a server, and returns the response frame.
     pub(crate) async fn ask(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -60,8 +60,8 @@ impl Session {
         }
     }
 
-    /// Makes a request of the gateway's own. Returns the message to send, and the receiver of its
-    /// response.
+    /// Creates and registers a request of the gateway itself. Returns the message to send, and the
+    /// receiver of its response.
     pub(crate) fn question(
         &self,
         upstream: &Upstream,
@@ -88,7 +88,7 @@ impl Session {
         (message, answer)
     }
 
-    /// Makes a request with the method and parameters of an earlier one.
+    /// Creates a request with the method and the parameters of an earlier request.
     pub(crate) fn question_again(
         &self,
         upstream: &Upstream,

@@ -15,14 +15,15 @@ use tokio::sync::Mutex;
 use crate::error::{refused, too_large};
 use crate::{GatewayError, Hub, Incoming, Session};
 
-/// Most bytes of a client's message, which is held in memory.
+/// Maximum size, in bytes, of a client's message. It is held in memory.
 const MOST_FROM_CLIENT: usize = 64 << 20;
 
-/// Relays between the process's standard streams and the servers until the client closes. Returns
-/// the exit code of the process: 0, 1 if all servers have ended on their own, or 128 + n after
-/// signal n.
+/// Passes messages between the process's standard streams and the servers until the client closes
+/// its end. Returns the exit code of the process: 0, 1 if all servers have ended on their own, or
+/// 128 + n after signal n.
 pub async fn run(hub: Arc<Hub>) -> Result<u8, GatewayError> {
-    // Before the servers start: once they run, a signal has to end them as well.
+    // Signals must be caught before the servers start, because a signal must then also end the
+    // servers.
     let mut signals = Signals::new().map_err(GatewayError::Stdio)?;
     let mut from_client = Frames::new(input().map_err(GatewayError::Stdio)?);
     let to = Arc::new(Client {
@@ -55,7 +56,8 @@ pub async fn run(hub: Arc<Hub>) -> Result<u8, GatewayError> {
     Ok(code)
 }
 
-/// Lets requests in flight be answered after the client has closed, unless a signal comes.
+/// Waits until requests in flight are answered after the client has closed its end, or until a
+/// signal arrives.
 async fn finish(session: &Arc<Session>, signals: &mut Signals) {
     tokio::select! {
         () = session.close(false) => {}
@@ -91,7 +93,7 @@ impl Signals {
     }
 }
 
-/// The client at the other end of standard output.
+/// The client that reads our standard output.
 struct Client {
     output: Mutex<Output>,
 }
@@ -108,7 +110,7 @@ impl Client {
         let mut pieces = match frame.into_pieces() {
             Ok(pieces) => pieces.one_line(),
             Err(error) => {
-                tracing::warn!(%error, "a large message is lost");
+                tracing::warn!(%error, "a large message could not be read from the store; the client does not get it");
                 return;
             }
         };
@@ -119,8 +121,9 @@ impl Client {
                 Ok(Some(_)) => return,
                 Ok(None) => break,
                 Err(error) => {
-                    // The line has been started and cannot be taken back, only ended.
-                    tracing::warn!(%error, "a stored message could not be read");
+                    // A part of the line has been written, so all that can be done is to end the
+                    // line.
+                    tracing::warn!(%error, "a large message could not be read to its end; the client gets an error instead");
                     drop(output.write_all(b"\n").await);
                     break;
                 }
@@ -140,13 +143,13 @@ impl Sink for Client {
                     Some(of) => refused(&of, &refusal).into(),
                     None => return,
                 },
-                // Standard output is a single stream, which cannot break and be resumed.
+                // Standard output is a single stream, which cannot break and cannot be resumed.
                 Item::Mark { .. } | Item::Ended | Item::Failed(_) | Item::Gone(_) => return,
             };
             let mut output = self.output.lock().await;
             let written = output.write_all(&frame).await;
             if written.and(output.flush().await).is_err() {
-                tracing::debug!("the client no longer reads");
+                tracing::debug!("the client no longer reads the output of the gateway");
             }
         }
         .boxed()

@@ -1,6 +1,6 @@
-//! Checks whether a client may call a tool, if only one server is behind the gateway.
+//! Checks whether a client may call a tool, for gateways with a single server.
 //!
-//! A message that cannot be parsed is not allowed: the server may parse it differently.
+//! A message that cannot be parsed is refused, because the server may parse it differently.
 
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use crate::error::invalid_request;
 use crate::session::in_flight::CallParams;
 use crate::upstream::Upstream;
 
-/// The reason to refuse a message, if it calls a tool that the configuration does not allow.
+/// Returns why a message is refused, if it calls a tool that the configuration does not allow.
 pub(crate) fn of_one(upstream: &Upstream, envelope: &Envelope<'_>) -> Option<String> {
     let filter = &upstream.server.tools;
     let is_call = envelope.method.as_deref() == Some("tools/call");
@@ -24,8 +24,8 @@ pub(crate) fn of_one(upstream: &Upstream, envelope: &Envelope<'_>) -> Option<Str
     filter.refusal(&call.name)
 }
 
-/// The error responses to a frame that is not a single message and contains something that is not
-/// allowed or cannot be parsed.
+/// Returns the error responses to a frame that is not a single message. `None` unless the frame
+/// contains a message that is not allowed or cannot be parsed.
 pub(crate) fn of_many(
     upstream: &Upstream,
     frame: &[u8],

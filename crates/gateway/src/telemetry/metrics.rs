@@ -1,8 +1,8 @@
 //! The gateway's metrics for monitoring.
 //!
-//! Labels are servers of the configuration and words of fixed lists, so that no client can make the
-//! number of series grow. The handles of a server are created once. A request costs a look-up of
-//! its server and a few atomic additions.
+//! Labels are the servers of the configuration and words from fixed lists, so no client can
+//! increase the number of series. The handles of a server are created once, so a request costs one
+//! look-up of its server and a few atomic additions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -20,7 +20,7 @@ use spillgate_bridge::BridgeObserver;
 
 use crate::telemetry::server_metrics::Meter;
 
-/// Extraction strategies; the first stands for extractions without an answer.
+/// The extraction strategies. The first one counts extractions without an answer.
 pub(crate) const STRATEGIES: [&str; 5] =
     ["none", "full-chunked", "read-grep", "truncate", "search"];
 
@@ -31,7 +31,7 @@ pub(crate) enum Reference {
     Refused,
 }
 
-/// How a result left the gateway.
+/// The form in which a result was passed on to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Offloaded,
@@ -80,7 +80,7 @@ struct OfOutcome {
     outcome: &'static str,
 }
 
-/// A histogram of seconds, by labels.
+/// A histogram of times in seconds, by labels.
 pub(crate) type Times<L> = Family<L, Histogram, fn() -> Histogram>;
 
 /// The families in which each server has its own series.
@@ -125,12 +125,12 @@ impl Default for Families {
     }
 }
 
-/// Buckets from 1 ms to over a minute.
+/// Returns a histogram with buckets from 1 ms to over a minute.
 fn upstream_times() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 4.0, 9))
 }
 
-/// Buckets from 10 µs to over two seconds.
+/// Returns a histogram with buckets from 10 µs to over two seconds.
 fn added_times() -> Histogram {
     Histogram::new(exponential_buckets(0.000_01, 4.0, 10))
 }
@@ -187,7 +187,7 @@ impl Metrics {
     pub fn text(&self) -> String {
         let mut text = String::new();
         if encode(&mut text, &self.registry).is_err() {
-            text.clear(); // cannot happen: writing to a string does not fail
+            text.clear(); // not reached: writing to a string cannot fail
         }
         text
     }
@@ -198,14 +198,15 @@ impl Metrics {
         self.unreadable.get_or_create(&OfServer { server }).inc();
     }
 
-    /// Counts a client that is served without `server`, or no longer is.
+    /// Counts a client that has to work without `server`; if `is_so` is false, counts that the
+    /// client can use it again.
     pub(crate) fn unavailable(&self, server: &str, is_so: bool) {
         let server = server.to_owned();
         let clients = self.unavailable.get_or_create(&OfServer { server });
         let _ = if is_so { clients.inc() } else { clients.dec() };
     }
 
-    /// The handles of a server.
+    /// Returns the metrics of a server.
     pub(crate) fn server(&self, name: &str) -> Arc<Meter> {
         let known = self.meters.read();
         if let Some(meter) = known.get(name) {
@@ -244,12 +245,12 @@ impl Metrics {
         let all = self.families.clone();
         self.add(
             "requests",
-            "Requests to a server that are over",
+            "Completed requests to a server, by outcome",
             all.requests,
         );
         self.add(
             "requests_in_flight",
-            "Requests that wait for a server",
+            "Requests that wait for a server's answer",
             all.in_flight,
         );
         self.timed(
@@ -259,7 +260,7 @@ impl Metrics {
         );
         self.timed(
             "added",
-            "Time that we took for an answer after it came",
+            "Time that the gateway needed for an answer after it arrived",
             all.added,
         );
         self.bytes(
@@ -280,14 +281,14 @@ impl Metrics {
         );
         self.add(
             "unreadable_messages",
-            "Messages of a server that are no JSON",
+            "Messages of a server that are not JSON",
             self.unreadable.clone(),
         );
     }
 
     fn register_results(&mut self) {
         let all = self.families.clone();
-        self.add("results", "Results by how they left", all.results);
+        self.add("results", "Results by what became of them", all.results);
         self.add(
             "extractions",
             "Extractions from stored results by the strategy that made the answer",
@@ -296,12 +297,12 @@ impl Metrics {
         self.bytes("stored", "Results that were stored", all.stored_bytes);
         self.add(
             "tokens_kept_out",
-            "Tokens of stored results less those shown in their place",
+            "Tokens of stored results minus the tokens shown in their place",
             all.tokens_kept_out,
         );
         self.add(
             "tokens_given_back",
-            "Tokens of what was read of stored results, and of our tools' definitions",
+            "Tokens read from stored results, and tokens of the definitions of the gateway's tools",
             all.tokens_given_back,
         );
         self.add(
@@ -318,10 +319,10 @@ impl Metrics {
 
     fn register_servers(&mut self) {
         let all = self.families.clone();
-        self.add("server_links", "Open ways to a server", all.up);
+        self.add("server_links", "Open connections to a server", all.up);
         self.add(
             "server_unavailable",
-            "Clients that are served without a server, for it does not answer",
+            "Clients that are served without a server because it does not answer",
             self.unavailable.clone(),
         );
         self.add(
@@ -355,7 +356,7 @@ impl Metrics {
             .register_with_unit(name, help, Unit::Seconds, metric);
     }
 
-    /// The states of these servers, by name.
+    /// Returns the states of these servers, by name.
     pub(crate) fn states(&self, servers: &[String]) -> BTreeMap<String, ServerState> {
         let state = |name: &String| (name.clone(), self.server(name).state());
         servers.iter().map(state).collect()
@@ -365,10 +366,11 @@ impl Metrics {
 /// The state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerState {
-    /// It is open for at least one client.
+    /// The server is open for at least one client.
     Up,
-    /// It is not open; the next request opens it.
+    /// The server is not open. The next request opens it.
     Idle,
-    /// It ended or could not be opened several times in a row, and is not restarted for a while.
+    /// The server ended or could not be opened several times in a row, so it is not restarted for a
+    /// while.
     Resting,
 }

@@ -17,7 +17,7 @@ use crate::telemetry::metrics::{
 
 const OUTCOMES: usize = RequestOutcome::ALL.len();
 
-/// The handles of a server. Series appear with their first use.
+/// The metrics of one server. A series appears when it is first used.
 #[derive(Debug)]
 pub(crate) struct Meter {
     pub(crate) server: String,
@@ -144,7 +144,7 @@ impl Meter {
 
     /// Records that the server is about to be opened.
     pub(crate) fn opening(&self) {
-        // Whether it may be opened is decided elsewhere.
+        // Other code decides whether the server may be opened, so the result is ignored.
         drop(self.rest.lock().open(Instant::now()));
     }
 

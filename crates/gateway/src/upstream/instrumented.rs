@@ -1,4 +1,4 @@
-//! Wrappers that count what connections and the ledger do.
+//! Wrappers of connections and of the ledger that count events for the metrics.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use spillgate_transport::{
 use crate::telemetry::metrics::{self, Metrics};
 use crate::telemetry::server_metrics::Meter;
 
-/// A connector that counts the connections it opens.
+/// A connector that counts the connections that it opens.
 #[derive(Debug)]
 pub(crate) struct WatchedConnector {
     pub(crate) connector: Arc<dyn Connector>,
@@ -23,14 +23,14 @@ pub(crate) struct WatchedConnector {
     pub(crate) processes: Arc<Processes>,
 }
 
-/// The running server processes of all clients together.
+/// The number of running server processes for all clients together, and its limit.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
     running: AtomicUsize,
     most: OnceLock<usize>,
 }
 
-/// One running process, until it is dropped.
+/// One running process. It is counted until this value is dropped.
 #[derive(Debug)]
 struct Process(Arc<Processes>);
 
@@ -41,13 +41,14 @@ impl Drop for Process {
 }
 
 impl Processes {
-    /// Limits the number of processes from now on.
+    /// Sets the limit on the number of processes.
     pub(crate) fn bound(&self, most: usize) {
-        // Called once, at the start.
+        // Only the first call has an effect. There is only one call, at the start.
         let _ = self.most.set(most);
     }
 
-    /// Reserves room for a server process; `None` if the server is not a process.
+    /// Counts a new server process, or fails if the limit is reached. `None` if the server is not a
+    /// process.
     fn begin(self: &Arc<Self>, transport: &Transport) -> Result<Option<Process>, ConnectionError> {
         if !matches!(transport, Transport::Command(_)) {
             return Ok(None);
@@ -80,7 +81,7 @@ impl Connector for WatchedConnector {
         async move {
             let process = self.processes.begin(&server.transport)?;
             up.meter.opening();
-            // Before it is open, because it may end while it is being opened.
+            // Count it before it is open, because it may end while it is being opened.
             up.begin();
             match self.connector.open(server, inbox).await {
                 Ok(connection) => Ok(Arc::new(WatchedConnection {
@@ -99,7 +100,7 @@ impl Connector for WatchedConnector {
     }
 }
 
-/// A connection that counts as open until it ends or is closed, whichever comes first.
+/// A connection that counts as open until it ends or is closed.
 #[derive(Debug)]
 struct Up {
     meter: Arc<Meter>,
@@ -112,7 +113,7 @@ impl Up {
         self.meter.opened();
     }
 
-    /// Marks it as closed. Returns whether it was open until now.
+    /// Marks the connection as closed. Returns whether it was open before.
     fn end(&self) -> bool {
         let was_open = self.is_open.swap(false, Ordering::Relaxed);
         if was_open {
@@ -160,7 +161,7 @@ impl Connection for WatchedConnection {
     }
 
     fn close(&self, hurried: bool) -> BoxFuture<'_, ()> {
-        // A server that ends from now on was told to.
+        // From now on, an end of the server is expected.
         self.up.end();
         async move {
             self.connection.close(hurried).await;
@@ -176,7 +177,7 @@ impl Drop for WatchedConnection {
     }
 }
 
-/// A ledger that also counts the results it records.
+/// A ledger that also counts the results that it records.
 #[derive(Debug)]
 pub(crate) struct WatchedLedger {
     pub(crate) ledger: Arc<dyn Ledger>,
@@ -243,7 +244,7 @@ mod tests {
             .lines()
             .filter(|line| line.starts_with("spillgate_extractions_total"));
         let mut told: Vec<&str> = told.collect();
-        told.sort_unstable(); // they come in any order
+        told.sort_unstable(); // their order is random
         assert_snapshot!(told.join("\n"), @r#"
         spillgate_extractions_total{server="s",strategy="none",fell_back="no"} 1
         spillgate_extractions_total{server="s",strategy="search",fell_back="no"} 1

@@ -1,4 +1,5 @@
-//! The servers of a session: what the session keeps about each, and how it reacts to their events.
+//! The servers of a session: the session's data about each server, and its reactions to their
+//! events.
 
 pub(crate) mod instrumented;
 pub(crate) mod upstream_set;
@@ -23,28 +24,28 @@ use crate::session::in_flight::{InFlightRequest, RequestDetails};
 /// A server of a session.
 pub(crate) type Upstream = spillgate_upstream::Upstream<Session>;
 
-/// What a session keeps about a server.
+/// The session's own data about a server.
 #[derive(Debug)]
 pub struct ServerNotes {
-    /// What its responses have taught us.
+    /// What the server's responses have shown about it.
     pub(crate) learnt: Arc<Learnt>,
     /// The outcome of the client's greeting, if there are several servers.
     greeted: watch::Sender<Greeted>,
-    /// Its state towards the client, if there are several servers.
+    /// The server's state from the client's point of view, if there are several servers.
     pub(crate) standing: Standing,
-    /// Its lists that are being fetched.
+    /// The server's lists that are being fetched.
     pub(crate) fetches: Fetches,
-    /// Whether a task is trying to bring it up.
+    /// Whether a task is trying to start the server.
     pub(crate) is_kept: AtomicBool,
 }
 
 /// The outcome of the client's greeting at a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Greeted {
-    /// Not known yet.
+    /// The outcome is not known yet.
     #[default]
     Waits,
-    /// The server's greeting; empty if it refused.
+    /// The server's greeting; empty if the server refused.
     Up(Arc<Map<String, Value>>),
     /// The greeting could not be sent.
     Failed(String),
@@ -71,7 +72,7 @@ impl ServerNotes {
     }
 }
 
-/// Whether a server is unlikely to answer soon.
+/// Whether the server is unlikely to answer soon.
 pub(crate) fn is_out(upstream: &Upstream) -> bool {
     upstream.is_resting() || upstream.notes.standing.fault().is_some()
 }
@@ -113,7 +114,8 @@ impl Owner for Session {
     }
 
     fn greeting_limit(&self, upstream: &Upstream) -> Duration {
-        // If there are several servers, each may take as long to start as a request may take.
+        // With several servers, clients do not wait for a slow server, so each may take as long to
+        // start as to answer a request.
         match self.is_solo() {
             true => spillgate_upstream::GREETING,
             false => upstream.server.timeout.unwrap_or(DEFAULT_TIMEOUT),
@@ -123,7 +125,8 @@ impl Owner for Session {
     fn greeted(&self, upstream: &Upstream, initialize: &Message, greeting: Map<String, Value>) {
         if !greeting.is_empty() {
             let mut known = greeting.clone();
-            // A version that the server took over from this client is no limit of its own.
+            // If the server only repeated the version that this client requested, do not store it
+            // as the server's limit.
             if known.get("protocolVersion").and_then(Value::as_str)
                 == asked_version(initialize).as_deref()
             {
@@ -160,7 +163,7 @@ impl Owner for Session {
     }
 }
 
-/// The protocol version that a client asked for.
+/// Returns the protocol version that a client requested.
 fn asked_version(initialize: &Message) -> Option<String> {
     let all = messages(&initialize.frame);
     let params: Value = serde_json::from_str(all.first()?.params?.get()).ok()?;

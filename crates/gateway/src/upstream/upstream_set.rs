@@ -16,8 +16,8 @@ pub(crate) struct UpstreamSet {
     memory: Memory,
 }
 
-/// What was learnt from servers, by name. Each session learns for itself; stateless requests share
-/// what they learn.
+/// What has been learnt about servers, by name. Each session has its own memory; all stateless
+/// requests share one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory(Arc<Mutex<HashMap<String, Arc<Learnt>>>>);
 
@@ -31,15 +31,15 @@ impl Memory {
 #[derive(Debug)]
 struct Members {
     all: Arc<[Arc<Upstream>]>,
-    /// The next slot. Slots are never reused, so that a response to a server that is gone cannot
-    /// reach another one.
+    /// The next slot. Slots are never reused, so a response to a server that was removed cannot
+    /// reach another server.
     next: Slot,
 }
 
 /// What a new configuration changes.
 #[derive(Debug, Default)]
 pub(crate) struct Change {
-    /// Servers that were removed, or are reached in another way now.
+    /// Servers that were removed or whose configuration changed.
     pub(crate) gone: Vec<Arc<Upstream>>,
     /// Whether servers were added.
     pub(crate) has_new: bool,
@@ -74,7 +74,7 @@ impl UpstreamSet {
 
     pub(crate) fn get(&self, slot: Slot) -> Option<Arc<Upstream>> {
         let members = self.members.lock();
-        // As long as the configuration has not changed, a server's slot is its index.
+        // A server's slot is its index until the configuration changes.
         let fits = |upstream: &&Arc<Upstream>| upstream.slot == slot;
         let at_its_place = members.all.get(slot).filter(fits);
         at_its_place
@@ -88,8 +88,8 @@ impl UpstreamSet {
         all.find(|upstream| upstream.name() == name).cloned()
     }
 
-    /// Applies a new configuration. Unchanged servers keep their connections. New servers are
-    /// greeted as the client greeted the others.
+    /// Applies a new configuration. Unchanged servers keep their connections. New servers get the
+    /// same greeting as the others.
     pub(crate) fn adopt(&self, servers: &[Arc<Server>]) -> Change {
         let mut members = self.members.lock();
         let mut change = Change::default();

@@ -1,4 +1,4 @@
-//! Tests of several servers behind one client.
+//! Tests of one client with several servers.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -7,7 +7,8 @@ use spillgate_upstream::{Server, ToolFilter};
 
 use crate::fake::{Client, Servers, the_end};
 
-/// A server with these tools, one per page, that answers a call with its own name and the tool's.
+/// A server with these tools, one per page. It answers a call with its own name and the tool's
+/// name.
 fn tools(server: &'static str, names: &'static [&'static str]) -> impl Fn(&Value) -> Vec<Value> {
     move |frame| {
         let answer =
@@ -208,7 +209,7 @@ async fn another_configuration_keeps_what_stays() {
     let mut client = Client::of(servers, |server| server);
     client.keep(&["git", "web hub"]).await;
     for _ in 0..3 {
-        client.next().await; // lists have changed
+        client.next().await; // the notification that lists have changed
     }
     client.ask(1, "initialize", &json!({})).await;
     client
@@ -258,7 +259,7 @@ async fn a_server_that_is_down_keeps_its_tools() {
     client.ask(2, "die", &json!({})).await;
     stillborn.store(1, std::sync::atomic::Ordering::Relaxed);
     let list = client.ask(3, "tools/list", &json!({})).await;
-    // The last known list is shown while the server is down.
+    // While the server is down, its last known list is used.
     assert!(names(&list).contains(&"log"), "{list}");
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     let answer = client.ask(4, "tools/call", &json!({"name": "log"})).await;

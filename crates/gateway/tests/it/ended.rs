@@ -1,5 +1,6 @@
-//! Tests of look-ups that end early: calls of built-in tools, reads of our resources, arguments by
-//! reference.
+//! Tests of look-ups that are cancelled or abandoned.
+//!
+//! They cover calls of built-in tools, reads of our resources, and arguments by reference.
 
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -23,7 +24,7 @@ fn server(frame: &Value) -> Vec<Value> {
     vec![json!({"jsonrpc": "2.0", "id": frame["id"], "result": result})]
 }
 
-/// A client, and the handle of a stored result. `limit` is the time limit of a look-up.
+/// Returns a client, and the handle of a stored result. `limit` is the time limit of a look-up.
 async fn client(limit: Duration) -> (Client, String) {
     let tools = ["take".to_owned()];
     let policy = Policy::default().with_references(ByReference::new(Some(&tools), None).unwrap());
@@ -35,7 +36,7 @@ async fn client(limit: Duration) -> (Client, String) {
     (client.limited_to(limit), handle)
 }
 
-/// The requests, with a description of each.
+/// Returns the requests, each with a description.
 fn requests(handle: &str) -> [(&'static str, &'static str, Value); 4] {
     let call = |name: &str, arguments: Value| json!({"name": name, "arguments": arguments});
     let given = |reference: Value| call("take", json!({"text": reference}));
@@ -80,11 +81,11 @@ async fn each_ends_when_it_takes_too_long() {
     assert_eq!(client.in_order(), "");
 }
 
-/// A request that is abandoned or cancelled gets no response, and nothing goes to the server. One
-/// whose response nobody reads gets one at once.
+/// Tests that a request that is abandoned or cancelled gets no response and that nothing is sent to
+/// the server, and that a request whose response is not read gets a response immediately.
 #[test]
 fn each_ends_when_nobody_waits_for_it() {
-    // The only thread for look-ups is busy until everything has been sent.
+    // The only thread for look-ups is busy until all messages have been sent.
     let runtime = Builder::new_current_thread()
         .max_blocking_threads(1)
         .enable_all()
@@ -107,7 +108,7 @@ fn each_ends_when_nobody_waits_for_it() {
             let answer = client.next().await;
             assert_eq!(answer["id"], 4, "{what}: {answer}");
             assert!(answer.to_string().contains("cancelled"), "{what}: {answer}");
-            // Only the ping goes to the server.
+            // Only the `ping` is sent to the server.
             let ping = client.ask(7, "ping", &json!({})).await;
             assert_eq!(ping["id"], 7, "{what}: {ping}");
             let sent = client.in_order();

@@ -1,4 +1,4 @@
-//! Tests of servers that end, wait, restart, or say nothing.
+//! Tests of servers that end, delay their answers, restart or stay silent.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use crate::fake::{Client, Servers, the_end};
 
-/// Answers everything, but ends on `die` and is silent on `hang`.
+/// A server that answers everything, except that it ends on `die` and stays silent on `hang`.
 fn mortal(frame: &Value) -> Vec<Value> {
     match frame["method"].as_str() {
         Some("die") => vec![the_end()],
@@ -50,14 +50,14 @@ async fn it_is_greeted_again_and_rests_longer_each_time() {
     {"id":0,"jsonrpc":"2.0","result":{}}
     {"id":0,"jsonrpc":"2.0","result":{}}
     {"error":{"code":-32000,"data":{"fault":"upstream","server":"frail"},"message":"the upstream server `frail` exited with status 7 before it answered"},"id":1,"jsonrpc":"2.0"}
-    {"error":{"code":-32000,"data":{"fault":"upstream","server":"frail"},"message":"the upstream server `frail` exited with status 7 and is started again in 2 s"},"id":1,"jsonrpc":"2.0"}
+    {"error":{"code":-32000,"data":{"fault":"upstream","server":"frail"},"message":"the upstream server `frail` exited with status 7 and will be restarted in 2 s"},"id":1,"jsonrpc":"2.0"}
     {"id":1,"jsonrpc":"2.0","result":{}}
     {"error":{"code":-32000,"data":{"fault":"upstream","server":"frail"},"message":"the upstream server `frail` exited with status 7 before it answered"},"id":2,"jsonrpc":"2.0"}
-    {"error":{"code":-32000,"data":{"fault":"upstream","server":"frail"},"message":"the upstream server `frail` exited with status 7 and is started again in 3 s"},"id":2,"jsonrpc":"2.0"}
+    {"error":{"code":-32000,"data":{"fault":"upstream","server":"frail"},"message":"the upstream server `frail` exited with status 7 and will be restarted in 3 s"},"id":2,"jsonrpc":"2.0"}
     {"id":2,"jsonrpc":"2.0","result":{}}
     {"error":{"code":-32000,"data":{"fault":"upstream","server":"frail"},"message":"the upstream server `frail` exited with status 7 before it answered"},"id":3,"jsonrpc":"2.0"}
-    {"error":{"code":-32000,"data":{"fault":"upstream","server":"frail"},"message":"the upstream server `frail` exited with status 7 and is started again in 5 s"},"id":3,"jsonrpc":"2.0"}
-    {"error":{"code":-32000,"data":{"fault":"upstream","server":"frail"},"message":"the upstream server `frail` exited with status 7 and is started again in 2 s"},"id":3,"jsonrpc":"2.0"}
+    {"error":{"code":-32000,"data":{"fault":"upstream","server":"frail"},"message":"the upstream server `frail` exited with status 7 and will be restarted in 5 s"},"id":3,"jsonrpc":"2.0"}
+    {"error":{"code":-32000,"data":{"fault":"upstream","server":"frail"},"message":"the upstream server `frail` exited with status 7 and will be restarted in 2 s"},"id":3,"jsonrpc":"2.0"}
     "#);
     assert_snapshot!(client.sent(), @r#"
     frail: opened
@@ -105,7 +105,7 @@ async fn silence_is_cut_off_and_the_server_told() {
     frail: {"id":"a","jsonrpc":"2.0","method":"hang","params":{"_meta":{"progressToken":7}}}
     frail: {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"no answer in time","requestId":"a"}}
     "#);
-    // A late response is the server's own problem; the next request is answered.
+    // A late response has no effect; the next request is answered.
     assert_eq!(client.ask(2, "x", &json!({})).await["result"], json!({}));
 }
 

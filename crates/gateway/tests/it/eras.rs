@@ -1,4 +1,4 @@
-//! Tests of clients of one generation of MCP with servers of the other.
+//! Tests of clients and servers of different generations of MCP.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,8 +11,8 @@ use spillgate_upstream::Server;
 
 use crate::fake::{Client, Servers, the_end};
 
-/// A server of 2025-11-25, which refuses everything before `initialize`. Its tool `ask` first asks
-/// the client for a name.
+/// A server of 2025-11-25, which refuses all requests before `initialize`. Its tool `ask` asks the
+/// client for a name before it answers.
 fn legacy(name: &'static str) -> impl Fn(&Value) -> Vec<Value> + Clone {
     let asked: Arc<Mutex<BTreeMap<String, Value>>> = Arc::default();
     let is_open = Arc::new(Mutex::new(false));
@@ -62,7 +62,7 @@ fn legacy(name: &'static str) -> impl Fn(&Value) -> Vec<Value> + Clone {
     }
 }
 
-/// A server of 2026-07-28 that knows no older version, and refuses with `refusal`.
+/// A server that supports only 2026-07-28. It refuses older versions with `refusal`.
 fn modern(name: &'static str, refusal: Value) -> impl Fn(&Value) -> Vec<Value> + Clone {
     move |frame| {
         let id = &frame["id"];
@@ -100,7 +100,7 @@ fn refused() -> Value {
     json!({"code": -32022, "message": "Unsupported protocol version", "data": {"supported": ["2026-07-28"], "requested": "2025-11-25"}})
 }
 
-/// Parameters of a modern request.
+/// Returns the parameters of a modern request.
 fn of_today(mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -127,7 +127,7 @@ async fn initialized(client: &Client) {
     client.send(&note).await;
 }
 
-/// The text of a call's result.
+/// Returns the text in the result of a call.
 async fn called(client: &mut Client, id: u64, params: &Value) -> String {
     let answer = client.ask(id, "tools/call", params).await;
     assert_eq!(answer["id"], id, "{answer}");
@@ -265,7 +265,7 @@ async fn a_modern_client_may_begin_with_a_call() {
     s: {"id":3,"jsonrpc":"2.0","method":"tools/call","params":{"_meta":{},"arguments":{"n":3},"name":"x"}}
     s: {"jsonrpc":"2.0","method":"notifications/initialized"}
     "#);
-    // The same with a modern server, which is asked once.
+    // The same is tested with a modern server, which is asked only once.
     let servers = Servers::default().with("s", modern("s", refused()));
     let mut client = Client::of(servers, as_is);
     let call = of_today(json!({"name": "x", "arguments": {}}));
@@ -291,7 +291,7 @@ async fn a_client_that_asks_for_both_at_once_hears_that_one_is_refused() {
     for discover_first in [true, false] {
         let served = modern("s", refused());
         let waiting: Arc<Mutex<Option<Value>>> = Arc::default();
-        // Both are answered when both have arrived.
+        // Both requests are answered when both have arrived.
         let server = move |frame: &Value| match frame["method"].as_str() {
             Some("server/discover") => {
                 *waiting.lock().unwrap() = Some(frame.clone());
@@ -439,7 +439,7 @@ async fn several_legacy_servers_are_a_legacy_one() {
     assert_eq!(greeted["result"]["protocolVersion"], "2025-11-25");
 }
 
-/// The server, reached over HTTP.
+/// Returns the server's configuration with HTTP as its transport.
 fn by_http(server: Server) -> Server {
     let http = HttpServer {
         url: "http://127.0.0.1:1/".to_owned(),
@@ -485,7 +485,8 @@ async fn a_bridged_server_that_ends_fails_what_waits_and_is_bridged_again() {
                 .send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call}))
                 .await;
         }
-        // The question came before the end, so it answers one of them.
+        // The question arrived before the server ended, so it answers the first request and only
+        // the second one fails.
         let told = [client.next().await, client.next().await];
         let failed: Vec<&Value> = told.iter().filter_map(|frame| frame.get("error")).collect();
         let message = failed.first().and_then(|error| error["message"].as_str());
@@ -510,7 +511,7 @@ async fn a_server_that_ignores_what_it_does_not_know_is_a_legacy_one() {
     let call = of_today(json!({"name": "x", "arguments": {}}));
     let mut client = Client::of(servers(), as_is);
     assert_eq!(called(&mut client, 1, &call).await, "s did {}");
-    // A request that is cancelled meanwhile never reaches the server.
+    // A request that is cancelled in the meantime never reaches the server.
     let mut client = Client::of(servers(), as_is);
     for id in [1, 2] {
         client

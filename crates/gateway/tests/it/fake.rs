@@ -1,4 +1,4 @@
-//! Servers that are functions, and a client that collects what it gets.
+//! Servers that are functions, and a client that collects what it receives.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,43 +27,43 @@ use spillgate_upstream::Server;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 
-/// A server's reaction to a message: frames, or its end.
+/// A server's reaction to a message: frames to send, or its end.
 pub(crate) type Answer = Arc<dyn Fn(&Value) -> Vec<Value> + Send + Sync>;
 
-/// The size above which a frame is not held in memory, if a test or this run of the suite sets one.
-/// The suite also runs with a small size, because any result must become the same wherever its
-/// bytes are.
+/// Returns the size above which a frame is not held in memory, if the test or this run of the suite
+/// sets one. The suite also runs with a small size, because results must become the same regardless
+/// of where their bytes are.
 fn spool_at(of_test: Option<usize>) -> Option<usize> {
     let of_run = std::env::var(crate::SPOOL_AT).ok();
     of_test.or_else(|| Some(of_run?.parse().expect("a number of bytes")))
 }
 
-/// A frame with this text, which need not be JSON.
+/// Returns a frame with this text, which need not be JSON.
 pub(crate) fn raw(frame: &str) -> Value {
     json!({"raw": frame})
 }
 
-/// The server ends.
+/// Lets the server end.
 pub(crate) fn the_end() -> Value {
     json!("the end")
 }
 
-/// A frame that is too large for memory.
+/// Returns a frame that is treated as too large for memory.
 pub(crate) fn large(frame: &Value) -> Value {
     json!({"large": frame})
 }
 
-/// The server no longer knows the session in which this request was sent.
+/// Lets the server answer that it does not know the session of this request.
 pub(crate) fn no_session(of: &Value) -> Value {
     json!({"no session": of})
 }
 
-/// The server stops reading.
+/// Lets the server stop reading.
 pub(crate) fn stuck() -> Value {
     json!("stuck")
 }
 
-/// A frame that is sent later than the others.
+/// Returns a frame that is sent later than the others.
 pub(crate) fn after(seconds: u64, frame: &Value) -> Value {
     json!({"after": seconds, "say": frame})
 }
@@ -108,13 +108,13 @@ async fn event_of(frame_reader: &FrameReader, said: Value) -> ServerEvent {
 #[derive(Default)]
 pub(crate) struct Servers {
     answers: BTreeMap<String, Answer>,
-    /// How many of the next servers end while they are opened.
+    /// The number of servers that will end while they are opened.
     pub(crate) stillborn: Arc<AtomicUsize>,
-    /// The store of their large messages, and of what the gateway keeps.
+    /// The store for the servers' large messages and for the gateway's results.
     store: Arc<MemoryStore>,
-    /// What each server was sent, and when it was opened.
+    /// The messages that each server received, and when the server was opened.
     pub(crate) log: Arc<Mutex<Vec<String>>>,
-    /// Frames above this size are not held in memory.
+    /// The size, in bytes, above which frames are not held in memory.
     spool_at: Option<usize>,
 }
 
@@ -125,7 +125,7 @@ impl fmt::Debug for Servers {
 }
 
 impl Servers {
-    /// Returns the servers with a size above which frames are not held in memory.
+    /// Returns the servers with a different size above which frames are not held in memory.
     pub(crate) fn spooling_at(self, bytes: usize) -> Self {
         Self {
             spool_at: Some(bytes),
@@ -175,7 +175,7 @@ impl Connector for Servers {
     }
 }
 
-/// The event that the frame reader makes of a frame.
+/// Returns the event that the frame reader makes of a frame.
 async fn taken_in(frame_reader: &FrameReader, frame: &str) -> ServerEvent {
     let mut taking = frame_reader.begin();
     for block in frame.as_bytes().chunks(10_000) {
@@ -223,7 +223,7 @@ impl Connection for FakeLink {
             return std::future::pending().boxed();
         }
         let (sink, frame_reader) = (Arc::clone(&self.sink), self.frame_reader.clone());
-        // In a task and in order, as a connection does.
+        // Runs in a task and in order, like a real connection.
         tokio::spawn(async move {
             for mut said in all {
                 if let Some(seconds) = said.get("after").and_then(Value::as_u64) {
@@ -250,7 +250,7 @@ impl Connection for FakeLink {
     }
 }
 
-/// A sink that collects what a client gets.
+/// A sink that collects what a client receives.
 #[derive(Debug)]
 struct Collected(UnboundedSender<Value>);
 
@@ -293,12 +293,12 @@ impl Client {
         Self::by(Policy::default(), servers, change)
     }
 
-    /// A client of a gateway with this policy.
+    /// Returns a client of a gateway with this policy.
     pub(crate) fn by(policy: Policy, servers: Servers, change: impl Fn(Server) -> Server) -> Self {
         Self::made(policy, servers, change, Several::default())
     }
 
-    /// A client of a gateway with these settings for several servers.
+    /// Returns a client of a gateway with these settings for several servers.
     pub(crate) fn several(servers: Servers, several: Several) -> Self {
         Self::made(Policy::default(), servers, |server| server, several)
     }
@@ -339,7 +339,7 @@ impl Client {
         Self::served(gateway.clone(), gateway, log)
     }
 
-    /// A client whose gateway has only this server at first.
+    /// Returns a client whose gateway has only this server at first.
     pub(crate) fn beginning_with(name: &str, servers: Servers) -> Self {
         let all = Self::of(servers, |server| server);
         let mut gateway = all.gateway.clone();
@@ -347,7 +347,8 @@ impl Client {
         Self::served(gateway, all.gateway, all.log)
     }
 
-    /// A client of `served`, which may be reconfigured to a part of `gateway`.
+    /// Returns a client of `served`, which may later be reconfigured to some of the servers of
+    /// `gateway`.
     fn served(served: Gateway, gateway: Gateway, log: Arc<Mutex<Vec<String>>>) -> Self {
         let hub = Hub::new(served);
         let (to, got) = unbounded_channel();
@@ -361,19 +362,19 @@ impl Client {
         }
     }
 
-    /// A client whose look-ups have this time limit.
+    /// Returns a client whose look-ups have this time limit.
     pub(crate) fn limited_to(&self, limit: Duration) -> Self {
         let mut gateway = self.gateway.clone();
         gateway.offloader = gateway.offloader.with_lookup_timeout(limit);
         Self::served(gateway.clone(), gateway, Arc::clone(&self.log))
     }
 
-    /// A client whose requests belong to no session.
+    /// Returns a client whose requests belong to no session.
     pub(crate) fn stateless(servers: Servers) -> Self {
         Self::of(servers, |server| server).another()
     }
 
-    /// Another client with a session of the same gateway.
+    /// Returns a second client with a session of the same gateway.
     pub(crate) fn second(&self) -> Self {
         let (to, got) = unbounded_channel();
         Self {
@@ -385,7 +386,7 @@ impl Client {
         }
     }
 
-    /// Another stateless client of the same gateway.
+    /// Returns another stateless client of the same gateway.
     pub(crate) fn another(&self) -> Self {
         let (to, got) = unbounded_channel();
         Self {
@@ -397,7 +398,7 @@ impl Client {
         }
     }
 
-    /// Reconfigures the gateway to these servers.
+    /// Reconfigures the gateway to have only these servers.
     pub(crate) async fn keep(&self, names: &[&str]) {
         let mut gateway = self.gateway.clone();
         gateway
@@ -406,14 +407,14 @@ impl Client {
         self.hub.reload(gateway).await;
     }
 
-    /// The handles of what is stored.
+    /// Returns the handles of all stored results.
     pub(crate) fn handles(&self) -> Vec<String> {
         let listed = self.gateway.offloader.store().list().unwrap();
         let handles = listed.iter().map(|one| one.manifest.handle.to_string());
         handles.collect()
     }
 
-    /// The stored results, as the servers sent them.
+    /// Returns the stored results exactly as the servers sent them.
     pub(crate) fn stored(&self) -> Vec<String> {
         let offloader = &self.gateway.offloader;
         let listed = offloader.store().list().unwrap();
@@ -432,7 +433,7 @@ impl Client {
         self.session.take(Incoming::new(frame.to_string())).await;
     }
 
-    /// The next frame that the client gets.
+    /// Returns the next frame that the client receives.
     pub(crate) async fn next(&mut self) -> Value {
         const LONG: Duration = Duration::from_secs(3600);
         timeout(LONG, self.got.recv())
@@ -448,12 +449,12 @@ impl Client {
         self.next().await
     }
 
-    /// What the servers were sent since the last look, in order.
+    /// Returns what the servers received since the last call, in order.
     pub(crate) fn in_order(&self) -> String {
         std::mem::take(&mut *self.log.lock().unwrap()).join("\n")
     }
 
-    /// What the servers were sent, once it contains these words.
+    /// Waits until the servers have received these words. Returns everything that they received.
     pub(crate) async fn until_sent(&self, words: &str) -> String {
         loop {
             let log = self.log.lock().unwrap().join("\n");
@@ -464,7 +465,7 @@ impl Client {
         }
     }
 
-    /// What the servers were sent since the last look, sorted.
+    /// Returns what the servers received since the last call, sorted.
     pub(crate) fn sent(&self) -> String {
         let mut log = std::mem::take(&mut *self.log.lock().unwrap());
         log.sort();

@@ -1,4 +1,4 @@
-//! Tests that messages to and from several servers reach the right ones.
+//! Tests that messages to and from several servers reach the right receivers.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -104,7 +104,7 @@ async fn a_stream_of_changes_comes_from_all_servers() {
     b {"resourceSubscriptions":["b:a","x:y"],"toolsListChanged":true}
     dumb {"resourceSubscriptions":["x:y"],"toolsListChanged":true}
     "#);
-    // The client closes it.
+    // The client closes the stream.
     let params = of_today(json!({"requestId": "L"}));
     client
         .send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
@@ -114,14 +114,14 @@ async fn a_stream_of_changes_comes_from_all_servers() {
     assert!(!sent.contains("\"L\""), "{sent}");
 }
 
-/// Each server is asked about its own resource, and the client hears of it by the URI that it asked
-/// for.
+/// Tests that each server is asked to report its own resource, and that the client is informed
+/// under the URI that it used.
 #[tokio::test(start_paused = true)]
 async fn a_stream_tells_the_same_uri_of_two_servers_apart() {
     let servers = Servers::default()
         .with("a", telling("a"))
         .with("b", telling("b"));
-    // Nothing was listed to this client before.
+    // This client has not requested any list before.
     let mut client = Client::of(servers, |server| server);
     let filter = json!({"resourceSubscriptions": ["both:x", "b+both:x"]});
     let listen = of_today(json!({"notifications": filter}));
@@ -160,7 +160,7 @@ async fn a_stream_that_no_server_opens_is_refused() {
     assert!(refused["error"]["message"].is_string(), "{refused}");
 }
 
-/// A legacy server with a prompt, a resource, logs and completion.
+/// A legacy server with a prompt, a resource, log messages and completion.
 fn with_all(server: &'static str) -> impl Fn(&Value) -> Vec<Value> {
     move |frame| {
         let (id, params) = (&frame["id"], &frame["params"]);
@@ -344,7 +344,7 @@ async fn a_client_of_one_server_gets_several() {
         told.push(client.next().await["method"].to_string());
     }
     client.sent();
-    // The response to a request from the time of the single server goes to that server.
+    // The response to a request from the time when there was one server is sent to that server.
     client
         .send(&json!({"jsonrpc": "2.0", "id": 1, "result": {"roots": []}}))
         .await;
@@ -357,7 +357,7 @@ async fn a_client_of_one_server_gets_several() {
         if frame["id"] == 2 {
             break frame;
         }
-        told.push(frame.to_string()); // the new server asks, too
+        told.push(frame.to_string()); // the new server also sends a request
     };
     let tools = listed["result"]["tools"].as_array().unwrap();
     told.extend(tools.iter().take(2).map(|tool| tool["name"].to_string()));

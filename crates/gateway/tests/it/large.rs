@@ -5,7 +5,7 @@ use spillgate_testkit::log;
 
 use crate::fake::{Client, Servers};
 
-/// A text that should not be held in memory.
+/// Returns a text that is not held in memory.
 fn text() -> String {
     log(4000)
 }
@@ -18,7 +18,7 @@ fn answer(id: &Value, result: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
-/// A legacy server whose responses are large, and which first sends something large.
+/// A legacy server whose responses are large and which first sends a large message.
 fn legacy(frame: &Value) -> Vec<Value> {
     let id = &frame["id"];
     match frame["method"].as_str() {
@@ -93,8 +93,8 @@ fn of_today(mut params: Value) -> Value {
     params
 }
 
-/// Checks that the stored result is the server's, byte for byte, and that the client has a preview
-/// of it.
+/// Checks that the stored result equals the server's byte for byte, and that the client received a
+/// preview of it.
 fn is_offloaded(client: &Client, answer: &Value, sent: &Value) {
     let shown = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert!(shown.contains("stored whole as"), "{shown:.200}");

@@ -1,13 +1,13 @@
-//! Tests of several servers' resources with the same URI: the client reaches and hears of each by a
-//! name of its own.
+//! Tests of resources with the same URI at several servers: the client uses a different URI for
+//! each.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::fake::{Client, Servers};
 
-/// A server with a resource and a template that others have, too. Its tool `link` returns links to
-/// both. What is subscribed to changes at once.
+/// A server with a resource and a template whose URIs other servers also use. Its tool `link`
+/// returns links to both. A resource changes as soon as the client subscribes to it.
 fn server(name: &'static str) -> impl Fn(&Value) -> Vec<Value> {
     move |frame| {
         let (id, params) = (&frame["id"], &frame["params"]);
@@ -118,7 +118,7 @@ async fn a_link_leads_back_though_nothing_was_listed() {
     assert_eq!(read["result"]["contents"][0]["text"], "b", "{given}");
 }
 
-/// Pages of MCP Apps are resources that tools refer to, listed or not.
+/// Pages of MCP Apps are resources to which tools refer, whether or not they are listed.
 #[tokio::test]
 async fn a_tool_names_the_page_of_its_own_server() {
     let mut client = Client::of(two(), |server| server);
@@ -135,7 +135,7 @@ async fn a_tool_names_the_page_of_its_own_server() {
     ] {
         let read = client.ask(2, "resources/read", &json!({"uri": uri})).await;
         let contents = &read["result"]["contents"][0];
-        // A page that a program shows passes whole.
+        // A page is shown by a program, so it passes unchanged.
         let text = contents["text"].as_str().unwrap();
         assert!(text.len() > 20_000, "{read}");
         let server = text.lines().next().unwrap();
@@ -156,7 +156,7 @@ async fn a_tool_names_the_page_of_its_own_server() {
     "#);
 }
 
-/// The result is too large, so it is stored; its bytes go through the disk.
+/// Tests links in a result that is so large that it is stored and its bytes are not held in memory.
 #[tokio::test]
 async fn links_in_a_large_result_lead_to_its_server() {
     let mut client = Client::of(two(), |server| server);

@@ -16,10 +16,12 @@ mod shared;
 mod slow;
 mod unreadable;
 
-/// Marks the second run of this suite, and gives its limit on frames in memory, in bytes.
+/// The environment variable that marks the second run of this suite. Its value is the limit on
+/// frames in memory, in bytes.
 const SPOOL_AT: &str = "SPILLGATE_TEST_SPOOL_AT";
 
-/// Runs the suite once more with results that are not held in memory: they must become the same.
+/// Runs the suite once more with results that are not held in memory. The outcomes must be the
+/// same.
 #[test]
 fn the_suite_holds_for_frames_in_the_store() {
     if std::env::var_os(SPOOL_AT).is_some() {

@@ -1,4 +1,5 @@
-//! Tests of servers that end or speak, and requests that are cancelled, at the wrong moment.
+//! Tests of servers that end or send at the wrong moment, and of requests cancelled at such a
+//! moment.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +14,7 @@ use tokio::time::sleep;
 
 use crate::fake::{Client, Servers, no_session, stuck, the_end};
 
-/// Answers everything with an empty result.
+/// A server that answers all requests with an empty result.
 fn plain(frame: &Value) -> Vec<Value> {
     match frame["method"].as_str() {
         Some("die") => vec![the_end()],
@@ -44,7 +45,7 @@ async fn greet(client: &mut Client) {
         .await;
 }
 
-/// What the server was sent. Checks that it was closed exactly once.
+/// Returns what the server received. Checks that it was closed exactly once.
 fn without_closing(client: &Client) -> String {
     let log = client.in_order() + "\n";
     assert_eq!(log.matches("s: closed\n").count(), 1, "{log}");
@@ -123,7 +124,7 @@ async fn a_server_that_does_not_greet_again_is_not_used_ungreeted() {
 #[tokio::test]
 async fn a_session_that_a_server_forgot_is_begun_again() {
     let mut client = client(|frame| match frame["method"] == "lose" {
-        // Everything else sent in that session is refused, too.
+        // All other requests that were sent in that session are also refused.
         true => vec![no_session(&frame["id"]), no_session(&json!(1))],
         false => plain(frame),
     });
@@ -173,14 +174,14 @@ async fn an_answer_that_comes_too_late_is_no_second_one() {
     assert_eq!(told["error"]["code"], -32001, "{told}");
     sleep(Duration::from_secs(1)).await;
     assert_eq!(client.ask(2, "x", &json!({})).await, answer(&json!(2)));
-    // The id may be used again, and is answered again.
+    // The id can be used again, and the new request is answered.
     assert_eq!(client.ask(1, "x", &json!({})).await, answer(&json!(1)));
 }
 
 #[test]
 fn a_call_that_was_taken_back_in_time_is_not_sent() {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
-    // References are looked up on such threads.
+    // References are looked up on blocking threads, of which there is only one here.
     runtime.enable_all().max_blocking_threads(1);
     runtime.build().unwrap().block_on(taken_back());
 }

@@ -11,7 +11,7 @@ use tracing::Span;
 
 use crate::fake::{Client, Servers, the_end};
 
-/// Answers a call as its tool's name says.
+/// A server that answers a call in the way that the tool's name says.
 fn obedient(frame: &Value) -> Vec<Value> {
     let Some(id) = frame.get("id").cloned() else {
         return vec![];
@@ -32,14 +32,14 @@ fn obedient(frame: &Value) -> Vec<Value> {
     }
 }
 
-/// The metrics without times, which vary; for those only their count.
+/// Returns the metrics. Times vary, so only their number is included.
 fn figures(client: &Client) -> String {
     let text = client.hub().metrics().text();
     let is_told = |line: &&str| {
         !line.starts_with('#') && !line.contains("_bucket{") && !line.contains("_seconds_sum{")
     };
     let mut lines: Vec<&str> = text.lines().filter(is_told).collect();
-    lines.sort_unstable(); // they come in any order
+    lines.sort_unstable(); // their order is random
     lines.join("\n")
 }
 
@@ -90,14 +90,14 @@ async fn a_conversation_in_figures() {
     spillgate_sessions 1
     spillgate_stored_bytes_total{server="s"} 37992
     spillgate_tokens_given_back_total{server="s"} 379
-    spillgate_tokens_kept_out_total{server="s"} 9033
+    spillgate_tokens_kept_out_total{server="s"} 9346
     spillgate_upstream_seconds_count{server="s",method="other"} 1
     spillgate_upstream_seconds_count{server="s",method="tools/call"} 4
     spillgate_upstream_seconds_count{server="s",method="tools/list"} 1
     "#);
 }
 
-/// Records what clients sent, and always returns the same.
+/// Records the traces that clients sent, and always returns the same headers.
 #[derive(Debug, Default)]
 struct Heard(Mutex<Vec<String>>);
 

@@ -1,4 +1,4 @@
-//! Tests of stateless requests of many clients to a single process.
+//! Tests of stateless requests from many clients to one server process.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::fake::{Client, Servers, large, the_end};
 
-/// Reports progress on a request, and answers it together with the next one, so that two requests
-/// are in flight at once.
+/// A server that reports progress on a request and answers it together with the next request, so
+/// that two requests are in flight at the same time.
 fn pairs() -> impl Fn(&Value) -> Vec<Value> {
     let earlier: Arc<Mutex<Option<Value>>> = Arc::default();
     move |frame| {

@@ -1,5 +1,6 @@
-//! Tests of servers that are silent, slow, dead or noisy beside a good one. The clock is paused, so
-//! that each wait is measured exactly.
+//! Tests of servers that are silent, slow, dead or noisy while another server works.
+//!
+//! The clock is paused, so that each wait is measured exactly.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +13,8 @@ use tokio::time::Instant;
 
 use crate::fake::{Client, Servers, after, raw, stuck, the_end};
 
-/// A server with one tool that answers after `seconds` seconds. If `modern`, it knows
-/// `server/discover` and no `initialize`.
+/// A server with one tool, which answers after `seconds` seconds. If `modern` is true, it supports
+/// `server/discover` and not `initialize`.
 fn server(tool: &'static str, seconds: u64, modern: bool) -> impl Fn(&Value) -> Vec<Value> {
     move |frame| {
         let Some(id) = frame.get("id") else {
@@ -45,7 +46,8 @@ fn of_today(mut params: Value) -> Value {
     params
 }
 
-/// The response to a request, and after how many seconds it came. Other messages go to `told`.
+/// Returns the response to a request, and how many seconds it took. Other messages are added to
+/// `told`.
 async fn ask(
     client: &mut Client,
     method: &str,
@@ -81,8 +83,8 @@ async fn greet(client: &mut Client, told: &mut Vec<String>) -> (Value, u64) {
     greeted
 }
 
-/// A server with two pages of tools that fails from the second time on: it answers the given page
-/// with an error of this code.
+/// A server with two pages of tools that fails from the second request on: it answers the request
+/// for the given page with an error of this code.
 fn failing(code: i64, page: usize) -> impl Fn(&Value) -> Vec<Value> {
     let times = std::sync::Mutex::new([0; 2]);
     let others = server("old", 0, false);
@@ -111,7 +113,7 @@ async fn an_error_in_place_of_a_list_does_not_empty_it() {
     for (code, page, want) in [
         (-32603, 0, "one two work"),
         (-32603, 1, "one two work"),
-        // The server has no such list any more.
+        // The server no longer has such a list.
         (-32601, 0, "work"),
     ] {
         let servers = Servers::default()
@@ -229,7 +231,7 @@ async fn a_late_server_joins_and_is_known_the_next_time() {
         .count();
     assert_eq!(initialized, 1, "{late:?}");
     let (list, listed) = ask(&mut client, "tools/list", &json!({}), &mut told).await;
-    // It is up, but its list takes longer than anybody waits.
+    // The server is running, but its list takes longer than any client waits.
     assert_eq!((listed, &*tools(&list)), (3, "work slow"));
     let call = json!({"name": "slow"});
     let (answer, called) = ask(&mut client, "tools/call", &call, &mut told).await;
@@ -243,7 +245,8 @@ async fn a_late_server_joins_and_is_known_the_next_time() {
     assert!(greeting.to_string().contains("use slow"), "{greeting}");
     let (list, listed) = ask(&mut second, "tools/list", &json!({}), &mut told).await;
     assert_eq!((greeted, listed, &*tools(&list)), (0, 0, "work slow"));
-    // The good server does not wait for the other; a call of the other does.
+    // A call of the good server does not wait for the slow server, but a call of the slow server
+    // waits.
     second
         .send(&json!({"jsonrpc": "2.0", "id": "late", "method": "tools/call", "params": call}))
         .await;
@@ -260,9 +263,9 @@ async fn a_late_server_joins_and_is_known_the_next_time() {
     assert!(answer["result"].is_object(), "{answer}");
 }
 
-/// A server that never answered is waited for once. The next client, in this process or after a
-/// restart, waits only a moment. The server joins late all the same; once it has answered, it is
-/// waited for as before.
+/// Tests that a client waits only once for a server that has never answered. The next client, in
+/// this process or after a restart, waits only briefly. If the server answers later, its tools are
+/// still added. After that, clients wait for it as usual.
 #[tokio::test(start_paused = true)]
 async fn a_silent_server_is_waited_for_once() {
     let speaks = Arc::new(AtomicBool::new(false));
@@ -307,7 +310,7 @@ async fn the_modern_generation_does_not_wait_either() {
         .with("good", server("work", 0, true))
         .with("late", server("slow", 10, true));
     let client = Client::of(servers, |server| server);
-    // A stateless client, and one with a connection of its own.
+    // A stateless client, and a client with its own connection.
     for (mut client, name) in [(client.another(), "stateless"), (client.second(), "stdio")] {
         let mut told = Vec::new();
         let params = of_today(json!({}));

@@ -6,7 +6,7 @@ use spillgate_testkit::log;
 
 use crate::fake::{Client, Servers, raw};
 
-/// Answers with messages that break off, small or large, and with lines that are not JSON.
+/// A server that answers with truncated messages, small or large, and with lines that are not JSON.
 fn server(frame: &Value) -> Vec<Value> {
     let id = &frame["id"];
     let large = json!(log(4000)).to_string();

@@ -1,4 +1,4 @@
-//! Verifies access tokens: their issuer, audience, time and scopes.
+//! Verifies access tokens: their issuer, audience, expiry and scopes.
 
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -15,10 +15,11 @@ use crate::HttpServerError;
 use crate::problem::Problem;
 use crate::settings::{Algorithm, OAuth};
 
-/// Most bytes of a token; a server in front accepts no longer header either.
+/// Maximum length of a token, in bytes. Typical reverse proxies do not accept longer headers
+/// either.
 const LONGEST: usize = 16 << 10;
 
-/// Verifies access tokens (RFC 9068, as far as issuers follow it).
+/// Verifies access tokens (RFC 9068, as far as issuers comply with it).
 #[derive(Debug)]
 pub(crate) struct Verifier {
     oauth: OAuth,
@@ -33,9 +34,9 @@ struct Claims {
     exp: f64,
     nbf: Option<f64>,
     sub: Option<String>,
-    /// Scopes separated by spaces; a list with some issuers.
+    /// Scopes separated by spaces; some issuers send a list.
     scope: Option<Scopes>,
-    /// The same member as other issuers name it.
+    /// The scopes, from issuers that call this member `scp`.
     scp: Option<Scopes>,
     client_id: Option<String>,
     azp: Option<String>,
@@ -59,11 +60,11 @@ impl Scopes {
 
 /// Why a token is refused.
 enum TokenError {
-    /// It is invalid, or no longer valid.
+    /// The token is invalid or has expired.
     Invalid(&'static str),
-    /// It is valid, but lacks a scope.
+    /// The token is valid, but a required scope is missing.
     Scope,
-    /// It cannot be verified.
+    /// The token cannot be verified, because the issuer's keys are not available.
     Unknown(KeysError),
 }
 
@@ -71,7 +72,7 @@ impl Verifier {
     pub(crate) fn new(oauth: &OAuth, oauth_parts: OAuthParts) -> Result<Self, HttpServerError> {
         let resource = checked(&oauth.resource).map_err(HttpServerError::Settings)?;
         if oauth.algorithms.is_empty() {
-            let what = "`auth.algorithms` is empty: no token could be right";
+            let what = "`auth.algorithms` is empty: no token could be valid";
             return Err(HttpServerError::Settings(what.to_owned()));
         }
         signature::install();
@@ -89,7 +90,7 @@ impl Verifier {
         })
     }
 
-    /// The metadata that tells clients where to get a token (RFC 9728).
+    /// Returns the metadata that tells clients where to request a token (RFC 9728).
     pub(crate) fn metadata(&self) -> Value {
         json!({
             "resource": self.oauth.resource,
@@ -99,7 +100,7 @@ impl Verifier {
         })
     }
 
-    /// Returns the principal of a token.
+    /// Verifies a token and returns its principal.
     pub(crate) async fn ask(&self, token: Option<&str>) -> Result<Principal, Problem> {
         let Some(token) = token else {
             return Err(unauthorized(&self.challenge(None)));
@@ -115,8 +116,8 @@ impl Verifier {
                 Problem::http(StatusCode::FORBIDDEN, what).challenge(&challenge)
             }
             TokenError::Unknown(error) => {
-                tracing::error!(%error, "no token can be verified");
-                let what = "the keys of the authorization server cannot be had; come again later";
+                tracing::error!(%error, "tokens cannot be verified: the keys of the issuer could not be fetched");
+                let what = "the keys of the authorization server are not available; try again later";
                 Problem::http(StatusCode::SERVICE_UNAVAILABLE, what).again_in(60)
             }
         })
@@ -138,7 +139,7 @@ impl Verifier {
         if token.len() > LONGEST {
             return Err(TokenError::Invalid("it is too long"));
         }
-        // `none` and unknown algorithms fail here.
+        // The algorithm `none` and unknown algorithms fail here.
         let header = decode_header(token).map_err(|_| TokenError::Invalid("it is no JWT"))?;
         self.check_header(&header)?;
         let key = self.keys.find(&header).await.map_err(TokenError::Unknown)?;
@@ -147,7 +148,7 @@ impl Verifier {
         validation.set_required_spec_claims(&["exp", "iss", "aud"]);
         validation.set_issuer(&[&self.oauth.issuer]);
         validation.set_audience(&[&self.oauth.resource]);
-        // Checked below, against our clock.
+        // Expiry is checked below, with our own clock.
         validation.validate_exp = false;
         let token = decode::<Claims>(token, &key, &validation);
         let claims = token.map_err(|_| TokenError::Invalid("its signature, issuer or audience"))?;
@@ -161,7 +162,7 @@ impl Verifier {
         }
         if header.crit.is_some() {
             return Err(TokenError::Invalid(
-                "it has extensions that nobody here knows",
+                "it has extensions that this server does not know",
             ));
         }
         let typ = header.typ.as_deref().unwrap_or("JWT").to_ascii_lowercase();
@@ -198,7 +199,7 @@ impl Verifier {
     }
 }
 
-/// The path of a resource's metadata, before the resource's own path (RFC 9728).
+/// The prefix of the path of a resource's metadata. The resource's own path follows (RFC 9728).
 pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 fn to_jsonwebtoken(algorithm: Algorithm) -> jsonwebtoken::Algorithm {

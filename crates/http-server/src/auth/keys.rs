@@ -16,39 +16,39 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 /// How long keys are used before they are fetched again. A key that the issuer has revoked is
-/// accepted for that long.
+/// accepted until then, and longer if fetching fails.
 const FRESH: Duration = Duration::from_secs(60 * 60);
 
-/// Shortest time between two fetches, whatever keys the tokens name.
+/// Minimum time between two fetches, even if tokens name unknown keys.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// Time limit for a response.
+/// Time limit for a response from the issuer.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Most bytes of a response.
+/// Maximum size of a response, in bytes.
 const MOST: usize = 1 << 20;
 
-/// Why there are no keys.
+/// Why the issuer's keys are not available.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum KeysError {
     #[error("{url}: {why}")]
     Fetch { url: String, why: String },
-    #[error("the metadata of {0} names no keys")]
+    #[error("the metadata of {0} has no `jwks_uri`")]
     NoMetadata(String),
-    #[error("no keys were had a moment ago; they are asked for again in a minute")]
+    #[error("fetching the keys has just failed; the next attempt is made in a minute")]
     Waiting,
 }
 
-/// Keys of an issuer, fetched on demand.
+/// An issuer's keys, which are fetched when needed.
 #[derive(Debug)]
 pub(super) struct Keys {
     http: reqwest::Client,
     issuer: Url,
-    /// As tokens spell it.
+    /// The issuer exactly as tokens name it.
     issuer_name: String,
     jwks: Option<Url>,
     cached: RwLock<CachedKeys>,
-    /// The time of the last attempt. Locked during a fetch.
+    /// The time of the last attempt to fetch. Locked during a fetch.
     fetching: Mutex<Option<Instant>>,
 }
 
@@ -58,7 +58,7 @@ struct CachedKeys {
     since: Option<Instant>,
 }
 
-/// Parses a URL whose server is authenticated: https, or http on loopback.
+/// Parses a URL whose server is authenticated: an `https` URL, or an `http` URL on loopback.
 pub(crate) fn checked(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("`{text}` is no address: {error}"))?;
     match url.scheme() {
@@ -89,7 +89,7 @@ impl Keys {
         cached.clone()
     }
 
-    /// Returns the key that a token was signed with; `None` if the issuer does not have it.
+    /// Returns the key that the token was signed with; `None` if the issuer does not offer it.
     pub(super) async fn find(&self, header: &Header) -> Result<Option<DecodingKey>, KeysError> {
         let cached = self.cached();
         let is_fresh = cached.since.is_some_and(|since| since.elapsed() < FRESH);
@@ -99,7 +99,7 @@ impl Keys {
             return Ok(Some(key));
         }
         let mut tried = self.fetching.lock().await;
-        // Another request may have fetched them meanwhile.
+        // Another request may have fetched the keys in the meantime.
         let now_known = self.cached();
         let is_newer = now_known.since != cached.since;
         let is_early = tried.is_some_and(|tried| tried.elapsed() < PAUSE);
@@ -112,7 +112,9 @@ impl Keys {
                     cached.since = Some(Instant::now());
                 }
                 Err(error) if cached.keys.is_none() => return Err(error),
-                Err(error) => tracing::warn!(%error, "the issuer's keys are not renewed"),
+                Err(error) => {
+                    tracing::warn!(%error, "the issuer's keys could not be renewed; the old keys stay in use");
+                }
             }
         }
         drop(tried);
@@ -130,14 +132,15 @@ impl Keys {
             None => self.discover().await?,
         };
         let set: Set = self.load(url).await?;
-        // Keys of unknown kinds are ignored.
+        // Keys of unknown types are ignored.
         let keys = set.keys.into_iter();
         Ok(keys
             .filter_map(|key| serde_json::from_value(key).ok())
             .collect())
     }
 
-    /// Finds the URL of the keys in the issuer's metadata (RFC 8414, `OpenID` Connect Discovery).
+    /// Finds the URL of the keys in the issuer's metadata (RFC 8414, or `OpenID` Connect
+    /// Discovery).
     async fn discover(&self) -> Result<Url, KeysError> {
         #[derive(Deserialize)]
         struct Metadata {
@@ -158,8 +161,11 @@ impl Keys {
                     let failed = |why| KeysError::Fetch { url: place, why };
                     return checked(&metadata.jwks_uri).map_err(failed);
                 }
-                Ok(_) => tracing::warn!(place, "metadata of another issuer"),
-                Err(error) => tracing::debug!(%error, "no metadata there"),
+                Ok(_) => tracing::warn!(
+                    place,
+                    "the metadata at this URL belongs to another issuer; it is ignored"
+                ),
+                Err(error) => tracing::debug!(%error, "no issuer metadata at this URL"),
             }
         }
         Err(KeysError::NoMetadata(self.issuer_name.clone()))
@@ -190,7 +196,7 @@ impl Keys {
     }
 }
 
-/// Returns the matching key: the one that the token names, or the only one if it names none.
+/// Returns the key that the token names. If it names none, returns the only key that fits.
 fn pick(keys: Option<&Vec<Jwk>>, header: &Header) -> Option<DecodingKey> {
     let fits = |key: &&Jwk| fits(key, header.alg);
     let mut fitting = keys?.iter().filter(fits);
@@ -203,7 +209,7 @@ fn pick(keys: Option<&Vec<Jwk>>, header: &Header) -> Option<DecodingKey> {
     DecodingKey::from_jwk(key).ok()
 }
 
-/// Whether the key can sign with that algorithm.
+/// Whether the key can sign with this algorithm.
 fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
     let is_for_signing = match &key.common.public_key_use {
         None | Some(PublicKeyUse::Signature) => true,

@@ -1,4 +1,4 @@
-//! Authentication: static tokens, OAuth access tokens, and the principals behind them.
+//! Authentication: checks static tokens and OAuth access tokens, and identifies their principals.
 
 mod jwt;
 mod keys;
@@ -20,15 +20,15 @@ use crate::problem::Problem;
 use crate::settings::{Auth, Token};
 use crate::{HttpServerError, HttpServerSettings};
 
-/// The owner of a session. Two are equal if they used the same token, or are the same subject of
-/// the same issuer.
+/// The owner of a session. Two owners are equal if they used the same static token, or if they are
+/// the same subject of the issuer with the same client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Principal {
-    /// Not authenticated.
+    /// A client without authentication.
     Anyone,
-    /// The holder of the token with this number.
+    /// The holder of the static token with this number.
     Token(usize),
-    /// A subject of the issuer, through a client.
+    /// A subject of the issuer, and the client that it uses.
     Subject { subject: String, client: String },
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct RequestIdentity {
 }
 
 impl RequestIdentity {
-    /// The key by which the sender's requests are counted.
+    /// Returns the key under which the sender's requests are counted.
     pub(crate) fn name(&self) -> String {
         match &self.principal {
             Principal::Anyone => self.ip.to_string(),
@@ -50,18 +50,18 @@ impl RequestIdentity {
     }
 }
 
-/// Authenticates requests.
+/// Authenticates the senders of requests.
 #[derive(Debug)]
 pub(crate) enum Authenticator {
-    /// Without authentication.
+    /// Accepts requests without authentication.
     None,
-    /// Against the SHA-256 hashes of static tokens. Hashes are compared in constant time.
+    /// Compares tokens with the SHA-256 hashes of static tokens, in constant time.
     Bearer(Vec<[u8; 32]>),
-    /// Against OAuth access tokens.
+    /// Verifies OAuth access tokens.
     Oauth(Box<Verifier>),
 }
 
-/// The parts that the caller supplies for OAuth.
+/// The parts that the caller must supply for OAuth.
 #[derive(Debug)]
 pub(crate) struct OAuthParts {
     pub(crate) http: reqwest::Client,
@@ -93,7 +93,7 @@ impl Authenticator {
         }
     }
 
-    /// Returns the sender of a request.
+    /// Authenticates a request and returns its sender.
     pub(crate) async fn ask(&self, headers: &HeaderMap) -> Result<Principal, Problem> {
         match self {
             Self::None => Ok(Principal::Anyone),
@@ -112,7 +112,7 @@ fn unauthorized(challenge: &str) -> Problem {
     Problem::http(StatusCode::UNAUTHORIZED, what).challenge(challenge)
 }
 
-/// The token of the only `Authorization` header.
+/// Returns the token of the `Authorization` header, if there is exactly one such header.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let value = values.next()?.to_str().ok()?;
@@ -129,7 +129,7 @@ fn hash(token: &[u8]) -> [u8; 32] {
         .expect("invariant: SHA-256 has 32 bytes")
 }
 
-/// The number of a token. The time depends only on how many tokens there are.
+/// Returns the number of a token. The time depends only on the number of configured tokens.
 fn find(hashes: &[[u8; 32]], token: &str) -> Option<usize> {
     let own = hash(token.as_bytes());
     let mut found = None;

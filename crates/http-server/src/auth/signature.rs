@@ -1,9 +1,9 @@
 //! Verifies token signatures with `ring`.
 //!
-//! The JWT library leaves cryptography to a provider. `ring` is already a dependency, for TLS. The
-//! library's own choices are a C library that is built from source, and an RSA implementation with
-//! a known weakness (RUSTSEC-2023-0071). Only public keys are supported: algorithms with a shared
-//! secret are refused.
+//! The JWT library needs a cryptography provider. `ring` is already a dependency, for TLS. The
+//! providers that come with the library are a C library that is built from source, and an RSA
+//! implementation with a known weakness (RUSTSEC-2023-0071). This provider supports only public
+//! keys, and refuses algorithms with a shared secret.
 
 use std::sync::Once;
 
@@ -13,7 +13,7 @@ use jsonwebtoken::signature::{self, Verifier};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, DecodingKeyKind, EncodingKey};
 use ring::signature as with;
 
-/// Installs `ring` as the library's provider, once.
+/// Installs `ring` as the provider of the JWT library, once.
 pub(super) fn install() {
     static PROVIDER: CryptoProvider = CryptoProvider {
         signer_factory: no_signer,
@@ -23,7 +23,7 @@ pub(super) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         if PROVIDER.install_default().is_err() {
-            tracing::debug!("another part of the program verifies JWTs in its way");
+            tracing::debug!("another JWT provider is already installed and is used instead");
         }
     });
 }

@@ -127,7 +127,7 @@ async fn nothing_is_served_to_everybody_by_mistake() {
         (insecure, "0.0.0.0:0", ""),
         (no_tokens, "127.0.0.1:0", "no token was found"),
         (no_client, "127.0.0.1:0", "needs an HTTP client"),
-        (bad_path, "127.0.0.1:0", "taken by the front"),
+        (bad_path, "127.0.0.1:0", "used by the HTTP server"),
     ] {
         let listener = TcpListener::bind(address).await.unwrap();
         let front = HttpServer::of(Arc::new(Fake::new()), settings);
@@ -149,7 +149,7 @@ fn oauth_settings(issuer: &str, jwks: Option<&str>) -> HttpServerSettings {
     }))
 }
 
-/// An issuer with an Ed25519 and a P-256 key.
+/// An issuer with an Ed25519 key and a P-256 key.
 struct Issuer {
     ed: Ed25519KeyPair,
     ec: EcdsaKeyPair,
@@ -192,7 +192,7 @@ impl Issuer {
             }
             "none" => Vec::new(),
             "HS256" => {
-                // The public key as a shared secret: the classic confusion.
+                // A forged token that uses the public key as a shared secret (algorithm confusion).
                 let key =
                     ring::hmac::Key::new(ring::hmac::HMAC_SHA256, self.ed.public_key().as_ref());
                 ring::hmac::sign(&key, message.as_bytes()).as_ref().to_vec()
@@ -240,10 +240,10 @@ async fn status_of(front: &Running, token: &str) -> (u16, String) {
     (response.status().as_u16(), challenge.to_owned())
 }
 
-/// Checks the outcome of tokens. The keys are fetched once for all of them.
+/// Checks the outcomes of tokens. The keys are fetched only once.
 async fn check(tokens: impl FnOnce(&Issuer) -> Vec<(&'static str, String, u16)>) {
     let issuer = Issuer::new();
-    // A token with an unknown key does not cause another fetch either.
+    // A token that names an unknown key does not cause another fetch.
     let keys = keys_of(&issuer, 1).await;
     let jwks = format!("{}/jwks", keys.uri());
     let front = oauth(oauth_settings("https://issuer.example", Some(&jwks))).await;

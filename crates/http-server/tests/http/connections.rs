@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use crate::fake::Event;
 use crate::running::{Running, call, modern, request};
 
-/// A request as bytes, so that the client decides what it reads.
+/// Returns a request as bytes, for a client that controls what it reads.
 fn raw(front: &Running, session: Option<&str>, body: &str) -> String {
     let session = session.map_or(String::new(), |id| format!("mcp-session-id: {id}\r\n"));
     format!(
@@ -31,7 +31,8 @@ async fn a_client_that_does_not_read_holds_up_nobody() {
         .log
         .until(|event| matches!(event, Event::Took(0, text) if text.contains("flood")))
         .await;
-    // Other requests of the same session, and of another, are served meanwhile.
+    // While the slow client does not read, other requests of its session and of another session are
+    // served.
     let other = front.begin().await;
     for id in 2..30 {
         for session in [&session, &other] {
@@ -39,7 +40,7 @@ async fn a_client_that_does_not_read_holds_up_nobody() {
             assert_eq!(echo.send().await.unwrap().status(), 200);
         }
     }
-    // The server does not keep 128 MB for it: its response is cut off.
+    // The server does not keep 128 MB for the slow client: the response is cut off.
     front.log.until(|event| *event == Event::Played).await;
     let mut got = 0;
     let mut block = vec![0; 1 << 20];
@@ -60,7 +61,7 @@ async fn a_client_that_does_not_read_holds_up_nobody() {
 #[tokio::test]
 async fn a_reader_that_keeps_up_gets_everything() {
     let (front, session) = Running::with_session().await;
-    // More events than may wait at once, and few enough for a busy machine to read in time.
+    // More events than the channel holds, and few enough for a busy machine to read in time.
     let flood = call(1, "flood", &json!({"notes": 150, "text": "end"}));
     let response = front.post_in(&session, &flood).send().await.unwrap();
     let text = response.text().await.unwrap();
@@ -193,7 +194,7 @@ async fn what_does_not_finish_is_broken_off() {
     front.stop.take().unwrap().send(()).unwrap();
     front.served.await.unwrap().unwrap();
     assert!(front.log.events().contains(&Event::Closed(0, true)));
-    // It was told why, or cut off.
+    // The client received the reason, or its connection was closed.
     if let Ok(response) = pending.await.unwrap() {
         let text = response.text().await.unwrap();
         assert!(text.contains("the session has ended"), "{text}");

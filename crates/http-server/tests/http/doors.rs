@@ -1,4 +1,4 @@
-//! Tests of the Host and Origin checks, and of the pages beside the endpoint.
+//! Tests of the checks of Host and Origin, and of the pages other than the endpoint.
 
 use reqwest::Method;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! A scripted gateway that records what it is asked.
+//! A scripted gateway that records the calls that it receives.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use spillgate_mcp::RequestId;
 use spillgate_transport::{Item, Refusal, ServerEvent, Sink};
 use tokio::sync::Notify;
 
-/// What the gateway was asked, and on which of its peers.
+/// A call of the gateway, with the number of the peer that received it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event {
     Session(usize),
@@ -25,7 +25,7 @@ pub(crate) enum Event {
     Abandoned(usize, String),
     Unread(usize, String),
     Closed(usize, bool),
-    /// A script has sent everything.
+    /// A script has sent all its events.
     Played,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Log {
     events: Mutex<Vec<Event>>,
     news: Notify,
     pub(crate) headers: Mutex<Vec<(String, String)>>,
-    /// The sinks of the peers, for scripts that send on their own.
+    /// The sinks of the peers, for tests that send events themselves.
     pub(crate) sinks: Mutex<Vec<Arc<dyn Sink>>>,
 }
 
@@ -52,7 +52,7 @@ impl Log {
         Arc::clone(&self.sinks.lock().unwrap()[peer])
     }
 
-    /// Waits until an event happens.
+    /// Waits for an event and returns it.
     pub(crate) async fn until(&self, is_it: impl Fn(&Event) -> bool) -> Event {
         loop {
             let news = self.news.notified();
@@ -135,7 +135,7 @@ impl Peer for FakePeer {
                 single => vec![single],
             };
             for message in messages {
-                // Each at its own pace, as servers do.
+                // Each message is handled in its own task, so that answers can arrive in any order.
                 let (to, log) = (Arc::clone(&to), Arc::clone(&log));
                 tokio::spawn(async move {
                     let is_flood = message["params"]["name"] == "flood";
@@ -175,7 +175,7 @@ pub(crate) fn key(id: &Value) -> RequestId {
     RequestId::of(&serde_json::value::to_raw_value(id).unwrap()).unwrap()
 }
 
-/// A server event on the stream of a request.
+/// Returns a server event on the stream of a request.
 pub(crate) fn server_event(of: Option<&Value>, item: Item) -> ServerEvent {
     ServerEvent {
         of: of.map(key),
@@ -199,7 +199,7 @@ pub(crate) fn note(text: &str) -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": text}})
 }
 
-/// A tiny server.
+/// A minimal server: answers one message.
 async fn play(to: Arc<dyn Sink>, message: Value) {
     let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) else {
         return;
@@ -212,7 +212,7 @@ async fn play(to: Arc<dyn Sink>, message: Value) {
             let error = json!({"jsonrpc": "2.0", "id": id, "error": error});
             return to.take(self::message(Some(id), &error)).await;
         }
-        // 2026-07-28 has no `initialize`: a server answers with a version that has it.
+        // Version 2026-07-28 has no `initialize`, so a server answers with an older version.
         "initialize" => json!({
             "protocolVersion": match &params["protocolVersion"] {
                 modern if modern == "2026-07-28" => json!("2025-11-25"),

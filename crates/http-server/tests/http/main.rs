@@ -1,5 +1,5 @@
-//! Tests of the server over real sockets, with a scripted gateway behind it and raw HTTP clients,
-//! or the official SDK's, in front of it.
+//! Tests of the server over real sockets. Behind it is a scripted gateway, in front of it are raw
+//! HTTP clients or the client of the official SDK.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

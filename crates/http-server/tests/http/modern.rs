@@ -133,7 +133,7 @@ async fn each_request_is_an_exchange_of_its_own() {
 #[tokio::test]
 async fn closing_the_response_calls_the_request_off() {
     let front = Running::usual().await;
-    // Before anything came, and in the middle of a stream.
+    // The client closes one response before any event, and one in the middle of its stream.
     let never = front.post_modern(&json!(1), "never", &json!({})).send();
     let pending = tokio::spawn(never);
     front

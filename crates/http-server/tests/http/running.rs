@@ -23,18 +23,18 @@ pub(crate) struct Running {
 
 /// An HTTP client without a proxy.
 pub(crate) fn http() -> reqwest::Client {
-    // Fails in all tests but the first, which is fine.
+    // Only the first test can install the provider; the error in all others is ignored.
     drop(rustls::crypto::ring::default_provider().install_default());
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
 
 impl Running {
-    /// A server with the default settings.
+    /// Returns a server with the default settings.
     pub(crate) async fn usual() -> Self {
         Self::new(HttpServerSettings::default()).await
     }
 
-    /// A server with the default settings, and the id of a session that has begun.
+    /// Returns a server with the default settings, and the id of a new session.
     pub(crate) async fn with_session() -> (Self, String) {
         let front = Self::usual().await;
         let session = front.begin().await;
@@ -103,7 +103,7 @@ impl Running {
         self.request(Method::GET).header("mcp-session-id", session)
     }
 
-    /// A request of 2026-07-28 with all its headers.
+    /// Returns a 2026-07-28 request with all required headers.
     pub(crate) fn post_modern(&self, id: &Value, tool: &str, arguments: &Value) -> RequestBuilder {
         self.post(&modern(id, tool, arguments))
             .header("mcp-protocol-version", "2026-07-28")
@@ -141,7 +141,7 @@ pub(crate) fn modern(id: &Value, tool: &str, arguments: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
 
-/// Reads a stream up to and including a text, and collects what came so far.
+/// Reads a stream until a given text appears, and collects everything it has read.
 pub(crate) struct Reader {
     stream:
         std::pin::Pin<Box<dyn futures_util::Stream<Item = reqwest::Result<bytes::Bytes>> + Send>>,

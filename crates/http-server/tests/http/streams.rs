@@ -1,4 +1,4 @@
-//! Tests of streams: what comes on which, and what happens to broken ones.
+//! Tests of streams: which messages they contain, and what happens when they break.
 
 use std::io;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ async fn what_comes_first_decides_the_kind_of_response() {
         let (status, kind, body) = body_of(&front, &session, tool).await;
         all.push_str(&format!("== {tool}: {status} {kind}\n{body}\n"));
         if tool == "primed" {
-            // It has no response yet; send one, so that the id is free again.
+            // The request has no response yet. Send one, so that its id can be used again.
             front.log.sink(0).take(answer(&json!(5), &json!({}))).await;
         }
     }
@@ -124,7 +124,7 @@ async fn what_belongs_to_no_request_comes_on_the_get_stream() {
         .await;
     let second = front.get_in(&session).send().await.unwrap();
     assert_eq!(second.status(), 409);
-    // A request in flight does not get it.
+    // The stream of a request in flight does not get the message.
     let never = front
         .post_in(&session, &call(1, "never", &json!({})))
         .send();
@@ -155,7 +155,7 @@ async fn without_a_get_stream_the_only_request_carries_it() {
     sink.take(message(None, &asks)).await;
     let mut stream = Reader::new(pending.await.unwrap().unwrap());
     stream.until("roots/list").await;
-    // A response that does not name its request.
+    // A response that does not arrive on its request's stream.
     let late = json!({"jsonrpc": "2.0", "id": 1, "result": {"is": "late"}});
     sink.take(message(None, &late)).await;
     assert!(
@@ -172,7 +172,7 @@ async fn a_broken_stream_is_taken_up() {
     let response = front.post_in(&session, &call(1, "primed", &json!({})));
     let broken = Reader::new(response.send().await.unwrap()).end().await;
     assert_eq!(broken, "id: e1\nretry: 7\ndata: \n\n");
-    // The general stream is another one, and is not disturbed.
+    // The general stream is separate and continues.
     let mut general = Reader::new(front.get_in(&session).send().await.unwrap());
     let again = front.get_in(&session).header("last-event-id", "e1").send();
     let again = Reader::new(again.await.unwrap());
@@ -221,10 +221,10 @@ async fn a_client_that_goes_does_not_call_off_its_request() {
         .await;
     pending.abort();
     let is_abandoned = |event: &Event| matches!(event, Event::Abandoned(..));
-    // The gateway learns that nobody reads it, because its own work would be wasted.
+    // The gateway is informed that the response is not read, so that it can save work.
     let is_unread = |event: &Event| *event == Event::Unread(0, "1".to_owned());
     front.log.until(is_unread).await;
-    // The response goes nowhere, and the id is free after it.
+    // The response is dropped. Its id can then be used again.
     front.log.sink(0).take(answer(&json!(1), &json!({}))).await;
     let again = front.post_in(&session, &call(1, "echo", &json!({})));
     assert_eq!(again.send().await.unwrap().status(), 200);
@@ -280,7 +280,7 @@ async fn a_quiet_stream_is_kept_open_with_comments() {
     );
 }
 
-/// A text of `TEXT` bytes that records how far it was read, and breaks off at a given place.
+/// A text of `TEXT` bytes that counts how many bytes were read, and fails at a given position.
 #[derive(Debug)]
 struct Text {
     read: Arc<AtomicU64>,
@@ -306,7 +306,7 @@ impl ByteSource for Text {
     }
 }
 
-/// A response to request 1 that is not in memory, and how much of it was read.
+/// Returns a response to request 1 that is not in memory, and the number of bytes that were read.
 fn large(breaks_at: u64) -> (ServerEvent, Arc<AtomicU64>) {
     let read = Arc::new(AtomicU64::new(0));
     let text = Text {
@@ -322,7 +322,7 @@ fn large(breaks_at: u64) -> (ServerEvent, Arc<AtomicU64>) {
     (server_event(Some(&json!(1)), item), read)
 }
 
-/// The HTTP response to request 1, which gets these server events.
+/// Returns the HTTP response to request 1, for which the backend sends these server events.
 async fn answered_with(front: &Running, server_events: Vec<ServerEvent>) -> reqwest::Response {
     let session = front.begin().await;
     let never = front.post_in(&session, &call(1, "never", &json!({})));
@@ -337,7 +337,7 @@ async fn answered_with(front: &Running, server_events: Vec<ServerEvent>) -> reqw
     pending.await.unwrap().unwrap()
 }
 
-/// The beginning and end of a body, and its length; an error if it breaks off.
+/// Returns the beginning and the end of a body, and its length; an error if the body is truncated.
 async fn ends(response: reqwest::Response) -> reqwest::Result<(String, String, u64)> {
     let (mut head, mut tail, mut bytes) = (Vec::new(), Vec::new(), 0);
     let mut body = response.bytes_stream();
@@ -363,7 +363,7 @@ async fn what_is_too_large_for_the_memory_is_written_piece_by_piece() {
             server_events.insert(0, message(Some(&json!(1)), &note("first")));
         }
         let response = answered_with(&front, server_events).await;
-        // Nobody reads yet: the response waits, with as much as fits into the sockets.
+        // Nothing is read yet, so the response waits when the socket buffers are full.
         for _ in 0..1000 {
             tokio::task::yield_now().await;
         }

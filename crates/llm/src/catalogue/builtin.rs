@@ -1,12 +1,12 @@
-//! Providers that need no configuration.
+//! Defines the providers that need no configuration.
 
 use std::collections::BTreeMap;
 
 use super::ProviderConfig;
 use crate::Dialect;
 
-/// Name, what it speaks, where it is, the variable with its key. Those on this
-/// machine need none.
+/// Name, dialect, base URL, and the environment variable that contains the key. Providers on this
+/// machine need no key.
 const BUILT_IN: [(&str, Dialect, &str, Option<&str>); 10] = [
     (
         "anthropic",
@@ -60,9 +60,9 @@ const BUILT_IN: [(&str, Dialect, &str, Option<&str>); 10] = [
     ),
 ];
 
-/// The built-in providers, by their names. Those on this machine are asked one thing
-/// at a time: most of them answer one after the other, and who waits behind others for
-/// minutes looks dead.
+/// Returns the built-in providers by name. Providers on this machine get one request at a time:
+/// most of them process requests one after another, and a request that waits for minutes seems to
+/// hang.
 pub(super) fn providers() -> BTreeMap<String, ProviderConfig> {
     let config = |(name, kind, base_url, key_env): (&str, _, &str, Option<&str>)| {
         let config = ProviderConfig {

@@ -9,62 +9,62 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Dialect, MaxTokensField, Prices};
 
-/// Settings of a provider. What is not set is as the built-in provider of that
-/// name has it, or else the default.
+/// Settings of a provider. Unset keys have the values of the built-in provider of the same name, or
+/// else the defaults.
 ///
-/// Shown or serialized, header values that look like secrets and secrets in the
-/// base URL are hidden: what is written is for eyes, not for reading back.
+/// `Debug` and `Serialize` hide header values that look like secrets and secrets in the base URL.
+/// Their output is meant to be shown, and cannot be read back.
 #[derive(Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProviderConfig {
-    /// What it speaks; only built-in providers need not say it.
+    /// The API of the provider; required unless the provider is built in.
     #[serde(alias = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<Dialect>,
-    /// Where it is: what stands before `/chat/completions` or `/v1/messages`.
+    /// The base URL: the part before `/chat/completions` or `/v1/messages`.
     #[serde(
         alias = "baseUrl",
         serialize_with = "shown_url",
         skip_serializing_if = "Option::is_none"
     )]
     pub base_url: Option<String>,
-    /// The environment variable that has the key. Without it, and without
-    /// `key_file`, none is sent.
+    /// The environment variable that contains the API key. Without it and without `key_file`, no
+    /// key is sent.
     #[serde(alias = "keyEnv", skip_serializing_if = "Option::is_none")]
     pub key_env: Option<String>,
-    /// The file that has the key, before `key_env`; nobody but its owner may read
-    /// it.
+    /// The file that contains the API key; takes precedence over `key_env`. Only the owner may have
+    /// access to the file.
     #[serde(alias = "keyFile", skip_serializing_if = "Option::is_none")]
     pub key_file: Option<PathBuf>,
-    /// Whether to ask for replies as they come; by default yes.
+    /// Whether replies are requested as streams; by default `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
-    /// Seconds for a whole reply; by default 900.
+    /// Time limit for a whole reply, in seconds; by default 900.
     #[serde(alias = "timeoutS", skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u64>,
-    /// Seconds for a connection; by default 10.
+    /// Time limit for opening a connection, in seconds; by default 10.
     #[serde(alias = "connectTimeoutS", skip_serializing_if = "Option::is_none")]
     pub connect_timeout_s: Option<u64>,
-    /// Seconds for the first bytes of a streamed reply; by default 300.
+    /// Maximum wait for the first bytes of a streamed reply, in seconds; by default 300.
     #[serde(alias = "firstByteTimeoutS", skip_serializing_if = "Option::is_none")]
     pub first_byte_timeout_s: Option<u64>,
-    /// Seconds for more of a streamed reply; by default 120.
+    /// Maximum wait for the next bytes of a streamed reply, in seconds; by default 120.
     #[serde(alias = "idleTimeoutS", skip_serializing_if = "Option::is_none")]
     pub idle_timeout_s: Option<u64>,
-    /// Tries after a failed one; by default 3.
+    /// Maximum number of retries after a failed request; by default 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
-    /// Requests that may begin in any minute; by default any number.
+    /// Maximum number of requests that begin within any minute; by default unlimited.
     #[serde(alias = "requestsPerMinute", skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u64>,
-    /// Requests at once; by default any number, of a built-in provider on this machine
-    /// one.
+    /// Maximum number of requests at the same time; by default unlimited, and 1 for a built-in
+    /// provider on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u64>,
-    /// What it calls the limit of the reply; by default `max_completion_tokens`
-    /// for OpenAI's own server and `max_tokens` for all others.
+    /// The name of the request field that limits the length of the reply; by default
+    /// `max_completion_tokens` for OpenAI's own server and `max_tokens` for all others.
     #[serde(alias = "maxTokensField", skip_serializing_if = "Option::is_none")]
     pub max_tokens_field: Option<MaxTokensField>,
-    /// Headers beside our own, or instead of them.
+    /// Additional headers of each request. They replace our own headers of the same name.
     #[serde(
         serialize_with = "shown_headers",
         skip_serializing_if = "BTreeMap::is_empty"
@@ -73,7 +73,7 @@ pub struct ProviderConfig {
 }
 
 impl ProviderConfig {
-    /// These settings, and `under` where there are none.
+    /// Returns these settings. Settings that are not set here are taken from `under`.
     pub(super) fn over(&self, under: &Self) -> Self {
         let mine = self.clone();
         let headers = under.headers.clone().into_iter().chain(mine.headers);
@@ -97,7 +97,7 @@ impl ProviderConfig {
 }
 
 impl fmt::Debug for ProviderConfig {
-    /// As it is serialized: what is hidden there is hidden here.
+    /// Writes the same text as serialization, so that the same parts are hidden.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = serde_json::to_string(self).map_err(|_| fmt::Error)?;
         write!(f, "ProviderConfig {shown}")
@@ -108,20 +108,20 @@ impl fmt::Debug for ProviderConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Tokens of its context: prompt and reply together.
+    /// Size of the context window, in tokens: prompt and reply together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
-    /// Tokens that a reply may have.
+    /// Maximum length of a reply, in tokens.
     #[serde(alias = "maxOutput", skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,
-    /// What it costs.
+    /// The prices of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
 }
 
 const HIDDEN: &str = "[hidden]";
 
-/// A URL without what may be a secret in it: user, password and query.
+/// Serializes a URL without the parts that may be secret: user, password and query.
 #[allow(clippy::ref_option, reason = "it is called so by serde")]
 fn shown_url<S: Serializer>(url: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
     let shown = url.as_deref().map(|url| {
@@ -155,8 +155,8 @@ fn shown_headers<S: Serializer>(
     }))
 }
 
-/// Whether a header's name or value is like that of a secret. Rather too many are
-/// hidden than one shown.
+/// Returns whether the name or value of a header suggests that it is secret. It is better to hide
+/// too many headers than to show a secret.
 fn is_secret(name: &str, value: &str) -> bool {
     let name = name.to_lowercase();
     let words = [

@@ -1,23 +1,22 @@
-//! Reads key files, and refuses those that others can read.
+//! Reads key files, and refuses files that other users can read.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Bytes that are read of a key file; no key is longer.
+/// Maximum number of bytes that are read from a key file. No key is longer.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// The text of a key file.
+/// Reads a key file.
 ///
-/// # Errors
-/// A file that others than its owner can read is refused, and the error says what
-/// to do; so is one that is no text.
+/// # Errors Fails if users other than the owner can read the file (the error says what to do), or
+/// if it is not text.
 pub fn read_key_file(path: &Path) -> io::Result<String> {
     let file = File::open(path)?;
-    // Asked of the open file: what is at the path may change.
+    // The metadata comes from the open file, because the file at the path may be replaced.
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a file"));
     }
     #[cfg(unix)]
     {
@@ -63,6 +62,6 @@ mod tests {
             );
         }
         let error = read_key_file(directory.path()).unwrap_err();
-        assert_eq!(error.to_string(), "it is no file");
+        assert_eq!(error.to_string(), "it is not a file");
     }
 }

@@ -22,104 +22,104 @@ use spillgate_http_client::is_loopback;
 pub use config::{ModelConfig, ProviderConfig};
 pub use key_file::read_key_file;
 
-/// Where keys come from. The library reads no environment: who has one hands it
-/// in.
+/// The source of keys. This library does not read the environment, so the caller must pass in a
+/// source.
 pub trait Secrets {
-    /// The value of an environment variable; `None` if it is not set.
+    /// Returns the value of an environment variable; `None` if it is not set.
     fn variable(&self, name: &str) -> Option<String>;
 
-    /// What is in a file that only its owner can read.
+    /// Returns the contents of a file that only its owner can read.
     fn file(&self, path: &Path) -> std::io::Result<String> {
         read_key_file(path)
     }
 }
 
-/// Providers and models as configured, over those that are built in.
+/// The configured providers and models. They take precedence over the built-in ones.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Catalogue {
-    /// Providers, by the name that targets call them by.
+    /// Providers, by the name that targets use.
     pub providers: BTreeMap<String, ProviderConfig>,
-    /// Models, by `provider/model`.
+    /// Models, by their name `provider/model`.
     pub models: BTreeMap<String, ModelConfig>,
 }
 
-/// A target cannot be made ready.
+/// Why a target cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueError {
     /// No target is given.
     #[error("no model is given; name one as provider/model")]
     NoTargets,
-    /// Nobody knows the provider.
-    #[error("unknown provider \"{provider}\"; known are {}. Set [providers.{provider}] with kind and base_url for another.", known.join(", "))]
+    /// The provider is unknown.
+    #[error("unknown provider \"{provider}\"; known providers: {}. To define another provider, set kind and base_url in [providers.{provider}].", known.join(", "))]
     UnknownProvider {
-        /// The provider.
+        /// Name of the provider.
         provider: String,
-        /// Those that are known.
+        /// The known providers.
         known: Vec<String>,
     },
-    /// Something that every provider needs is not set.
-    #[error("provider \"{provider}\" has no {field}; set [providers.{provider}] {field}")]
+    /// A setting that every provider needs is missing.
+    #[error("provider \"{provider}\" has no {field}; set {field} in [providers.{provider}]")]
     Missing {
-        /// The provider.
+        /// Name of the provider.
         provider: String,
-        /// What it lacks.
+        /// The missing setting.
         field: &'static str,
     },
-    /// The base URL is none.
+    /// The base URL is unusable.
     #[error("provider \"{provider}\": base_url {why}")]
     BaseUrl {
-        /// The provider.
+        /// Name of the provider.
         provider: String,
-        /// What is wrong with it.
+        /// What is wrong with the URL.
         why: String,
     },
-    /// The variable that should have the key is not set.
+    /// The environment variable of the key is not set.
     #[error(
-        "provider \"{provider}\": the environment variable {variable} is not set; put the key there, or its file into [providers.{provider}] key_file"
+        "provider \"{provider}\": the environment variable {variable} is not set; set it to the key, or name a file with the key as key_file in [providers.{provider}]"
     )]
     KeyVariable {
-        /// The provider.
+        /// Name of the provider.
         provider: String,
-        /// The variable.
+        /// The name of the variable.
         variable: String,
     },
-    /// The file that should have the key cannot be used.
+    /// The key file cannot be used.
     #[error("provider \"{provider}\": the key file {}: {why}", path.display())]
     KeyFile {
-        /// The provider.
+        /// Name of the provider.
         provider: String,
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         why: String,
     },
-    /// A model's entry is not named `provider/model`.
+    /// The entry of a model is not named `provider/model`.
     #[error("[models.\"{0}\"] names no model; write [models.\"provider/model\"]")]
     ModelName(String),
-    /// A model's limits leave no room.
+    /// The limits of a model leave no space for a prompt or a reply.
     #[error(
-        "[models.\"{target}\"]: max_output ({max_output}) must be over 0 and below window ({window})"
+        "[models.\"{target}\"]: max_output ({max_output}) must be greater than 0 and less than window ({window})"
     )]
     Limits {
         /// The model.
         target: Target,
-        /// Its context.
+        /// Tokens of its context.
         window: u64,
-        /// Its longest reply.
+        /// Maximum length of a reply, in tokens.
         max_output: u64,
     },
-    /// The endpoint cannot be made.
+    /// The endpoint cannot be created.
     #[error("provider \"{provider}\": {source}")]
     Endpoint {
-        /// The provider.
+        /// Name of the provider.
         provider: String,
-        /// What is wrong with it.
+        /// The error of the endpoint.
         source: EndpointError,
     },
 }
 
-/// A provider made ready; its models share its HTTP client and its gate.
+/// A prepared provider. Its models share one HTTP client and one gate.
 struct PreparedProvider {
     endpoint: Endpoint,
     gate: Arc<Gate>,
@@ -127,9 +127,9 @@ struct PreparedProvider {
 }
 
 impl Catalogue {
-    /// A model that asks `targets` in order, each paced, tried again and priced as
-    /// configured. Rates hold within the model that is returned: make one for a
-    /// list of targets and share it.
+    /// Returns a model that asks `targets` in order. Rate limits, retries and prices are those that
+    /// are configured for each target. Rate limits apply within the returned model, so create one
+    /// model per list of targets and share it.
     pub fn model(
         &self,
         targets: &[Target],
@@ -161,8 +161,7 @@ impl Catalogue {
         })
     }
 
-    /// Checks all that is configured but the keys, which are looked up when a model is
-    /// asked.
+    /// Checks the whole configuration except the keys, which are read when a model is created.
     pub fn check(&self) -> Result<(), CatalogueError> {
         for name in self.models.keys() {
             let target: Target = name
@@ -182,7 +181,8 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Limits that leave room for a prompt and a reply.
+    /// Returns the limits and prices of a target. Fails if the limits leave no space for a prompt
+    /// or a reply.
     fn checked_limits(
         &self,
         target: &Target,
@@ -198,9 +198,8 @@ impl Catalogue {
         Ok((limits, prices))
     }
 
-    /// What requests to a target may be, what they cost, and whether anything is
-    /// known of it: an unknown model is taken to have a window of 8,192 tokens and
-    /// replies of 2,048, and no price.
+    /// Returns the limits of a target, its prices, and whether its limits are known. For an unknown
+    /// model, a window of 8,192 tokens, replies of up to 2,048 tokens and no price are assumed.
     pub fn limits(&self, target: &Target) -> (ModelLimits, Option<Prices>, bool) {
         let config = self.models.get(&target.to_string());
         let config = config.copied().unwrap_or_default();
@@ -211,7 +210,7 @@ impl Catalogue {
         let is_known = known.is_some() || config.window.is_some();
         let (limits, prices) = known.unwrap_or((model_table::UNKNOWN, None));
         let window = config.window.unwrap_or(limits.window);
-        // Who says no more than a small window is left room for a prompt.
+        // If only a small window is configured, the reply must leave space for a prompt.
         let max_output = match (config.max_output, config.window) {
             (Some(max_output), _) => max_output,
             (None, Some(window)) => limits.max_output.min(window / 4).max(1),
@@ -221,7 +220,8 @@ impl Catalogue {
         (limits, config.prices.or(prices), is_known)
     }
 
-    /// The provider of a name: the user's settings over the built-in ones.
+    /// Returns the settings of the provider `name`: the user's settings, completed by the built-in
+    /// ones.
     fn provider(&self, name: &str) -> Option<ProviderConfig> {
         let built_in = builtin::providers().remove(name);
         match (self.providers.get(name), built_in) {
@@ -230,8 +230,8 @@ impl Catalogue {
         }
     }
 
-    /// Whether a provider is a server of the user's own: on this machine, or one
-    /// that is spoken to without encryption, as nobody who sells does.
+    /// Returns whether a provider is the user's own server: it is on this machine, or its URL does
+    /// not use encryption. No commercial provider works without encryption.
     fn is_own(&self, provider: &str) -> bool {
         let url = self.provider(provider).and_then(|config| config.base_url);
         url.and_then(|url| Url::parse(&url).ok())
@@ -249,8 +249,8 @@ impl Catalogue {
             Some(prices) => Arc::new(Priced::new(model, prices)),
             None => Arc::new(model),
         };
-        // Each try passes the gate; nobody holds a place there while waiting to
-        // try again.
+        // Each try waits at the gate for its turn. While a request waits for its next try, it does
+        // not count at the gate.
         let paced = Paced::new(priced, ready.gate.clone());
         Ok(Arc::new(Retrying::new(paced, ready.retry)))
     }
@@ -300,7 +300,10 @@ fn endpoint(
     let key = secrets.map(|secrets| key(name, config, secrets));
     let key = key.transpose()?.flatten();
     if key.is_some() && base_url.scheme() == "http" && !is_loopback(&base_url) {
-        tracing::warn!(provider = name, "the key is sent without encryption (http)");
+        tracing::warn!(
+            provider = name,
+            "the API key is sent without encryption, because the base URL is `http:`"
+        );
     }
     let headers = config.headers.iter();
     Ok(EndpointConfig {
@@ -332,13 +335,12 @@ fn timeouts(config: &ProviderConfig) -> Timeouts {
     }
 }
 
-/// A base URL; what is wrong with it is told without telling it, for it may hold a
-/// secret.
+/// Parses a base URL. The error does not contain the URL, because it may contain a secret.
 fn url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("is no URL: {error}"))?;
     match url.scheme() {
         "http" | "https" => {}
-        other => return Err(format!("is {other}; http and https can be asked")),
+        other => return Err(format!("is {other}; only http and https are supported")),
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err("has a user or password in it; use key_env, key_file or headers".to_owned());

@@ -1,32 +1,32 @@
-//! Public facts about well-known models.
+//! Lists public facts about well-known models.
 //!
-//! Windows and prices are from the providers' public documentation and price
-//! lists as of May 2026, in dollars for a million tokens, for the lowest tier and
-//! the usual speed: long prompts, batches and priority cost otherwise. Prices
-//! change; `[models."provider/model"]` in the configuration is over this table. A
-//! model that is not here has no price, and limits that are small on purpose.
+//! Context windows and prices are taken from the public documentation and price lists of the
+//! providers as of May 2026. Prices are in dollars per million tokens, for the lowest tier and
+//! normal speed; long prompts, batches and priority processing have other prices. Prices change:
+//! `[models."provider/model"]` in the configuration overrides this table. A model that is not
+//! listed has no price, and its limits are deliberately small.
 
 use crate::{ModelLimits, Prices};
 
-/// Limits of a model that nothing is known of: what nearly every model can do.
+/// The limits that are assumed for an unknown model. Nearly every model supports them.
 pub(super) const UNKNOWN: ModelLimits = ModelLimits {
     window: 8192,
     max_output: 2048,
 };
 
-/// Models of a maker.
+/// Models of one maker.
 struct Maker {
-    /// The providers that sell them at these prices. For others the limits hold,
-    /// but not the prices.
+    /// Providers that sell these models at these prices. For other providers, only the limits
+    /// apply.
     sold_by: &'static [&'static str],
-    /// What writing to the cache costs, in times of the input price.
+    /// Price of writing to the cache, as a multiple of the input price.
     cache_write: f64,
     models: &'static [Row],
 }
 
-/// Name, window, longest reply, prices of input, cached input and output. A name
-/// is also that of its dated versions; with a `*` of all that begin like it. The
-/// first row that fits holds.
+/// Name, window, longest reply, and prices of input, cached input and output. A name also matches
+/// its dated versions; a name that ends in `*` matches all names that begin like it. The first row
+/// that matches is used.
 type Row = (&'static str, u64, u64, Option<(f64, f64, f64)>);
 
 #[rustfmt::skip]
@@ -73,7 +73,7 @@ const MAKERS: [Maker; 8] = [
         ("claude-3-haiku",    200_000,  4_096, Some((0.25, 0.03, 1.25))),
         ("claude-*",          200_000,  4_096, None),
     ] },
-    // Prompts over 200,000 tokens cost more at 2.5 Pro.
+    // Gemini 2.5 Pro costs more for prompts over 200,000 tokens.
     Maker { sold_by: &["gemini", "openrouter"], cache_write: 1.0, models: &[
         ("gemini-2.5-pro",        1_048_576, 65_536, Some((1.25, 0.125, 10.00))),
         ("gemini-2.5-flash",      1_048_576, 65_536, Some((0.30, 0.03, 2.50))),
@@ -116,11 +116,11 @@ const MAKERS: [Maker; 8] = [
     ] },
 ];
 
-/// What is known of a provider's model. Do not ask for one on a server of the
-/// user's own: that was started with a window that only its owner knows.
+/// Returns what is known about a provider's model. Do not call this function for a model on the
+/// user's own server: only its owner knows the window that the server was started with.
 pub(super) fn known(provider: &str, model: &str) -> Option<(ModelLimits, Option<Prices>)> {
     let model = plain(model);
-    // `name:free` and the like are sold at other prices.
+    // Variants such as `name:free` have different prices.
     let (name, variant) = model.split_once(':').unwrap_or((&model, ""));
     let rows = MAKERS
         .iter()
@@ -138,15 +138,16 @@ pub(super) fn known(provider: &str, model: &str) -> Option<(ModelLimits, Option<
     Some((ModelLimits { window, max_output }, prices))
 }
 
-/// A name without its path (`anthropic/…`, `models/…`), and with one way to write
-/// versions: some sellers write 4.5, some 4-5.
+/// Returns a name without its path (`anthropic/…`, `models/…`) and with version numbers in one
+/// spelling, because some sellers write 4.5 and others 4-5.
 fn plain(name: &str) -> String {
     let last = name.rsplit('/').next().unwrap_or(name);
     last.to_lowercase().replace('.', "-")
 }
 
-/// Whether a row's name is that of a model: the same, or with a date behind it. A
-/// short number is none: `claude-opus-4-9` is no `claude-opus-4`.
+/// Returns whether the name of a row matches the name of a model: the names are equal, or the
+/// model's name continues with a date. A short number is not a date: the row `claude-opus-4` does
+/// not match `claude-opus-4-9`.
 fn fits(row: &str, name: &str) -> bool {
     if let Some(start) = row.strip_suffix('*') {
         return name.starts_with(start);
@@ -170,7 +171,7 @@ mod tests {
     use super::*;
     use crate::Target;
 
-    /// Target, window and price of input, or what is not known.
+    /// Target, window and price of input; `-` means unknown.
     const KNOWN: &str = "
         openai/gpt-4o                                     128000   2.5
         openai/gpt-4o-2024-11-20                          128000   2.5
@@ -218,7 +219,7 @@ mod tests {
             .flat_map(|maker| maker.models.iter().map(|row| plain(row.0)))
             .collect();
         for (at, row) in rows.iter().enumerate() {
-            // What only the star stands for.
+            // A name that only the pattern with the star matches.
             let name = row.replace('*', "~");
             let first = rows.iter().position(|row| fits(row, &name));
             assert_eq!(first, Some(at), "{row}");

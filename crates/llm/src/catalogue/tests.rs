@@ -1,4 +1,4 @@
-//! From configuration to a model that answers.
+//! Tests all steps from a configuration to a model that answers.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::{Dollars, ErrorKind, Message, NoDeltas, Request};
 
 const KEY: &str = "sk-very-secret-1";
 
-/// Secrets of a test: one variable and one file.
+/// The secrets of the tests: two variables and two files.
 struct Given;
 
 impl Secrets for Given {
@@ -40,23 +40,23 @@ fn targets(of: &[&str]) -> Vec<Target> {
     of.iter().map(|target| target.parse().unwrap()).collect()
 }
 
-/// Targets, and why they cannot be made ready.
+/// Invalid targets, each with the error that results.
 const WRONG: [(&str, &str); 13] = [
     (
         "opneai/x",
-        "unknown provider \"opneai\"; known are anthropic, deepseek, empty, emptyfile, ftp, gemini, groq, header, kindless, llamacpp, local, mistral, nofile, nowhere, ollama, openai, openrouter, query, text, user. Set [providers.opneai] with kind and base_url for another.",
+        "unknown provider \"opneai\"; known providers: anthropic, deepseek, empty, emptyfile, ftp, gemini, groq, header, kindless, llamacpp, local, mistral, nofile, nowhere, ollama, openai, openrouter, query, text, user. To define another provider, set kind and base_url in [providers.opneai].",
     ),
     (
         "kindless/x",
-        "provider \"kindless\" has no kind; set [providers.kindless] kind",
+        "provider \"kindless\" has no kind; set kind in [providers.kindless]",
     ),
     (
         "nowhere/x",
-        "provider \"nowhere\" has no base_url; set [providers.nowhere] base_url",
+        "provider \"nowhere\" has no base_url; set base_url in [providers.nowhere]",
     ),
     (
         "ftp/x",
-        "provider \"ftp\": base_url is ftp; http and https can be asked",
+        "provider \"ftp\": base_url is ftp; only http and https are supported",
     ),
     (
         "user/x",
@@ -72,11 +72,11 @@ const WRONG: [(&str, &str); 13] = [
     ),
     (
         "openai/x",
-        "provider \"openai\": the environment variable OPENAI_API_KEY is not set; put the key there, or its file into [providers.openai] key_file",
+        "provider \"openai\": the environment variable OPENAI_API_KEY is not set; set it to the key, or name a file with the key as key_file in [providers.openai]",
     ),
     (
         "empty/x",
-        "provider \"empty\": the environment variable EMPTY is not set; put the key there, or its file into [providers.empty] key_file",
+        "provider \"empty\": the environment variable EMPTY is not set; set it to the key, or name a file with the key as key_file in [providers.empty]",
     ),
     (
         "nofile/x",
@@ -92,11 +92,11 @@ const WRONG: [(&str, &str); 13] = [
     ),
     (
         "ollama/tiny",
-        "[models.\"ollama/tiny\"]: max_output (100) must be over 0 and below window (100)",
+        "[models.\"ollama/tiny\"]: max_output (100) must be greater than 0 and less than window (100)",
     ),
 ];
 
-/// Providers with all that can be wrong.
+/// Returns providers that cover every possible configuration error.
 fn wrong() -> Catalogue {
     catalogue(&json!({ "providers": {
         "kindless": { "base_url": "https://example.com" },
@@ -148,7 +148,8 @@ fn limits_are_the_user_s_then_the_known_ones_then_small() {
         ("work/gpt-4o", 128_000, 1000, Some(1.0), true),
         ("work/new", 8192, 2048, None, false),
         ("ollama/llama3.1", 32_768, 2048, None, true),
-        // A server of one's own has the window that it was started with.
+        // The model tables do not apply to the user's own server, so the limits of an unknown model
+        // are used.
         ("box/qwen2.5:7b", 8192, 2048, None, false),
         ("ollama/llama3.2", 8192, 2048, None, false),
         ("groq/llama-3.1-8b-instant", 8192, 2048, None, false),

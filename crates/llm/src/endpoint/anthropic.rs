@@ -1,4 +1,4 @@
-//! Anthropic's Messages API.
+//! Speaks the Messages API of Anthropic.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::fault::Fault;
 use super::reply_builder::{PartialCall, RawReply, ReplyBuilder, arguments_object, parse};
 use crate::{ErrorKind, Message, OnDelta, Request, Stop, Usage};
 
-/// The body of a request.
+/// Returns the body of a request.
 pub(super) fn body(request: &Request, model: &str, stream: bool) -> Value {
     let messages: Vec<Value> = request.messages.iter().filter_map(message).collect();
     let mut body = json!({
@@ -40,7 +40,8 @@ pub(super) fn body(request: &Request, model: &str, stream: bool) -> Value {
     body
 }
 
-/// A message; a model that said nothing has none, for empty ones are refused.
+/// Returns a message as JSON; `None` for an empty message of the model, because the API rejects
+/// empty messages.
 fn message(message: &Message) -> Option<Value> {
     match message {
         Message::User(text) => Some(json!({ "role": "user", "content": text })),
@@ -79,7 +80,7 @@ fn message(message: &Message) -> Option<Value> {
     }
 }
 
-/// An event of a stream; those that are not named here say nothing of the reply.
+/// An event of a stream. Events that this type does not list do not affect the reply.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Event {
@@ -108,16 +109,18 @@ enum Event {
 }
 
 #[derive(Debug, Deserialize)]
-// An error of the parser names it.
+// The parser's error messages contain the name `struct Start`, which does not depend on the name of
+// the type.
 #[serde(expecting = "struct Start")]
 struct MessageStart {
     #[serde(default)]
     usage: Option<TokenCounts>,
 }
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Debug, Deserialize)]
-// An error of the parser names it.
+// The parser's error messages contain the name `struct Answer`, which does not depend on the name
+// of the type.
 #[serde(expecting = "struct Answer")]
 struct MessageResponse {
     #[serde(default)]
@@ -130,7 +133,7 @@ struct MessageResponse {
     error: Option<Value>,
 }
 
-/// A part of the reply; thinking is none that is read.
+/// A part of the reply. Thinking is ignored.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Block {
@@ -162,17 +165,19 @@ enum Delta {
 }
 
 #[derive(Debug, Deserialize)]
-// An error of the parser names it.
+// The parser's error messages contain the name `struct Ending`, which does not depend on the name
+// of the type.
 #[serde(expecting = "struct Ending")]
 struct MessageEnd {
     #[serde(default)]
     stop_reason: Option<String>,
 }
 
-/// Tokens, as far as they are told.
+/// Token counts. Each may be missing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-// An error of the parser names it.
+// The parser's error messages contain the name `struct Counted`, which does not depend on the name
+// of the type.
 #[serde(expecting = "struct Counted")]
 struct TokenCounts {
     #[serde(rename = "input_tokens")]
@@ -186,7 +191,8 @@ struct TokenCounts {
 }
 
 impl TokenCounts {
-    /// Later figures replace earlier ones: they are sums, not parts.
+    /// Returns these counts, completed by the earlier ones. The later counts are totals and not
+    /// increments, so they replace the earlier ones.
     fn or(&self, earlier: &Self) -> Self {
         Self {
             input: self.input.or(earlier.input),
@@ -196,8 +202,8 @@ impl TokenCounts {
         }
     }
 
-    /// Anthropic counts as input only what is in no cache; we count the whole
-    /// prompt.
+    /// Returns the usage. Anthropic's input count excludes tokens that were read from or written to
+    /// the cache; ours is the whole prompt.
     fn usage(&self) -> Usage {
         let cached = self.cached.unwrap_or(0);
         let written = self.written.unwrap_or(0);
@@ -212,7 +218,7 @@ impl TokenCounts {
     }
 }
 
-/// A reply that comes.
+/// A reply that is arriving.
 #[derive(Debug, Default)]
 pub(super) struct MessageBuilder {
     text: String,
@@ -292,7 +298,7 @@ impl MessageBuilder {
     fn block(&mut self, index: u64, block: Block, deltas: &dyn OnDelta) {
         match block {
             Block::Text { text } => self.say(&text, deltas),
-            // A stream begins a call with an empty input and fills it in parts.
+            // In a stream, a call begins with an empty input, which later events fill.
             Block::ToolUse { id, name, input } => self.calls.push(PartialCall {
                 index,
                 id,
@@ -312,7 +318,8 @@ impl MessageBuilder {
             Delta::Text { text } => self.say(&text, deltas),
             Delta::Input { partial_json } => {
                 let mut calls = self.calls.iter_mut();
-                // Tools that run at the provider have input, too; they are none of ours.
+                // Tools that run at the provider also receive input, but such a tool is not one of
+                // ours and has no entry here.
                 if let Some(call) = calls.rfind(|call| call.index == index) {
                     call.arguments.push_str(&partial_json);
                 }

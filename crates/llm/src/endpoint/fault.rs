@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use crate::ErrorKind;
 
-/// Why there is no reply, before it is known for which target: the words are as
-/// they came.
+/// Why there is no reply. The target is added later, and the message may still contain secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) kind: ErrorKind,
@@ -25,12 +24,12 @@ impl Fault {
         }
     }
 
-    /// An answer that is not what the protocol says.
+    /// Returns the fault of an answer that does not follow the protocol.
     pub(super) fn bad_reply(what: impl Into<String>) -> Self {
         Self::new(ErrorKind::BadReply, what)
     }
 
-    /// What an answer with an error status means.
+    /// Returns the fault of an answer with an error status.
     pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8]) -> Self {
         let details = serde_json::from_slice::<Value>(body).map_or_else(
             |_| ErrorDetails {
@@ -51,8 +50,7 @@ impl Fault {
         fault
     }
 
-    /// What an error object in an answer with a good status, or in the midst of a
-    /// stream, means.
+    /// Returns the fault of an error object in an answer with a success status or within a stream.
     pub(super) fn of_error(error: &Value) -> Self {
         let details = ErrorDetails::of(error);
         let kind = details.kind(details.status());
@@ -64,18 +62,18 @@ impl Fault {
     }
 }
 
-/// What a provider tells of an error.
+/// What a provider says about an error.
 #[derive(Debug, Default)]
 struct ErrorDetails {
     message: String,
-    /// The words that programs read: code and type.
+    /// The machine-readable values: code, type and status.
     codes: Vec<String>,
 }
 
 impl ErrorDetails {
-    /// Reads the shapes that are about: `{"error": {"message", "type", "code"}}`
-    /// (OpenAI, Anthropic, llama.cpp, Google in a list of one), `{"error": "…"}`
-    /// (Ollama), `{"message"}` (vLLM, Mistral), `{"detail"}` (FastAPI).
+    /// Reads the usual formats: `{"error": {"message", "type", "code"}}` (OpenAI, Anthropic,
+    /// llama.cpp, and Google, which puts it into a list), `{"error": "…"}` (Ollama), `{"message"}`
+    /// (vLLM, Mistral), `{"detail"}` (FastAPI).
     fn of(body: &Value) -> Self {
         let body = body.get(0).unwrap_or(body);
         let error = body.get("error").unwrap_or(body);
@@ -105,7 +103,7 @@ impl ErrorDetails {
         self.codes.iter().any(|own| own == code)
     }
 
-    /// The HTTP status that the codes stand for.
+    /// Returns the HTTP status that the codes stand for.
     fn status(&self) -> u16 {
         let named = self.codes.iter().find_map(|code| {
             Some(match code.as_str() {
@@ -124,7 +122,8 @@ impl ErrorDetails {
             401..=403 => ErrorKind::Auth,
             _ if self.is_too_long() => ErrorKind::ContextLength,
             429 if self.has("insufficient_quota") => ErrorKind::Auth,
-            // More than a minute's tokens in one request: waiting does not help.
+            // A single request has more tokens than are allowed per minute, so waiting does not
+            // help.
             429 if self.message.to_lowercase().contains("request too large") => {
                 ErrorKind::ContextLength
             }
@@ -136,7 +135,7 @@ impl ErrorDetails {
         }
     }
 
-    /// Whether the request is longer than the model's context.
+    /// Returns whether the error says that the request is longer than the model's context.
     fn is_too_long(&self) -> bool {
         let codes = ["context_length_exceeded", "exceed_context_size_error"];
         let message = self.message.to_lowercase();
@@ -151,8 +150,8 @@ impl ErrorDetails {
     }
 }
 
-/// How servers say that a request is too long; the parts of one occur in this
-/// order.
+/// Phrases with which servers say that a request is too long. All parts of an entry must occur, in
+/// this order.
 const TOO_LONG: [&[&str]; 16] = [
     // OpenAI, DeepSeek, vLLM, OpenRouter, Mistral
     &["maximum context length"],
@@ -165,7 +164,7 @@ const TOO_LONG: [&[&str]; 16] = [
     &["exceeds the available context size"],
     &["context size has been exceeded"],
     &["exceed context window"],
-    // vLLM, older words
+    // vLLM, older wording
     &["longer than the maximum model length"],
     // Ollama
     &["exceeds", "context length"],
@@ -181,9 +180,9 @@ const TOO_LONG: [&[&str]; 16] = [
     &["input is too long for requested model"],
 ];
 
-/// How long a provider asks to wait: `retry-after-ms`, or `retry-after` in seconds
-/// or as a date. A date is taken against the answer's own date, so that no clock
-/// of ours is needed and none has to agree with theirs.
+/// Returns how long a provider asks to wait. It says so in `retry-after-ms`, or in `retry-after` as
+/// seconds or a date. A date is compared with the date in the same answer, so our clock need not
+/// agree with the server's.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let seconds = |text: &str| {
@@ -307,7 +306,7 @@ mod tests {
             413,
             r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
         ),
-        // llama.cpp, over the years
+        // llama.cpp, several versions
         (
             400,
             r#"{"error":{"code":400,"message":"request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":4390}}"#,

@@ -1,4 +1,4 @@
-//! Sends a request and reads its response in time and within bounds.
+//! Sends a request and reads its response within limits of time and size.
 
 use std::time::Duration;
 
@@ -10,26 +10,26 @@ use tokio::time::{Instant, timeout_at};
 use super::fault::Fault;
 use crate::ErrorKind;
 
-/// Bytes that an answer may have. A reply of 128,000 tokens, each in an event of
-/// its own, has about 40 MB.
+/// Maximum size of an answer, in bytes. A reply of 128,000 tokens, with an event per token, takes
+/// about 40 MB.
 const MOST_BYTES: usize = 64 << 20;
-/// Bytes that a line of a stream may have: until its end it is looked through
-/// again whenever more comes.
+/// Maximum length of a line in a stream, in bytes. It is limited because an incomplete line is
+/// searched again whenever more of it arrives.
 const MOST_LINE_BYTES: usize = 2 << 20;
-/// Bytes that are read of an answer that tells an error.
+/// Maximum number of bytes that are read from an error answer.
 const MOST_ERROR_BYTES: usize = 64 << 10;
 
-/// How long to wait for what.
+/// Time limits for the parts of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For a connection.
+    /// Time limit for establishing a connection.
     pub connect: Duration,
-    /// For the first bytes of a streamed answer: a local model may read its prompt
-    /// for minutes before it says anything.
+    /// Time limit for the first bytes of a streamed answer. A local model may process its prompt
+    /// for minutes before it sends anything.
     pub first: Duration,
-    /// For more of a streamed answer.
+    /// Time limit for each further part of a streamed answer.
     pub idle: Duration,
-    /// For the whole answer.
+    /// Time limit for the whole answer.
     pub total: Duration,
 }
 
@@ -44,8 +44,8 @@ impl Default for Timeouts {
     }
 }
 
-/// A client for the server of `url`. A server on this machine is never asked
-/// through a proxy, and only an https one needs the machine's certificates.
+/// Returns a client for the server of `url`. A server on this machine is never reached through a
+/// proxy. The machine's certificates are loaded only for an https server.
 pub(super) fn client(url: &Url, timeouts: &Timeouts) -> Result<Client, String> {
     let certificates = match url.scheme() {
         "https" => Certificates::Machine,
@@ -60,15 +60,15 @@ pub(super) fn client(url: &Url, timeouts: &Timeouts) -> Result<Client, String> {
     builder.build().map_err(|error| chain(&error))
 }
 
-/// An answer whose head has come.
+/// An answer whose headers have arrived.
 pub(super) struct OpenResponse {
     pub(super) response: Response,
     timeouts: Timeouts,
     deadline: Instant,
 }
 
-/// Sends a request and waits for the head of its answer; a server that does not
-/// stream has all the time there is for it.
+/// Sends a request and waits for the headers of the answer. A server that does not stream may take
+/// the whole time limit until then.
 pub(super) async fn send(
     request: reqwest::RequestBuilder,
     timeouts: Timeouts,
@@ -92,7 +92,7 @@ pub(super) async fn send(
 }
 
 impl OpenResponse {
-    /// The whole body.
+    /// Returns the whole body.
     pub(super) async fn whole(self) -> Result<String, Fault> {
         let (body, is_all) = self.read(MOST_BYTES).await?;
         match is_all {
@@ -103,13 +103,13 @@ impl OpenResponse {
         }
     }
 
-    /// The beginning of a body that tells an error: what could be read of it.
+    /// Returns the beginning of an error body. If it cannot be read, the result is empty.
     pub(super) async fn error(self) -> Vec<u8> {
         let read = self.read(MOST_ERROR_BYTES).await;
         read.map(|(body, _)| body).unwrap_or_default()
     }
 
-    /// Up to `most` bytes and whether that is all.
+    /// Returns up to `most` bytes, and whether they are the whole body.
     async fn read(mut self, most: usize) -> Result<(Vec<u8>, bool), Fault> {
         let mut body = Vec::new();
         loop {
@@ -128,7 +128,7 @@ impl OpenResponse {
         }
     }
 
-    /// The body as it comes.
+    /// Returns the body as it arrives.
     pub(super) fn stream(self) -> impl Stream<Item = Result<Vec<u8>, Fault>> + Send {
         let reader = BodyReader {
             body: self.response.bytes_stream().boxed(),
@@ -148,9 +148,9 @@ struct BodyReader<S> {
     body: S,
     timeouts: Timeouts,
     deadline: Instant,
-    /// Bytes so far.
+    /// Bytes received so far.
     bytes: usize,
-    /// Bytes since the end of the last line.
+    /// Bytes received since the end of the last line.
     line: usize,
 }
 
@@ -209,8 +209,8 @@ fn too_large() -> Fault {
     ))
 }
 
-/// What went wrong on the way; `kind` if it is nothing more special. The URL is
-/// left out: it is the user's, and may hold what is nobody else's business.
+/// Returns the fault of a transport error. `kind` is used if nothing more specific is known. The
+/// URL is left out, because it comes from the user and may be confidential.
 fn transport(error: reqwest::Error, kind: ErrorKind) -> Fault {
     let error = error.without_url();
     let kind = match &error {
@@ -222,7 +222,7 @@ fn transport(error: reqwest::Error, kind: ErrorKind) -> Fault {
     Fault::new(kind, chain(&error))
 }
 
-/// An error and what it came from, without saying anything twice.
+/// Returns the messages of an error and of its causes, without repetitions.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

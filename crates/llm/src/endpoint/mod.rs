@@ -34,16 +34,15 @@ use crate::{
 
 pub use http::Timeouts;
 
-/// How long to wait for a stream to close after its last event, so that the
-/// connection can be used again.
+/// How long to wait for a stream to close after its last event, because a connection can be reused
+/// only after its stream has closed.
 const CLOSING: Duration = Duration::from_millis(50);
 
-/// What a provider speaks.
+/// The API that a provider offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Dialect {
-    /// `POST BASE/chat/completions`, with the key as a bearer: OpenAI and most
-    /// others.
+    /// `POST BASE/chat/completions`, with the key as a bearer token: OpenAI and most others.
     #[serde(
         alias = "open_ai",
         alias = "openai-compatible",
@@ -54,55 +53,56 @@ pub enum Dialect {
     Anthropic,
 }
 
-/// What an OpenAI-compatible server calls the limit of the reply.
+/// The name of the request field with which an OpenAI-compatible server limits the length of the
+/// reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MaxTokensField {
-    /// `max_tokens`: what all servers but OpenAI's own know.
+    /// `max_tokens`, which all servers except OpenAI's own accept.
     MaxTokens,
-    /// `max_completion_tokens`: what OpenAI's newer models want.
+    /// `max_completion_tokens`, which OpenAI's newer models require.
     MaxCompletionTokens,
 }
 
-/// A provider, ready to be asked.
+/// The configuration of a provider.
 #[derive(Debug, Clone)]
 pub struct EndpointConfig {
-    /// What it speaks.
+    /// The API that the provider offers.
     pub dialect: Dialect,
-    /// Where it is: what stands before `/chat/completions` or `/v1/messages`.
+    /// The base URL, which precedes `/chat/completions` or `/v1/messages`.
     pub base_url: Url,
-    /// What it knows us by.
+    /// The key that authenticates us to the provider.
     pub key: Option<Key>,
-    /// Headers to send beside our own, or instead of them.
+    /// Additional headers. They replace our own headers of the same name.
     pub headers: BTreeMap<String, Key>,
-    /// Whether to ask for the reply as it comes.
+    /// Whether to request a streamed reply.
     pub stream: bool,
-    /// What it calls the limit of the reply.
+    /// The name of the field that limits the reply.
     pub max_tokens_field: MaxTokensField,
-    /// How long to wait.
+    /// The time limits.
     pub timeouts: Timeouts,
 }
 
-/// A provider cannot be asked.
+/// Why a provider cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// A header, or the key, has characters that no header may have.
+    /// A header or the key contains characters that are not allowed in a header.
     #[error("the header {name:?} cannot be sent: {why}")]
     Header {
-        /// Its name.
+        /// Name of the header.
         name: String,
-        /// What is wrong with it.
+        /// What is wrong with the header.
         why: &'static str,
     },
-    /// The URL cannot have a path.
+    /// The base URL cannot be extended by a path.
     #[error("the base URL cannot be extended by a path")]
     BaseUrl,
-    /// The HTTP client could not be made.
-    #[error("no HTTP client: {0}")]
+    /// The HTTP client could not be created.
+    #[error("the HTTP client could not be created: {0}")]
     Client(String),
 }
 
-/// A provider whose models can be talked to. Its models share one HTTP client.
+/// A provider. Its models share one HTTP client.
 #[derive(Clone)]
 pub struct Endpoint {
     dialect: Dialect,
@@ -125,7 +125,7 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// A provider as `config` says.
+    /// Creates an endpoint from `config`.
     pub fn new(config: &EndpointConfig) -> Result<Self, EndpointError> {
         let secrets = config.headers.values().cloned().chain(keys(config));
         Ok(Self {
@@ -141,13 +141,13 @@ impl Endpoint {
         })
     }
 
-    /// Whether a provider can be made as `config` says, without making one.
+    /// Checks that an endpoint can be created from `config`, without creating one.
     pub(crate) fn check(config: &EndpointConfig) -> Result<(), EndpointError> {
         url(config)?;
         headers(config).map(drop)
     }
 
-    /// The provider's model that `target` names.
+    /// Returns the model of `target`.
     #[must_use]
     pub fn model(&self, target: Target, limits: ModelLimits) -> EndpointModel {
         EndpointModel {
@@ -168,7 +168,7 @@ impl Endpoint {
                 if self.stream {
                     body["stream"] = true.into();
                 }
-                // Mistral counts unasked and refuses fields that it does not know.
+                // Mistral sends token counts without this option, and rejects unknown fields.
                 if self.stream && self.url.host_str() != Some("api.mistral.ai") {
                     body["stream_options"] = serde_json::json!({ "include_usage": true });
                 }
@@ -240,7 +240,7 @@ fn headers(config: &EndpointConfig) -> Result<HeaderMap, EndpointError> {
     Ok(headers)
 }
 
-/// The key, and the headers that are one by their names.
+/// Returns the key, and the values of headers whose names suggest that they are keys.
 fn keys(config: &EndpointConfig) -> impl Iterator<Item = Key> {
     let is_key = |name: &str| {
         let name = name.to_lowercase();
@@ -251,7 +251,7 @@ fn keys(config: &EndpointConfig) -> impl Iterator<Item = Key> {
     let headers = config.headers.iter();
     let named = headers.filter(move |(name, _)| is_key(name));
     let keys = config.key.iter().chain(named.map(|(_, key)| key));
-    // Of `Bearer abc` a server may repeat the key alone.
+    // A server may repeat only the second word of a key such as `Bearer abc`.
     keys.flat_map(|key| {
         let last = key.reveal().split_whitespace().last();
         [Some(key.clone()), last.map(Key::new)]
@@ -289,14 +289,14 @@ impl EndpointModel {
                 Err(fault) => Err(fault),
             },
         };
-        // Servers that give a call no id get one that no other call has.
+        // A call without an id gets an id that is unique in the conversation.
         let numbered = |place| format!("call_{}_{place}", request.messages.len());
         let reply = reply.and_then(|()| builder.end(&numbered));
         Ok(self.reply(reply.map_err(|fault| wrong(&fault))?, id.clone()))
     }
 
-    /// Whether the answer is a stream: some servers stream unasked, and some do
-    /// not stream although they are asked.
+    /// Returns whether the answer is a stream. Some servers stream although it was not requested,
+    /// and some do not although it was.
     fn is_stream(&self, headers: &HeaderMap) -> bool {
         let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         match kind {
@@ -334,8 +334,8 @@ impl EndpointModel {
         }
     }
 
-    /// The only place where an endpoint's errors are made: nothing that a provider
-    /// wrote gets past the cleaning.
+    /// Creates an error. All errors of an endpoint are created here, so that no text from a
+    /// provider bypasses the redactor.
     fn error(&self, fault: &Fault, request_id: Option<String>) -> LlmError {
         LlmError {
             kind: fault.kind,
@@ -368,7 +368,7 @@ async fn build_from_events(
             EventStreamError::Utf8(_) => Fault::bad_reply("the answer is not UTF-8"),
             EventStreamError::Parser(_) => Fault::bad_reply("the answer is not a stream of events"),
         })?;
-        // Empty events keep a connection alive.
+        // Empty events only keep the connection alive.
         if !event.data.trim().is_empty() && builder.event(&event.data, deltas)? {
             let _ = timeout(CLOSING, events.next()).await;
             break;
@@ -390,7 +390,7 @@ impl ChatModel for EndpointModel {
                 ),
                 Err(error) => tracing::debug!(
                     target_model = %self.target, ms, kind = ?error.kind, error = %error.message,
-                    "a model gave no reply"
+                    "a request to a model failed"
                 ),
             }
             result

@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, and servers that speak like them.
+//! Speaks the chat completions API of OpenAI and of compatible servers.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use super::fault::Fault;
 use super::reply_builder::{PartialCall, RawReply, ReplyBuilder, arguments_object, parse};
 use crate::{Message, OnDelta, Request, Stop, ToolSpec, Usage};
 
-/// The body of a request.
+/// Returns the body of a request.
 pub(super) fn body(request: &Request, model: &str, max_tokens: &str) -> Value {
     let mut messages = Vec::new();
     if !request.system.is_empty() {
@@ -40,8 +40,8 @@ fn assistant_message(text: &str, calls: &[crate::ToolCall]) -> Value {
     let calls: Vec<Value> = calls
         .iter()
         .map(|call| {
-            // As the model wrote them where that is an object: a server that
-            // caches prompts knows them again.
+            // Arguments that are an object stay as the model wrote them, so that a server with a
+            // prompt cache recognises them.
             let arguments = match arguments_object(&call.arguments) {
                 Value::Object(same) if same.contains_key("not_an_object") || same.is_empty() => {
                     Value::Object(same).to_string()
@@ -70,10 +70,11 @@ fn tool(tool: &ToolSpec) -> Value {
     })
 }
 
-/// An answer or a part of one: a part has `delta` where an answer has `message`,
-/// and they look alike.
+/// A complete answer or one part of a stream. Both have the same format, except that a part has
+/// `delta` where a complete answer has `message`.
 #[derive(Debug, Deserialize)]
-// An error of the parser names it.
+// The parser's error messages contain the name `struct Answer`, which does not depend on the name
+// of the type.
 #[serde(expecting = "struct Answer")]
 struct CompletionResponse {
     #[serde(default)]
@@ -94,9 +95,10 @@ struct Choice {
     finish_reason: Option<String>,
 }
 
-/// What the model says. Thinking (`reasoning`, `reasoning_content`) is not read.
+/// A message of the model. Thinking (`reasoning`, `reasoning_content`) is ignored.
 #[derive(Debug, Deserialize)]
-// An error of the parser names it.
+// The parser's error messages contain the name `struct Said`, which does not depend on the name of
+// the type.
 #[serde(expecting = "struct Said")]
 struct AssistantMessage {
     /// A text, or a list of parts.
@@ -109,7 +111,8 @@ struct AssistantMessage {
 }
 
 #[derive(Debug, Deserialize)]
-// An error of the parser names it.
+// The parser's error messages contain the name `struct Called`, which does not depend on the name
+// of the type.
 #[serde(expecting = "struct Called")]
 struct ToolCallPart {
     #[serde(default)]
@@ -124,13 +127,14 @@ struct ToolCallPart {
 struct Function {
     #[serde(default)]
     name: Option<String>,
-    /// JSON in a text; some servers give the object itself.
+    /// JSON in a string. Some servers send the JSON object itself.
     #[serde(default)]
     arguments: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
-// An error of the parser names it.
+// The parser's error messages contain the name `struct Counted`, which does not depend on the name
+// of the type.
 #[serde(expecting = "struct Counted")]
 struct TokenCounts {
     #[serde(default)]
@@ -168,7 +172,7 @@ impl TokenCounts {
     }
 }
 
-/// A reply that comes.
+/// A reply that is arriving.
 #[derive(Debug, Default)]
 pub(super) struct CompletionBuilder {
     text: String,
@@ -176,9 +180,9 @@ pub(super) struct CompletionBuilder {
     calls: Vec<PartialCall>,
     finish: Option<String>,
     usage: Usage,
-    /// Whether the model was given the word at all.
+    /// Whether the answer contained a choice.
     has_choice: bool,
-    /// Whether the server said that nothing more comes.
+    /// Whether the server said that the stream is complete.
     is_done: bool,
 }
 
@@ -198,7 +202,7 @@ impl ReplyBuilder for CompletionBuilder {
     }
 
     fn end(self: Box<Self>, numbered: &dyn Fn(usize) -> String) -> Result<RawReply, Fault> {
-        // A reason to stop is the model's end, and some servers leave it at that.
+        // A finish reason completes the reply, because some servers send nothing after it.
         if !self.is_done && self.finish.is_none() {
             let cut = "the answer ended before its end";
             return Err(Fault::new(crate::ErrorKind::CutOff, cut));
@@ -230,7 +234,7 @@ impl CompletionBuilder {
         if let Some(counted) = answer.usage {
             self.usage = counted.usage();
         }
-        // We ask for one choice; should there be more, the first one counts.
+        // We request one choice. If there are more, the first one is used.
         let choices = answer.choices.unwrap_or_default();
         for choice in choices
             .into_iter()
@@ -259,8 +263,8 @@ impl CompletionBuilder {
         }
     }
 
-    /// A part of a call goes to the call of its index; a new id there begins a new
-    /// call, for some servers give each call the index 0.
+    /// Adds a part of a call to the call with the same index. A new id at the same index begins a
+    /// new call, because some servers give every call the index 0.
     fn call(&mut self, part: ToolCallPart) {
         let id = part.id.unwrap_or_default();
         let index = part.index.unwrap_or_else(|| match id.is_empty() {
@@ -301,7 +305,8 @@ impl CompletionBuilder {
         match self.finish.as_deref() {
             Some("length") => Stop::Length,
             Some("content_filter") => Stop::Refused,
-            // Some servers say `stop` beside calls, and some `tool_calls` without.
+            // Some servers send `stop` for a reply with calls, and some `tool_calls` for a reply
+            // without.
             Some("stop" | "tool_calls" | "function_call") | None => match self.calls.is_empty() {
                 true => Stop::End,
                 false => Stop::ToolCalls,
@@ -311,8 +316,8 @@ impl CompletionBuilder {
     }
 }
 
-/// The text of a content: itself, or its parts of type `text`, without those that
-/// are thinking.
+/// Returns the text of a content: the string itself, or its parts of type `text`. Thinking is left
+/// out.
 fn text_of(content: Value) -> String {
     let part = |part: &Map<String, Value>| match part.get("type").and_then(Value::as_str) {
         Some("text" | "output_text") | None => part.get("text")?.as_str().map(str::to_owned),

@@ -1,36 +1,37 @@
-//! Shows a stranger's words on one line, bounded and without keys.
+//! Shortens untrusted text to one line of bounded length, and removes keys from it.
 
 use spillgate_untrusted::line;
 
 use crate::Key;
 
-/// Characters that an error's message may have.
+/// Maximum length of an error message, in characters.
 const MOST_CHARS: usize = 500;
-/// Characters that an id of a provider's may have.
+/// Maximum length of a provider's id, in characters.
 const MOST_ID_CHARS: usize = 100;
-/// Shorter secrets are not looked for: they would occur by chance, and no
-/// provider has such keys.
+/// Length, in bytes, of the shortest secret that is searched for. Shorter strings occur by chance,
+/// and no provider uses keys that short.
 const SHORTEST_SECRET: usize = 6;
 
-/// Shorter keys are left in what a model said: it may mean the word.
+/// Length, in bytes, of the shortest key that is removed from a model's text. A shorter key could
+/// be an ordinary word.
 const SHORTEST_KEY: usize = 16;
 
-/// Cleans what a provider wrote before anybody reads it.
+/// Cleans text from a provider before anybody reads it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Redactor {
     secrets: Vec<Key>,
-    /// What is known to be a key, which other headers need not be.
+    /// The secrets that are keys. The values of other headers need not be keys.
     keys: Vec<Key>,
 }
 
 impl Redactor {
-    /// Words in which none of `secrets` may occur.
+    /// Returns a redactor that removes `secrets` from messages and ids.
     pub(super) fn without(secrets: impl IntoIterator<Item = Key>) -> Self {
         let mut secrets: Vec<Key> = secrets
             .into_iter()
             .filter(|secret| secret.reveal().len() >= SHORTEST_SECRET)
             .collect();
-        // A longer one first: a shorter one may be a part of it.
+        // Longer secrets come first, because a shorter one may be a part of them.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.reveal().len()));
         Self {
             secrets,
@@ -38,7 +39,8 @@ impl Redactor {
         }
     }
 
-    /// The same, where none of `keys` may occur in what a model said.
+    /// Returns the redactor with `keys`, which it removes from the text of a model. Keys shorter
+    /// than [`SHORTEST_KEY`] are ignored.
     pub(super) fn and_keys(self, keys: impl IntoIterator<Item = Key>) -> Self {
         let keys = keys.into_iter();
         Self {
@@ -49,8 +51,8 @@ impl Redactor {
         }
     }
 
-    /// What a model said, as it is but for keys: a server that repeats its request
-    /// would have them in answers, traces and recordings.
+    /// Returns a model's text without keys, otherwise unchanged. If a server repeated the request,
+    /// a key would otherwise reach answers, traces and recordings.
     pub(super) fn without_keys(&self, text: String) -> String {
         let hide = |text: String, key: &Key| match text.contains(key.reveal()) {
             true => text.replace(key.reveal(), "[key]"),
@@ -59,12 +61,12 @@ impl Redactor {
         self.keys.iter().fold(text, hide)
     }
 
-    /// A message on one line.
+    /// Returns a message on one line.
     pub(super) fn message(&self, text: &str) -> String {
         self.line(text, MOST_CHARS)
     }
 
-    /// An id that the provider gave; `None` for an empty one.
+    /// Returns an id from the provider on one line; `None` if it is empty.
     pub(super) fn id(&self, text: &str) -> Option<String> {
         Some(self.line(text, MOST_ID_CHARS)).filter(|id| !id.is_empty())
     }

@@ -1,4 +1,4 @@
-//! Builds a reply from the parts that arrive.
+//! Builds a model's reply from the events of a stream, or from a complete response body.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::fault::Fault;
 use crate::{OnDelta, Stop, ToolCall, Usage};
 
-/// A reply, before it is known for which target.
+/// A reply to which the target has not been added yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RawReply {
     pub(super) text: String,
@@ -15,21 +15,20 @@ pub(super) struct RawReply {
     pub(super) usage: Usage,
 }
 
-/// Puts a reply together from the events of a stream, or from a whole answer,
-/// which is as good as one event.
+/// Builds a reply from the events of a stream, or from a complete answer.
 pub(super) trait ReplyBuilder: Send {
-    /// One more event; whether it was the last one.
+    /// Processes the next event. Returns whether it was the last one.
     fn event(&mut self, data: &str, deltas: &dyn OnDelta) -> Result<bool, Fault>;
 
-    /// A whole answer.
+    /// Processes a complete answer.
     fn whole(&mut self, body: &str, deltas: &dyn OnDelta) -> Result<(), Fault>;
 
-    /// The reply; `numbered` makes an id for the call of that place, for servers
-    /// that give none.
+    /// Returns the reply. Some servers give calls no ids; `numbered` then creates an id from the
+    /// index of the call.
     fn end(self: Box<Self>, numbered: &dyn Fn(usize) -> String) -> Result<RawReply, Fault>;
 }
 
-/// A call of a tool that may still grow.
+/// A tool call that may still be incomplete.
 #[derive(Debug, Default)]
 pub(super) struct PartialCall {
     pub(super) index: u64,
@@ -39,7 +38,7 @@ pub(super) struct PartialCall {
 }
 
 impl PartialCall {
-    /// The call, once nothing more comes; `place` among the calls of its reply.
+    /// Returns the finished call; `place` is its index among the calls of the reply.
     pub(super) fn end(self, place: usize, numbered: &dyn Fn(usize) -> String) -> ToolCall {
         ToolCall {
             id: match self.id.is_empty() {
@@ -55,11 +54,12 @@ impl PartialCall {
     }
 }
 
-/// Reads JSON of a provider's.
+/// Parses JSON from a provider.
 pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Fault> {
     serde_json::from_str(text).map_err(|error| {
-        // Only the beginning is shown; a copy of megabytes is for nothing. It is longer
-        // than what is shown in the end, so that no key in it is cut before it is known.
+        // Only the beginning is copied, because the text may have megabytes. It is longer than the
+        // text that is finally shown, so that no key in it is cut before the redactor recognises
+        // it.
         let start: String = text.trim_start().chars().take(4000).collect();
         Fault::bad_reply(match start.is_empty() {
             true => "the answer is empty".to_owned(),
@@ -68,9 +68,9 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Fault> {
     })
 }
 
-/// The arguments of an earlier call as the object that servers parse them to:
-/// what a model wrote need not be one, and a server would refuse the whole
-/// conversation for it.
+/// Returns the arguments of an earlier call as the object that servers expect. If the model's
+/// arguments are no object, they are wrapped in one, because a server would otherwise reject the
+/// whole conversation.
 pub(super) fn arguments_object(arguments: &str) -> Value {
     match serde_json::from_str::<Value>(arguments) {
         Ok(object @ Value::Object(_)) => object,

@@ -1,8 +1,8 @@
-//! Searching views with lines too long to hold.
+//! Searches views whose lines are too long to hold in memory.
 //!
-//! The view is read in blocks that overlap: a match counts where it begins, and
-//! may run on into the overlap. Longer matches than that are cut short, which
-//! changes neither the line they are found on nor their number.
+//! The view is read in overlapping blocks. A match belongs to the block in which it begins and may
+//! extend into the overlap. A match that is longer still is cut off, which changes neither the line
+//! on which it is found nor the number of matching lines.
 
 use std::io;
 
@@ -12,9 +12,9 @@ use spillgate_text::line_end;
 
 use super::{MatchOffsets, Search, Seeker, seeker};
 
-/// Bytes in which matches may begin.
+/// Size of the part of a block in which matches may begin, in bytes.
 const BLOCK: usize = 64 << 10;
-/// Bytes into which they may run on.
+/// Size of the overlap, into which matches may extend, in bytes.
 const OVERLAP: usize = 64 << 10;
 
 /// Searches the view.
@@ -22,7 +22,7 @@ pub(super) fn search(search: &Search<'_>) -> io::Result<MatchOffsets> {
     let source = search.view.source();
     let seeker = seeker(search.pattern, source);
     let mut found = MatchOffsets::default();
-    // The view line that the next match may lie on.
+    // The start of the view line on which the next match may begin.
     let mut line_start = 0u64;
     while line_start < source.len() {
         let block = Block::read(source, line_start)?;
@@ -34,15 +34,15 @@ pub(super) fn search(search: &Search<'_>) -> io::Result<MatchOffsets> {
     Ok(found)
 }
 
-/// A stretch of the view that begins where a view line does.
+/// A part of the view that begins at the start of a view line.
 struct Block {
-    /// One byte of what is before it (for `^` and `\b`), then the bytes.
+    /// The byte before the block, if there is one (`^` and `\b` need it), followed by the block.
     bytes: Vec<u8>,
-    /// How many bytes stand before it: 0 or 1.
+    /// Number of bytes before the block: 0 or 1.
     lead: usize,
-    /// Its first byte in the view.
+    /// Position of the block in the view.
     start: u64,
-    /// Whether the view ends with it.
+    /// Whether the block extends to the end of the view.
     is_last: bool,
 }
 
@@ -58,8 +58,8 @@ impl Block {
         })
     }
 
-    /// Notes the view lines on which matches begin; gives the first byte of
-    /// the line at which the next block begins, or `None` when all is done.
+    /// Records the view lines on which matches begin. Returns the start of the line at which the
+    /// next block begins, or `None` if the search is finished.
     fn search(
         &self,
         search: &Search<'_>,
@@ -73,7 +73,7 @@ impl Block {
         loop {
             let next = seeker.find_at(&self.bytes, self.lead + at)?;
             let begins = next.map_or(text.len(), |one| one.start() - self.lead);
-            // Walk to the line that it begins on, or to the block's edge.
+            // Advance to the line on which the match begins, or to the end of the block.
             let edge = match self.is_last {
                 true => begins,
                 false => begins.min(BLOCK),
@@ -83,11 +83,11 @@ impl Block {
                 line_stop = next_end(text, line, layout);
             }
             if begins > edge || (begins >= BLOCK && !self.is_last) {
-                // A line that was noted is not looked at again.
+                // A line that was already recorded is not searched again.
                 let next = if at >= line_stop { line_stop } else { line };
                 return Ok(Some(self.start + next as u64));
             }
-            // A final newline begins no line for an empty match to lie on.
+            // No line begins after a final newline, so an empty match there is not on a line.
             let on_a_line = begins < text.len() || line_stop > line && !text.ends_with(b"\n");
             if next.is_none() || !on_a_line {
                 return Ok(None);
@@ -106,7 +106,7 @@ impl Block {
     }
 }
 
-/// Where the view line that begins at `start` ends.
+/// Returns the end of the view line that begins at `start`.
 fn next_end(text: &[u8], start: usize, layout: Layout) -> usize {
     start + line_end(&text[start..], layout, true).unwrap_or(0)
 }

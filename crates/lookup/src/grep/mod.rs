@@ -1,9 +1,9 @@
 //! Finds matching lines.
 //!
-//! Two ways to the same answer. Ordinary views go through ripgrep's searcher,
-//! in two parts at once where they are large ([`scan`]). Views with a line of
-//! megabytes, which that searcher would have to hold whole, are searched block
-//! by block ([`long`]). Both report the view lines on which a match begins.
+//! There are two ways to search, with the same results. Ordinary views are searched with ripgrep's
+//! searcher; large ones in two parts at the same time ([`scan`]). That searcher holds whole lines
+//! in memory, so views with very long lines are searched block by block ([`long`]). Both report the
+//! view lines on which a match begins.
 
 mod long;
 mod page;
@@ -18,43 +18,45 @@ use crate::{Artifact, LookupError};
 pub use page::{Context, GrepPage, Match};
 pub use pattern::{CostlyBoundary, PATTERN_BYTES, PATTERN_CHARS, Pattern, Seeker, Syntax};
 
-/// Runs without a newline longer than this are searched in blocks.
+/// Maximum length of a line that is held in memory, in bytes. Views with longer lines are searched
+/// block by block.
 const LONGEST_HELD: u64 = 256 << 10;
 
-/// How letter case counts.
+/// How upper-case and lower-case letters are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Case {
-    /// As written.
+    /// As different letters.
     #[default]
     Sensitive,
-    /// Not at all.
+    /// As equal letters.
     Insensitive,
 }
 
-/// What to look for and how much of it to show.
+/// What to find, and how much of it to show.
 #[derive(Debug, Clone, Copy)]
 pub struct GrepQuery<'a> {
     /// A regular expression in the `regex` crate's syntax.
     pub pattern: &'a str,
-    /// How letter case counts.
+    /// How upper-case and lower-case letters are compared.
     pub case: Case,
-    /// Lines of context before each match.
+    /// Number of context lines before each match.
     pub before: u64,
-    /// Lines of context after each match.
+    /// Number of context lines after each match.
     pub after: u64,
-    /// The 1-based view line from which matches are shown; 0 counts as 1.
+    /// The view line, counted from 1, from which matches are shown; 0 counts as 1.
     pub start: u64,
-    /// Most matches on the page.
+    /// Maximum number of matches on the page.
     pub max_matches: usize,
-    /// Tokens that the page may cost.
+    /// Maximum size of the page, in tokens.
     pub budget: TokenBudget,
-    /// Whether to look at the whole view in order to count all matching lines;
-    /// otherwise the search ends with the page.
+    /// Whether to search the whole view in order to count all matching lines. Otherwise, the search
+    /// ends at the end of the page.
     pub count_all: bool,
 }
 
 impl<'a> GrepQuery<'a> {
-    /// All matches of `pattern` within `budget`, counted, without context.
+    /// Creates a query for all matches of `pattern` within `budget`, without context. All matches
+    /// are counted.
     #[must_use]
     pub fn new(pattern: &'a str, budget: TokenBudget) -> Self {
         Self {
@@ -70,16 +72,16 @@ impl<'a> GrepQuery<'a> {
     }
 }
 
-/// Matching view lines: how many, and where the first of them begin.
+/// The number of matching view lines, and the positions of the first of them.
 #[derive(Debug, Default)]
 struct MatchOffsets {
-    /// Matching view lines that were counted.
+    /// Number of matching view lines found.
     total: u64,
-    /// A byte on each line, at or after the start.
+    /// One position on each matching line that is at or after the start of the query.
     offsets: Vec<u64>,
 }
 
-/// The first page of matches.
+/// Returns the first page of matches.
 pub fn grep(
     artifact: &Artifact,
     query: &GrepQuery<'_>,
@@ -88,20 +90,20 @@ pub fn grep(
     grep_view(artifact.view(), query, counter)
 }
 
-/// The first page of matches in a view that need not be stored.
+/// Returns the first page of matches in a view. The view need not be stored.
 pub fn grep_view(
     view: &View,
     query: &GrepQuery<'_>,
     counter: &dyn TokenCounter,
 ) -> Result<GrepPage, LookupError> {
     let pattern = Pattern::new(query.pattern, Syntax::of_lines(query.case))?;
-    // A match costs a quarter of a token at least, its number and newline.
+    // A match costs at least a quarter of a token for its line number and newline.
     let most = query.budget.get().saturating_mul(4).saturating_add(1);
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let search = Search {
         view,
         pattern: &pattern,
-        // One more than fits tells where the next page starts.
+        // One more match than the page holds, so that the start of the next page is known.
         wanted: query.max_matches.clamp(1, most).saturating_add(1),
         start: view.offset_of_line(query.start.max(1))?,
         count_all: query.count_all,
@@ -113,24 +115,24 @@ pub fn grep_view(
     page::page(view, &pattern, query, &found, counter)
 }
 
-/// What finds `pattern` in a source.
+/// Returns the seeker that finds `pattern` in a source.
 fn seeker<'a>(pattern: &Pattern, source: &'a dyn ByteSource) -> Seeker<'a> {
     pattern.seeker(|| Ok(source.check()?))
 }
 
-/// A search under way.
+/// A running search.
 struct Search<'a> {
     view: &'a View,
     pattern: &'a Pattern,
-    /// Offsets that are wanted.
+    /// Maximum number of offsets to collect.
     wanted: usize,
-    /// Matches before this byte are counted but not wanted.
+    /// Matches before this byte are counted, but their offsets are not collected.
     start: u64,
     count_all: bool,
 }
 
 impl Search<'_> {
-    /// Notes a matching view line; tells whether to go on.
+    /// Records a matching view line. Returns whether the search continues.
     fn note(&self, found: &mut MatchOffsets, offset: u64) -> bool {
         found.total += 1;
         if offset >= self.start && found.offsets.len() < self.wanted {
@@ -213,7 +215,7 @@ mod tests {
         let first = &page.matches[0];
         assert_eq!(context(&first.before), [(1, "a".into()), (2, "b".into())]);
         assert_eq!(context(&first.after), [(4, "c".into())]);
-        // A line is shown once, and a match is nobody's context.
+        // A line is shown only once, and a match is never shown as context.
         assert_eq!(context(&page.matches[1].before), []);
         assert_eq!(context(&page.matches[1].after), [(6, "d".into())]);
     }
@@ -305,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_needle_in_a_line_of_megabytes() {
-        // On either side of every place where blocks and view lines could meet.
+        // Positions on both sides of each offset where blocks and view lines could meet.
         let mut text = "x".repeat(5 << 20);
         let places = [
             0,

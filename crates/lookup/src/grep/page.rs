@@ -1,4 +1,4 @@
-//! Shows matches within a budget.
+//! Fills a page with matches within a token budget.
 
 use std::fmt::Write;
 
@@ -14,45 +14,45 @@ use crate::fit::fitting;
 /// A page of matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrepPage {
-    /// Matching lines in order.
+    /// The matching lines, in the order of the view.
     pub matches: Vec<Match>,
-    /// Matching view lines in all; those of the page and before where the query
-    /// does not count all.
+    /// Number of matching view lines. If the query does not count all, only lines up to the end of
+    /// the page are counted.
     pub total: u64,
-    /// The line to start the next page from; `None` when all were shown.
+    /// The line at which the next page starts; `None` if all matches were shown.
     pub next: Option<u64>,
 }
 
 /// A matching line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Match {
-    /// Its 1-based number.
+    /// The line number, counted from 1.
     pub line: u64,
-    /// Its text without the newline; cut with `…` only where the line alone
-    /// would not fit the budget.
+    /// The text without the newline. Only a line that alone exceeds the budget is cut and marked
+    /// with `…`.
     pub text: String,
-    /// The byte of the view at which its first match begins.
+    /// The byte of the view at which the first match on the line begins.
     pub byte: u64,
-    /// Lines before it that the page does not show otherwise.
+    /// Lines before it that are not already on the page.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<Context>,
-    /// Lines after it that the page does not show otherwise.
+    /// Lines after it that are not already on the page.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<Context>,
 }
 
-/// A line beside a match.
+/// A line near a match.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Context {
-    /// Its 1-based number.
+    /// The line number, counted from 1.
     pub line: u64,
-    /// Its text without the newline.
+    /// The text without the newline.
     pub text: String,
 }
 
 impl GrepPage {
-    /// The page as text: `12:match`, `13-context`, `--` between places that do
-    /// not touch. What is hidden in them is marked.
+    /// Returns the page as text: `12:match`, `13-context`, and `--` where lines between two parts
+    /// are left out. Hidden characters are marked.
     #[must_use]
     pub fn render(&self) -> String {
         let (mut text, mut last) = (String::new(), None);
@@ -64,7 +64,7 @@ impl GrepPage {
 }
 
 impl Match {
-    /// Appends its lines; `last` is the last line that stands there already.
+    /// Appends the lines of the match. `last` is the last line that `text` already contains.
     fn render(&self, text: &mut String, last: &mut Option<u64>) {
         let has_context = !self.before.is_empty() || !self.after.is_empty();
         let first = self.before.first().map_or(self.line, |one| one.line);
@@ -83,7 +83,7 @@ impl Match {
     }
 }
 
-/// Fills a page with the matches found.
+/// Fills a page with the matches in `found`.
 pub(super) fn page(
     view: &View,
     pattern: &Pattern,
@@ -130,15 +130,15 @@ struct PageBuilder<'a> {
     seeker: Seeker<'a>,
     query: &'a GrepQuery<'a>,
     counter: &'a dyn TokenCounter,
-    /// What the page's matches look like so far.
+    /// The text of the page so far.
     text: String,
-    /// The last line shown.
+    /// The last line on the page.
     last: Option<u64>,
 }
 
 impl PageBuilder<'_> {
-    /// The match on `line`, if the page has room for it. The first one is cut
-    /// until it has: a page is never empty.
+    /// Returns the match on `line` if there is room for it on the page. The first match is
+    /// shortened until it fits, because a page is never empty.
     fn add(
         &mut self,
         line: LineSpan,
@@ -150,7 +150,8 @@ impl PageBuilder<'_> {
         let first = self.seeker.find_at(text.as_bytes(), 0)?;
         let found = Match {
             line: line.number,
-            // A match that began before the line was broken has no start here.
+            // If the match began in an earlier part of a broken line, this text does not contain
+            // its start.
             byte: first.map_or(byte, |first| line.start + first.start() as u64),
             text,
             before: self.before(line)?,
@@ -175,7 +176,7 @@ impl PageBuilder<'_> {
         Ok(Some(cut))
     }
 
-    /// Adds a match to the page's text unless that goes over the budget.
+    /// Adds a match to the text of the page. Returns false if it would exceed the budget.
     fn take(&mut self, found: &Match) -> bool {
         let (mut text, mut last) = (self.text.clone(), self.last);
         found.render(&mut text, &mut last);
@@ -186,9 +187,9 @@ impl PageBuilder<'_> {
         true
     }
 
-    /// As much of a line as the budget holds, from its match on.
+    /// Returns as much of a line as fits the budget, from its match on.
     fn cut(&self, found: Match, line: LineSpan) -> Match {
-        /// The line number, its colon, the marks of the cuts and the newline.
+        /// Tokens for the line number, its colon, the marks of the cuts, and the newline.
         const AROUND: u64 = 12;
         let at = usize::try_from(found.byte - line.start).unwrap_or(0);
         let at = found.text.floor_char_boundary(at.min(found.text.len()));
@@ -212,13 +213,13 @@ impl PageBuilder<'_> {
         self.context(first, line.number, None)
     }
 
-    /// Context after a match ends where the next match begins.
+    /// Returns the context after a match. It ends before the next match.
     fn after(&self, line: LineSpan, upcoming: Option<u64>) -> Result<Vec<Context>, LookupError> {
         let end = line.number.saturating_add(self.query.after) + 1;
         self.context(line.number + 1, end, upcoming)
     }
 
-    /// Lines `first..end` that begin and end before byte `until` and do not
+    /// Returns the lines from `first` up to the first of: `end`, the byte `until`, or the next
     /// match.
     fn context(
         &self,
@@ -226,7 +227,8 @@ impl PageBuilder<'_> {
         end: u64,
         until: Option<u64>,
     ) -> Result<Vec<Context>, LookupError> {
-        // More than this the budget cannot hold: the match is shown without.
+        // The budget cannot hold more bytes than this. A match with more context is shown without
+        // context.
         let most = self.query.budget.get().saturating_mul(MAX_TOKEN_BYTES);
         let (mut context, mut bytes) = (Vec::new(), 0);
         if first >= end {

@@ -1,9 +1,9 @@
-//! Patterns of callers, compiled within limits, and finding with them.
+//! Compiles the patterns of callers within limits, and finds matches.
 //!
-//! Small programs, nearly all, run in `regex`'s engines, which look at a block without a
-//! pause. How long that takes grows with the program: one of megabytes needs up to a
-//! millisecond for a byte. Such programs are stepped byte by byte here, so that a look-up
-//! with them can be ended too.
+//! Almost all patterns compile to small programs. They run in the engines of `regex`, which search
+//! a block without interruption. The time for a block grows with the size of the program: with a
+//! program of megabytes, it can take up to a millisecond per byte. Therefore large programs are run
+//! byte by byte here, so that lookups with them can be ended, too.
 
 use std::cell::RefCell;
 use std::io;
@@ -20,42 +20,42 @@ use regex_automata::{Anchored, Input, MatchKind};
 use super::Case;
 use crate::LookupError;
 
-/// Most characters of a pattern (docs/spec/limits.md, "Look-ups").
+/// Maximum length of a pattern, in characters (docs/spec/limits.md, "Look-ups").
 pub const PATTERN_CHARS: usize = 10_000;
 
-/// Most bytes of a compiled pattern, and of the states that an engine keeps while it
-/// searches: what ten thousand characters need in patterns that look for something.
+/// Maximum size, in bytes, of a compiled pattern, and of the states that an engine keeps while it
+/// searches. Useful patterns of ten thousand characters need that much.
 pub const PATTERN_BYTES: usize = 16 << 20;
 
-/// Compiled patterns up to this size run without a pause over [`QUICK_TEXT`]: some ten
-/// thousand states, of which a byte visits each at most once, which is some twenty
-/// microseconds.
+/// Maximum size, in bytes, of a compiled pattern that may search [`QUICK_TEXT`] without
+/// interruption. Such a pattern has about ten thousand states. A byte visits each of them at most
+/// once, which takes about 20 µs.
 const QUICK_BYTES: usize = 256 << 10;
 
-/// Bytes of text that a quick pattern may run over.
+/// Number of bytes of text that a quick pattern may search without interruption.
 const QUICK_TEXT: usize = 256 << 10;
 
-/// Bytes of a compiled pattern times bytes of text that may take a pause at most: some five
-/// seconds.
+/// Maximum work without interruption, as bytes of the compiled pattern times bytes of text. It
+/// takes about five seconds.
 const MOST_WORK: usize = QUICK_BYTES * QUICK_TEXT;
 
-/// Bytes of a line between two looks at whether to go on: in the largest program about a
-/// tenth of a second.
+/// Number of bytes between two checks whether to continue. With the largest program, they take
+/// about 0.1 s.
 const STEPS: usize = 128;
 
-/// How a pattern is meant.
+/// How a pattern is interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Syntax {
-    /// How letter case counts.
+    /// How upper-case and lower-case letters are compared.
     pub case: Case,
-    /// Whether `$` stands before the end of a line from Windows, too.
+    /// Whether `$` also matches before `\r\n`.
     pub crlf: bool,
-    /// Whether a match may go over lines.
+    /// Whether a match may extend over several lines.
     pub is_multiline: bool,
 }
 
 impl Syntax {
-    /// As look-ups in stored text have it.
+    /// Returns the syntax for lookups in stored text.
     pub(super) fn of_lines(case: Case) -> Self {
         Self {
             case,
@@ -75,21 +75,21 @@ struct CompiledPattern {
     syntax: Syntax,
     engine: RegexMatcher,
     is_quick: bool,
-    /// Made when it is needed.
+    /// The automata, built when they are first needed; `None` if they are too large.
     automata: OnceLock<Option<Automata>>,
 }
 
-/// A pattern as automata whose states are made as they are met.
+/// A pattern as two automata. Their states are built only when they are reached.
 #[derive(Debug)]
 struct Automata {
-    /// Finds where a match ends.
+    /// Finds the end of a match.
     forward: DFA,
-    /// Finds where it began.
+    /// Finds the start of a match from its end.
     backward: DFA,
 }
 
 impl Pattern {
-    /// Compiles it within limits: [`PATTERN_CHARS`], [`PATTERN_BYTES`].
+    /// Compiles a pattern within the limits [`PATTERN_CHARS`] and [`PATTERN_BYTES`].
     pub fn new(pattern: &str, syntax: Syntax) -> Result<Self, LookupError> {
         let length = pattern.chars().count();
         if length > PATTERN_CHARS {
@@ -122,11 +122,12 @@ impl Pattern {
         Ok(Self(Arc::new(compiled)))
     }
 
-    /// What finds it; one for each thread. `check` is asked again and again while it works;
-    /// its error ends the work.
+    /// Returns a seeker for this pattern. Each thread needs its own. While the seeker works, it
+    /// calls `check` repeatedly, and an error from `check` ends the work.
     pub fn seeker<'a>(&self, check: impl Fn() -> io::Result<()> + Send + 'a) -> Seeker<'a> {
         Seeker {
-            // Each thread its own: a shared one makes them wait for each other.
+            // Each thread has its own engine, because threads would wait for each other at a shared
+            // one.
             engine: self.0.engine.clone(),
             pattern: Arc::clone(&self.0),
             caches: RefCell::new(None),
@@ -146,7 +147,7 @@ impl CompiledPattern {
         self.automata.get_or_init(make).as_ref()
     }
 
-    /// Whether an engine may run over so much text without a pause.
+    /// Returns whether an engine may search `text` bytes without interruption.
     fn may_run(&self, text: usize) -> bool {
         let is_little = |automata: &Automata| {
             let program = automata.forward.get_nfa().memory_usage();
@@ -167,13 +168,13 @@ fn matcher(pattern: &str, syntax: Syntax, size: usize) -> Result<RegexMatcher, g
         .build(pattern)
 }
 
-/// Whether a pattern was refused for its compiled size alone.
+/// Returns whether a pattern was refused only because its compiled form is too large.
 fn is_too_large(error: &grep_regex::Error) -> bool {
-    // It has no kind of its own.
+    // The library has no error kind for this case, so the message is examined.
     error.to_string().contains("size limit")
 }
 
-/// `None` where it is too large: that it is well-formed is known.
+/// Builds an automaton; `None` if it is too large. The pattern must be well-formed.
 fn automaton(pattern: &str, syntax: Syntax, is_backward: bool) -> Option<DFA> {
     let syntax = syntax::Config::new()
         .case_insensitive(syntax.case == Case::Insensitive)
@@ -189,7 +190,7 @@ fn automaton(pattern: &str, syntax: Syntax, is_backward: bool) -> Option<DFA> {
         .cache_capacity(PATTERN_BYTES)
         .skip_cache_capacity_check(true)
         .match_kind(match is_backward {
-            // The earliest beginning that leads to the end.
+            // Find the earliest start that leads to the given end.
             true => MatchKind::All,
             false => MatchKind::LeftmostFirst,
         });
@@ -201,14 +202,14 @@ fn automaton(pattern: &str, syntax: Syntax, is_backward: bool) -> Option<DFA> {
         .ok()
 }
 
-/// The fault in the pattern as it was given: the searcher's own message shows
-/// the pattern inside a group of its making.
+/// Returns what is wrong with the pattern, in terms of the pattern as it was given. The searcher's
+/// own message shows it inside a group that the searcher adds.
 fn what_is_wrong(pattern: &str) -> Option<String> {
     let fault = regex::Regex::new(pattern).err()?;
     Some(fault.to_string())
 }
 
-/// Finds a pattern.
+/// Finds matches of a pattern.
 pub struct Seeker<'a> {
     pattern: Arc<CompiledPattern>,
     engine: RegexMatcher,
@@ -225,11 +226,11 @@ impl std::fmt::Debug for Seeker<'_> {
     }
 }
 
-/// Why a line cannot be stepped through.
+/// Why stepping through a text stopped.
 enum Halt {
-    /// The work is to end.
+    /// `check` returned this error, so the work must end.
     Over(io::Error),
-    /// The automaton does not know a word boundary here.
+    /// The automaton cannot decide about a word boundary at this position.
     Unknown,
 }
 
@@ -239,7 +240,7 @@ impl<E: std::error::Error> From<E> for Halt {
     }
 }
 
-/// A word boundary beside characters that are not ASCII makes a search too slow.
+/// A word boundary next to characters that are not ASCII would make a search too slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the pattern is large, and its word boundaries meet characters that are not ASCII in a line that is long: write `(?-u:\\b)` in place of `\\b`, or smaller repetitions"
@@ -286,12 +287,13 @@ impl Matcher for Seeker<'_> {
 }
 
 impl Seeker<'_> {
-    /// Whether an engine runs over so much text; else it is stepped through.
+    /// Returns whether an engine searches a text of `text` bytes. If not, the text is searched byte
+    /// by byte.
     fn is_run(&self, text: usize) -> bool {
         self.pattern.is_quick && self.pattern.may_run(text)
     }
 
-    /// The first match, byte by byte.
+    /// Returns the first match. The text is searched byte by byte.
     fn step(&self, text: &[u8], mut at: usize) -> io::Result<Option<Match>> {
         if self.pattern.syntax.is_multiline {
             return self.within(text, at..text.len());
@@ -308,8 +310,8 @@ impl Seeker<'_> {
         }
     }
 
-    /// The first match in a stretch; around it, `text` goes on by at least a character
-    /// where there is more.
+    /// Returns the first match in `stretch`. If the original text continues after the stretch,
+    /// `text` must contain at least one more character of it.
     fn within(&self, text: &[u8], stretch: Range<usize>) -> io::Result<Option<Match>> {
         (self.check)()?;
         let (start, stop) = (stretch.start, stretch.end);
@@ -340,7 +342,7 @@ impl Seeker<'_> {
         }
     }
 
-    /// Where the leftmost match ends.
+    /// Returns the end of the leftmost match.
     fn end(
         &self,
         automaton: &DFA,
@@ -354,7 +356,7 @@ impl Seeker<'_> {
         for at in line.clone() {
             self.go_on(at)?;
             state = automaton.next_state(cache, state, text[at])?;
-            // A match is known one byte late.
+            // The automaton reports a match one byte after its end.
             match () {
                 () if state.is_match() => end = Some(at),
                 () if state.is_dead() => return Ok(end),
@@ -373,7 +375,7 @@ impl Seeker<'_> {
         })
     }
 
-    /// The match that lies at the end of a stretch, from its earliest beginning.
+    /// Returns the match that ends at the end of `found`, with the earliest possible start.
     fn start(
         &self,
         automaton: &DFA,
@@ -423,7 +425,7 @@ mod tests {
 
     #[test]
     fn sizes() {
-        // What it is, and whether it is stepped; `None` is refused.
+        // Each pattern, and whether it is searched byte by byte; `None` if it is refused.
         let cases: [(&str, Option<bool>); 13] = [
             ("needle", Some(false)),
             (r"(?i)error|fail(ed|ure)?|timeout", Some(false)),
@@ -447,7 +449,7 @@ mod tests {
             };
             assert_eq!(is_stepped, want, "{pattern}");
         }
-        // What is no pattern is not called too large.
+        // A malformed pattern must not be reported as too large.
         let wrong = Pattern::new("(a", Syntax::of_lines(Case::Sensitive)).unwrap_err();
         assert!(!matches!(wrong, LookupError::PatternTooLarge), "{wrong}");
     }
@@ -480,14 +482,14 @@ mod tests {
     fn work_on_a_long_line_is_bounded() {
         const REFUSED: &str = "refused";
         let line = |piece: &str| piece.repeat((1 << 20) / piece.len());
-        // What is looked for, in what, and how it ends: found, not, or refused.
+        // Each pattern, the text, and the result: a range, none, or refused.
         let cases = [
             ("needle", line("a ") + "needle", "1048576..1048582"),
             (r"\bneedle\b", line("é ") + "needle", "1048575..1048581"),
             (r"[\w.]{1,64}@[\w.]{1,255}\b", line("ab "), "none"),
             (r"[\w.]{1,64}@[\w.]{1,255}\b", line("é "), REFUSED),
             (r"[\w.]{1,64}@[\w.]{1,255}(?-u:\b)", line("é "), "none"),
-            // The same where lines are short.
+            // The same pattern with short lines.
             (r"[\w.]{1,64}@[\w.]{1,255}\b", line("é \n"), "none"),
         ];
         for (pattern, text, want) in cases {
@@ -514,7 +516,8 @@ mod tests {
         }
     }
 
-    /// Large patterns end soon after they are told to, whatever the text.
+    /// Tests that searches with large patterns end soon after they are cancelled, whatever the
+    /// text.
     #[test]
     fn a_search_that_is_over_ends() {
         for text in ["a".repeat(1 << 20), "aé".repeat(1 << 20)] {

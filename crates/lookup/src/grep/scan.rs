@@ -1,4 +1,4 @@
-//! Searching with ripgrep's searcher, in parts at once.
+//! Searches with ripgrep's searcher, possibly in several parts at the same time.
 
 use std::io;
 
@@ -9,12 +9,12 @@ use spillgate_text::{SOFT_CHARS, View, line_end};
 
 use super::{CostlyBoundary, LONGEST_HELD, MatchOffsets, Search, Seeker, seeker};
 
-/// Views at least this large are searched by two threads: below, starting one
-/// costs more than it saves.
+/// Minimum size, in bytes, of a view that is searched by two threads. For smaller views, starting a
+/// thread costs more time than it saves.
 const TWO_THREADS: u64 = 8 << 20;
 
-/// Bytes that are looked at together: they stay in the processor's second cache while
-/// they are searched, and whether to go on is asked before each.
+/// Number of bytes that are searched at a time. They fit into the second-level cache of the
+/// processor. Before each window, the search checks whether to continue.
 const WINDOW: u64 = 256 << 10;
 
 /// Searches the view.
@@ -23,8 +23,8 @@ pub(super) fn search(search: &Search<'_>) -> io::Result<MatchOffsets> {
     search_parts(search, if large { 2 } else { 1 })
 }
 
-/// Searches the view in so many parts at once. The first part that has enough
-/// for the page does not stop the others from counting.
+/// Searches the view in `parts` parts at the same time. If the first part already fills the page,
+/// the other parts are still counted.
 pub(super) fn search_parts(search: &Search<'_>, parts: u64) -> io::Result<MatchOffsets> {
     let mut bounds = vec![0];
     for part in 1..parts {
@@ -56,7 +56,7 @@ pub(super) fn search_parts(search: &Search<'_>, parts: u64) -> io::Result<MatchO
     Ok(all)
 }
 
-/// The first byte after a newline at or after `near`; the end if there is none.
+/// Returns the position after the first newline at or after `near`, or the end if there is none.
 fn hard_line_start(view: &View, near: u64) -> io::Result<u64> {
     const STEP: u64 = 64 << 10;
     let mut from = near.max(1) - 1;
@@ -89,7 +89,7 @@ fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Mat
     while collector.base < end && !collector.done {
         let stop = end.min(collector.base + size);
         let bytes = source.window(collector.base, stop, &mut buffer)?;
-        // Whole lines only.
+        // Only whole lines are searched.
         let cut = match memchr::memrchr(b'\n', bytes) {
             _ if stop == end => bytes.len(),
             Some(newline) => newline + 1,
@@ -97,11 +97,11 @@ fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Mat
                 size *= 2;
                 continue;
             }
-            // The index says that no line is longer: it is damaged.
+            // According to the index, no line is that long, so the index is damaged.
             None => bytes.len(),
         };
         let searched = searcher.search_slice(&seeker, &bytes[..cut], &mut collector);
-        // The searcher has only words for why it ended.
+        // Of the error that ended it, the searcher keeps only the text.
         searched.or_else(
             |error| match error.to_string() == CostlyBoundary.to_string() {
                 true => Err(io::Error::other(CostlyBoundary)),
@@ -114,14 +114,14 @@ fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Mat
     Ok(collector.found)
 }
 
-/// Takes matching lines as the searcher finds them.
+/// Records matching lines as the searcher finds them.
 struct OffsetCollector<'a> {
     search: &'a Search<'a>,
     seeker: &'a Seeker<'a>,
-    /// The byte of the view at which the searched window begins.
+    /// The position in the view at which the current window begins.
     base: u64,
     found: MatchOffsets,
-    /// Enough was found.
+    /// Whether enough matches were found.
     done: bool,
 }
 
@@ -142,7 +142,7 @@ impl Sink for OffsetCollector<'_> {
 }
 
 impl OffsetCollector<'_> {
-    /// Notes each view line of a broken line on which a match begins.
+    /// Records each view line, within a line that was broken into several, on which a match begins.
     fn pieces(&mut self, start: u64, line: &[u8]) -> io::Result<bool> {
         let (mut at, mut piece_end) = (0, 0);
         while at <= line.len() {

@@ -1,6 +1,8 @@
 //! The calls with which the reader of a message looks into a stored artifact.
 
 use spillgate_artifact::{ContentKind, Handle};
+use spillgate_outline::Lead;
+use spillgate_untrusted::is_hidden;
 
 /// The purpose of a lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,13 +19,22 @@ pub enum Purpose {
     Read,
 }
 
+/// Maximum number of calls in a message that carry the handle.
+const CALLS: usize = 2;
+
+/// Maximum characters of an argument in a call. A longer one costs more than it explains.
+const ARGUMENT_CHARS: usize = 120;
+
 /// A call that a reader can make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Way {
     /// Its purpose.
     pub purpose: Purpose,
-    /// The call, with `{handle}` where the handle belongs.
+    /// The call, with `{handle}` where the handle belongs and names for its arguments.
     pub call: String,
+    /// The call with `{handle}`, and `{argument}` or `{start}` and `{lines}` in place of the
+    /// arguments.
+    pub filled: String,
     /// The short form, shown after another call that has the handle.
     pub short: String,
 }
@@ -36,14 +47,68 @@ pub struct Audience {
     pub ways: Vec<Way>,
     /// Text before the calls without the handle.
     pub others: &'static str,
+    /// How an argument is quoted.
+    pub quoting: Quoting,
+}
+
+/// How an argument is quoted in a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Quoting {
+    /// As a JSON string.
+    #[default]
+    Json,
+    /// As a word of a POSIX shell.
+    Shell,
+}
+
+impl Quoting {
+    /// Returns the argument between quotes; `None` if it cannot be quoted.
+    fn of(self, argument: &str) -> Option<String> {
+        match self {
+            Self::Json => serde_json::to_string(argument).ok(),
+            Self::Shell => shlex::try_quote(argument).ok().map(Into::into),
+        }
+    }
+}
+
+/// The calls at the end of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Calls {
+    /// Calls that can be made as they stand.
+    pub(crate) calls: Vec<String>,
+    /// A line with the names and arguments of the other calls; empty if there are none.
+    pub(crate) also: String,
 }
 
 impl Audience {
-    /// Returns the next calls, the most useful first and with the handle filled in. The others
-    /// share one line without it: a handle costs some 50 tokens, and four of them would take half
-    /// of a preview (ADR 6).
+    /// Returns calls with the arguments of `leads`, at most one for each purpose, and names the
+    /// other calls that can be made.
     #[must_use]
-    pub fn next(&self, handle: Handle, kind: ContentKind) -> Vec<String> {
+    pub(crate) fn calls(&self, handle: Handle, kind: ContentKind, leads: &[Lead]) -> Calls {
+        let mut used: Vec<Purpose> = Vec::new();
+        let mut calls = Vec::new();
+        for lead in leads {
+            let purpose = purpose_of(lead);
+            let way = self.ways.iter().find(|way| way.purpose == purpose);
+            if let Some(way) = way.filter(|_| !used.contains(&purpose) && calls.len() < CALLS)
+                && let Some(filled) = self.filled(way, lead)
+            {
+                calls.push(filled.replace("{handle}", &handle.to_string()));
+                used.push(purpose);
+            }
+        }
+        let others = self.ways_for(kind);
+        let others = others.filter(|way| !used.contains(&way.purpose));
+        let others: Vec<&str> = others.map(|way| &*way.short).collect();
+        let also = match &*others {
+            [] => String::new(),
+            others => format!("also, {}{}", self.others, others.join(", ")),
+        };
+        Calls { calls, also }
+    }
+
+    /// Returns the calls that make sense for a kind of content, the most useful first.
+    fn ways_for(&self, kind: ContentKind) -> impl Iterator<Item = &Way> {
         use ContentKind::{Binary, Csv, Json, Ndjson, Tsv};
         use Purpose::{Extract, Grep, Query, Read, Search};
         let purposes: &[Purpose] = match kind {
@@ -51,15 +116,127 @@ impl Audience {
             Binary => &[Grep, Read],
             _ => &[Search, Extract, Grep, Read],
         };
-        let find = |purpose| self.ways.iter().find(|way| way.purpose == purpose);
-        let mut ways = purposes.iter().filter_map(|&purpose| find(purpose));
+        let find = |purpose| self.ways.iter().find(move |way| way.purpose == purpose);
+        purposes.iter().filter_map(move |&purpose| find(purpose))
+    }
+
+    /// Fills the arguments into a call. `{handle}` stays, so that no argument can contain it.
+    fn filled(&self, way: &Way, lead: &Lead) -> Option<String> {
+        let argument = match lead {
+            Lead::Read { start, lines } => {
+                let filled = way.filled.replace("{start}", &start.to_string());
+                return Some(filled.replace("{lines}", &lines.to_string()));
+            }
+            Lead::Query(text) | Lead::Search(text) | Lead::Grep(text) => text,
+        };
+        let is_fit = argument.chars().count() <= ARGUMENT_CHARS
+            && !argument.contains("{handle}")
+            && !argument.chars().any(|c| c.is_control() || is_hidden(c));
+        let quoted = is_fit.then(|| self.quoting.of(argument))??;
+        Some(way.filled.replace("{argument}", &quoted))
+    }
+
+    /// Returns the next calls, the most useful first and with the handle filled in. The others
+    /// share one line without it: a handle costs some 50 tokens, and four of them would take half
+    /// of a preview (ADR 6).
+    #[must_use]
+    pub fn next(&self, handle: Handle, kind: ContentKind) -> Vec<String> {
+        let mut ways = self.ways_for(kind);
         let Some(first) = ways.next() else {
             return Vec::new();
         };
         let others: Vec<&str> = ways.map(|way| &*way.short).collect();
         vec![
             first.call.replace("{handle}", &handle.to_string()),
-            format!("{}{}", self.others, others.join(", ")),
+            format!("or, {}{}", self.others, others.join(", ")),
         ]
+    }
+}
+
+fn purpose_of(lead: &Lead) -> Purpose {
+    match lead {
+        Lead::Query(_) => Purpose::Query,
+        Lead::Search(_) => Purpose::Search,
+        Lead::Grep(_) => Purpose::Grep,
+        Lead::Read { .. } => Purpose::Read,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use spillgate_artifact::Word;
+
+    use super::*;
+
+    #[test]
+    fn arguments_are_quoted_and_cannot_break_out() {
+        let way = |purpose, filled: &str, short: &str| Way {
+            purpose,
+            call: String::new(),
+            filled: filled.to_owned(),
+            short: short.to_owned(),
+        };
+        let shell = Audience {
+            ways: vec![
+                way(Purpose::Search, "find {handle} {argument}", "find WORDS"),
+                way(Purpose::Read, "read {handle} {start} {lines}", "read LINE"),
+                way(Purpose::Query, "query {handle} {argument}", "query FILTER"),
+            ],
+            others: "likewise: ",
+            quoting: Quoting::Shell,
+        };
+        let json = Audience {
+            quoting: Quoting::Json,
+            ..shell.clone()
+        };
+        let handle = Handle::Short(Word::random());
+        let said = |audience: &Audience, leads: &[Lead]| {
+            let calls = audience.calls(handle, ContentKind::Json, leads);
+            let all = [calls.calls, vec![calls.also]].concat().join("\n");
+            all.replace(&handle.to_string(), "H")
+        };
+        let search = |words: &str| Lead::Search(words.to_owned());
+        let read = Lead::Read {
+            start: 3,
+            lines: 40,
+        };
+        let all = [
+            said(&shell, &[search("it's $(here) \"now\""), read.clone()]),
+            said(
+                &json,
+                &[
+                    search("it's $(here) \"now\""),
+                    search("again"),
+                    read.clone(),
+                ],
+            ),
+            // These are no arguments: they are left out.
+            said(
+                &shell,
+                &[
+                    search("a\u{1b}[1m"),
+                    search("\u{202e}x"),
+                    search("{handle}"),
+                ],
+            ),
+            said(&shell, &[search(&"x".repeat(121)), read]),
+            said(&Audience::default(), &[search("x")]),
+        ];
+        assert_snapshot!(all.join("\n--\n"), @r#"
+        find H "it's "'$(here) "now"'
+        read H 3 40
+        also, likewise: query FILTER
+        --
+        find H "it's $(here) \"now\""
+        read H 3 40
+        also, likewise: query FILTER
+        --
+        also, likewise: query FILTER, find WORDS, read LINE
+        --
+        read H 3 40
+        also, likewise: query FILTER, find WORDS
+        --
+        "#);
     }
 }

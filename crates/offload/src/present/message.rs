@@ -78,19 +78,35 @@ pub(crate) enum Message {
     Text(String, Bounds),
 }
 
+/// The titles of the sections.
+pub(crate) const CHANGES: &str = "changes:";
+pub(crate) const FAILURE: &str = "failure:";
+pub(crate) const SHAPE: &str = "shape:";
+pub(crate) const FIRST: &str = "first:";
+pub(crate) const HEAD: &str = "head:";
+const TAIL: &str = "tail:";
+
 /// The parts of a message, each within its share of the budget.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Parts {
     /// One line: what the result is and where it is stored.
     pub(crate) headline: String,
+    /// What differs from the earlier result of the same call.
+    pub(crate) changes: Vec<String>,
+    /// The lines that say how and why a run failed.
+    pub(crate) failure: Vec<String>,
     /// The lines of the outline.
     pub(crate) shape: Vec<String>,
+    /// The first record or two of a list.
+    pub(crate) first: Vec<String>,
     /// The first lines, numbered.
     pub(crate) head: Vec<String>,
     /// The last lines, numbered.
     pub(crate) tail: Vec<String>,
     /// The calls that the reader can make next.
     pub(crate) hints: Vec<String>,
+    /// A line with the names of other calls; empty if there are none.
+    pub(crate) also: String,
 }
 
 impl Message {
@@ -117,6 +133,12 @@ impl Message {
 }
 
 impl Parts {
+    /// Returns the calls at the end of the message.
+    pub(crate) fn next(&self) -> Vec<String> {
+        let also = (!self.also.is_empty()).then(|| self.also.clone());
+        self.hints.iter().cloned().chain(also).collect()
+    }
+
     /// Drops what exceeds the bounds: first head and tail if there are too many tokens, then line
     /// by line from the end. The first line always stays.
     fn render(mut self, bounds: &Bounds, counter: &dyn TokenCounter) -> Presentation {
@@ -127,14 +149,17 @@ impl Parts {
         let mut lines = self.lines();
         if counter.exceeds(&self.text(&lines), bounds.tokens.get()) {
             // Joined parts may cost a token or two more than the sum of the parts.
-            (self.head, self.tail) = (Vec::new(), Vec::new());
+            (self.first, self.head, self.tail) = (Vec::new(), Vec::new(), Vec::new());
             lines = self.lines();
         }
         loop {
             if let Some(presented) = presented(&self, &lines) {
                 return presented;
             }
-            if lines.pop().is_none() && self.hints.pop().is_none() {
+            let has_dropped = lines.pop().is_some()
+                || !std::mem::take(&mut self.also).is_empty()
+                || self.hints.pop().is_some();
+            if !has_dropped {
                 return Presentation::of_format(self.headline, counter);
             }
         }
@@ -143,9 +168,12 @@ impl Parts {
     /// Returns the lines of the sections under their titles.
     fn lines(&self) -> Vec<String> {
         let sections = [
-            ("shape:", &self.shape),
-            ("head:", &self.head),
-            ("tail:", &self.tail),
+            (CHANGES, &self.changes),
+            (FAILURE, &self.failure),
+            (SHAPE, &self.shape),
+            (FIRST, &self.first),
+            (HEAD, &self.head),
+            (TAIL, &self.tail),
         ];
         let shown = sections.into_iter().filter(|(_, lines)| !lines.is_empty());
         let titled = |(title, lines): (&str, &Vec<String>)| {
@@ -163,14 +191,15 @@ impl Parts {
             text.push_str(line);
             text.push('\n');
         }
-        text + &next_lines(&self.hints)
+        text + &next_lines(&self.hints, &self.also)
     }
 }
 
 /// Formats the next calls as they stand at the end of a message.
-pub(crate) fn next_lines(hints: &[String]) -> String {
-    let lines: Vec<String> = hints.iter().map(|way| format!("next: {way}")).collect();
-    lines.join("\n")
+pub(crate) fn next_lines(hints: &[String], also: &str) -> String {
+    let hints = hints.iter().map(|call| format!("next: {call}"));
+    let also = (!also.is_empty()).then(|| also.to_owned());
+    hints.chain(also).collect::<Vec<_>>().join("\n")
 }
 
 /// Formats lines under a title; empty without lines.
@@ -202,10 +231,14 @@ mod tests {
         };
         let parts = Parts {
             headline: "[spillgate] list returned much".to_owned(),
+            changes: Vec::new(),
+            failure: Vec::new(),
             shape: vec!["  2 rows".to_owned()],
+            first: Vec::new(),
             head: lines(1),
             tail: lines(8),
-            hints: vec!["look()".to_owned(), "or: seek()".to_owned()],
+            hints: vec!["look()".to_owned()],
+            also: "also: seek()".to_owned(),
         };
         let shown = |tokens, json_bytes| {
             let bounds = Bounds {
@@ -230,10 +263,10 @@ mod tests {
             shown(1, 1),
         ];
         assert_snapshot!(all.join("\n"), @r#"
-        33 tokens, 152 bytes: [spillgate] list returned much|shape:|  2 rows|head:|   1 "row"|   2 "row"|tail:|   8 "row"|   9 "row"|next: look()|next: or: seek()
-        19 tokens, 82 bytes: [spillgate] list returned much|shape:|  2 rows|next: look()|next: or: seek()
-        31 tokens, 138 bytes: [spillgate] list returned much|shape:|  2 rows|head:|   1 "row"|   2 "row"|tail:|   8 "row"|next: look()|next: or: seek()
-        15 tokens, 64 bytes: [spillgate] list returned much|next: look()|next: or: seek()
+        32 tokens, 148 bytes: [spillgate] list returned much|shape:|  2 rows|head:|   1 "row"|   2 "row"|tail:|   8 "row"|   9 "row"|next: look()|also: seek()
+        18 tokens, 78 bytes: [spillgate] list returned much|shape:|  2 rows|next: look()|also: seek()
+        30 tokens, 134 bytes: [spillgate] list returned much|shape:|  2 rows|head:|   1 "row"|   2 "row"|tail:|   8 "row"|next: look()|also: seek()
+        16 tokens, 68 bytes: [spillgate] list returned much|shape:|next: look()|also: seek()
         11 tokens, 46 bytes: [spillgate] list returned much|next: look()
         8 tokens, 32 bytes: [spillgate] list returned much
         "#);

@@ -15,14 +15,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use spillgate_artifact::{ContentKind, Facts, Stats, TokenBudget};
+use spillgate_artifact::{ContentKind, Facts, HandleForm, Stats, TokenBudget};
 use spillgate_text::{ScanFacts, TokenCounter, clip};
 use spillgate_untrusted::{is_hidden, marked};
 
 use crate::RetrieveError;
 use crate::limits::Limits;
 
-pub use audience::{Audience, Purpose, Way};
+pub use audience::{Audience, Purpose, Quoting, Way};
 pub(crate) use compat::continuation::later;
 pub use compat::continuation::{ContinuationError, DEFAULT_SLICE_CHARS};
 pub use compat::funnel::{FUNNEL_CHARS, FUNNEL_LINES, FUNNEL_PROMPT, ObservationSummary};
@@ -164,6 +164,16 @@ pub(crate) trait Strategy {
     /// stored.
     fn shows_outline(&self, _limits: &Limits) -> bool {
         false
+    }
+
+    /// Returns whether the message says what differs from an earlier result.
+    fn has_history(&self) -> bool {
+        false
+    }
+
+    /// Returns the form of the handle under which a result is stored.
+    fn handle_form(&self) -> HandleForm {
+        HandleForm::Short
     }
 
     /// Adds facts that the artifact needs later, such as its file name.

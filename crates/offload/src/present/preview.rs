@@ -1,19 +1,24 @@
-//! The `preview` profile: handle, figures, shape, head, tail and next calls.
+//! The `preview` profile: handle, figures, failure or shape, first records or head and tail, and next
+//! calls.
 //!
 //! Every line that comes from the result is indented or numbered, so that it cannot pass for one of
 //! ours.
 
 use std::io;
 
-use spillgate_artifact::{ContentKind, Manifest, RawForm, Stats, TokenBudget};
-use spillgate_lookup::Artifact;
-use spillgate_outline::within;
+use spillgate_artifact::{ContentKind, Facts, Handle, Manifest, RawForm, Stats, TokenBudget};
+use spillgate_lookup::{Artifact, ChangedLine, changes};
+use spillgate_outline::{
+    EntryKind, FirstRecord, OutlineEntry, failure_leads, first_record, leads, within,
+};
 use spillgate_text::clip;
 use spillgate_untrusted::marked;
 
-use super::message::{Parts, next_lines, section};
+use super::audience::Calls;
+use super::message::{CHANGES, FAILURE, HEAD, Parts, SHAPE, next_lines, section};
 use super::{Bounds, Message, Sizes, Strategy, Subject, name_in_line};
 use crate::RetrieveError;
+use crate::history::Earlier;
 use crate::limits::{LEAST_PREVIEW_TOKENS, Limits};
 
 /// Tokens above which a result is offloaded by default. Codex cuts the middle of results over about
@@ -25,13 +30,25 @@ pub const DEFAULT_MAX_TOKENS: u64 = 2500;
 /// five such lines says less than one of ten shorter lines.
 const LINE_CHARS: usize = 200;
 
+/// Maximum characters of a record that is shown whole.
+const RECORD_CHARS: usize = 1200;
+
+/// Lines of a table or of JSON lines that are shown: the header and two rows, or three records.
+const TABLE_LINES: u64 = 3;
+
 /// Maximum lines of the head and of the tail.
 const HEAD_LINES: u64 = 12;
-const TAIL_LINES: u64 = 6;
+const TAIL_LINES: u64 = 8;
 
-/// Tokens assumed for any handle, whatever its digits, so that the same result always gets the same
-/// preview (prompt caches stay warm). Of a million random handles twenty cost more.
-const HANDLE_TOKENS: u64 = 60;
+/// Tokens assumed for any handle, whatever its letters, so that the same result always gets the same
+/// preview (prompt caches stay warm). No word costs more; of a million random long handles twenty
+/// cost more than 60.
+fn handle_tokens(handle: Handle) -> u64 {
+    match handle {
+        Handle::Short(_) => 10,
+        Handle::Long { .. } => 60,
+    }
+}
 
 /// The `preview` profile.
 pub(crate) struct Preview;
@@ -56,54 +73,198 @@ impl Strategy for Preview {
         true
     }
 
+    fn has_history(&self) -> bool {
+        true
+    }
+
     fn message(&self, subject: &Subject<'_>) -> Result<Message, RetrieveError> {
-        Ok(Message::Parts(
-            parts(subject, subject.budget())?,
-            bounds(subject),
-        ))
+        if let Some(Earlier::Same(handle)) = subject.earlier
+            && subject.store.manifest(handle).is_ok()
+        {
+            return Ok(Message::fixed(same(subject.facts(), handle)));
+        }
+        let parts = parts(subject)?;
+        let bounds = bounds(subject, &parts);
+        Ok(Message::Parts(parts, bounds))
     }
 }
 
 /// Returns the bounds of a preview. They always leave room for the first line and the `next:`
 /// lines, which a small stored result needs, too.
-pub(crate) fn bounds(subject: &Subject<'_>) -> Bounds {
+pub(crate) fn bounds(subject: &Subject<'_>, parts: &Parts) -> Bounds {
     let least = TokenBudget::new(LEAST_PREVIEW_TOKENS);
-    subject.bounds(subject.budget().max(least))
+    let budget = match parts.failure.is_empty() {
+        true => subject.budget(),
+        false => failure_budget(subject),
+    };
+    subject.bounds(budget.max(least))
 }
 
-/// Divides the budget. The first line and the next calls always stay. The shape may take half of
-/// the rest, the head two thirds of the remainder, and the tail what is left.
-pub(crate) fn parts(subject: &Subject<'_>, budget: TokenBudget) -> Result<Parts, RetrieveError> {
-    let artifact = subject.artifact()?;
-    let (headline, hints) = (headline(subject.manifest), subject.ways());
+/// The budget of a preview that says why a run failed: a sixth more.
+fn failure_budget(subject: &Subject<'_>) -> TokenBudget {
+    let more = subject.limits.preview.get() * 7 / 6;
+    TokenBudget::new(more).min(subject.half())
+}
+
+/// Divides the budget. The first line and the next calls always stay. If the run failed, the lines
+/// that say why may take nine tenths of the rest, and the shape what is left. Otherwise the shape
+/// may take half of the rest. A list of records is then shown by its first records, which may take
+/// what is left; other texts by their head, which may take half of it, and their tail.
+pub(crate) fn parts(subject: &Subject<'_>) -> Result<Parts, RetrieveError> {
+    let headline = headline(subject.manifest);
     let count = |text: &str| subject.counter().count(text);
-    let frame = format!("{headline}\n{}", next_lines(&hints));
-    let handle = subject.manifest.handle.to_string();
-    let handles = frame.matches(&handle).count() as u64 * HANDLE_TOKENS;
-    let frame = count(&frame.replace(&handle, "")) + handles;
-    let rest = budget.get().saturating_sub(frame);
-    let share = (rest / 2).saturating_sub(TITLE_TOKENS);
-    let share = budget.less(budget.get().saturating_sub(share));
-    let shape = within(&subject.outline()?, share, subject.counter());
-    let rest = rest.saturating_sub(count(&section("shape:", &shape)));
-    let numbered = |first, count| numbered(artifact, first, count);
-    let head = filled(numbered(1, HEAD_LINES)?.into_iter(), rest * 2 / 3, &count);
-    let rest = rest.saturating_sub(count(&section("head:", &head)));
+    let (failure, shape): (Vec<OutlineEntry>, Vec<OutlineEntry>) = subject
+        .outline()?
+        .into_iter()
+        .partition(|entry| entry.kind == EntryKind::Failure);
+    let budget = match failure.is_empty() {
+        true => subject.budget(),
+        false => failure_budget(subject),
+    };
+    let shown = |entries: &[OutlineEntry], share: u64| {
+        let share = share.saturating_sub(TITLE_TOKENS);
+        let share = budget.less(budget.get().saturating_sub(share));
+        within(entries, share, subject.counter())
+    };
+    let parts = |calls: Calls| {
+        let handle = subject.manifest.handle;
+        let frame = format!("{headline}\n{}", next_lines(&calls.calls, &calls.also));
+        let handles = frame.matches(&handle.to_string()).count() as u64 * handle_tokens(handle);
+        let frame = count(&frame.replace(&handle.to_string(), "")) + handles;
+        let rest = budget.get().saturating_sub(frame);
+        let changes = changed(subject, rest / 3, &count);
+        let rest = rest.saturating_sub(count(&section(CHANGES, &changes)));
+        let parts = Parts {
+            headline: headline.clone(),
+            changes,
+            hints: calls.calls,
+            also: calls.also,
+            ..Parts::default()
+        };
+        (parts, rest)
+    };
+    if !failure.is_empty() {
+        let (parts, rest) = parts(subject.calls(&failure_leads(&failure)));
+        let failure = shown(&failure, rest * 9 / 10);
+        let rest = rest.saturating_sub(count(&section(FAILURE, &failure)));
+        return Ok(Parts {
+            shape: shown(&shape, rest),
+            failure,
+            ..parts
+        });
+    }
+    let artifact = subject.artifact()?;
+    let (view, kind) = (artifact.view(), subject.facts().stats.kind);
+    let leads = leads(view, kind, &shape)?;
+    let (parts, rest) = parts(subject.calls(&leads));
+    let record = first_record(&shape);
+    let shape = shown(&shape, rest / 2);
+    let rest = rest.saturating_sub(count(&section(SHAPE, &shape)));
+    let parts = Parts { shape, ..parts };
+    if let Some(record) = record {
+        let first = first(record, rest, &count);
+        return Ok(Parts { first, ..parts });
+    }
+    let is_table = matches!(
+        kind,
+        ContentKind::Csv | ContentKind::Tsv | ContentKind::Ndjson
+    );
+    let (lines, chars) = match is_table {
+        true => (TABLE_LINES, RECORD_CHARS),
+        false => (HEAD_LINES, LINE_CHARS),
+    };
+    let share = if is_table { rest } else { rest / 2 };
+    let head = filled(
+        numbered(artifact, 1, lines, chars)?.into_iter(),
+        share,
+        &count,
+    );
+    if is_table && !head.is_empty() {
+        return Ok(Parts { head, ..parts });
+    }
+    let rest = rest.saturating_sub(count(&section(HEAD, &head)));
     // The last lines, except those that the head shows.
     let total = artifact.view().lines();
-    let first = (total + 1)
+    let start = (total + 1)
         .saturating_sub(TAIL_LINES)
         .max(head.len() as u64 + 1);
-    let tail = numbered(first, (total + 1).saturating_sub(first))?;
+    let tail = numbered(
+        artifact,
+        start,
+        (total + 1).saturating_sub(start),
+        LINE_CHARS,
+    )?;
     let mut tail = filled(tail.into_iter().rev(), rest, &count);
     tail.reverse();
     Ok(Parts {
-        headline,
-        shape,
         head,
         tail,
-        hints,
+        ..parts
     })
+}
+
+/// Returns the first record of a list, whole if it fits, else without what is nested in it.
+fn first(record: &FirstRecord, share: u64, count: &dyn Fn(&str) -> u64) -> Vec<String> {
+    let line = |text: &str| format!("  {}: {}", record.path, marked(text));
+    let texts = [&record.whole, &record.brief];
+    let mut lines = texts
+        .into_iter()
+        .filter(|text| text.chars().count() <= RECORD_CHARS)
+        .map(|text| line(text));
+    let fits = |line: &String| count(line) + 1 + TITLE_TOKENS <= share;
+    lines.find(fits).into_iter().collect()
+}
+
+/// Says what differs from the earlier result of the same call, within a share of the budget. An
+/// earlier result that is gone or cannot be read is not mentioned.
+fn changed(subject: &Subject<'_>, share: u64, count: &dyn Fn(&str) -> u64) -> Vec<String> {
+    let Some(Earlier::OfCall(handle)) = subject.earlier else {
+        return Vec::new();
+    };
+    let compared = || {
+        let older = Artifact::open(subject.store.open(handle).ok()?).ok()?;
+        let newer = subject.artifact().ok()?;
+        changes(older.view(), newer.view()).ok()?
+    };
+    let Some(changes) = compared() else {
+        return Vec::new();
+    };
+    let said = format!(
+        "  since {handle}: {} lines added, {} removed",
+        changes.added, changes.removed
+    );
+    let line = |sign: char, line: &ChangedLine| {
+        let text = clip(&marked(&line.text), LINE_CHARS);
+        format!("  {sign}{:>4} {text}", line.number)
+    };
+    let added = changes.first_added.iter().map(|one| line('+', one));
+    let removed = changes.first_removed.iter().map(|one| line('-', one));
+    // Of many changes, some of each kind are shown.
+    let half = (share / 2).saturating_sub(count(&said));
+    let added = filled(added, half, count);
+    let removed = filled(removed, half, count);
+    std::iter::once(said).chain(added).chain(removed).collect()
+}
+
+/// The message for a result whose bytes the reader was shown before.
+fn same(facts: &Facts, earlier: Handle) -> String {
+    format!(
+        "[spillgate] {} {} {} bytes, the same as before ({}); stored whole as {earlier}",
+        name_in_line(&facts.origin.tool),
+        returned(facts),
+        facts.stats.bytes,
+        facts.stats.kind,
+    )
+}
+
+/// Says how the command or the call ended.
+fn returned(facts: &Facts) -> String {
+    match (facts.is_error, facts.ending) {
+        (false, Some(ending)) => format!("ended: {ending};"),
+        (true, Some(ending)) => format!("failed: {ending};"),
+        (false, None) => "returned".to_owned(),
+        (true, None) => "failed with".to_owned(),
+    }
 }
 
 fn headline(manifest: &Manifest) -> String {
@@ -115,19 +276,19 @@ fn headline(manifest: &Manifest) -> String {
         kind,
         ..
     } = &facts.stats;
-    let returned = if facts.is_error {
-        "failed with"
-    } else {
-        "returned"
-    };
     let from = match &facts.form {
         RawForm::Encoded { encoding, .. } => format!(", from {encoding}"),
         _ => String::new(),
     };
+    // Lines and tokens of bytes that are no text say nothing.
+    let sizes = match kind {
+        ContentKind::Binary => format!("{bytes} bytes"),
+        _ => format!("{bytes} bytes, {lines} lines, {tokens} tokens"),
+    };
     format!(
-        "[spillgate] {} {returned} {bytes} bytes, {lines} lines, {tokens} tokens ({kind}{from}); \
-         stored whole as {}",
+        "[spillgate] {} {} {sizes} ({kind}{from}); stored whole as {}",
         name_in_line(&facts.origin.tool),
+        returned(facts),
         manifest.handle
     )
 }
@@ -150,7 +311,7 @@ fn filled(
         .collect()
 }
 
-fn numbered(artifact: &Artifact, first: u64, count: u64) -> io::Result<Vec<String>> {
+fn numbered(artifact: &Artifact, first: u64, count: u64, chars: usize) -> io::Result<Vec<String>> {
     let mut numbered = Vec::new();
     if artifact.manifest().facts.stats.kind == ContentKind::Binary {
         return Ok(numbered); // nothing that could be read
@@ -162,7 +323,7 @@ fn numbered(artifact: &Artifact, first: u64, count: u64) -> io::Result<Vec<Strin
         };
         let text = String::from_utf8_lossy(bytes);
         // Marks are longer than the characters they replace: the bound applies to the marked text.
-        let text = clip(&marked(text.trim_end_matches('\n')), LINE_CHARS);
+        let text = clip(&marked(text.trim_end_matches('\n')), chars);
         numbered.push(format!("{:>4} {text}", line.number));
     }
     Ok(numbered)

@@ -3,15 +3,17 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use spillgate_artifact::{Facts, Manifest, TokenBudget};
+use spillgate_artifact::{ContentKind, Facts, Manifest, TokenBudget};
 use spillgate_lookup::Artifact;
-use spillgate_outline::{OutlineEntry, outline};
+use spillgate_outline::{Lead, OutlineEntry, outline, outline_of_binary};
 use spillgate_store::ArtifactStore;
 use spillgate_text::TokenCounter;
 
+use super::audience::Calls;
 use super::{Audience, Bounds, Templates};
 use crate::RetrieveError;
 use crate::aside::TwoEnds;
+use crate::history::Earlier;
 use crate::limits::Limits;
 
 /// What rendering needs besides the result.
@@ -33,6 +35,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) presenter: &'a Presenter,
     pub(crate) templates: &'a Templates,
     pub(crate) store: &'a dyn ArtifactStore,
+    /// An earlier result that the reader was shown, if this one repeats it or its call.
+    pub(crate) earlier: Option<Earlier>,
     /// The artifact, once it was opened.
     pub(crate) opened: OnceCell<Artifact>,
 }
@@ -62,12 +66,21 @@ impl Subject<'_> {
         }
         let (artifact, facts) = (self.artifact()?, self.facts());
         let stats = &facts.stats;
+        if stats.kind == ContentKind::Binary {
+            return Ok(outline_of_binary(&*artifact.text()?)?);
+        }
         Ok(outline(
             artifact.view(),
             &facts.view,
             stats.kind,
             stats.lines,
         )?)
+    }
+
+    /// Returns calls with these arguments, and the names of the others.
+    pub(crate) fn calls(&self, leads: &[Lead]) -> Calls {
+        let audience = &self.presenter.audience;
+        audience.calls(self.manifest.handle, self.facts().stats.kind, leads)
     }
 
     /// Returns the retrieval calls that the reader can make, the most useful first.

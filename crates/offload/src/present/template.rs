@@ -108,11 +108,13 @@ impl Templates {
     /// Renders the template `name` for a result; `None` if it fails.
     fn render(&self, name: &str, subject: &Subject<'_>, mut parts: Parts) -> Option<Message> {
         let source = self.sources.get(name)?;
-        let give_way: [fn(&mut Parts); 4] = [
+        let give_way: [fn(&mut Parts); 6] = [
             |_| {},
             |parts| parts.tail.clear(),
             |parts| parts.head.clear(),
+            |parts| parts.first.clear(),
             |parts| parts.shape.clear(),
+            |parts| parts.failure.clear(),
         ];
         let (bounds, counter) = (subject.bounds(subject.budget()), subject.counter());
         let (facts, handle) = (subject.facts(), subject.manifest.handle.to_string());
@@ -162,9 +164,10 @@ impl Strategy for TemplateName {
     }
 
     fn message(&self, subject: &Subject<'_>) -> Result<Message, RetrieveError> {
-        let parts = parts(subject, subject.budget())?;
+        let parts = parts(subject)?;
         let rendered = subject.templates.render(&self.0, subject, parts.clone());
-        Ok(rendered.unwrap_or_else(|| Message::Parts(parts, bounds(subject))))
+        let bounds = bounds(subject, &parts);
+        Ok(rendered.unwrap_or(Message::Parts(parts, bounds)))
     }
 }
 
@@ -182,10 +185,10 @@ fn values(origin: &Origin, stats: &Stats, is_error: bool, handle: &str, parts: &
         tokens => stats.tokens.count,
         tokens_exact => stats.tokens.exact,
         kind => stats.kind.to_string(),
-        shape => parts.shape.clone(),
-        head => parts.head.clone(),
+        shape => [&*parts.failure, &*parts.shape].concat(),
+        head => [&*parts.first, &*parts.head].concat(),
         tail => parts.tail.clone(),
-        next => parts.hints.clone(),
+        next => parts.next(),
     }
 }
 
@@ -209,10 +212,12 @@ fn example() -> Value {
     let next = vec![format!("look {EXAMPLE}")];
     let parts = Parts {
         headline: String::new(),
+        failure: Vec::new(),
         shape: line(),
         head: line(),
         tail: line(),
         hints: next,
+        ..Parts::default()
     };
     values(&origin, &stats, false, EXAMPLE, &parts)
 }

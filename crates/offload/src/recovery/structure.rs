@@ -15,6 +15,9 @@ const ENTRIES: usize = 10;
 /// Maximum tokens of an outline that is not a list of definitions.
 const OUTLINE_TOKENS: u64 = 220;
 
+/// Fewest lines that say why a run failed for them to be shown.
+const LEAST_FAILURE: usize = 3;
+
 /// The structure of a text: its definitions or headings, or the first lines of its outline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Structure {
@@ -88,7 +91,12 @@ impl Structure {
             ContentKind::Code | ContentKind::Markdown => Self::of_places(outlined, kind),
             _ => {
                 let counter = Tokenizer::Heuristic.counter();
-                let lines = within(outlined, TokenBudget::new(OUTLINE_TOKENS), &*counter);
+                let is_failure = |entry: &&OutlineEntry| entry.kind == EntryKind::Failure;
+                // One error in a log is not what its structure is.
+                let has_failed = outlined.iter().filter(is_failure).count() >= LEAST_FAILURE;
+                let shape = outlined.iter().filter(|one| has_failed || !is_failure(one));
+                let shape: Vec<OutlineEntry> = shape.cloned().collect();
+                let lines = within(&shape, TokenBudget::new(OUTLINE_TOKENS), &*counter);
                 let more = lines.len().saturating_sub(ENTRIES);
                 let entries = lines.into_iter().take(ENTRIES).map(|line| Entry {
                     text: line.strip_prefix("  ").unwrap_or(&line).to_owned(),

@@ -18,6 +18,9 @@ const FRAME_TOKENS: u64 = 120;
 /// Maximum tokens of the notes on a page, which can quote anything. Part of the frame.
 const NOTE_TOKENS: u64 = 100;
 
+/// Maximum size, in bytes, of an empty result that is shown: `[]`, `0`, `false`.
+const SHORT: usize = 8;
+
 /// Extra tokens that texts may cost when they are joined.
 const JOINT_TOKENS: u64 = 4;
 
@@ -82,6 +85,7 @@ impl Offloader {
     ) -> Result<Presentation, RetrieveError> {
         let inner = Query {
             budget: within_frame(asked.budget),
+            fold: true,
             ..*asked
         };
         let page = self.query(handle, &inner, engine)?;
@@ -110,7 +114,7 @@ impl Offloader {
     }
 
     /// Renders the answer to a path that does not exist: where it ends, what is there instead, and
-    /// the shape of the whole. Its results are all `null`, or there are none.
+    /// the shape of the whole. Its results are all empty, or there are none.
     fn nowhere(
         &self,
         handle: Handle,
@@ -118,10 +122,15 @@ impl Offloader {
         missing: &MissingPath,
         budget: TokenBudget,
     ) -> Result<Presentation, RetrieveError> {
+        let is_null = page.text.lines().all(|line| line.ends_with("null"));
+        let empty = if is_null { "null" } else { "empty" };
         let results = match page.total {
             Some(0) => "no result".to_owned(),
-            Some(total) => format!("{total} results, all null"),
-            None => "only null".to_owned(),
+            Some(1) if !is_null && page.text.len() <= SHORT => {
+                format!("1 result: {}", page.text.trim_end())
+            }
+            Some(total) => format!("{total} results, all {empty}"),
+            None => format!("only {empty} results"),
         };
         let note = format!("note: {}\n", marked(&missing.to_string()));
         let mut text = format!("[{results}]\n");

@@ -12,9 +12,9 @@ pub use continuation::{CONTINUATION_TOOL, continuation_schema, whole_number};
 use std::borrow::Cow;
 use std::fmt;
 
-use spillgate_artifact::{Handle, Origin, TokenBudget, Tokens};
+use spillgate_artifact::{ContentKind, Handle, Origin, TokenBudget, Tokens};
 use spillgate_lookup::{Artifact, GrepPage, GrepQuery, LookupError, Page, ReadQuery, grep, read};
-use spillgate_outline::{outline, within};
+use spillgate_outline::{outline, outline_of_binary, within};
 use spillgate_query::{Engine, Query, QueryError, QueryPage, query};
 use spillgate_search::{SearchPage, SearchQuery, search};
 use spillgate_store::StoreError;
@@ -143,7 +143,10 @@ impl Offloader {
         let artifact = self.artifact(handle)?;
         let facts = &artifact.manifest().facts;
         let stats = &facts.stats;
-        let lines = outline(artifact.view(), &facts.view, stats.kind, stats.lines)?;
+        let lines = match stats.kind {
+            ContentKind::Binary => outline_of_binary(&*artifact.text()?)?,
+            kind => outline(artifact.view(), &facts.view, kind, stats.lines)?,
+        };
         let lines = within(&lines, budget, &**self.counter());
         self.retrieved(&artifact, &lines.join("\n"));
         Ok(lines)

@@ -1,7 +1,7 @@
-//! The keys of a JSON document, their types, and what their values are like.
+//! Outlines a JSON document by its keys, their types and examples of their values.
 //!
-//! Elements of an array are merged into one shape, so memory depends on the
-//! number of different places and not on the document.
+//! The elements of an array are merged into one shape, so memory depends on the number of different
+//! places and not on the size of the document.
 
 mod render;
 mod shape;
@@ -13,17 +13,24 @@ use serde::de::IgnoredAny;
 use spillgate_artifact::{ByteSource, Layout, ReadRange};
 use spillgate_text::{JsonLayout, View, ViewSink};
 
+use crate::leads::{RECORD_BYTES, outermost, record_in};
 use crate::parts::{MOST_BYTES, SamplePlan, counted, grouped, lines};
 use crate::{OutlineEntry, aside};
 use walk::{Indent, UnexpectedLayout, Walker};
 
-/// How views are laid out.
+/// The indentation of views.
 const TWO_SPACES: Indent = Indent {
     byte: b' ',
     count: 2,
 };
 
-/// The key tree of the document that begins at byte `start`.
+/// Bytes from the line above a record on in which the record must end to be shown as an example: its
+/// own and those of its indentation.
+const RECORD_WINDOW: u64 = 4 * RECORD_BYTES as u64;
+/// Bytes that are kept of a text that is laid out on the way, for its first record.
+const LAID_OUT_HEAD: usize = 256 << 10;
+
+/// Returns the key tree of the document that begins at byte `start`.
 pub(crate) fn outline(view: &View, start: u64) -> io::Result<Vec<OutlineEntry>> {
     let source = view.source();
     let plan = SamplePlan::first(source, start)?;
@@ -36,12 +43,25 @@ pub(crate) fn outline(view: &View, start: u64) -> io::Result<Vec<OutlineEntry>> 
         Some(indent) => walked(source, &plan, indent)?,
         None => Err(UnexpectedLayout),
     };
-    let (walker, is_whole) = match walker {
-        Ok(walker) => (walker, true),
-        Err(UnexpectedLayout) => laid_out(source, start)?,
+    // The text to which the walker's offsets refer, if it is not the view.
+    let (walker, is_whole, made) = if let Ok(walker) = walker {
+        (walker, true, None)
+    } else {
+        let (walker, is_whole, head) = laid_out(source, start)?;
+        (walker, is_whole, Some(head))
     };
     let (tree, ended) = walker.finish();
-    let mut shown = render::render(tree, "");
+    let begins = made.as_ref().map_or(start, |_| 0);
+    let mut shown = render::render(tree, "", Some(begins));
+    if let Some(at) = outermost(&shown)
+        && let Some(above) = shown[at].records
+    {
+        let text = match made {
+            Some(made) => made.bytes(above, u64::MAX)?,
+            None => source.bytes(above, above + RECORD_WINDOW)?,
+        };
+        shown[at].first = record_in(&text, &shown, at).map(Box::new);
+    }
     if plan.is_partial() {
         shown.insert(0, aside(format!("({})", plan.description())));
     } else if !(ended && is_whole) {
@@ -50,7 +70,7 @@ pub(crate) fn outline(view: &View, start: u64) -> io::Result<Vec<OutlineEntry>> 
     Ok(shown)
 }
 
-/// The same of many documents, one a line; lines that are none are counted.
+/// Returns the key tree of many documents, one per line. Lines that are not JSON are counted.
 pub(crate) fn outline_of_lines(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let found = plan.look(view.source(), |text, start| {
         let mut walker = Walker::new(TWO_SPACES);
@@ -83,17 +103,18 @@ pub(crate) fn outline_of_lines(view: &View, plan: &SamplePlan) -> io::Result<Vec
     Ok(render::render(
         tree,
         &format!("{}{others}, each ", counted(&documents, "document")),
+        None,
     ))
 }
 
-/// Takes a document on a line of its own.
+/// Follows a document on a line of its own.
 fn document(
     walker: &mut Walker,
     laid_out: &mut BoundedText,
     line: &[u8],
     offset: u64,
 ) -> Result<(), UnexpectedLayout> {
-    // Looked at before it is taken: half a line would leave its keys.
+    // It is checked first, because half a document would leave its keys behind.
     serde_json::from_slice::<IgnoredAny>(line).map_err(|_| UnexpectedLayout)?;
     laid_out.begin(line.len());
     JsonLayout::default()
@@ -105,7 +126,7 @@ fn document(
     Ok(())
 }
 
-/// Follows the lines of a laid-out document, part by part.
+/// Follows the lines of a laid-out document part by part.
 fn walked(
     source: &dyn ByteSource,
     plan: &SamplePlan,
@@ -127,10 +148,10 @@ fn walked(
     Ok(Ok(all))
 }
 
-/// Bytes in which the indentation of a document shows.
+/// Bytes that show the indentation of a document.
 const HEAD: u64 = 4 << 10;
 
-/// What the second line of a document is indented by.
+/// Returns the indentation of the second line of a document.
 fn indent_of(head: &[u8]) -> Option<Indent> {
     let mut lines = lines(head);
     let first = lines.next()?.1.trim_ascii_end();
@@ -140,9 +161,10 @@ fn indent_of(head: &[u8]) -> Option<Indent> {
     (matches!(first, b"{" | b"[") && matches!(byte, b' ' | b'\t')).then_some(Indent { byte, count })
 }
 
-/// Follows a document that is not laid out, by laying it out on the way; what
-/// came before a fault is kept. Tells whether there was none.
-fn laid_out(source: &dyn ByteSource, start: u64) -> io::Result<(Walker, bool)> {
+/// Follows a document that is not laid out by laying it out on the way. What comes before a fault
+/// is kept. Returns whether there was no fault, and the beginning of the laid-out text, to which the
+/// walker's offsets refer.
+fn laid_out(source: &dyn ByteSource, start: u64) -> io::Result<(Walker, bool, Vec<u8>)> {
     const BLOCK: usize = 64 << 10;
     let end = start.saturating_add(MOST_BYTES);
     let mut reader = ReadRange::new(source, start, end);
@@ -150,7 +172,8 @@ fn laid_out(source: &dyn ByteSource, start: u64) -> io::Result<(Walker, bool)> {
     let mut walker = Walker::new(TWO_SPACES);
     let mut made = BoundedText::default();
     let mut block = vec![0; BLOCK];
-    let mut at = start;
+    let mut head = Vec::new();
+    let mut at = 0;
     loop {
         let read = reader.read(&mut block)?;
         made.room(read);
@@ -160,21 +183,22 @@ fn laid_out(source: &dyn ByteSource, start: u64) -> io::Result<(Walker, bool)> {
             true => made.text.len(),
             false => memchr::memrchr(b'\n', &made.text).map_or(0, |newline| newline + 1),
         };
-        for (_, line) in lines(&made.text[..whole]) {
-            if walker.line(line, at).is_err() {
-                return Ok((walker, false));
+        let room = LAID_OUT_HEAD.saturating_sub(head.len());
+        head.extend_from_slice(&made.text[..whole.min(room)]);
+        for (offset, line) in lines(&made.text[..whole]) {
+            if walker.line(line, at + offset as u64).is_err() {
+                return Ok((walker, false, head));
             }
-            at += 1; // the order is what counts
         }
+        at += whole as u64;
         made.text.drain(..whole);
         if is_end {
-            return Ok((walker, fits));
+            return Ok((walker, fits, head));
         }
     }
 }
 
-/// Laid-out text that does not grow out of proportion, as indentation makes it
-/// do in deep nesting.
+/// Laid-out text of bounded size: indentation could make deeply nested documents huge.
 #[derive(Debug, Default)]
 struct BoundedText {
     text: Vec<u8>,
@@ -182,12 +206,10 @@ struct BoundedText {
 }
 
 impl BoundedText {
-    /// So many times its length may a text be when it is laid out, and so much
-    /// more: as in views.
+    /// A laid-out text may have this many times its length, plus `FREE` bytes, as in views.
     const GROWTH: usize = 8;
     const FREE: usize = 64 << 10;
-    /// A token that is longer than this without an end is no reason to hold
-    /// more of it.
+    /// Most bytes that are held of a token without an end.
     const MOST: usize = 64 << 20;
 
     fn begin(&mut self, length: usize) {

@@ -1,8 +1,7 @@
-//! Writes the shape of a document.
+//! Writes the shape of a document, one place per line.
 //!
-//! A place a line. What a line begins with is a piece of a jq path: put together
-//! from the outermost line to the innermost, `.items[]` over `.metadata.name`,
-//! they are the path of the values there.
+//! A line begins with a piece of a jq path. The pieces from the outermost line to the innermost,
+//! such as `.items[]` above `.metadata.name`, joined together are the path of the values.
 
 use std::fmt::Write;
 
@@ -13,32 +12,35 @@ use crate::parts::grouped;
 use crate::values::Values;
 use crate::{EntryKind, OutlineEntry};
 
-/// Characters of an example.
+/// Most characters of an example.
 const EXAMPLE_CHARS: usize = 32;
-/// Values that are named of a place with few of them, and their characters.
+/// Most values that are named of a place, and most characters of these values.
 const NAMED: usize = 4;
 const NAMED_CHARS: usize = 60;
-/// Characters that the members of an object may take on its line with their
-/// values, and without.
+/// Most characters of an object's members on one line, with their values and without.
 const FLAT_VALUES: usize = 70;
 const FLAT_CHARS: usize = 110;
-/// Keys of one kind that are worth a common line.
+/// Fewest keys of one kind that share a line.
 const ALIKE: usize = 3;
-/// Fewer keys are never taken for data.
+/// Fewest keys that may be taken for data.
 const LEAST_MAP: usize = 6;
 
-/// The lines of all places.
-pub(super) fn render(mut tree: Tree, label: &str) -> Vec<OutlineEntry> {
+/// Returns the lines of all places.
+///
+/// `begins` is the offset of the document's first line; `None` if offsets are not those of the
+/// view's lines.
+pub(super) fn render(mut tree: Tree, label: &str, begins: Option<u64>) -> Vec<OutlineEntry> {
     settle(&mut tree, Tree::ROOT);
     let mut render = Render {
         tree: &tree,
         lines: Vec::new(),
+        is_located: begins.is_some(),
     };
-    render.place(Tree::ROOT, label, String::new(), 0, "");
+    render.place(Tree::ROOT, label, String::new(), 0, "", begins);
     render.lines
 }
 
-/// Makes maps of objects whose keys look like data.
+/// Turns objects whose keys look like data into maps.
 fn settle(tree: &mut Tree, id: ShapeId) {
     let shape = tree.get(id);
     let items = shape.items;
@@ -58,8 +60,8 @@ fn settle(tree: &mut Tree, id: ShapeId) {
     }
 }
 
-/// Three in four keys have a digit, as ids, versions and dates do, and all
-/// values are of one type.
+/// Returns whether three in four keys have a digit, as ids, versions and dates do, and all values
+/// have one type.
 fn have_digits(keys: &[Key], tree: &Tree) -> bool {
     let digits = keys
         .iter()
@@ -68,9 +70,9 @@ fn have_digits(keys: &[Key], tree: &Tree) -> bool {
     digits.count() * 4 >= keys.len() * 3 && types.windows(2).all(|pair| pair[0] == pair[1])
 }
 
-/// All values are objects with about the same keys.
+/// Returns whether all values are objects with about the same keys.
 fn are_alike(keys: &[Key], tree: &Tree) -> bool {
-    /// One key may be anything.
+    /// A single key could be anything.
     const LEAST: usize = 2;
     let inside = |key: &Key| match (&tree.get(key.value), types(tree.get(key.value))) {
         (shape, types) if types == ["object"] => match &shape.keys {
@@ -107,39 +109,57 @@ fn types(shape: &Shape) -> Vec<&'static str> {
 struct Render<'a> {
     tree: &'a Tree,
     lines: Vec<OutlineEntry>,
+    /// Whether offsets are those of the view's lines.
+    is_located: bool,
 }
 
 impl Render<'_> {
-    /// The line of a place and those inside. `path` leads to it from the line
-    /// above; `rare` tells in how many objects it is, where not in all.
-    fn place(&mut self, id: ShapeId, label: &str, mut path: String, depth: usize, rare: &str) {
+    /// Writes the lines of a place and of the places inside it. `path` leads to it from the line
+    /// above. `rare` tells in how many objects it occurs, if not in all. `opens` is the offset of the
+    /// line on which its first value begins, if that is known.
+    fn place(
+        &mut self,
+        id: ShapeId,
+        label: &str,
+        mut path: String,
+        depth: usize,
+        rare: &str,
+        mut opens: Option<u64>,
+    ) {
         let shape = self.tree.get(id);
         if rare.is_empty()
             && label.is_empty()
             && let Some(key) = self.only_key(shape)
         {
             path.push_str(&jq_key(&key.text));
-            return self.place(key.value, label, path, depth, rare);
+            let opens = self.is_located.then_some(key.offset);
+            return self.place(key.value, label, path, depth, rare, opens);
         }
         let mut texts = vec![self.described(shape)];
         let mut inner = shape;
+        let mut levels = 0;
         while let Some(items) = inner.items
             && inner.arrays + inner.nulls == inner.count()
         {
+            levels += 1;
             path.push_str(if path.is_empty() { ".[]" } else { "[]" });
             inner = self.tree.get(items);
             texts.push(self.described(inner));
         }
         if let Keys::Map(of_all) = &inner.keys {
+            levels += 1;
             path.push_str(if path.is_empty() { ".[]" } else { "[]" });
             inner = self.tree.get(of_all.value);
         }
+        // The first record begins on the next line only if a single level of a list is open.
+        opens = opens.filter(|_| levels == 1 && inner.objects > 0);
         let joint = if path.is_empty() { "" } else { ": " };
         if depth > 0
             && let Some(members) = self.flat(shape, inner)
         {
             let text = nested(&texts);
-            return self.line(depth, 1, &path, &format!("{rare}{joint}{text} {members}"));
+            self.line(depth, 1, &path, &format!("{rare}{joint}{text} {members}"));
+            return self.mark(opens);
         }
         let rank = match inner.objects + inner.arrays {
             0 if depth > 0 && std::ptr::eq(shape, inner) => 3 - usize::from(is_telling(shape)),
@@ -150,13 +170,21 @@ impl Render<'_> {
             "" => self.line(depth, rank, &path, &text),
             label => self.line(depth, rank, "", &format!("{label}{path}{text}")),
         }
+        self.mark(opens);
         self.inside(shape, inner, depth + 1);
     }
 
-    /// A line whose rank is 0 to 3 within its depth: what holds others is less
-    /// dispensable than what does not.
+    /// Notes on the last line where the first record of its list begins.
+    fn mark(&mut self, records: Option<u64>) {
+        if let Some(last) = self.lines.last_mut() {
+            last.records = records;
+        }
+    }
+
+    /// Adds a line whose rank is 0 to 3 within its depth. A place that holds others is less
+    /// dispensable than one that does not.
     fn line(&mut self, depth: usize, rank: usize, path: &str, text: &str) {
-        // Others cannot be told apart where they are named in a row.
+        // Other paths could not be told apart in a list.
         let is_name = path.starts_with('.') && !path.contains([':', ' ', '?']);
         let kind = match is_name {
             true => EntryKind::Path(path.to_owned()),
@@ -167,7 +195,7 @@ impl Render<'_> {
         self.lines.push(entry);
     }
 
-    /// The lines of what is in the objects of a place: its own, and those of
+    /// Writes the lines of what is in the objects of a place: in its own objects, and in those of
     /// its elements or values.
     fn inside(&mut self, shape: &Shape, inner: &Shape, depth: usize) {
         let own = (!std::ptr::eq(shape, inner)).then_some(shape);
@@ -180,7 +208,7 @@ impl Render<'_> {
             }
         }
         if let Some(items) = inner.items {
-            self.place(items, "", "[]".to_owned(), depth, "");
+            self.place(items, "", "[]".to_owned(), depth, "", None);
         }
     }
 
@@ -203,7 +231,8 @@ impl Render<'_> {
                 true => format!("? ({} of {})", grouped(present), grouped(shape.objects)),
                 false => String::new(),
             };
-            self.place(key.value, "", jq_key(&key.text), depth, &rare);
+            let opens = self.is_located.then_some(key.offset);
+            self.place(key.value, "", jq_key(&key.text), depth, &rare, opens);
         }
         if alike {
             let mut names: Vec<String> = urls.iter().map(|key| jq_key(&key.text)).collect();
@@ -220,8 +249,8 @@ impl Render<'_> {
         }
     }
 
-    /// The members of an object that has only scalars, for one line: with their
-    /// values, or where that is too long, without.
+    /// Returns the members of an object that has only scalars, for one line: with their values or,
+    /// if that is too long, without.
     fn flat(&self, shape: &Shape, inner: &Shape) -> Option<String> {
         let Keys::Few(keys) = &inner.keys else {
             return None;
@@ -274,7 +303,7 @@ impl Render<'_> {
         fitting.map(|(text, _)| text)
     }
 
-    /// The only key of a place where there are only objects that all have it.
+    /// Returns the only key of a place that has only objects, all with this key.
     fn only_key(&self, shape: &Shape) -> Option<Key> {
         match &shape.keys {
             Keys::Few(keys) if keys.len() == 1 && !shape.more => {
@@ -286,7 +315,7 @@ impl Render<'_> {
         }
     }
 
-    /// What is in a place: types, lengths, values.
+    /// Returns what is in a place: types, lengths and values.
     fn described(&self, shape: &Shape) -> String {
         let mut parts = Vec::new();
         if shape.objects > 0 {
@@ -332,7 +361,7 @@ impl Render<'_> {
     }
 }
 
-/// Arrays in arrays, of which only the outer ones and the innermost are told.
+/// Joins the texts of nested arrays, showing only the outer ones and the innermost.
 fn nested(texts: &[String]) -> String {
     const TOLD: usize = 3;
     match texts {
@@ -365,7 +394,7 @@ fn booleans(shape: &Shape) -> Option<String> {
     }
 }
 
-/// The values of a place: all if there are few, else an example.
+/// Returns the values of a place: all if there are few, else an example.
 fn valued(values: &Values, count: u64) -> String {
     let mut room = NAMED_CHARS;
     let texts: Vec<String> = values
@@ -397,32 +426,32 @@ fn span(span: Span) -> String {
     }
 }
 
-/// Whether the values say what one may ask for: a few that come again.
+/// Returns whether the values show what one may ask for: a few that recur.
 fn is_telling(shape: &Shape) -> bool {
     let few = shape.strings_seen.distinct();
     few.is_some_and(|count| count > 1 && (count as u64) < shape.strings)
         || (shape.trues > 0 && shape.falses > 0)
 }
 
-/// Strings of which the first is a URL.
+/// Returns whether a place has only strings whose examples are URLs.
 fn is_url(shape: &Shape) -> bool {
     let is_web = |text: &[u8]| text.starts_with(b"\"http://") || text.starts_with(b"\"https://");
     matches!(types(shape).as_slice(), ["string"]) && shape.strings_seen.examples().all(is_web)
 }
 
-/// A key as it stands in a jq path.
+/// Returns a key as a step of a jq path.
 fn jq_key(key: &[u8]) -> String {
     let mut step = String::new();
     push_key(&mut step, &quoted(key));
     step
 }
 
-/// Between quotes, as JSON has it and as jq takes it.
+/// Returns the key between quotes, as JSON and jq write it.
 fn quoted(key: &[u8]) -> String {
     format!("\"{}\"", String::from_utf8_lossy(key))
 }
 
-/// An example on one line, cut where it is long; a string keeps its quotes.
+/// Returns an example cut to [`EXAMPLE_CHARS`]. A string keeps its quotes.
 fn clipped(text: &str) -> String {
     let mut chars = text.chars();
     let cut: String = chars.by_ref().take(EXAMPLE_CHARS).collect();

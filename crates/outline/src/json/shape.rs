@@ -1,12 +1,12 @@
-//! What the values in one place of a document have in common.
+//! Merges the values in one place of a document into a shape.
 
 use crate::values::{Range, Values};
 
-/// Different keys that are told apart; an object with more is a map, whose
-/// values are merged into one shape.
+/// Most keys that are told apart. An object with more is a map, whose values are merged into one
+/// shape.
 pub(super) const KEYS: usize = 64;
-/// Places that are told apart in all. A document that has more shows no more of
-/// them: hostile ones could have a place a byte.
+/// Most places that are told apart. Of a document with more, no further places are shown: a hostile
+/// document could have one per byte.
 const NODES: usize = 8192;
 /// Bytes of a key that are compared.
 const KEY_BYTES: usize = 256;
@@ -14,7 +14,7 @@ const KEY_BYTES: usize = 256;
 /// A place in a document.
 pub(super) type ShapeId = usize;
 
-/// Everything that can stand in one place.
+/// Everything that occurs in one place.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Shape {
     pub(super) nulls: u64,
@@ -24,20 +24,20 @@ pub(super) struct Shape {
     pub(super) strings: u64,
     pub(super) objects: u64,
     pub(super) arrays: u64,
-    /// Of the array with the fewest elements and that with the most.
+    /// Lengths of the shortest and the longest array.
     pub(super) lengths: Span,
-    /// The same of objects and their members.
+    /// Members of the smallest and the largest object.
     pub(super) widths: Span,
     pub(super) keys: Keys,
     pub(super) items: Option<ShapeId>,
     pub(super) strings_seen: Values,
     pub(super) numbers_seen: Values,
     pub(super) range: Range,
-    /// Whether there was more in it than is told apart.
+    /// Whether more was in it than is told apart.
     pub(super) more: bool,
 }
 
-/// The least and the most of something.
+/// The smallest and the largest of some counts.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(super) struct Span(pub(super) Option<(u64, u64)>);
 
@@ -58,11 +58,11 @@ impl Span {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Keys {
     Few(Vec<Key>),
-    /// So many that they are data: the first key, and what all values are like.
+    /// So many keys that they are data: the first key, and the shape of all values.
     Map(Key),
 }
 
-/// A key as it is written between its quotes, and where it stands first.
+/// A key as it is written between its quotes, and the offset where it occurs first.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Key {
     pub(super) text: Box<[u8]>,
@@ -77,7 +77,7 @@ impl Default for Keys {
 }
 
 impl Shape {
-    /// How many values were here.
+    /// Returns the number of values in this place.
     pub(super) fn count(&self) -> u64 {
         self.nulls + self.booleans() + self.numbers + self.strings + self.objects + self.arrays
     }
@@ -87,11 +87,11 @@ impl Shape {
     }
 }
 
-/// All places of a document; the first is its root.
+/// All places of a document. The first one is its root.
 #[derive(Debug)]
 pub(super) struct Tree {
     shapes: Vec<Shape>,
-    /// Where the shape of a place went when it was merged into another.
+    /// For each place, the place that it was merged into, or itself.
     moved: Vec<ShapeId>,
 }
 
@@ -123,7 +123,7 @@ impl Tree {
         id
     }
 
-    /// A new place; `None` when there are too many.
+    /// Adds a place; `None` if there are too many.
     pub(super) fn add(&mut self) -> Option<ShapeId> {
         if self.shapes.len() >= NODES {
             return None;
@@ -134,7 +134,7 @@ impl Tree {
         Some(id)
     }
 
-    /// The place of the elements of the arrays at `parent`.
+    /// Returns the place of the elements of the arrays at `parent`.
     pub(super) fn item(&mut self, parent: ShapeId) -> Option<ShapeId> {
         if let Some(items) = self.get(parent).items {
             return Some(items);
@@ -146,9 +146,8 @@ impl Tree {
         added
     }
 
-    /// The place of the values under `key`, which stands at byte `offset`.
-    /// `next` guesses which key it is: objects often have the same ones in the
-    /// same order.
+    /// Returns the place of the values under `key`, which is at byte `offset`. `next` guesses the
+    /// index of the key: objects often have the same keys in the same order.
     pub(super) fn key(
         &mut self,
         parent: ShapeId,
@@ -209,7 +208,7 @@ impl Tree {
         self.get_mut(parent).keys = Keys::Map(first);
     }
 
-    /// Merges what is at `from` into `into`; both are the latter then.
+    /// Merges the place `from` into `into`. Afterwards both ids mean the latter.
     pub(super) fn merge(&mut self, into: ShapeId, from: ShapeId) {
         let (into, from) = (self.resolve(into), self.resolve(from));
         if into == from {
@@ -276,8 +275,8 @@ impl Tree {
         }
     }
 
-    /// Takes over all places of another tree; an id there is so much greater
-    /// here. Nothing is merged yet.
+    /// Takes over all places of another tree without merging them. Returns by how much their ids
+    /// are greater here.
     pub(super) fn adopt(&mut self, other: Self) -> usize {
         let base = self.shapes.len();
         let shifted = |key: Key| Key {

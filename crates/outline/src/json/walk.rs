@@ -1,21 +1,20 @@
 //! Follows the shape of a laid-out document line by line.
 //!
-//! Where each member and element has a line of its own, as in every JSON view
-//! and in what most tools print, a line is a key, a bracket or a scalar, and its
-//! indentation is its depth. So a part of a document can be followed without
-//! what stands before it: the containers that are open there are known by their
-//! depth, and are told apart when the parts are joined. This is not a parser:
-//! that the text is JSON was found out when the view was made. A line that does
-//! not fit the layout ends it.
+//! In every JSON view, and in what most tools print, each member and element has a line of its own.
+//! A line is then a key, a bracket or a scalar, and its indentation is its depth. So a part of a
+//! document can be followed without the text before it: the containers that are open there are
+//! known by their depth, and are told apart when the parts are joined. This is not a parser: that
+//! the text is JSON was checked when the view was made. A line that does not fit the layout ends
+//! the walk.
 
 use memchr::memchr2;
 
 use super::shape::{Shape, ShapeId, Tree};
 
-/// Levels that are looked into.
+/// Most levels that are followed.
 pub(super) const DEPTH: usize = 12;
 
-/// What one level is indented by.
+/// The indentation of one level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Indent {
     pub(super) byte: u8,
@@ -26,27 +25,27 @@ pub(super) struct Indent {
 #[derive(Debug, PartialEq)]
 pub(super) struct UnexpectedLayout;
 
-/// Follows one part of a document, or several.
+/// Follows one or several parts of a document.
 #[derive(Debug)]
 pub(super) struct Walker {
     pub(super) tree: Tree,
     indent: Indent,
-    /// Containers that are open, outermost first.
+    /// Open containers, outermost first.
     open: Vec<Frame>,
-    /// Those that were open where the part begins.
+    /// Containers that were open where the part begins.
     outer: Vec<OuterContainer>,
     begun: bool,
-    /// Documents that began here.
+    /// Number of documents that began in the part.
     pub(super) documents: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Frame {
-    /// `None`: too deep, or one place too many.
+    /// `None` if it is too deep, or if there are too many places.
     place: Option<ShapeId>,
     is_array: bool,
     entries: u64,
-    /// The key that is expected next.
+    /// The index of the key that is expected next.
     next: usize,
     /// Whether it was open where the part begins.
     is_before: bool,
@@ -71,7 +70,7 @@ impl Walker {
         }
     }
 
-    /// Takes the next line, which begins at byte `offset`.
+    /// Follows the next line, which begins at byte `offset`.
     pub(super) fn line(&mut self, line: &[u8], offset: u64) -> Result<(), UnexpectedLayout> {
         let blanks = line.iter().take_while(|&&byte| byte == self.indent.byte);
         let blanks = blanks.count();
@@ -94,9 +93,9 @@ impl Walker {
         }
     }
 
-    /// Begins within `depth` containers.
+    /// Begins inside `depth` containers.
     fn begin(&mut self, depth: usize) -> Result<(), UnexpectedLayout> {
-        /// Deeper lines have no room for anything but blanks.
+        /// Most levels. A deeper line would be little but indentation.
         const DEEPEST: usize = 1 << 20;
         if depth > DEEPEST {
             return Err(UnexpectedLayout);
@@ -135,7 +134,7 @@ impl Walker {
         Ok(())
     }
 
-    /// Notes how many entries a container had.
+    /// Records how many entries a container had.
     fn measured(&mut self, frame: Frame) {
         if let Some(place) = frame.place {
             let shape = self.tree.get_mut(place);
@@ -184,7 +183,7 @@ impl Walker {
         Ok(())
     }
 
-    /// Goes on with the part that follows.
+    /// Continues with the part that follows.
     pub(super) fn join(&mut self, next: Self) -> Result<(), UnexpectedLayout> {
         if !next.begun {
             return Ok(());
@@ -196,7 +195,7 @@ impl Walker {
         self.documents += next.documents;
         let base = self.tree.adopt(next.tree);
         self.tree.merge(Tree::ROOT, Tree::ROOT + base);
-        // Innermost first: new keys of an outer one may move the inner places.
+        // Innermost first, because new keys of an outer container may move the inner places.
         for (at, outer) in next.outer.iter().enumerate().rev() {
             let frame = &mut self.open[at];
             frame.entries += match outer.is_closed {
@@ -221,7 +220,7 @@ impl Walker {
         Ok(())
     }
 
-    /// The places, once all parts are joined, and whether the document ended.
+    /// Returns the places and whether the document ended, once all parts are joined.
     pub(super) fn finish(mut self) -> (Tree, bool) {
         let is_whole = self.open.is_empty();
         while let Some(frame) = self.open.pop() {
@@ -231,7 +230,7 @@ impl Walker {
     }
 }
 
-/// The key of a member, as it is written, and the value.
+/// Returns the key of a member, as it is written, and the value.
 fn split(rest: &[u8]) -> Result<(Option<&[u8]>, &[u8]), UnexpectedLayout> {
     match rest.first() {
         None => return Err(UnexpectedLayout),
@@ -260,8 +259,8 @@ fn split(rest: &[u8]) -> Result<(Option<&[u8]>, &[u8]), UnexpectedLayout> {
     }
 }
 
-/// Whether a value opens a container that goes on on the next line, and
-/// whether that is an array.
+/// Returns whether a value that opens a container on this line opens an array; `None` if it opens
+/// none.
 fn opened(value: &[u8]) -> Option<bool> {
     match value {
         b"{" => Some(false),

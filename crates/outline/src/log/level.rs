@@ -1,13 +1,12 @@
 //! Finds the level of a log line.
 
-/// Levels, gravest first; several spellings are one.
+/// Levels, gravest first. Several spellings are one level.
 pub(super) const NAMES: [&str; 7] = ["FATAL", "ERROR", "WARN", "NOTICE", "INFO", "DEBUG", "TRACE"];
 
-/// Tokens of a line among which its level is looked for: later, the word is
-/// part of the message.
+/// Most tokens of a line that are searched for its level. Later, the word is part of the message.
 const LOOKED_AT: usize = 12;
 
-/// Words of templates that tell of trouble, in lower case.
+/// Words that mark a template as trouble, in lower case.
 const TROUBLE: [&str; 18] = [
     "error",
     "fail",
@@ -29,8 +28,8 @@ const TROUBLE: [&str; 18] = [
     "out of memory",
 ];
 
-/// The level, an index into [`NAMES`], of a line with these tokens: a word in
-/// capitals, or any spelling in brackets or behind `level=`.
+/// Returns the level of a line with these tokens, as an index into [`NAMES`]: a word in capitals,
+/// or any spelling in brackets or after `level=`.
 pub(super) fn of(tokens: &[String]) -> Option<usize> {
     tokens.iter().take(LOOKED_AT).find_map(|token| {
         let bare = token.trim_matches(|c: char| !c.is_ascii_alphabetic());
@@ -58,7 +57,7 @@ fn named(word: &str) -> Option<usize> {
     NAMES.iter().position(|known| *known == name)
 }
 
-/// Whether a template tells of trouble.
+/// Returns whether a template reports trouble.
 pub(super) fn is_trouble(tokens: &[String], template: &str) -> bool {
     let grave = of(tokens).is_some_and(|level| level <= 1);
     let lower = template.to_ascii_lowercase();

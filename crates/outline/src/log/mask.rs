@@ -1,17 +1,16 @@
 //! Masks what varies between log lines.
 //!
-//! Byte by byte, without a regex and without memory of its own: this is what
-//! every line of a log goes through.
+//! Every line of a log passes through here, so this uses no regex and allocates nothing itself.
 
 use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
-/// Stands for what varies.
+/// Replaces what varies.
 pub(super) const WILDCARD: &str = "<*>";
 
-/// Bytes of a line that are looked at: what tells lines apart stands in front,
-/// and a line of megabytes costs no more than this.
+/// Bytes of a line that are examined. What tells lines apart is at their start, and a line of
+/// megabytes costs no more than this.
 const LOOKED_AT: usize = 400;
 
 const DIGIT: u8 = 1;
@@ -19,7 +18,7 @@ const WORD: u8 = 2;
 const JOINER: u8 = 4;
 const HEX: u8 = 8;
 
-/// What a byte is, in one look.
+/// The classes of each byte, for one lookup.
 static CLASS: [u8; 256] = classes();
 
 const fn classes() -> [u8; 256] {
@@ -49,8 +48,8 @@ fn is(byte: u8, class: u8) -> bool {
     CLASS[byte as usize] & class != 0
 }
 
-/// The first digit at or after `from`. Eight bytes are looked at at once: a byte of `other` has
-/// its highest bit where `line` has no digit.
+/// Returns the first digit at or after `from`. It examines eight bytes at a time: a byte of `other`
+/// has its highest bit set where `line` has no digit.
 fn next_digit(line: &[u8], from: usize) -> Option<usize> {
     const EACH: u64 = 0x0101_0101_0101_0101;
     let mut at = from;
@@ -67,11 +66,11 @@ fn next_digit(line: &[u8], from: usize) -> Option<usize> {
     rest.position(|&byte| is(byte, DIGIT)).map(|more| at + more)
 }
 
-/// Takes what a line consists of.
+/// Receives the parts of a line.
 trait Sink {
-    /// What stays the same.
+    /// A part that stays the same.
     fn literal(&mut self, bytes: &[u8]);
-    /// A run that varies.
+    /// A part that varies.
     fn variable(&mut self);
 }
 
@@ -95,15 +94,15 @@ impl Sink for String {
     }
 }
 
-/// Tells apart what stays from what varies: a word with a digit in it, and what
-/// is joined to it by a point, a colon and the like. So times, addresses,
-/// versions and UUIDs are one run.
+/// Separates what stays from what varies: a word with a digit, and what is joined to it by a point,
+/// a colon or the like. So a time, an address, a version or a UUID is one part.
 fn walk<S: Sink>(line: &[u8], mut sink: S) -> S {
     let (mut written, mut from) = (0, 0);
     while let Some(at) = next_digit(line, from) {
         let before = line[written..at].iter().rev();
         let start = at - before.take_while(|&&byte| is(byte, WORD)).count();
-        let mut end = word_end(line, at);
+        let after = line[at..].iter();
+        let mut end = at + after.take_while(|&&byte| is(byte, WORD)).count();
         while end + 1 < line.len()
             && is(line[end], JOINER)
             && let Some(further) = end_of_varying(line, end + 1)
@@ -118,14 +117,9 @@ fn walk<S: Sink>(line: &[u8], mut sink: S) -> S {
     sink
 }
 
-fn word_end(line: &[u8], from: usize) -> usize {
-    let word = line[from..].iter().take_while(|&&byte| is(byte, WORD));
-    from + word.count()
-}
-
-/// The end of the word at `from` if it has a digit, or may be part of a hex id.
+/// Returns the end of the word at `from` if it has a digit or may be part of a hexadecimal id.
 fn end_of_varying(line: &[u8], from: usize) -> Option<usize> {
-    /// Shorter ones are words: `add`, `bad`.
+    /// Shorter groups are words: `add`, `bad`.
     const HEX_GROUP: usize = 4;
     let (mut any, mut all, mut end) = (0, HEX, from);
     while end < line.len() && is(line[end], WORD) {
@@ -142,12 +136,12 @@ fn head(line: &[u8]) -> &[u8] {
     line.trim_ascii_end()
 }
 
-/// The same for lines that differ only in what varies.
+/// Returns the same number for lines that differ only in what varies.
 pub(crate) fn signature(line: &[u8]) -> u64 {
     walk(head(line), FxHasher::default()).finish()
 }
 
-/// The line with [`WILDCARD`]s.
+/// Returns the line with a [`WILDCARD`] for each part that varies.
 pub(super) fn masked(line: &[u8]) -> String {
     walk(head(line), String::new())
 }

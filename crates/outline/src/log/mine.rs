@@ -1,42 +1,40 @@
-//! Finds the templates of a log's lines.
+//! Finds the templates of the lines of a log.
 //!
-//! Drain (He et al., ICWS 2017) with a fast path: a line whose literal parts
-//! were seen before is counted by their hash; others go down a tree of fixed
-//! depth (number of tokens, first literal tokens) to the clusters that may
-//! match, and join the most similar or begin one.
+//! This is Drain (He et al., ICWS 2017) with a fast path. A line whose literal parts were seen
+//! before is counted by their hash. Other lines go down a tree of fixed depth (number of tokens,
+//! first literal tokens) to the clusters that may match, and join the most similar one or start a
+//! new one.
 
 use rustc_hash::FxHashMap;
 
 use super::level;
 use super::mask::{WILDCARD, masked, signature};
 
-/// Clusters that are kept; lines that fit none after that are counted as
-/// others. A log has dozens; text that is none has as many as lines.
+/// Most clusters that are kept. Later lines that fit none are counted as others. A log has dozens;
+/// text that is not a log has as many as lines.
 const CLUSTERS: usize = 1024;
-/// Clusters of one leaf of the tree, so that a line is compared with few.
+/// Most clusters in one leaf of the tree, so that a line is compared with few.
 const LEAF: usize = 32;
-/// Signatures that are remembered; then the memory is begun anew.
+/// Most signatures that are remembered. Then all are forgotten.
 const SIGNATURES: usize = 1 << 16;
-/// Lines with a new signature that are compared with clusters once there are as
-/// many as can be kept: comparing costs forty times what counting does, and text
-/// that is no log is all such lines.
+/// Most lines with a new signature that are compared with clusters, once no more clusters can be
+/// kept. Comparing costs forty times as much as counting, and text that is not a log consists of
+/// such lines.
 const MEETINGS: u64 = 8192;
-/// Tokens of a line that are compared.
+/// Most tokens of a line that are compared.
 const TOKENS: usize = 64;
-/// Literal tokens that pick the leaf, and how many tokens are searched for
-/// them.
+/// Literal tokens that select the leaf, and how many tokens are searched for them.
 const PATH: usize = 2;
 const PATH_IN: usize = 6;
-/// Of the tokens that are literal somewhere, so many of a hundred must agree:
-/// Drain's usual half.
+/// Percentage of the tokens, literal in one of the two, that must agree: half, as usual in Drain.
 const SIMILAR: usize = 50;
 
-/// Lines that follow one template.
+/// The lines that follow one template.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Cluster {
     pub(super) tokens: Vec<String>,
     pub(super) count: u64,
-    /// Byte of the view at which the first one begins.
+    /// The byte of the view at which the first one begins.
     pub(super) first: u64,
 }
 
@@ -48,23 +46,22 @@ impl Cluster {
 
 #[derive(Debug, Clone, Copy)]
 struct LineClass {
-    /// `None`: one of the others.
+    /// `None` for lines that fit no kept cluster.
     cluster: Option<usize>,
     level: Option<usize>,
 }
 
-/// Mines the lines of one part.
+/// Finds the templates in one part.
 #[derive(Debug, Default)]
 pub(super) struct Miner {
     classes: FxHashMap<u64, LineClass>,
     leaves: FxHashMap<(usize, Vec<String>), Vec<usize>>,
     pub(super) clusters: Vec<Cluster>,
-    /// Lines by level, as [`level::NAMES`].
+    /// Number of lines by level, as in [`level::NAMES`].
     pub(super) levels: [u64; level::NAMES.len()],
-    /// Lines that fit no cluster that could be kept.
+    /// Number of lines that fit no kept cluster.
     pub(super) others: u64,
-    /// Of these, lines that were not looked at further: their levels are not
-    /// known.
+    /// How many of these were not examined further, so that their levels are unknown.
     pub(super) unmet: u64,
     meetings: u64,
 }
@@ -110,7 +107,7 @@ impl Miner {
         class
     }
 
-    /// The cluster of lines with these tokens, a new one where none is similar.
+    /// Returns the cluster of lines with these tokens. If none is similar, it starts one.
     fn join(&mut self, tokens: Vec<String>, first: u64) -> Option<usize> {
         let key = (tokens.len(), path(&tokens));
         let leaf = self.leaves.entry(key).or_default();
@@ -137,7 +134,7 @@ impl Miner {
         Some(self.clusters.len() - 1)
     }
 
-    /// Takes what was mined in the part that follows.
+    /// Adds what was found in the part that follows.
     pub(super) fn absorb(&mut self, next: Self) {
         self.unmet += next.unmet;
         self.others += next.others;
@@ -153,7 +150,7 @@ impl Miner {
     }
 }
 
-/// The literal tokens that pick a leaf; of `key=value` the key.
+/// Returns the literal tokens that select a leaf; of `key=value` only the key.
 fn path(tokens: &[String]) -> Vec<String> {
     let literal = tokens.iter().take(PATH_IN).filter_map(|token| {
         let key = token.split_inclusive('=').next().unwrap_or(token);
@@ -162,7 +159,7 @@ fn path(tokens: &[String]) -> Vec<String> {
     literal.take(PATH).map(str::to_owned).collect()
 }
 
-/// Of a hundred tokens that are literal on one side, how many agree.
+/// Returns the percentage of tokens that agree, of those that are literal on one side.
 fn similarity(template: &[String], tokens: &[String]) -> usize {
     let (mut same, mut all) = (0, 0);
     for (one, other) in template.iter().zip(tokens) {
@@ -176,7 +173,7 @@ fn similarity(template: &[String], tokens: &[String]) -> usize {
     (same * 100).checked_div(all).unwrap_or(100)
 }
 
-/// Puts a wildcard where tokens differ, behind what they begin with up to `=`.
+/// Puts a wildcard where tokens differ, after a common start that ends with `=`.
 fn generalize(template: &mut [String], tokens: &[String]) {
     for (mine, other) in template.iter_mut().zip(tokens) {
         if mine == other {

@@ -1,4 +1,4 @@
-//! The levels, the times and the templates of a log.
+//! Outlines a log by its levels, times and templates.
 
 mod level;
 mod mask;
@@ -11,16 +11,15 @@ use regex::bytes::Regex;
 use spillgate_text::View;
 
 use crate::parts::{SamplePlan, counted, grouped, lines};
-use crate::{EntryKind, OutlineEntry, note};
+use crate::{EntryKind, Lead, OutlineEntry, note};
 pub(crate) use mask::signature;
 use mine::{Cluster, Miner};
 
-/// Templates that are shown at most, whatever the budget.
+/// Most templates that are shown, whatever the budget.
 const TEMPLATES: usize = 24;
-/// Of the commonest, and of those that tell of trouble, so many are taken
-/// before the rest.
+/// How many of the commonest templates, and of those that report trouble, are taken first.
 const FIRST: usize = 4;
-/// Bytes at both ends of a log in which the first and the last time stand.
+/// Bytes at each end of a log that are searched for the first and the last time.
 const ENDS: u64 = 16 << 10;
 
 static TIME: LazyLock<Regex> = LazyLock::new(|| {
@@ -33,9 +32,9 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("the pattern is valid")
 });
 
-/// Levels with counts and the time it spans, then templates with counts and
-/// the line of the first; none that `least` lines do not follow.
-pub(crate) fn outline(view: &View, plan: &SamplePlan, least: u64) -> io::Result<Vec<OutlineEntry>> {
+/// Returns levels with counts and the time span, then templates with counts and the line of their
+/// first occurrence.
+pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mined = plan.look(view.source(), |text, start| {
         let mut miner = Miner::default();
         for (at, line) in lines(text) {
@@ -58,13 +57,20 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan, least: u64) -> io::Result<
             0 => String::new(),
             n => format!(" (of all but {} lines)", plan.scaled(n)),
         };
-        outline.push(note(format!("levels: {}{but}", levels.join(", "))));
+        let note = note(format!("levels: {}{but}", levels.join(", ")));
+        let counts = level::NAMES.iter().zip(all.levels);
+        // The gravest level that not most lines have.
+        let mut rare =
+            counts.filter(|&(_, count)| count > 0 && count * 4 < all.levels.iter().sum());
+        let lead = rare
+            .next()
+            .map(|(name, _)| Lead::Grep(format!(r"\b{name}")));
+        outline.push(OutlineEntry { lead, ..note });
     }
     if let Some((first, last)) = times(view)? {
         outline.push(note(format!("from {first} to {last}")));
     }
     let total = all.clusters.len();
-    all.clusters.retain(|cluster| cluster.count >= least);
     let shown = telling(all.clusters);
     if total > shown.len() || all.others > 0 {
         let others = match all.others {
@@ -85,8 +91,8 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan, least: u64) -> io::Result<
     Ok(outline)
 }
 
-/// The templates worth showing, commonest first, each with a rank: the
-/// commonest and the troubles come in turns, then what is rarest.
+/// Selects the templates worth showing, commonest first, each with a rank. The commonest and those
+/// that report trouble alternate, then come the rarest.
 fn telling(mut clusters: Vec<Cluster>) -> Vec<(usize, Cluster)> {
     clusters.sort_by(|a, b| b.count.cmp(&a.count).then(a.first.cmp(&b.first)));
     let trouble = |cluster: &Cluster| level::is_trouble(&cluster.tokens, &cluster.template());
@@ -117,7 +123,7 @@ fn telling(mut clusters: Vec<Cluster>) -> Vec<(usize, Cluster)> {
         .collect()
 }
 
-/// The first and the last time, as they are written.
+/// Returns the first and the last time, as they are written.
 fn times(view: &View) -> io::Result<Option<(String, String)>> {
     let head = view.source().bytes(0, ENDS)?;
     let tail = view
@@ -149,7 +155,7 @@ mod tests {
             .collect();
         let view = view_of(&text);
         let plan = SamplePlan::spread(view.source(), 0).unwrap();
-        assert_snapshot!(texts(&outline(&view, &plan, 1).unwrap()), @"
+        assert_snapshot!(texts(&outline(&view, &plan).unwrap()), @"
         levels: ERROR 1, INFO 29
         from 2026-11-21T10:00:00Z to 2026-11-21T10:00:29Z
         29× (line 1) <*> INFO batch <*> ok
@@ -169,10 +175,10 @@ mod tests {
             .collect();
         let view = view_of(&text);
         let mut plan = SamplePlan::cut(view.source(), 0, 1000, u64::MAX).unwrap();
-        let two = outline(&view, &plan, 1).unwrap();
+        let two = outline(&view, &plan).unwrap();
         plan.threads = 1;
-        assert_eq!(outline(&view, &plan, 1).unwrap(), two);
+        assert_eq!(outline(&view, &plan).unwrap(), two);
         plan = SamplePlan::spread(view.source(), 0).unwrap();
-        assert_eq!(outline(&view, &plan, 1).unwrap(), two);
+        assert_eq!(outline(&view, &plan).unwrap(), two);
     }
 }

@@ -1,4 +1,4 @@
-//! Outlines as a model sees them, and what is promised of all.
+//! Tests outlines as a model sees them, and the properties that all outlines have.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

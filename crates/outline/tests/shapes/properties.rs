@@ -1,4 +1,4 @@
-//! What is promised of every outline, whatever the text.
+//! Tests the properties of every outline, whatever the text.
 
 use proptest::prelude::*;
 use spillgate_artifact::{ContentKind, TokenBudget};
@@ -22,7 +22,7 @@ const KINDS: [ContentKind; 12] = [
     ContentKind::Binary,
 ];
 
-/// Pieces of all formats, and of none.
+/// Returns texts made of pieces of all formats, and of none.
 fn any_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[ -~\n\t漢é🚀\u{1b}\0]{0,12}",
@@ -69,6 +69,24 @@ fn any_text() -> impl Strategy<Value = String> {
             "FAILED a::b\n",
             "\r\n",
             "a,b\n",
+            "NAME   AGE   STATUS\n",
+            "a      1     é\n",
+            "| a | b |\n",
+            "|---|---|\n",
+            "+---+---+\n",
+            "commit 0123456789abcdef\n",
+            "Author: a\nDate: b\n\n    c\n",
+            "0123456 a: b\n",
+            "- button \"a\" [ref=e1]\n",
+            "uid=1_2 table \"a\"\n",
+            "  - row [ref=e2]:\n",
+            "[[package]]\nname = \"a\"\n",
+            "version = \"1\"\n",
+            "lockfileVersion: 9\npackages:\n  a@1:\n",
+            "openapi: 3.0.0\npaths:\n  /a:\n    get:\n",
+            "{\"openapi\": \"3.0.0\", \"paths\": {\"/a\": {\"get\": {}}}}",
+            "<testsuite><testcase name='a'><failure message='b'>c",
+            "function(a){return a=>b},c;d(",
         ])
         .prop_map(str::to_owned),
         "[a-z]{1,3}".prop_map(|s| s.repeat(700)),
@@ -81,7 +99,7 @@ proptest! {
 
     #[test]
     fn any_text_of_any_kind(text in any_text(), kind in 0..KINDS.len(), budget in 32u64..300) {
-        const CHARS: usize = 2 + 160;
+        const CHARS: usize = 2 + 300;
         const MARK: usize = 24;
         let result = Returned::of_kind(&text, KINDS[kind]);
         let lines = result.lines();

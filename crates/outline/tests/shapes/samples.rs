@@ -1,4 +1,4 @@
-//! Outlines of what tools really return, as a model sees them.
+//! Tests the outlines of real tool outputs, as a model sees them.
 
 use std::fmt::Write;
 use std::process::Command;
@@ -68,7 +68,7 @@ fn cargo_metadata_of_this_workspace() {
         .output()
         .unwrap();
     let text = Returned::of(&String::from_utf8(output.stdout).unwrap()).shown(4000);
-    // What stays as the workspace grows.
+    // The lines that stay the same as the workspace grows.
     let stable: Vec<&str> = [
         "  object",
         ".packages[]",
@@ -177,8 +177,7 @@ fn a_list_of_kubernetes_pods() {
     "#);
 }
 
-/// A service's log with all that logs have: templates, levels, one line that
-/// matters.
+/// Returns the log of a service with what logs have: templates, levels, and one line that matters.
 fn log_of(bytes: usize) -> String {
     let mut log = String::with_capacity(bytes + 200);
     let mut i = 0u64;
@@ -233,20 +232,21 @@ fn log_of(bytes: usize) -> String {
     log
 }
 
-/// A fifth of what `benches/outline.py` takes, so that a debug build is quick.
+/// Uses a fifth of the log in `benches/outline.py`, so that a debug build is quick.
 #[test]
 fn a_long_log() {
     let log = log_of(20_000_000);
     assert_snapshot!(shown(&log), @"
     log
+      77779: FATAL ledger  reconciliation aborted code=E4217 operator action required
+      218019: WARN  pool    timeout after 2789ms on shard-5, retry 4 of 5
+      218020: ERROR net     upstream 10.8.0.218:8443: connection reset by peer (119 like it)
       levels: FATAL 1, ERROR 119, WARN 219, INFO 145,121, DEBUG 72,770
       from 2026-03-01T00:00:00.000Z to 2026-03-01T06:03:42.800Z
       72,770× (line 1) <*> DEBUG cache key=session:<*> outcome=<*> size=<*>
       72,670× (line 2) <*> INFO http req=<*> method=<*> path=/api/<*>/orders/<*> status=<*>
-      72,451× (line 3) <*> INFO worker worker-<*> finished job <*> in <*> ms
       219× (line 18) <*> WARN pool timeout after <*> on shard-<*>, retry <*> of <*>
-      119× (line 100020) <*> ERROR net upstream <*>: connection reset by peer
-      1× (line 77779) <*> FATAL ledger reconciliation aborted code=<*> operator action required
+      (… 3 finer lines left out)
     ");
 }
 
@@ -304,9 +304,9 @@ fn a_table_with_newlines_in_its_fields() {
       500 rows, 5 columns
       order: integer 1000–1499
       placed: date/time 2026-01-01 – 2026-12-01
-      region: text (3 distinct: eu, us, ap)
+      region: text (3 distinct: 167× eu, 167× us, 166× ap)
       amount: number 0.50–1497.50
-      note: text: always two\r\nlines, and a \"comma…; 428 empty
+      note: text: always two\r\nlines, and a "comma…; 428 empty
     "#);
 }
 
@@ -331,7 +331,7 @@ fn a_rust_file() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../artifact/src/tokens.rs");
     let text = std::fs::read_to_string(path).unwrap();
     let shown = shown(&text);
-    // Without line numbers, which move.
+    // Drop the line numbers, because they change.
     let lines: Vec<&str> = shown
         .lines()
         .map(|line| {
@@ -370,15 +370,20 @@ fn failing_tests_of_cargo() {
     );
     assert_snapshot!(shown(&text), @"
     log
-      150: test result: FAILED. 120 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
       126: test cart::empty_cart_is_free ... FAILED
       127: test totals_are_rounded ... FAILED
-      134: thread 'cart::empty_cart_is_free' (22515) panicked at src/lib.rs:3:46: price of nothing is 3
-      140: thread 'totals_are_rounded' (22519) panicked at src/lib.rs:2:35: assertion `left == right` failed: total of order 17
+      132: ---- cart::empty_cart_is_free stdout ----
+      134: thread 'cart::empty_cart_is_free' (22515) panicked at src/lib.rs:3:46:
+      135: price of nothing is 3
+      136: note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
+      138: ---- totals_are_rounded stdout ----
+      140: thread 'totals_are_rounded' (22519) panicked at src/lib.rs:2:35:
+      141: assertion `left == right` failed: total of order 17
+      142:   left: 2.0
+      148:     totals_are_rounded
+      150: test result: FAILED. 120 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
       152: error: test failed, to rerun pass `--lib`
-      22 templates
-      120× (line 6) test store::tests::case_<*> ... ok
-      2× (line 130) failures:
+      (… 26 finer lines left out)
     ");
 }
 
@@ -393,11 +398,21 @@ fn failing_tests_of_pytest() {
         =================== 2 failed, 58 passed, 1 error in 1.92s ====================\n";
     assert_snapshot!(shown(text), @"
     log
-      30: =================== 2 failed, 58 passed, 1 error in 1.92s ====================
+      10: _________________________ ERROR at setup of test_login _________________________
+      11: fixture 'client' not found
+      13: __________________________ test_total[USD] _____________________________
+      15:     def test_total(currency):
+      16: >       assert total(currency) == 12
+      17: E       AssertionError: assert 11 == 12
+      18: E        +  where 11 = total('USD')
+      20: tests/test_cart.py:14: AssertionError
+      21: ________________________________ test_empty ____________________________________
+      23: E       ZeroDivisionError: division by zero
+      26: =========================== short test summary info ============================
       27: FAILED tests/test_cart.py::test_total[USD] - AssertionError: assert 11 == 12
       28: FAILED tests/test_cart.py::test_empty - ZeroDivisionError: division by zero
       29: ERROR tests/test_api.py::test_login
-      levels: ERROR 2
-      24 templates
+      30: =================== 2 failed, 58 passed, 1 error in 1.92s ====================
+      (… 29 finer lines left out)
     ");
 }

@@ -1,5 +1,5 @@
-//! A result as it would be stored, without a store: classified, laid out where
-//! its lines are too long to read, indexed.
+//! Prepares a result as it would be stored, but without a store: classified, laid out if its lines
+//! are too long to read, and indexed.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(crate) struct Returned {
 }
 
 impl Returned {
-    /// Of the kind that is found.
+    /// Returns the result with the kind that is detected.
     pub(crate) fn of(text: &str) -> Self {
         let head = text.as_bytes();
         let sample = Sample {
@@ -63,7 +63,7 @@ impl Returned {
         outline(&self.view, &self.facts, self.stats.kind, self.stats.lines).unwrap()
     }
 
-    /// The kind and the outline within a budget.
+    /// Returns the kind and the outline within a budget.
     pub(crate) fn shown(&self, tokens: u64) -> String {
         let counter = Tokenizer::O200kBase.counter();
         let texts = within(&self.lines(), TokenBudget::new(tokens), &*counter);

@@ -1,4 +1,5 @@
-//! Splits the data into documents.
+//! Splits the data into the documents on which a filter runs: JSON values, lines, or rows of a
+//! table.
 
 use jaq_json::{Val, read};
 use memchr::memchr;
@@ -19,25 +20,31 @@ pub(crate) enum Document<'a> {
     Bad(String),
 }
 
-/// The documents of the data, one after another. Unreadable ones are counted and left out.
+/// The documents of the data, in order. Unreadable documents are counted and left out.
 pub(crate) struct Documents<'a> {
     rest: Box<dyn Iterator<Item = Document<'a>> + 'a>,
-    /// Documents so far, including bad ones.
+    /// Number of documents so far, including unreadable ones.
     pub(crate) seen: u64,
-    /// Documents that could not be read.
+    /// Number of documents that could not be read.
     pub(crate) bad: u64,
-    /// The first of them, counted from 1, and what is wrong with it.
+    /// The number of the first unreadable document, counted from 1, and what is wrong with it.
     pub(crate) first_bad: Option<(u64, String)>,
 }
 
 impl<'a> Documents<'a> {
-    /// Splits `data` into documents; lines deeper than `depth` are bad.
-    pub(crate) fn new(data: &'a [u8], format: Format, depth: usize) -> Self {
+    /// Splits `data` into documents. Lines that nest deeper than `depth` count as unreadable. For a
+    /// format with a table, `table` is that table.
+    pub(crate) fn new(
+        data: &'a [u8],
+        format: Format,
+        table: Option<&'a Table<'a>>,
+        depth: usize,
+    ) -> Self {
         let rest: Box<dyn Iterator<Item = Document<'a>> + 'a> = match format {
             Format::Json => Box::new(values(data)),
             Format::Ndjson => Box::new(lines(data, depth)),
-            Format::Table { delimiter } => {
-                let rows = Table::new(data, delimiter).rows();
+            Format::Table { .. } => {
+                let rows = table.into_iter().flat_map(Table::rows);
                 Box::new(rows.map(|row| row.map_or_else(Document::Bad, Document::Value)))
             }
             Format::Lines { layout } => Box::new(view_lines(data, layout)),
@@ -50,7 +57,7 @@ impl<'a> Documents<'a> {
         }
     }
 
-    /// Returns the next document, unparsed where possible.
+    /// Returns the next document, unparsed if possible.
     pub(crate) fn next_document(&mut self) -> Option<Document<'a>> {
         loop {
             self.seen += 1;
@@ -79,14 +86,14 @@ impl<'a> Documents<'a> {
         }
     }
 
-    /// Records that the document returned last could not be read.
+    /// Records that the latest document could not be read.
     pub(crate) fn is_bad(&mut self, why: String) {
         self.bad += 1;
         self.first_bad.get_or_insert((self.seen, why));
     }
 }
 
-/// Returns the values of a text, one after another; an error ends the iteration.
+/// Returns the values of a text in order. The first error ends the iteration.
 fn values(data: &[u8]) -> impl Iterator<Item = Document<'_>> {
     let mut values = Some(read::parse_many(data));
     std::iter::from_fn(move || match values.as_mut()?.next()? {

@@ -1,10 +1,11 @@
 //! Compiles and runs jq filters.
 //!
-//! The engine is jaq, with its whole library except what reaches outside: the environment, the
-//! clock, the time zone, files, and the end of the process.
+//! The engine is jaq with its whole library, except for functions that reach outside the process:
+//! the environment, the clock, the time zone, files, and ending the process.
 
 use std::fmt::{self, Write};
 
+use jaq_core::load::parse::Def;
 use jaq_core::load::{self, Arena, File, Loader, span};
 use jaq_core::native::{Fun, bome, run, v};
 use jaq_core::{Compiler, Ctx, DataT, Error, Lut, Vars, compile, data, unwrap_valr};
@@ -13,12 +14,13 @@ use jaq_std::input::{self, HasInputs, Inputs, RcIter};
 
 use super::json::render;
 use super::lazy::Stop;
+use super::repair::repaired;
 use crate::protocol::Refusal;
 
-/// Functions of jaq that reach outside.
+/// Functions of jaq that reach outside the process.
 const OUTSIDE: [&str; 4] = ["env", "now", "localtime", "strflocaltime"];
 
-/// Most characters of a message, which may quote a whole document.
+/// Maximum length of a message, in characters. A message may quote a whole document.
 const LONGEST_MESSAGE: usize = 300;
 
 /// The types that filters run with.
@@ -29,7 +31,7 @@ impl DataT for Kind {
     type Data<'a> = &'a Data<'a>;
 }
 
-/// Data that a running filter can reach: its functions and the inputs that are still to come.
+/// What a running filter can access: its compiled functions and the remaining inputs.
 pub(crate) struct Data<'a> {
     lut: &'a Lut<Kind>,
     inputs: Inputs<'a, Val>,
@@ -50,39 +52,61 @@ impl<'a> HasInputs<'a, Val> for &'a Data<'a> {
 /// A compiled filter.
 pub(crate) struct Jq(jaq_core::Filter<Kind>);
 
+/// What is wrong with a filter.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    message: String,
+    /// Position of the error in the filter, in bytes.
+    pub(crate) at: usize,
+    /// The function that does not exist, and its number of arguments.
+    pub(crate) undefined: Option<(String, usize)>,
+}
+
 impl Jq {
-    /// Compiles a filter. The refusal says what is wrong and where.
+    /// Compiles a filter. An error says what is wrong and where, and what was probably meant.
     pub(crate) fn compile(filter: &str) -> Result<Self, Refusal> {
-        let own = load::parse(include_str!("defs.jq"), |parser| parser.defs())
-            .expect("invariant: our own definitions are jq");
-        let defs = jaq_core::defs()
-            .chain(jaq_std::defs())
-            .chain(jaq_json::defs())
-            .chain(own);
+        Self::compiled(filter).map_err(|fault| {
+            let compile = |filter: &str| Self::compiled(filter).map(drop);
+            Refusal::Filter {
+                message: fault.message,
+                at: fault.at,
+                fix: repaired(filter, &compile, &names()),
+            }
+        })
+    }
+
+    fn compiled(filter: &str) -> Result<Self, Fault> {
         let arena = Arena::default();
         let file = File {
             code: filter,
             path: (),
         };
-        let refusal = |(message, part): (String, &str)| Refusal::Filter {
+        let fault = |(message, part): (String, &str)| Fault {
             message,
             at: span(filter, part).start.min(filter.len()),
+            undefined: None,
         };
-        let modules = Loader::new(defs)
+        let modules = Loader::new(definitions())
             .load(&arena, file)
-            .map_err(|errors| refusal(not_parsed(errors, filter)))?;
-        // The loader accepts imported data, because it is not a module.
+            .map_err(|errors| fault(not_parsed(errors, filter)))?;
+        // The loader refuses imports of modules, but not imports of data. They are refused here.
         load::import(&modules, |_| Err(String::new()))
-            .map_err(|errors| refusal(not_parsed(errors, filter)))?;
+            .map_err(|errors| fault(not_parsed(errors, filter)))?;
         let compiled = Compiler::default()
             .with_funs(funs())
             .compile(modules)
-            .map_err(|errors| refusal(not_compiled(errors, filter)))?;
+            .map_err(|errors| {
+                let (message, part, arity) = not_compiled(errors, filter);
+                Fault {
+                    undefined: arity.map(|arity| (part.to_owned(), arity)),
+                    ..fault((message, part))
+                }
+            })?;
         Ok(Self(compiled))
     }
 
-    /// Passes the results for `value` to `each` until it has enough or the filter fails. `inputs`
-    /// feeds the functions `input` and `inputs`.
+    /// Passes the results for `value` to `each` until `each` has enough or the filter fails. The
+    /// functions `input` and `inputs` take their values from `inputs`.
     pub(crate) fn run(
         &self,
         value: Val,
@@ -100,6 +124,24 @@ impl Jq {
         }
         Ok(())
     }
+}
+
+/// Returns the definitions in jq.
+fn definitions() -> impl Iterator<Item = Def<&'static str>> {
+    let own = load::parse(include_str!("defs.jq"), |parser| parser.defs())
+        .expect("invariant: our own definitions are jq");
+    jaq_core::defs()
+        .chain(jaq_std::defs())
+        .chain(jaq_json::defs())
+        .chain(own)
+}
+
+/// Returns the names of all functions with their numbers of arguments.
+fn names() -> Vec<(String, usize)> {
+    let defined = definitions().map(|def| (def.name.to_owned(), def.args.len()));
+    let built_in = funs().map(|fun| (fun.0.to_owned(), fun.1.len()));
+    let names = defined.chain(built_in);
+    names.filter(|(name, _)| !name.starts_with('_')).collect()
 }
 
 /// Returns the functions that a filter may call.
@@ -135,10 +177,8 @@ fn outside(name: &str) -> Error<Val> {
     ))
 }
 
-/// What is wrong with a filter, and the part that is wrong.
-type Fault<'a> = (String, &'a str);
-
-fn not_parsed<'a>(errors: load::Errors<&'a str, ()>, filter: &'a str) -> Fault<'a> {
+/// Returns what is wrong with a filter, and the part that is wrong.
+fn not_parsed<'a>(errors: load::Errors<&'a str, ()>, filter: &'a str) -> (String, &'a str) {
     use load::Error::{Io, Lex, Parse};
     let first = errors.into_iter().next();
     let fault = first.and_then(|(_, error)| match error {
@@ -158,24 +198,34 @@ fn not_parsed<'a>(errors: load::Errors<&'a str, ()>, filter: &'a str) -> Fault<'
     fault.unwrap_or_else(|| ("not understood".to_owned(), filter))
 }
 
-fn not_compiled<'a>(errors: compile::Errors<&'a str, ()>, filter: &'a str) -> Fault<'a> {
+/// Returns what is wrong with a filter, the part that is wrong, and the number of its arguments if
+/// it is a function that does not exist.
+fn not_compiled<'a>(
+    errors: compile::Errors<&'a str, ()>,
+    filter: &'a str,
+) -> (String, &'a str, Option<usize>) {
     use compile::Undefined::Filter;
     let mut faults = errors.into_iter().flat_map(|(_, errors)| errors);
     let Some((name, undefined)) = faults.next() else {
-        return ("not understood".to_owned(), filter);
+        return ("not understood".to_owned(), filter, None);
     };
-    let message = match (name, undefined) {
-        ("$ENV", _) => {
-            "$ENV is not available: a filter sees the stored output and nothing else".to_owned()
-        }
-        (name, Filter(0)) => format!("there is no {name}"),
-        (name, Filter(arity)) => format!("there is no {name} with {arity} arguments"),
-        (name, other) => format!("there is no {} {name}", other.as_str()),
+    let (message, arity) = match (name, undefined) {
+        ("$ENV", _) => (
+            "$ENV is not available: a filter sees the stored output and nothing else".to_owned(),
+            None,
+        ),
+        (name, Filter(0)) => (format!("there is no {name}"), Some(0)),
+        (name, Filter(1)) => (format!("there is no {name} with 1 argument"), Some(1)),
+        (name, Filter(arity)) => (
+            format!("there is no {name} with {arity} arguments"),
+            Some(arity),
+        ),
+        (name, other) => (format!("there is no {} {name}", other.as_str()), None),
     };
-    (message, name)
+    (message, name, arity)
 }
 
-/// Returns the message of an error; a string without its quotes.
+/// Returns the message of an error. A string is returned without its quotes.
 fn message(error: Error<Val>) -> String {
     let shown = truncated(&error);
     // Only an error that is a string begins with a quote.
@@ -190,14 +240,14 @@ fn message(error: Error<Val>) -> String {
 /// Returns a message of at most [`LONGEST_MESSAGE`] characters.
 pub(crate) fn truncated(message: &dyn fmt::Display) -> String {
     let mut cut = TruncatedText(String::new(), LONGEST_MESSAGE);
-    // The write fails when the limit is reached, which is intended.
+    // The write fails when the maximum length is reached, as intended.
     if write!(cut, "{message}").is_err() {
         cut.0.push('…');
     }
     cut.0
 }
 
-/// Accepts the given number of characters, then fails.
+/// A text that accepts the given number of characters. Further writes fail.
 struct TruncatedText(String, usize);
 
 impl Write for TruncatedText {

@@ -1,14 +1,14 @@
 //! Writes a result as JSON.
 //!
 //! jaq's values can be more than JSON: NaN, infinities, bytes, keys that are not strings. The
-//! output is always JSON, so they are written as jq does: NaN as `null`, an infinity as the
-//! greatest number. A key must be a string.
+//! output is always JSON, so these values are written as jq does: NaN as `null`, and an infinity as
+//! the greatest number. A key that is not a string is an error.
 
 use std::fmt;
 
 use jaq_json::{Map, Num, Val, write};
 
-/// A key that is not a string; jq rejects it when the object is built.
+/// A key is not a string. jq rejects such a key when the object is built.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NonStringKey(String);
 
@@ -56,13 +56,13 @@ fn is_json(value: &Val) -> bool {
     }
 }
 
-/// Returns whether the digits are a JSON number: jaq's parser accepts `+1.5` and `01.5` and keeps
-/// their digits.
+/// Returns whether the digits are a JSON number. jaq's parser also accepts `+1.5` and `01.5` and
+/// keeps their digits.
 fn is_number(digits: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(digits).is_ok()
 }
 
-/// Returns the value that jq would write instead.
+/// Returns the value that jq would write in place of a value that JSON cannot represent.
 fn as_json(value: &Val) -> Result<Val, NonStringKey> {
     Ok(match value {
         Val::Num(Num::Float(number)) => float(*number),

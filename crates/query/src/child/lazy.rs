@@ -1,8 +1,8 @@
-//! Finds the values at a path without parsing the rest.
+//! Finds the values at a path without parsing the rest of the document.
 //!
-//! The path is followed in the bytes of a valid document; everything beside it is skipped, not
-//! parsed. The answers equal jaq's: of repeated keys the last counts, `null` has every key, and a
-//! step that a value does not support is an error.
+//! The path is followed in the bytes of a valid document, and everything that is not on the path is
+//! skipped. The results are the same as jaq's: if a key is repeated, the last value is used; `null`
+//! has every key; and a step that a value does not support is an error.
 
 use std::ops::ControlFlow;
 
@@ -10,16 +10,16 @@ use sonic_rs::{JsonType, JsonValueTrait, LazyValue};
 
 use super::plan::{Step, StepKind};
 
-/// The reason why a walk ended early.
+/// Why a walk ended early.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// The visitor has seen enough.
     Enough,
-    /// The path cannot be followed; holds jq's message.
+    /// The path cannot be followed. Contains jq's message.
     Error(String),
 }
 
-/// Called with each value at the path, as it is written.
+/// A function that is called with the text of each value at the path.
 pub(crate) type Visit<'v> = &'v mut dyn FnMut(&str) -> ControlFlow<Stop>;
 
 /// Returns the value of a document; `None` if the text is not one JSON document in UTF-8.
@@ -27,11 +27,11 @@ pub(crate) fn document(json: &[u8]) -> Option<LazyValue<'_>> {
     sonic_rs::from_slice(json).ok()
 }
 
-/// Returns the value at which a walk along `steps` begins, and the steps that are left; `None` if
-/// the text is not one JSON document in UTF-8.
+/// Returns the value at which a walk along `steps` begins, and the remaining steps; `None` if the
+/// text is not one JSON document in UTF-8.
 ///
-/// If the first step takes one member of an object, the members are searched while the document is
-/// validated: one pass over the bytes instead of two.
+/// If the first step selects one member of an object, the members are searched while the document
+/// is validated, which takes one pass over the bytes instead of two.
 pub(crate) fn start<'a, 's>(
     json: &'a [u8],
     steps: &'s [Step],
@@ -54,7 +54,7 @@ pub(crate) fn start<'a, 's>(
             found = Some(value);
         }
     }
-    // Without a member nothing is known about the rest of the text.
+    // Without a member, nothing of the text has been validated yet.
     let ends = end > 0 && json[end..].trim_ascii() == b"}";
     match (ends, found) {
         (false, _) => Some((document(json)?, steps)),
@@ -98,7 +98,7 @@ pub(crate) fn walk(value: LazyValue<'_>, steps: &[Step], visit: Visit<'_>) -> Co
     }
 }
 
-/// Continues with `null`, which stands for a missing value.
+/// Continues with `null` in place of a missing value.
 fn absent(rest: &[Step], visit: Visit<'_>) -> ControlFlow<Stop> {
     walk(
         document(b"null").expect("invariant: null is JSON"),
@@ -116,7 +116,7 @@ pub(crate) fn member<'a>(object: LazyValue<'a>, key: &str) -> Option<LazyValue<'
         .map(|(_, value)| value)
 }
 
-/// Returns the element at `at`, counted from the end if negative.
+/// Returns the element with the index `at`. A negative index counts from the end.
 pub(crate) fn element(array: LazyValue<'_>, at: i64) -> Option<LazyValue<'_>> {
     let from_start = if let Ok(at) = usize::try_from(at) {
         at
@@ -127,7 +127,7 @@ pub(crate) fn element(array: LazyValue<'_>, at: i64) -> Option<LazyValue<'_>> {
     array.into_array_iter()?.nth(from_start)?.ok()
 }
 
-/// Returns the members of an object in order. A repeated key has its first place and its last
+/// Returns the members of an object in order. A repeated key keeps its first position and its last
 /// value.
 fn members(object: LazyValue<'_>) -> Vec<LazyValue<'_>> {
     let mut places = std::collections::HashMap::new();
@@ -155,7 +155,7 @@ pub(crate) fn name_of(value: &LazyValue<'_>) -> &'static str {
     }
 }
 
-/// Returns jq's message for a step that cannot be taken.
+/// Returns jq's message for a step that a value does not support.
 fn refusal(value: &LazyValue<'_>, step: &StepKind) -> String {
     let name = name_of(value);
     match step {

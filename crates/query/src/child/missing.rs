@@ -1,31 +1,46 @@
-//! Finds where a path leaves a document.
+//! Finds the first step of a path that a document does not contain.
 
 use std::collections::HashSet;
 
 use sonic_rs::{JsonType, JsonValueTrait, LazyValue};
-use spillgate_text::is_plain_key;
 
 use super::lazy::{document, element, member, name_of};
-use super::plan::{Step, StepKind};
+use super::plan::{Step, StepKind, step_text};
 use crate::MissingPath;
 
-/// Most keys that are named.
+/// Maximum number of keys that are named.
 const NAMED: usize = 8;
 
-/// Most keys that are compared; for a larger object an outline is more useful.
+/// Maximum number of keys that are compared. For a larger object, an outline is more useful.
 const COMPARED: usize = 10_000;
 
-/// Most values that are examined for an iteration.
-const LOOKED_AT: usize = 1_000;
+/// Maximum number of values that are examined for an iteration.
+pub(crate) const LOOKED_AT: usize = 1_000;
 
-/// Most characters of a named key.
-const LONGEST_KEY: usize = 80;
+/// Maximum length of a named key, in characters. A longer key is not named: part of a key cannot be
+/// typed.
+const LONGEST_KEY: usize = 200;
 
-/// Returns the first step of the path that the document does not have; `None` if it has all. For an
-/// iteration only the first values are examined.
+/// Maximum length of all keys that are named together, in characters, so that a note has room for
+/// them. The first key is always named.
+const LONGEST_KEYS: usize = 240;
+
+/// Returns the first step of the path that the document does not contain; `None` if it contains all
+/// steps. For an iteration, only the first values are examined.
 pub(crate) fn missing(json: &[u8], steps: &[Step]) -> Option<MissingPath> {
-    let mut values = vec![document(json)?];
-    let mut found = String::new();
+    missing_in(vec![document(json)?], String::new(), steps)
+}
+
+/// Returns the first step of the path that none of the values contains. `found` is the path that
+/// leads to the values.
+pub(crate) fn missing_in(
+    mut values: Vec<LazyValue<'_>>,
+    mut found: String,
+    steps: &[Step],
+) -> Option<MissingPath> {
+    if values.is_empty() {
+        return None;
+    }
     for step in steps {
         let next: Vec<_> = match &step.kind {
             StepKind::Key(key) => {
@@ -44,14 +59,14 @@ pub(crate) fn missing(json: &[u8], steps: &[Step]) -> Option<MissingPath> {
             }
         };
         if next.is_empty() {
-            // Iterating an empty value gives nothing, which is not an error.
+            // Iterating over an empty value has no results, which is not an error.
             let is_empty = step.kind == StepKind::Each
                 && values
                     .iter()
                     .any(|value| matches!(value.get_type(), JsonType::Array | JsonType::Object));
             return (!is_empty).then(|| at(found, &values, step));
         }
-        let written = written(&step.kind);
+        let written = step_text(&step.kind);
         if found.is_empty() && !written.starts_with('.') {
             found.push('.');
         }
@@ -61,7 +76,7 @@ pub(crate) fn missing(json: &[u8], steps: &[Step]) -> Option<MissingPath> {
     None
 }
 
-/// Returns the first values in a value.
+/// Returns the first elements or members of a value.
 fn inner(value: LazyValue<'_>) -> Vec<LazyValue<'_>> {
     match value.get_type() {
         JsonType::Array => {
@@ -77,12 +92,12 @@ fn inner(value: LazyValue<'_>) -> Vec<LazyValue<'_>> {
     }
 }
 
-/// Describes `values`, none of which has the step.
+/// Describes the place at which a path ends, because none of the `values` there contains the next
+/// step.
 fn at(found: String, values: &[LazyValue<'_>], step: &Step) -> MissingPath {
     let is_object = |value: &&LazyValue<'_>| value.get_type() == JsonType::Object;
-    // Among mixed values an object is most informative.
+    // If the values have different types, an object is most informative.
     let value = values.iter().find(is_object).unwrap_or(&values[0]);
-    let mut near = keys(values.iter().filter(is_object));
     let length = match value.get_type() {
         JsonType::Array => {
             let elements = value.clone().into_array_iter();
@@ -90,48 +105,65 @@ fn at(found: String, values: &[LazyValue<'_>], step: &Step) -> MissingPath {
         }
         _ => None,
     };
-    if let StepKind::Key(key) = &step.kind {
-        let key: String = key.to_lowercase().chars().take(LONGEST_KEY).collect();
-        near.sort_by_cached_key(|name| strsim::osa_distance(&name.to_lowercase(), &key));
+    let keys = keys(values.iter().filter(is_object));
+    MissingPath {
+        kind: name_of(value).to_owned(),
+        length,
+        ..nearest(found, &step.kind, keys)
     }
-    near.truncate(NAMED);
+}
+
+/// Describes the place of an object that lacks the step's key. `keys` are the keys that it has.
+pub(crate) fn nearest(found: String, step: &StepKind, mut keys: Vec<String>) -> MissingPath {
+    let all = keys.len();
+    if let StepKind::Key(key) = step {
+        let key: String = key.to_lowercase().chars().take(LONGEST_KEY).collect();
+        keys.sort_by_cached_key(|name| {
+            let name: String = name.to_lowercase().chars().take(LONGEST_KEY).collect();
+            strsim::osa_distance(&name, &key)
+        });
+    }
+    let mut left = LONGEST_KEYS;
+    let mut near = Vec::new();
+    for name in keys {
+        let length = name.chars().count();
+        if length > LONGEST_KEY || (length > left && !near.is_empty()) {
+            continue;
+        }
+        left = left.saturating_sub(length);
+        near.push(name);
+        if near.len() == NAMED {
+            break;
+        }
+    }
     MissingPath {
         found: if found.is_empty() {
             ".".to_owned()
         } else {
             found
         },
-        kind: name_of(value).to_owned(),
-        key: written(&step.kind),
+        kind: "object".to_owned(),
+        key: step_text(step),
+        more: (all - near.len()) as u64,
         near,
-        length,
+        length: None,
     }
 }
 
-/// Returns the keys of objects, each once.
+/// Returns the keys of the objects, each of them once.
 fn keys<'a>(objects: impl Iterator<Item = &'a LazyValue<'a>>) -> Vec<String> {
     let mut seen = HashSet::new();
     let mut keys = Vec::new();
     let members =
         objects.flat_map(|object| object.clone().into_object_iter().into_iter().flatten());
     for (name, _) in members.map_while(Result::ok) {
-        let key: String = name.chars().take(LONGEST_KEY).collect();
-        if seen.insert(key.clone()) {
-            keys.push(key);
+        if !seen.contains(&*name) {
+            seen.insert(name.to_string());
+            keys.push(name.to_string());
         }
         if keys.len() == COMPARED {
             break;
         }
     }
     keys
-}
-
-/// Returns a step in jq's syntax.
-fn written(kind: &StepKind) -> String {
-    match kind {
-        StepKind::Key(key) if is_plain_key(key) => format!(".{key}"),
-        StepKind::Key(key) => format!("[{key:?}]"),
-        StepKind::Index(at) => format!("[{at}]"),
-        StepKind::Each => "[]".to_owned(),
-    }
 }

@@ -1,15 +1,19 @@
-//! The child process that runs one filter.
+//! Runs one filter in a child process.
 //!
-//! It lowers its own limits, opens nothing, runs one filter on its standard input and reports the
-//! outcome. Whatever goes wrong here (a stack overflow, a failed allocation, an endless loop) ends
-//! this process and nothing else.
+//! The child lowers its own limits, opens no files, runs one filter on its standard input and
+//! reports the outcome. If something goes wrong (a stack overflow, a failed allocation, an endless
+//! loop), only this process ends.
 
+mod access;
 mod documents;
+mod explain;
 mod jq;
 mod json;
 mod lazy;
 mod missing;
 mod plan;
+mod reading;
+mod repair;
 mod run;
 mod sink;
 mod table;
@@ -22,16 +26,16 @@ use spillgate_artifact::ByteSource;
 
 use crate::protocol::{Message, Refusal, Request};
 
-/// Bytes of the stack on which parsers and filters recurse. The longest filter and the deepest
-/// document need a small part of it.
+/// Size of the stack on which parsers and filters recurse, in bytes. Even the longest filter and
+/// the deepest document need only a small part of it.
 const STACK: usize = 256 << 20;
 
-/// Bytes that the program itself maps besides data, stack and results.
+/// Number of bytes that the program maps in addition to data, stack and results.
 const PROGRAM: u64 = 256 << 20;
 
-/// Runs the filter of `request`, the value of [`REQUEST`](crate::REQUEST), over `input`, which is
-/// standard input, and writes the outcome to `out`. Returns the exit code. Call it only in a
-/// process of its own: it lowers the limits of the process for good.
+/// Runs the filter of `request`, which is the value of [`REQUEST`](crate::REQUEST), over `input`,
+/// which is standard input. Writes the outcome to `out` and returns the exit code. Call it only in
+/// a process of its own, because it permanently lowers the limits of the process.
 pub fn child_main(request: &str, input: &dyn ByteSource, out: &mut (dyn Write + Send)) -> u8 {
     match serve(request, input, out) {
         Ok(()) => 0,
@@ -46,8 +50,8 @@ fn serve(request: &str, input: &dyn ByteSource, out: &mut (dyn Write + Send)) ->
     work(&request, input, out)
 }
 
-/// Runs a request within this process, without limits. For filters that a fuzz target builds, which
-/// end; never for filters of a model (ADR 22).
+/// Runs a request within this process, without limits. It is only for filters that a fuzz target
+/// builds and that always end. Never use it for filters of a model (ADR 22).
 #[doc(hidden)]
 pub fn unconfined(
     request: &str,
@@ -67,10 +71,10 @@ fn work(request: &Request, input: &dyn ByteSource, out: &mut (dyn Write + Send))
     let run = || -> io::Result<()> {
         let mut sink = sink::Sink::new(request, out);
         let message = match run::run(request, data, &mut sink) {
-            Ok(summary) => Message::End(summary),
+            Ok(summary) => Message::End(Box::new(summary)),
             Err(refusal) => Message::Refused(refusal),
         };
-        sink.message(&message)
+        sink.end(&message)
     };
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(STACK);
@@ -81,8 +85,8 @@ fn work(request: &Request, input: &dyn ByteSource, out: &mut (dyn Write + Send))
     })
 }
 
-/// Limits memory and processor time as requested. Forbids new files, writing to files and core
-/// dumps, and ends the child with its parent.
+/// Limits memory and processor time as requested, and forbids new files, writing to files and core
+/// dumps. If the parent ends, the child ends, too.
 fn confine(request: &Request) -> io::Result<()> {
     let memory = request
         .memory
@@ -106,7 +110,7 @@ fn confine(request: &Request) -> io::Result<()> {
     Ok(())
 }
 
-/// Reports an error of reading.
+/// Reports an error while reading the data.
 impl From<io::Error> for Refusal {
     fn from(error: io::Error) -> Self {
         Self::Failed {

@@ -1,18 +1,20 @@
 //! Finds the part of a filter that is a plain path.
 //!
 //! `.items[].name` needs no jq, and in `.items[] | select(.x > 5)` only the part after the bar
-//! does, one item at a time. So a filter is cut at its outermost bars into a path, which is
-//! followed in the bytes (`lazy`), and the rest, which jq runs. `P | F` equals `F` on each result
-//! of `P`; `[P | F]` and `P | map(F)` only collect. Every other filter stays whole.
+//! needs it, for one item at a time. Therefore a filter is split at its outermost bars into a path,
+//! which is followed in the bytes (`lazy`), and the rest, which jq runs. `P | F` has the same
+//! results as `F` on each result of `P`. `[P | F]` and `P | map(F)` collect these results in an
+//! array. jq runs every other filter as a whole.
 
 use jaq_core::load::lex::{Lexer, StrPart, Tok, Token};
 use jaq_core::load::span;
+use spillgate_text::push_key;
 
 /// A step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) kind: StepKind,
-    /// Whether a `?` follows: then a failing step gives nothing.
+    /// Whether a `?` follows. The step then has no result instead of an error.
     pub(crate) optional: bool,
 }
 
@@ -27,17 +29,64 @@ pub(crate) enum StepKind {
     Each,
 }
 
-/// A filter split into parts.
+/// A filter that is split into a path and the filters that jq runs after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FilterPlan<'a> {
-    /// The path at its start.
+    /// The path at the start of the filter.
     pub(crate) steps: Vec<Step>,
-    /// The filter for each value at the path; `None` passes the values on.
+    /// The filter for each value at the path; `None` if the values themselves are the results.
     pub(crate) each: Option<&'a str>,
-    /// Whether those results are collected in an array.
+    /// Whether the results are gathered in an array.
     pub(crate) gathers: bool,
-    /// The filter for that array; `None` passes it on.
+    /// The filter for that array; `None` if the array itself is the result.
     pub(crate) then: Option<&'a str>,
+}
+
+impl FilterPlan<'_> {
+    /// Returns the part of the filter that runs on each element of the input array; `None` unless
+    /// the plan begins with `.[]`.
+    pub(crate) fn of_element(&self) -> Option<String> {
+        let (first, rest) = self.steps.split_first()?;
+        (first.kind == StepKind::Each).then(|| match self.each {
+            Some(each) => format!("{} | {each}", written(rest)),
+            None => written(rest),
+        })
+    }
+}
+
+/// Returns a path in jq syntax.
+pub(crate) fn written(steps: &[Step]) -> String {
+    let mut path = String::new();
+    for step in steps {
+        let step_text = step_text(&step.kind);
+        if path.is_empty() && !step_text.starts_with('.') {
+            path.push('.');
+        }
+        path.push_str(&step_text);
+        path.push_str(if step.optional { "?" } else { "" });
+    }
+    match path.is_empty() {
+        true => ".".to_owned(),
+        false => path,
+    }
+}
+
+/// Returns a step in jq syntax.
+pub(crate) fn step_text(kind: &StepKind) -> String {
+    match kind {
+        // A JSON string is a jq string, too, unless it contains an interpolation, which needs a
+        // backslash that JSON escapes.
+        StepKind::Key(key) => {
+            let mut step = String::new();
+            push_key(
+                &mut step,
+                &serde_json::Value::from(key.as_str()).to_string(),
+            );
+            step
+        }
+        StepKind::Index(at) => format!("[{at}]"),
+        StepKind::Each => "[]".to_owned(),
+    }
 }
 
 /// Returns the plan of a filter, which must be valid jq; `None` if it does not start with a path.
@@ -96,7 +145,8 @@ enum Inner<'t, 'a> {
     Map(&'t [Token<&'a str>]),
 }
 
-/// Splits `[path…]` or `map(…)` at the start from what follows its bar.
+/// Splits a filter that starts with `[path…]` or `map(…)`: returns the content of the brackets, and
+/// the tokens after the bar that follows them.
 fn gathered<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Inner<'t, 'a>, &'t [Token<&'a str>])> {
     let (inner, rest) = match tokens {
         [Token(text, Tok::Block(inner)), rest @ ..] if text.starts_with('[') => {
@@ -110,7 +160,7 @@ fn gathered<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Inner<'t, 'a>, &'t 
             rest @ ..,
         ] if text.starts_with('(') => {
             let (_, inner) = inner.split_last()?;
-            // `map(f; g)` is a different function.
+            // `map(f; g)` is another function and is not split.
             let is_one = !inner.iter().any(|token| is_symbol(token, ";"));
             (Inner::Map(is_one.then_some(inner)?), rest)
         }
@@ -119,7 +169,8 @@ fn gathered<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Inner<'t, 'a>, &'t 
     Some((inner, behind_bar(rest)?))
 }
 
-/// Splits a path at the start, which must end at a bar or the end of the filter, from what follows.
+/// Splits a filter that starts with a path into the path and the tokens after its bar. A bar or the
+/// end of the filter must follow the path.
 fn path<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Vec<Step>, &'t [Token<&'a str>])> {
     let mut steps: Vec<Step> = Vec::new();
     let mut rest = tokens;
@@ -138,7 +189,8 @@ fn path<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Vec<Step>, &'t [Token<&
                 after
             }
             [Token(".", Tok::Sym), Token(_, Tok::Block(_)), ..] => &rest[1..],
-            // `.` alone is the input: only at the start, and nothing follows but a bar.
+            // `.` alone means the input itself. It counts as a path only at the start of the
+            // filter, and only if a bar or the end of the filter follows.
             [Token(".", Tok::Sym), after @ ..] if steps.is_empty() => {
                 return Some((steps, behind_bar(after)?));
             }
@@ -160,7 +212,7 @@ fn path<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Vec<Step>, &'t [Token<&
     }
 }
 
-/// Returns what follows the bar; an empty slice at the end of the filter.
+/// Returns the tokens after the bar; none at the end of the filter.
 fn behind_bar<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<&'t [Token<&'a str>]> {
     match tokens {
         [] => Some(tokens),
@@ -189,7 +241,7 @@ fn bracket(inner: &[Token<&str>]) -> Option<StepKind> {
     }
 }
 
-/// Returns the string of a literal without interpolation.
+/// Returns the value of a string literal; `None` if it contains interpolation.
 fn string(parts: &[StrPart<&str, Token<&str>>]) -> Option<String> {
     let part = |part: &StrPart<&str, Token<&str>>| match part {
         StrPart::Str(text) => Some((*text).to_owned()),

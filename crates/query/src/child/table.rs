@@ -1,8 +1,9 @@
 //! Reads the rows of a table as objects.
 //!
-//! Keys are the cells of the header. A column whose non-empty cells are all JSON numbers contains
-//! numbers, with their digits as written, and `null` for empty cells. All other columns contain
-//! strings. So `.price > 5` compares numbers, and `01234` stays a postcode.
+//! The keys are the cells of the header. If all non-empty cells of a column are JSON numbers, the
+//! column contains numbers, with their digits as written, and `null` for empty cells. All other
+//! columns contain strings. Thus `.price > 5` compares numbers, and the postcode `01234` stays a
+//! string.
 
 use std::collections::HashSet;
 
@@ -13,39 +14,81 @@ pub(crate) struct Table<'a> {
     text: &'a [u8],
     delimiter: u8,
     names: Vec<Val>,
-    numeric: Vec<bool>,
+    pub(crate) columns: Vec<Column>,
 }
 
+/// A column of a table.
+#[derive(Debug, Default)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    /// Number of cells that are numbers.
+    pub(crate) numbers: u64,
+    /// Number of other cells that are not empty.
+    pub(crate) texts: u64,
+    /// The first cell that is not a number, and its row, counted from 1.
+    pub(crate) first_text: Option<(u64, String)>,
+}
+
+impl Column {
+    /// Returns whether the column holds numbers.
+    pub(crate) fn is_numeric(&self) -> bool {
+        self.texts == 0 && self.numbers > 0
+    }
+
+    fn may_have_numbers(&self) -> bool {
+        self.texts < TEXTS || self.numbers > 0
+    }
+}
+
+/// If a column has this many texts and no number, its further cells are no longer checked for
+/// numbers.
+const TEXTS: u64 = 1_000;
+
+/// Maximum length of a cell that is kept as an example, in characters.
+const LONGEST_EXAMPLE: usize = 30;
+
 impl<'a> Table<'a> {
-    /// Reads a whole table to determine the types.
+    /// Reads the whole table to determine the types of its columns.
     pub(crate) fn new(text: &'a [u8], delimiter: u8) -> Self {
         let mut reader = reader(text, delimiter);
         let header = reader.byte_headers().cloned().unwrap_or_default();
-        let names = names(&header).into_iter().map(Val::from).collect();
-        let mut numeric = vec![true; header.len()];
-        let mut seen = vec![false; header.len()];
+        let mut columns: Vec<Column> = names(&header)
+            .into_iter()
+            .map(|name| Column {
+                name,
+                ..Column::default()
+            })
+            .collect();
         let mut row = csv::ByteRecord::new();
+        let mut number = 0;
         while reader.read_byte_record(&mut row).unwrap_or(false) {
-            let columns = row.iter().zip(&mut numeric).zip(&mut seen);
-            for ((cell, numeric), seen) in columns.filter(|((cell, _), _)| !cell.is_empty()) {
-                *numeric = *numeric && is_number(cell);
-                *seen = true;
+            number += 1;
+            for (cell, column) in row.iter().zip(&mut columns) {
+                // One text makes the column a column of texts, but its numbers are still counted.
+                match cell {
+                    [] => {}
+                    cell if column.may_have_numbers() && is_number(cell) => column.numbers += 1,
+                    cell => {
+                        column.texts += 1;
+                        column.first_text.get_or_insert_with(|| {
+                            let cell = String::from_utf8_lossy(cell);
+                            (number, cell.chars().take(LONGEST_EXAMPLE).collect())
+                        });
+                    }
+                }
             }
         }
-        let numeric = numeric
-            .iter()
-            .zip(seen)
-            .map(|(&numeric, seen)| numeric && seen);
+        let names = columns.iter().map(|column| column.name.clone().into());
         Self {
             text,
             delimiter,
-            names,
-            numeric: numeric.collect(),
+            names: names.collect(),
+            columns,
         }
     }
 
-    /// Returns the rows; an unreadable row as its error.
-    pub(crate) fn rows(self) -> impl Iterator<Item = Result<Val, String>> + 'a {
+    /// Returns the rows. For an unreadable row, returns the error.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Result<Val, String>> {
         let rows = reader(self.text, self.delimiter).into_byte_records();
         rows.map(move |row| {
             row.map(|row| self.object(&row))
@@ -56,7 +99,7 @@ impl<'a> Table<'a> {
     fn object(&self, row: &csv::ByteRecord) -> Val {
         let mut object = Map::default();
         for (at, name) in self.names.iter().enumerate() {
-            let value = match (row.get(at), self.numeric[at]) {
+            let value = match (row.get(at), self.columns[at].is_numeric()) {
                 (None, _) | (Some([]), true) => Val::Null,
                 (Some(cell), true) => read::parse_single(cell).unwrap_or_default(),
                 (Some(cell), false) => Val::utf8_str(cell.to_vec()),
@@ -79,7 +122,7 @@ fn reader(text: &[u8], delimiter: u8) -> csv::Reader<&[u8]> {
     builder.from_reader(text)
 }
 
-/// Returns a name for each column; all names differ.
+/// Returns a unique name for each column.
 fn names(header: &csv::ByteRecord) -> Vec<String> {
     let mut taken = HashSet::new();
     let mut names = Vec::new();

@@ -1,15 +1,16 @@
-//! Checks and repairs JSON texts before they are parsed.
+//! Checks the depth of JSON texts and repairs invalid escapes in them before they are parsed.
 
 use std::borrow::Cow;
 
 use memchr::{memchr2, memmem};
 
-/// Returns the byte at which a text nests deeper than `limit`; `None` if it does not. Brackets in
-/// strings do not count. Parsers recurse, so this runs before they do.
+/// Returns the position at which a text nests deeper than `limit`; `None` if it does not. Brackets
+/// in strings do not count. It must be called before a parser, because parsers recurse.
 pub(crate) fn too_deep(json: &[u8], limit: usize) -> Option<usize> {
-    /// Longest text in bytes whose brackets are counted first; a longer one likely has too many.
+    /// Maximum length, in bytes, of a text whose brackets are counted first. A longer text is
+    /// likely to have too many brackets.
     const SHORT: usize = 16 << 10;
-    // A text is no deeper than its number of brackets, which is quick to count.
+    // A text cannot nest deeper than its number of brackets, which can be counted quickly.
     let opens = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte | 0x20 == b'{').count();
     if json.len() <= limit || json.len() <= SHORT && opens(json) <= limit {
         return None;
@@ -37,7 +38,7 @@ pub(crate) fn too_deep(json: &[u8], limit: usize) -> Option<usize> {
 fn string_length(text: &[u8]) -> usize {
     let mut at = 0;
     loop {
-        // Most strings are too short for a search to pay off.
+        // Most strings are so short that starting an optimized search takes longer than this loop.
         let near = text[at..]
             .iter()
             .take(16)
@@ -57,8 +58,8 @@ fn string_length(text: &[u8]) -> usize {
     }
 }
 
-/// Returns the text with U+FFFD for each escaped surrogate that stands alone. JavaScript servers
-/// send such escapes, and parsers reject them.
+/// Returns the text with U+FFFD in place of each escaped surrogate without its other half.
+/// JavaScript servers send such escapes, but parsers reject them.
 pub(crate) fn without_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
     let mut fixed = Cow::Borrowed(json);
     let mut after = 0;

@@ -16,7 +16,8 @@ use crate::wiring::App;
 const BLOCK: usize = 256 << 10;
 
 pub(crate) fn cat(app: &App, cat: &Cat, out: &Output) -> Result<u8, Failure> {
-    let stored = app.store.open(cat.handle)?;
+    let handle = app.handle(&cat.handle)?;
+    let stored = app.store.open(handle)?;
     let (part, bytes) = match cat.raw {
         true => (Part::Raw, stored.raw.len()),
         false => (Part::View, stored.view.len()),
@@ -27,7 +28,7 @@ pub(crate) fn cat(app: &App, cat: &Cat, out: &Output) -> Result<u8, Failure> {
     let read = out.with(|to| {
         match out.json {
             true => {
-                let head = json!({"handle": cat.handle, "raw": cat.raw, "bytes": bytes});
+                let head = json!({"handle": handle, "raw": cat.raw, "bytes": bytes});
                 let head = head.to_string();
                 write!(to, "{},\"text\":\"", head.trim_end_matches('}'))?;
                 text(&mut checked, to)?;
@@ -42,7 +43,7 @@ pub(crate) fn cat(app: &App, cat: &Cat, out: &Output) -> Result<u8, Failure> {
     read?;
     if is_read {
         checked.finish().map_err(|what| StoreError::Damaged {
-            path: app.store.base().join(cat.handle.to_string()),
+            path: app.store.view_path(handle),
             what: format!("{what}; what was printed is not what was stored"),
         })?;
     }
@@ -59,14 +60,15 @@ fn copy(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Writes text to a terminal and marks what is hidden in it. It works line by line, because whether
-/// a character belongs where it stands depends on its neighbours.
+/// Writes text to a terminal and marks hidden characters. It works line by line, because whether a
+/// character counts as hidden depends on its neighbours.
 fn to_terminal(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
     let mut waiting = Vec::new();
     each_block(reader, &mut |block| {
         waiting.extend_from_slice(block);
         let newline = memchr::memrchr(b'\n', &waiting).map(|at| at + 1);
-        // A line that is longer than a block does not wait for its end: memory stays bounded.
+        // A line that is longer than a block is written before its end is read, so that memory
+        // stays bounded.
         let ends = newline.or((waiting.len() > BLOCK).then_some(waiting.len()));
         let lines: Vec<u8> = waiting.drain(..ends.unwrap_or(0)).collect();
         to.write_all(marked(&String::from_utf8_lossy(&lines)).as_bytes())

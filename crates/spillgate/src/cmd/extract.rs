@@ -19,7 +19,7 @@ use crate::progress::ExtractProgress;
 use crate::wiring::App;
 
 pub(crate) fn extract(app: &App, extract: &Extract, out: &Output) -> Result<u8, Failure> {
-    // The answer itself contains the warnings.
+    // Only errors are logged, because the answer itself contains the warnings.
     log_to_stderr("error");
     let configured = &app.settings.tool_output;
     let models = extract
@@ -44,12 +44,12 @@ pub(crate) fn extract(app: &App, extract: &Extract, out: &Output) -> Result<u8, 
     let settings = settings(&configured.extraction, extract);
     let extractor = Extractor::new(app.offloader.clone(), model, settings);
     let asked = Asked {
-        handle: extract.handle,
+        handle: app.handle(&extract.handle)?,
         extract: what,
         mode: extract.mode,
     };
     let shows_trace = extract.trace.as_deref() == Some(Path::new("-"));
-    // Opened before the models cost anything, so that a bad path fails first.
+    // The file is opened before any request costs money, so that a bad path fails first.
     let file = match &extract.trace {
         Some(file) if !shows_trace => Some((file, open(file)?)),
         _ => None,
@@ -101,7 +101,7 @@ fn until_signalled(extractor: &Extractor, asked: &Asked) -> Result<Extraction, F
             _ = terminate.recv() => Err(cancelled(handle, 128 + 15)),
         }
     });
-    // A reply that is still under way is not waited for.
+    // The runtime does not wait for a reply that has not arrived yet.
     runtime.shutdown_background();
     watch.end();
     ended

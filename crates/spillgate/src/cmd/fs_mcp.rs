@@ -1,5 +1,5 @@
-//! `spillgate fs-mcp`: an MCP server that reads and greps below a directory. The next release
-//! removes it.
+//! `spillgate fs-mcp`: an MCP server that reads and greps below a directory. The next release will
+//! not contain this command.
 
 use spillgate_artifact::TokenBudget;
 use spillgate_files::Root;
@@ -14,7 +14,7 @@ use crate::wiring::GATEWAY_PAGE;
 pub(crate) fn fs_mcp(common: &Common, fs_mcp: &FsMcp) -> Result<u8, Failure> {
     log_to_stderr("warn");
     tracing::warn!(
-        "fs-mcp goes with the next release: `spillgate tools --root DIR --only read_file,grep_content` has taken its place"
+        "`fs-mcp` is removed in the next release: use `spillgate tools --root DIR --only read_file,grep_content`"
     );
     let settings = Settings::load(common, &LimitArgs::default())?;
     let asked = fs_mcp.max_tokens.filter(|&tokens| tokens > 0);
@@ -32,7 +32,7 @@ pub(crate) fn fs_mcp(common: &Common, fs_mcp: &FsMcp) -> Result<u8, Failure> {
         settings.tokenizer.counter(),
         settings.lookup_timeout(),
     ));
-    // A call whose client has gone must not keep the process alive.
+    // A call whose client has disconnected must not keep the process alive.
     runtime.shutdown_background();
     served.map_err(|error| Failure::new("stdio", Fault::Us, error.to_string()))?;
     Ok(0)

@@ -1,8 +1,5 @@
 //! `spillgate completions` and `spillgate man`: print completion scripts and manual pages.
 
-use std::io;
-use std::path::Path;
-
 use clap::CommandFactory;
 use serde_json::json;
 
@@ -22,8 +19,10 @@ pub(crate) fn man(man: &Man, out: &Output) -> Result<u8, Failure> {
         clap_mangen::Man::new(Args::command()).render(&mut page)?;
         return print(out, "page", &page);
     };
-    clap_mangen::generate_to(Args::command(), directory)
-        .map_err(|error| not_written(directory, &error))?;
+    clap_mangen::generate_to(Args::command(), directory).map_err(|error| {
+        let message = format!("{}: {error}", directory.display());
+        Failure::new("io", Fault::Caller, message).hint("name a directory that exists")
+    })?;
     if out.json {
         out.object(&json!({"dir": directory}))?;
     }
@@ -36,9 +35,4 @@ fn print(out: &Output, name: &str, text: &[u8]) -> Result<u8, Failure> {
         false => out.raw(text)?,
     }
     Ok(0)
-}
-
-fn not_written(directory: &Path, error: &io::Error) -> Failure {
-    let message = format!("{}: {error}", directory.display());
-    Failure::new("io", Fault::Caller, message).hint("name a directory that exists")
 }

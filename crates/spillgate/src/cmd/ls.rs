@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use bytesize::ByteSize;
 use serde_json::json;
-use spillgate_artifact::{Clock, SystemClock};
+use spillgate_artifact::{Clock, Ending, SystemClock};
 use spillgate_store::{ArtifactStore, Listed, Survey};
 
 use crate::args::Ls;
@@ -55,11 +55,15 @@ pub(crate) fn ls(app: &App, ls: &Ls, out: &Output) -> Result<u8, Failure> {
 
 fn table(listed: &[Listed], header: bool) -> String {
     let mut table = String::new();
+    let widths = listed
+        .iter()
+        .map(|one| one.manifest.handle.to_string().len());
+    let width = widths.max().unwrap_or(0);
     if header && !listed.is_empty() {
         writeln!(
             table,
-            "{:<81} {:>8} {:>10} {:>9} {:<8} TOOL",
-            "HANDLE", "AGE", "SIZE", "LINES", "KIND"
+            "{:<width$} {:>8} {:>10} {:>9} {:<8} {:<9} TOOL",
+            "HANDLE", "AGE", "SIZE", "LINES", "KIND", "ENDED"
         )
         .expect("writing to a string");
     }
@@ -73,10 +77,28 @@ fn table(listed: &[Listed], header: bool) -> String {
             3600..86_400 => format!("{}h", age / 3600),
             _ => format!("{}d", age / 86_400),
         };
+        let ended = match (facts.ending, facts.is_error) {
+            (
+                Some(Ending {
+                    exit_code: Some(code),
+                    ..
+                }),
+                _,
+            ) => format!("exit {code}"),
+            (
+                Some(Ending {
+                    signal: Some(signal),
+                    ..
+                }),
+                _,
+            ) => format!("signal {signal}"),
+            (_, true) => "error".to_owned(),
+            _ => "-".to_owned(),
+        };
         let pin = if one.manifest.pinned { " (pinned)" } else { "" };
         writeln!(
             table,
-            "{:<81} {age:>8} {:>10} {:>9} {:<8} {}{pin}",
+            "{:<width$} {age:>8} {:>10} {:>9} {:<8} {ended:<9} {}{pin}",
             one.manifest.handle.to_string(),
             ByteSize(facts.raw_bytes).to_string(),
             facts.stats.lines,

@@ -1,9 +1,10 @@
-//! The commands, one file each, from arguments to output.
+//! The commands of the program, each in a file of its own, from its arguments to its output.
 
 pub(crate) mod agent;
 pub(crate) mod auth;
 pub(crate) mod cat;
 pub(crate) mod config;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod extract;
 pub(crate) mod fs_mcp;

@@ -14,8 +14,8 @@ pub(crate) fn more(app: &App, more: &Continue, out: &Output) -> Result<u8, Failu
         Ok(shown) if out.json => out.object(&json!({"text": shown.text()}))?,
         Ok(shown) => out.text(shown.text())?,
         Err(error) if out.json => return Err(error.into()),
-        // The tool's answer is its error, byte for byte (docs/spec/texts.md,
-        // "Continuation tool").
+        // The text is the error that the continuation tool answers, byte for byte
+        // (docs/spec/texts.md, "Continuation tool").
         Err(error) => {
             out.text(&error.to_json())?;
             return Ok(1);

@@ -1,4 +1,5 @@
-//! Prints the outcome of a result for `put` and `run`.
+//! Prints what `put` and `run` did with a result: the result itself, or the message that replaces
+//! it.
 
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Stats};
@@ -35,8 +36,8 @@ pub(super) fn to_json(app: &App, outcome: &Outcome) -> Result<Value, Failure> {
     Ok(object)
 }
 
-/// Adds the `ToolResult` of the funnel design where its profile applies
-/// (docs/spec/texts.md, "Funnel profile").
+/// If the funnel profile applies, adds the `ToolResult` of its specification (docs/spec/texts.md,
+/// "Funnel profile").
 fn tool_result(app: &App, outcome: &Outcome, object: &mut Value) -> Result<(), Failure> {
     let (origin, summary) = match outcome {
         Outcome::Inline(fits) => (fits.origin(), None),
@@ -90,8 +91,7 @@ fn object(
     })
 }
 
-/// Prints what a model sees: the result itself, byte for byte, or the message in
-/// its place.
+/// Prints what a model sees: the result itself, byte for byte, or the message that replaces it.
 pub(super) fn print(outcome: &Outcome, out: &Output) -> Result<(), Failure> {
     match outcome {
         Outcome::Inline(fits) => out.with(|to| fits.write_raw(to))?,

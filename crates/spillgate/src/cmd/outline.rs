@@ -10,9 +10,10 @@ use crate::wiring::App;
 
 pub(crate) fn outline(app: &App, outline: &Outline, out: &Output) -> Result<u8, Failure> {
     let budget = TokenBudget::new(outline.max_tokens);
-    let lines = app.offloader.outline(outline.handle, budget)?;
+    let handle = app.handle(&outline.handle)?;
+    let lines = app.offloader.outline(handle, budget)?;
     if out.json {
-        let facts = app.offloader.artifact(outline.handle)?;
+        let facts = app.offloader.artifact(handle)?;
         let kind = facts.manifest().facts.stats.kind;
         out.object(&json!({"kind": kind, "text": lines.join("\n"), "lines": lines}))?;
         return Ok(0);

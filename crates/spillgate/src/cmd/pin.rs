@@ -1,4 +1,4 @@
-//! `spillgate pin`: protects an output from removal by quota and age.
+//! `spillgate pin`: protects a stored output from being removed because of the quota or its age.
 
 use serde_json::json;
 use spillgate_store::ArtifactStore;
@@ -9,9 +9,10 @@ use crate::output::Output;
 use crate::wiring::App;
 
 pub(crate) fn pin(app: &App, pin: &Pin, out: &Output) -> Result<u8, Failure> {
-    app.store.pin(pin.handle, !pin.off)?;
+    let handle = app.handle(&pin.handle)?;
+    app.store.pin(handle, !pin.off)?;
     if out.json {
-        out.object(&json!({"handle": pin.handle, "pinned": !pin.off}))?;
+        out.object(&json!({"handle": handle, "pinned": !pin.off}))?;
     }
     Ok(0)
 }

@@ -1,4 +1,4 @@
-//! `spillgate prompt`: prints sections for a system prompt.
+//! `spillgate prompt`: prints the text that explains a profile's messages in a system prompt.
 
 use spillgate_offload::FUNNEL_PROMPT;
 

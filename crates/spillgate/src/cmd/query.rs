@@ -18,8 +18,9 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::wiring::App;
 
-/// The argument that makes this program the child process of one filter. It is not a command:
-/// nobody types it, and a child that starts often should not parse the other commands.
+/// The argument that makes this program the child process of one filter. It is not a command for
+/// users. It is handled separately, because a child process that starts often should not spend time
+/// on parsing all commands.
 pub(crate) const CHILD: &str = "__jq";
 
 pub(crate) fn query(app: &App, query: &Query, out: &Output) -> Result<u8, Failure> {
@@ -28,20 +29,24 @@ pub(crate) fn query(app: &App, query: &Query, out: &Output) -> Result<u8, Failur
         byte: query.byte,
         raw: query.raw_output,
         slurp: query.slurp,
+        // Other programs read `--json`, so its text has each result on its own line.
+        fold: !out.json,
         ..spillgate_query::Query::new(&query.filter, app.page(query.max_tokens))
     };
+    let handle = app.handle(&query.handle)?;
     let budget = TokenBudget::new(OUTLINE_TOKENS);
-    let page = match app.offloader.query(query.handle, &asked, &engine()?) {
+    let page = match app.offloader.query(handle, &asked, &engine()?) {
         Err(RetrieveError::Query(error)) => {
             let offloader = &app.offloader;
-            let message = offloader.query_error(query.handle, &error, budget);
+            let message = offloader.query_error(handle, &error, budget);
             return Err(Failure::from(error).message(message.trim_end()));
         }
         page => page?,
     };
-    // A filter that found nothing gets the shape of the data, so that the next one can be right.
+    // If a filter finds nothing, the shape of the data is shown, so that the user can write a
+    // better filter.
     let shape = match page.missing {
-        Some(_) => app.offloader.outline(query.handle, budget)?,
+        Some(_) => app.offloader.outline(handle, budget)?,
         None => Vec::new(),
     };
     match out.json {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::json;
+use spillgate_artifact::Handle;
 use spillgate_lookup::{Page, ReadQuery, Span};
 use spillgate_untrusted::marked;
 
@@ -30,7 +31,8 @@ pub(crate) fn read(app: &App, read: &Read, out: &Output) -> Result<u8, Failure> 
         span,
         budget: app.page(read.max_tokens),
     };
-    let page = app.offloader.read(read.handle, query)?;
+    let handle = app.handle(&read.handle)?;
+    let page = app.offloader.read(handle, query)?;
     if out.json {
         out.object(&json!({
             "text": page.text,
@@ -42,7 +44,7 @@ pub(crate) fn read(app: &App, read: &Read, out: &Output) -> Result<u8, Failure> 
         return Ok(0);
     }
     match read.number {
-        true => out.text(&numbered(app, read, &page)?)?,
+        true => out.text(&numbered(app, handle, &page)?)?,
         false => out.text(&page.render())?,
     }
     if let Some(next) = page.next {
@@ -60,17 +62,17 @@ pub(crate) fn read(app: &App, read: &Read, out: &Output) -> Result<u8, Failure> 
             .map(|n| format!(" --max-tokens {n}"))
             .unwrap_or_default();
         out.note(&format!(
-            "next: spillgate read {} {option}{tokens}{}",
-            read.handle,
+            "next: spillgate read {handle} {option}{tokens}{}",
             app.store_option()
         ));
     }
     Ok(0)
 }
 
-/// Formats each view line of the page with its number; long lines become several.
-fn numbered(app: &App, read: &Read, page: &Page) -> Result<String, Failure> {
-    let artifact = app.offloader.artifact(read.handle)?;
+/// Formats each view line of the page with its number. A long line of the text consists of several
+/// view lines.
+fn numbered(app: &App, handle: Handle, page: &Page) -> Result<String, Failure> {
+    let artifact = app.offloader.artifact(handle)?;
     let mut lines = artifact.view().lines_from(page.lines.first)?;
     let (mut text, mut shown) = (String::new(), page.bytes.start);
     while let Some(line) = lines.next_line()? {

@@ -10,7 +10,8 @@ use crate::output::Output;
 use crate::wiring::App;
 
 pub(crate) fn rm(app: &App, rm: &Rm, out: &Output) -> Result<u8, Failure> {
-    for &handle in &rm.handles {
+    for typed in &rm.handles {
+        let handle = app.handle(typed)?;
         app.store.remove(handle, Gone::Removed, SystemClock.now())?;
         if out.json {
             out.object(&json!({"removed": handle}))?;

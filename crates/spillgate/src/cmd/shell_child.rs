@@ -1,9 +1,9 @@
-//! `spillgate __shell`: the supervisor process of one command.
+//! `spillgate __shell`: the process that supervises one command of the tool `execute_shell`.
 
 use std::ffi::OsString;
 
-/// The argument that makes this program the supervisor of one command. It is not a command: nobody
-/// types it, and it must start before any of our threads and signal handlers.
+/// The argument that makes this program the supervisor of one command. It is not a command for
+/// users, and it must be handled before any thread or signal handler of ours starts.
 pub(crate) const CHILD: &str = "__shell";
 
 /// Runs as the supervisor. The request comes on standard input, because every user of the machine

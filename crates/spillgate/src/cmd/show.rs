@@ -11,10 +11,11 @@ use crate::output::Output;
 use crate::wiring::App;
 
 pub(crate) fn show(app: &App, show: &Show, out: &Output) -> Result<u8, Failure> {
-    let manifest = app.store.manifest(show.handle)?;
+    let handle = app.handle(&show.handle)?;
+    let manifest = app.store.manifest(handle)?;
     let mut object = serde_json::to_value(&manifest).unwrap_or_default();
     if let Some(line) = show.line {
-        let artifact = app.offloader.artifact(show.handle)?;
+        let artifact = app.offloader.artifact(handle)?;
         let range = artifact.raw_range(line)?.ok_or_else(|| {
             let message = format!(
                 "line {line} is past the end: there are {} lines",

@@ -30,10 +30,10 @@ struct Sums {
     tokens_retrieved: u64,
     /// The part of `tokens_retrieved` that was extrapolated.
     tokens_retrieved_estimated: u64,
-    /// Tokens of our own tools' definitions, counted once for each tool list that has them.
+    /// Tokens of our own tools' definitions, counted once for each tool list that contains them.
     tokens_schema: u64,
     tokens_schema_estimated: u64,
-    /// Tokens that were not shown of results that could not be stored.
+    /// Tokens of results that could not be stored, without the tokens that were shown.
     tokens_lost: u64,
     /// In − shown − retrieved − schema − lost; negative when Spillgate cost more than it saved.
     tokens_saved: i64,
@@ -41,8 +41,8 @@ struct Sums {
     milliseconds: f64,
     #[serde(skip)]
     micros: u64,
-    /// What extractions used. It is not part of the balance: these are not tokens of the model
-    /// whose context is saved.
+    /// The use of extractions. It is not part of the balance, because these tokens were not in the
+    /// context of the model for which Spillgate saves tokens.
     extraction: Extractions,
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, 
         match &tools.by_hand.call {
             Some(tool) => {
                 let arguments = object(&tools.by_hand.arguments)?;
-                // The offloader of `app` names the command line's look-up commands in its messages.
+                // The messages of this offloader name the look-up commands of the command line.
                 let offloader = &app.offloader;
                 let (text, is_error) = answer(&guarded, offloader, tool, arguments).await?;
                 print(&text, is_error, out)
@@ -43,7 +43,7 @@ pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, 
             None => serve(&app, &settings, guarded).await,
         }
     });
-    // A call whose client has gone must not keep the process alive.
+    // A call whose client has disconnected must not keep the process alive.
     runtime.shutdown_background();
     app.tidy(None);
     code
@@ -56,7 +56,11 @@ async fn serve(
 ) -> Result<u8, Failure> {
     let offloading = match settings.on_overflow {
         OnOverflow::Reject => None,
-        OnOverflow::Offload => Some(offloading(app)?),
+        OnOverflow::Offload => {
+            // The store and the look-up tools are those of the gateway.
+            let (tools, listed) = mcp::retrieval(app)?;
+            Some(LookupTools::new(tools, listed))
+        }
     };
     let served = serve_guarded(guarded, settings.max_tokens, offloading).await;
     served.map_err(|error| Failure::new("stdio", Fault::Us, error.to_string()))?;
@@ -92,12 +96,6 @@ fn workspace(root: &Path) -> Result<Workspace, Failure> {
         let message = format!("{}: {error}", root.display());
         Failure::new("root", Fault::Caller, message).hint("name a directory with --root DIR")
     })
-}
-
-/// Returns the store and its look-up tools, as the gateway has them.
-fn offloading(app: &App) -> Result<LookupTools, Failure> {
-    let (tools, listed) = mcp::retrieval(app)?;
-    Ok(LookupTools::new(tools, listed))
 }
 
 /// Returns the text of a call's answer, and whether the call failed.

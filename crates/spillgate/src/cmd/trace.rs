@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use spillgate_extract::Op;
 
-/// Formats one operation a line, nested ones indented. Replies are left out: they can quote
-/// anything, and the JSON trace has them.
+/// Formats the operations, one per line, nested ones indented. Replies are left out, because they
+/// can contain any text; the JSON trace contains them.
 pub(crate) fn rendered(op: &Op) -> String {
     let mut text = String::new();
     enter(&mut text, op, 0);

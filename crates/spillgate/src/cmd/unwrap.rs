@@ -14,7 +14,7 @@ pub(crate) fn unwrap(unwrap: &Unwrap, out: &Output) -> Result<u8, Failure> {
     let all = which.scope.is_none_or(|scope| scope == Scopes::All);
     let mut files = files(&places);
     if all && which.file.is_none() {
-        // Records know the files that were wrapped in other directories.
+        // The records also name files that were wrapped in other directories.
         let real = |file: &std::path::PathBuf| file.canonicalize().ok();
         let known: Vec<_> = files.iter().filter_map(real).collect();
         let recorded = records.files(client)?.into_iter();

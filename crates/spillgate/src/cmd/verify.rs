@@ -13,9 +13,10 @@ use crate::wiring::App;
 
 pub(crate) fn verify(app: &App, verify: &Verify, out: &Output) -> Result<u8, Failure> {
     let is_all = verify.handles.is_empty();
+    let typed = verify.handles.iter().map(|one| app.handle(one));
     let handles = match is_all {
         true => all(app)?,
-        false => verify.handles.clone(),
+        false => typed.collect::<Result<_, _>>()?,
     };
     let (mut progress, mut bytes) = (CaptureProgress::checking(), 0);
     let (mut checked, mut damaged) = (0u64, 0u64);
@@ -25,7 +26,7 @@ pub(crate) fn verify(app: &App, verify: &Verify, out: &Output) -> Result<u8, Fai
             progress.at(bytes);
         });
         let verified = match verified {
-            // Removed since it was listed.
+            // The artifact was removed after the list was made.
             Err(StoreError::Absent { .. }) if is_all => continue,
             verified => verified?,
         };

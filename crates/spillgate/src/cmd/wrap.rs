@@ -35,7 +35,8 @@ pub(crate) fn wrap(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Fai
         return Err(nothing_found(client, &files));
     }
     check_names(&which.servers, &plans)?;
-    // Permissions go only into the client's own configuration, not with a file that was named.
+    // Permissions are added only to the client's own configuration, and therefore not with
+    // `--file`.
     let added = plans.iter().flat_map(|plan| &plan.outcomes);
     let added = added.filter(|one| one.state == State::Added);
     let name = added.map(|one| one.server.clone()).next();

@@ -1,4 +1,4 @@
-//! `spillgate agent`: a run from its prompt file to its report.
+//! Tests of `spillgate agent`: a run from its prompt file to its report.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::agent_lab::{Lab, Step, trace};
 use super::tool::feed;
 
-/// A large result, an extraction from it, and the report.
+/// The script of a model that gets a large result, extracts from it, and reports.
 fn offloading() -> Vec<Step> {
     vec![
         Step::Calls(vec![("log", json!({})), ("note", json!({"name": "x"}))]),
@@ -22,7 +22,7 @@ fn offloading() -> Vec<Step> {
     ]
 }
 
-/// Formats the messages of a request, one a line.
+/// Formats the messages of a request, one per line.
 pub(crate) fn conversation(lab: &Lab, request: &Value) -> String {
     let messages = request["messages"].as_array().unwrap();
     let told = messages.iter().skip(1).map(|message| {
@@ -109,7 +109,7 @@ fn without_times(text: &str) -> String {
         None => line,
     });
     let mut lines: Vec<String> = lines.collect();
-    // Two calls at once return in any order.
+    // Two calls that run at the same time return in any order.
     let came = lines.iter().position(|line| line.contains('←'));
     if let Some(came) = came {
         let end = lines[came..]
@@ -282,7 +282,7 @@ fn without_columns(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns settings that differ from the built-in ones, and one that does not.
+/// Returns the settings that differ from the built-in ones, and the timeouts.
 fn without_defaults(text: &str) -> String {
     let is_kept = |line: &&str| !line.ends_with("  built-in") || line.contains("timeout");
     let lines: Vec<&str> = text.lines().filter(is_kept).collect();

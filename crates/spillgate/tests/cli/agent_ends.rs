@@ -1,4 +1,4 @@
-//! However a run ends, it leaves nothing behind, and its trace shows how far it came.
+//! Tests of how runs end: nothing is left behind, and the trace shows how far the run came.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::agent_lab::{Lab, PROMPT, Step, trace, until};
 
-/// A large result, and a call that never returns.
+/// Creates a lab whose model gets a large result and then makes a call that never returns.
 fn waiting() -> Lab {
     Lab::new(vec![
         Step::Calls(vec![("log", json!({}))]),
@@ -31,7 +31,7 @@ fn tool<'a>(op: &'a Value, name: &str) -> Option<&'a Value> {
     children.into_iter().find_map(|child| tool(child, name))
 }
 
-/// Checks what the trace of a run that waited for `slow` must have.
+/// Checks the trace of a run that waited for `slow`.
 fn is_complete(trace: &Value) {
     let log = tool(&trace["root"], "log").unwrap();
     assert_eq!(log["decided"]["as"], "stored", "{log}");
@@ -109,7 +109,7 @@ fn its_time_is_over() {
     assert_eq!(trace(&lab.path("t.json"))["ending"]["status"], "timed-out");
 }
 
-/// Returns the trace of a waiting run, once it has the call that the run waits for.
+/// Waits until the trace of a running agent contains the call of `slow`, and returns the trace.
 fn trace_meanwhile(lab: &Lab) -> Value {
     let path = lab.path("t.json");
     let has_it = |path: &PathBuf| {
@@ -160,7 +160,7 @@ fn killed_it_leaves_a_trace_and_the_next_run_clears_away() {
 
 #[test]
 fn a_second_signal_does_not_wait() {
-    // The server does not end with its input, so the first signal takes a while.
+    // The server does not end when its input closes, so the first signal takes a while.
     let lab = waiting();
     lab.write(
         "server.sh",
@@ -175,7 +175,7 @@ fn a_second_signal_does_not_wait() {
     let mut signals = 0;
     until(
         || {
-            // The kernel merges a signal with a pending one, so it is sent again.
+            // A signal is lost if the same signal is already pending, so it is sent again.
             signals += 1;
             if signals % 50 == 0 {
                 send(&child, Signal::TERM);
@@ -201,7 +201,7 @@ fn failures_leave_nothing_and_keep_keeps() {
     let kept = lab.left();
     assert_eq!(kept.len(), 1);
     assert!(said.contains(&kept[0].display().to_string()), "{said}");
-    // Later runs do not remove it, and what was stored can be read.
+    // Later runs do not remove the directory, and its stored results can be read.
     lab.run(&["agent.ai", "go", "--store-dir", "elsewhere"]);
     assert_eq!(lab.left(), kept);
     assert!(
@@ -242,7 +242,8 @@ fn all_agents_and_extractions_of_a_run_share_its_limit_of_requests() {
     assert_eq!(said["ending"]["status"], "used-up", "{said}");
     assert!(said["ending"]["why"].as_str().unwrap().starts_with(reached));
     assert_eq!(said["error"]["kind"], "limit_reached", "{said}");
-    // One of the chief, two of the finder, none of the extraction, the chief's last.
+    // The agent `chief` makes one request, the agent `finder` two, the extraction none, and `chief`
+    // one last request.
     assert_eq!(lab.script.asked().len(), 4);
     let trace = trace(&lab.path("t.json"));
     let finder = tool(&trace["root"], "finder").unwrap();

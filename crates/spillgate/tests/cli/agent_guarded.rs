@@ -15,14 +15,14 @@ use super::agent::conversation;
 use super::agent_lab::{Lab, Step};
 use super::tool::feed;
 
-/// Results are shown up to what the tools themselves allow.
+/// The prompt file. Results are shown up to the tools' own limit, and are not stored below it.
 pub(crate) const PROMPT: &str = "---\nmodels: mock/reader\ntools: work\nmaxTurns: 40\n\
     toolResponseMaxBytes: 100000\n---\nYou find things out.\n";
 
 /// A tool's name and its arguments.
 pub(crate) type Call = (&'static str, Value);
 
-/// Returns the first capture of `pattern` in a text.
+/// Returns the part of a text that the first group of `pattern` matches.
 pub(crate) fn told(text: &str, pattern: &str) -> Option<String> {
     let found = Regex::new(pattern).unwrap().captures(text)?;
     Some(found[1].to_owned())
@@ -42,8 +42,8 @@ pub(crate) fn where_told(
     text.contains(words).then_some((name, arguments))
 }
 
-/// Creates a lab with an entry of guarded tools. Their root is `root`, which has some files, unless
-/// the entry names another.
+/// Creates a lab with an entry of guarded tools. Unless the entry names a root, it is the directory
+/// `root`, which contains some files.
 pub(crate) fn lab(mut entry: Value, steps: Vec<Step>) -> Lab {
     let lab = Lab::new(steps);
     let mut config = lab.config("");
@@ -185,7 +185,7 @@ fn a_file_is_found() {
     tool: A note.
 
     assistant: read_file {"file_path":"../secret"}
-    tool: Error: '../secret' leads out of the root. Give a path from the root to what lies in it.
+    tool: Error: '../secret' leads out of the root. Give a path from the root to something inside it.
     assistant: glob_files {"pattern":"*.md"}
     tool: README.md
     deep/notes.md
@@ -330,15 +330,15 @@ fn what_is_wrong_is_told_before_anything_starts() {
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
     error: .ai-agent.json:1:26: guardedTools.work.onOverflow: is `offload`, but `toolOutput` is off and nothing is stored; write "reject", or take it out
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
-    error: .ai-agent.json:1:63: guardedTools.work.tools[0]: cannot work as it is set; take it out, or `shell: false`
+    error: .ai-agent.json:1:63: guardedTools.work.tools[0]: is listed, but disabled; remove it, or `shell: false`
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
     error: .ai-agent.json:1:50: guardedTools.work.search.apiKeyEnv: the variable NOT_SET of the environment is not set; set it to the key
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
     error: .ai-agent.json:1:50: guardedTools.work.search.provider: the `url` of SearXNG is wrong: relative URL without a base; docs/guarded-tools.md says what each needs
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
-    error: .ai-agent.json:1:47: guardedTools.work.web.allowPrivate: must be HOST:PORT, each; write such as "127.0.0.1:8080"
+    error: .ai-agent.json:1:47: guardedTools.work.web.allowPrivate: must contain only HOST:PORT; write for example "127.0.0.1:8080"
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
-    error: agent.ai:3:1: tools[0]: nothing is called "wrok"; did you mean `work`?
+    error: agent.ai:3:1: tools[0]: nothing has the name "wrok"; did you mean `work`?
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
     error: `tools` names what is not there: work/execute
     hint: work has read_file, grep_content, glob_files, execute_shell, web_fetch

@@ -32,7 +32,7 @@ while read -r line; do
   esac
 done"#;
 
-/// Length of a handle in bytes.
+/// Length of a handle, in bytes.
 const HANDLE: usize = 8 + 36 + 1 + 36;
 
 /// The prompt file of most tests.
@@ -46,17 +46,18 @@ pub(crate) enum Step {
     Calls(Vec<(&'static str, Value)>),
     /// Calls `agent__final_report` with this content.
     Reports(&'static str),
-    /// Makes the call that the function builds from the last tool result; if it returns `None`, the
-    /// model is lost.
+    /// Makes the call that the function builds from the last tool result. If the function returns
+    /// `None`, the model answers that it is lost.
     Follows(fn(&str) -> Option<(&'static str, Value)>),
     /// Writes this text; `NONCE` stands for the wrapper's nonce.
     Says(&'static str),
 }
 
-/// A model that follows a script for each agent: the first script whose mark is in the request's
-/// system prompt. The number of replies in a request selects the step.
+/// A model that follows a script for each agent. Each script has a mark, and the first script whose
+/// mark is in the system prompt of a request is used. The number of replies in the request selects
+/// the step.
 pub(crate) struct Script {
-    // The mock server runs on it.
+    // The runtime on which the mock server runs.
     runtime: Runtime,
     server: MockServer,
 }
@@ -150,8 +151,8 @@ fn last_given(messages: &[Value]) -> &str {
     given.unwrap_or_default()
 }
 
-/// Builds a message with calls, in which `HANDLE` stands for the last handle in the request and
-/// `BASE` for the server's host and port.
+/// Builds a message with tool calls. In their arguments, `HANDLE` stands for the last handle in the
+/// request and `BASE` for the server's host and port.
 fn calls(turn: usize, named: &[(&str, Value)], request: &str, base: &str) -> Value {
     let handle = request
         .rfind("session-")
@@ -234,7 +235,7 @@ impl Lab {
         self.path("temporary")
     }
 
-    /// Returns what is in that directory now.
+    /// Returns the current entries of the directory of run directories.
     pub(crate) fn left(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.temporary()).unwrap();
         entries.map(|entry| entry.unwrap().path()).collect()
@@ -254,7 +255,7 @@ impl Lab {
         feed(self.command(args), b"")
     }
 
-    /// Runs the agent and returns what it printed, without what differs from run to run.
+    /// Runs the agent and returns its output, with the parts replaced that differ from run to run.
     pub(crate) fn said(&self, args: &[&str], stdin: &str) -> String {
         let output = feed(self.command(args), stdin.as_bytes());
         let out = String::from_utf8(output.stdout).unwrap();
@@ -266,7 +267,7 @@ impl Lab {
         ))
     }
 
-    /// Replaces what differs from run to run.
+    /// Replaces the parts of a text that differ from run to run.
     pub(crate) fn steady(&self, text: &str) -> String {
         let text = text.replace(&self.tool.home().display().to_string(), "/HOME");
         let text = text.replace(&self.script.url(), "URL");

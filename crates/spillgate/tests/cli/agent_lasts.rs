@@ -1,4 +1,4 @@
-//! A run's outcome is not lost, and nothing that it started outlives it.
+//! Tests that a run's outcome is not lost, and that nothing that the run started outlives it.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::agent_lab::{Lab, PROMPT, Step, trace, until};
 use super::tool::feed;
 
-/// Adds commands before and after the server's own loop.
+/// Adds commands before and after the loop of the lab's server.
 fn server(lab: &Lab, before: &str, behind: &str) {
     let own = fs::read_to_string(lab.path("server.sh")).unwrap();
     lab.write("server.sh", &format!("{before}\n{own}\n{behind}"));
@@ -65,7 +65,8 @@ fn a_report_does_not_wait_for_servers() {
     assert_eq!(report, "done\n");
     let server = process(&lab, "called.pid").unwrap();
     assert!(test_kill_process(server).is_ok(), "it has not ended yet");
-    // The user does not want to wait: the server is killed, and the report still counts.
+    // The signal says that the user does not want to wait: the server is killed, and the report is
+    // still valid.
     let id = Pid::from_raw(child.id().try_into().unwrap()).unwrap();
     kill_process(id, Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));

@@ -1,4 +1,5 @@
-//! The errors of an agent that is set up wrongly, which come before anything starts.
+//! Tests of the errors of an agent that is set up wrongly. They are reported before anything
+//! starts.
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -161,7 +162,7 @@ fn files() {
 
     $ agent model.ai find it
     --- 1
-    error: model.ai:2:1: models: unknown provider "mokc"; known are anthropic, deepseek, gemini, groq, llamacpp, local, mistral, mock, ollama, openai, openrouter. Set [providers.mokc] with kind and base_url for another.
+    error: model.ai:2:1: models: unknown provider "mokc"; known providers: anthropic, deepseek, gemini, groq, llamacpp, local, mistral, mock, ollama, openai, openrouter. To define another provider, set kind and base_url in [providers.mokc].
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
 
     $ agent none.ai find it
@@ -171,7 +172,7 @@ fn files() {
 
     $ agent tool.ai find it
     --- 1
-    error: tool.ai:3:9: tools[0]: nothing is called "lap"; did you mean `lab`?
+    error: tool.ai:3:9: tools[0]: nothing has the name "lap"; did you mean `lab`?
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
 
     $ agent round.ai find it
@@ -181,7 +182,7 @@ fn files() {
 
     $ agent absent.ai find it
     --- 1
-    error: absent.ai:3:10: agents[0]: not-there.ai is no file; paths are from the directory of the file
+    error: absent.ai:3:10: agents[0]: not-there.ai is not a file; paths are relative to the directory of the file
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
     "#);
     nothing_was_started(&lab);
@@ -212,7 +213,7 @@ fn configurations() {
         with(&|config| config["toolOutput"] = json!({"overlapPercent": 60})),
     ];
     assert_snapshot!(said.join("\n---\n"), @r#"
-    error: c.json:27:7: providers.mock.keyEnv: provider "mock": the environment variable MOCK_KEY is not set; put the key there, or its file into [providers.mock] key_file
+    error: c.json:27:7: providers.mock.keyEnv: provider "mock": the environment variable MOCK_KEY is not set; set it to the key, or name a file with the key as key_file in [providers.mock]
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
     1
     ---

@@ -1,4 +1,4 @@
-//! What an agent's files say about its tools takes effect, for each source of tools.
+//! Tests that the settings of tools in an agent's files take effect, for each kind of tool source.
 
 use serde_json::{Value, json};
 

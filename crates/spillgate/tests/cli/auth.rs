@@ -1,4 +1,5 @@
-//! `spillgate auth` with an authorization server on loopback and a user who pastes the answer.
+//! Tests of `spillgate auth` with an authorization server on loopback and a user who pastes the
+//! answer.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -102,8 +103,8 @@ fn in_and_out() {
     assert_eq!(is_in(&["auth", &url, "--status"]), Some(1));
 }
 
-/// A server by its name: in `spillgate.toml`, in a client's list, and in a client's entry that was
-/// wrapped.
+/// A server can be named as in `spillgate.toml`, as in a client's list of servers, and as in a
+/// client's entry that was wrapped.
 #[test]
 fn servers_have_names() {
     let tool = Tool::new();

@@ -1,5 +1,5 @@
-//! Servers that break off amid an answer or never give one: the client gets an error, and the store
-//! keeps no leftovers.
+//! Tests with servers that break off in the middle of an answer or never answer: the client gets an
+//! error, and the store keeps no leftovers.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -12,10 +12,10 @@ use super::raw::{server, until, whole};
 use super::session::Session;
 use super::tool::Tool;
 
-/// Bytes: more than a message may have in memory.
+/// Size of a message that is too large for memory, in bytes.
 const LARGE: usize = 6 << 20;
 
-/// A server that kills itself amid an answer, which is either small or megabytes long.
+/// A server that kills itself in the middle of an answer, which is either small or megabytes long.
 const DYING: &str = r#"
 while read -r line; do
   id=${line#*\"id\":}; id=${id%%,*}

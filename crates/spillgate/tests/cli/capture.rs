@@ -1,4 +1,4 @@
-//! Every byte that goes in comes out again.
+//! Tests that every byte that goes in comes out again.
 
 use insta::assert_snapshot;
 use spillgate_testkit::{log, noise, records};
@@ -6,7 +6,7 @@ use spillgate_text::Tokenizer;
 
 use crate::tool::{Tool, masked, sha256};
 
-/// A text of exactly this many tokens: " word" is one token, also when it is repeated.
+/// Returns a text of exactly this many tokens: " word" is one token, even if it is repeated.
 fn of_tokens(tokens: usize) -> String {
     let text = " word".repeat(tokens);
     let counter = Tokenizer::O200kBase.counter();
@@ -31,8 +31,8 @@ fn all_bytes_come_back_and_no_message_is_over_its_budget() {
         ("5 MB of noise", noise(5 << 20), true),
         (
             "invalid UTF-8",
-            // A few invalid bytes among UTF-8; with fewer other characters it would be
-            // windows-1252.
+            // The text has few invalid bytes among UTF-8. With fewer other characters it would be
+            // detected as windows-1252.
             ["Größe, café ".as_bytes(), b"\xff\xfe\n"]
                 .concat()
                 .repeat(9000),
@@ -61,7 +61,7 @@ fn all_bytes_come_back_and_no_message_is_over_its_budget() {
         let raw = tool.run(&["cat", "--raw", handle], b"").stdout;
         assert_eq!(sha256(&raw), object["sha256"], "{name}");
         let text = object["text"].as_str().unwrap();
-        assert!(counter.count(text) <= 600, "{name}: {text}");
+        assert!(counter.count(text) <= 700, "{name}: {text}");
         assert!(text.len() < 10_000, "{name}");
         assert!(
             text.lines().all(|line| line.chars().count() <= 500),
@@ -123,9 +123,7 @@ fn what_cannot_be_shown_is_said_to_be_there() {
     let tool = Tool::new();
     let text = tool.json(&["put"], &vec![0; 50_000])["text"].clone();
     assert!(
-        text.as_str()
-            .unwrap()
-            .contains("nothing in it can be shown"),
+        text.as_str().unwrap().contains("data of an unknown format"),
         "{text}"
     );
 }
@@ -159,26 +157,16 @@ fn a_log_as_a_model_sees_it() {
     let handle = object["handle"].as_str().unwrap();
     assert_snapshot!(masked(object["text"].as_str().unwrap(), handle), @"
     [spillgate] journal returned 189914 bytes, 3001 lines, 74976 tokens (log); stored whole as HANDLE
+    failure:
+      501: ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
     shape:
       levels: ERROR 1, INFO 2,999
       from 2026-11-21T10:00:00Z to 2026-11-21T10:49:59Z
       2,999× (line 1) <*> INFO worker-<*> processed batch id=<*> ok
       1× (line 501) <*> ERROR worker-<*> code=<*> disk quota exceeded on /data/<*>
-    head:
-       1 2026-11-21T10:00:00Z INFO worker-0 processed batch id=0 ok
-       2 2026-11-21T10:00:01Z INFO worker-1 processed batch id=7919 ok
-       3 2026-11-21T10:00:02Z INFO worker-2 processed batch id=15838 ok
-       4 2026-11-21T10:00:03Z INFO worker-3 processed batch id=23757 ok
-       5 2026-11-21T10:00:04Z INFO worker-4 processed batch id=31676 ok
-       6 2026-11-21T10:00:05Z INFO worker-5 processed batch id=39595 ok
-       7 2026-11-21T10:00:06Z INFO worker-6 processed batch id=47514 ok
-    tail:
-    2997 2026-11-21T10:49:56Z INFO worker-4 processed batch id=24613 ok
-    2998 2026-11-21T10:49:57Z INFO worker-5 processed batch id=32532 ok
-    2999 2026-11-21T10:49:58Z INFO worker-6 processed batch id=40451 ok
-    3000 2026-11-21T10:49:59Z INFO worker-7 processed batch id=48370 ok
-    next: spillgate search HANDLE WORDS
-    next: or, likewise: grep HANDLE REGEX, read HANDLE --start LINE --lines N
+    next: spillgate search HANDLE 'why did it fail?'
+    next: spillgate read HANDLE --start 491 --lines 60
+    also, likewise: grep HANDLE REGEX
     ");
 }
 
@@ -199,28 +187,11 @@ fn json_as_a_model_sees_it() {
           .price: number 0.50–1497.50
           .tags[]: array(2) of string (2 distinct: "a", "b")
           .stock: object {.site: string (4 distinct: "s0", "s1", "s2", "s3"), .left: number}
-    head:
-       1 {
-       2   "total": 500,
-       3   "items": [
-       4     {
-       5       "id": 0,
-       6       "name": "item 0",
-       7       "price": 0.50,
-       8       "tags": [
-       9         "a",
-      10         "b"
-      11       ],
-      12       "stock": {
-    tail:
-    6500         "site": "s3",
-    6501         "left": 49
-    6502       }
-    6503     }
-    6504   ]
-    6505 }
-    next: spillgate query HANDLE JQ_FILTER
-    next: or, likewise: search HANDLE WORDS, grep HANDLE REGEX, read HANDLE --start LINE --lines N
+    first:
+      .items[]: {"id": 0, "name": "item 0", "price": 0.50, "tags": ["a", "b"], "stock": {"site": "s0", "left": 0}}
+    next: spillgate query HANDLE '.items[] | {id, name}'
+    next: spillgate search HANDLE 'name item 0'
+    also, likewise: grep HANDLE REGEX, read HANDLE --start LINE --lines N
     "#);
 }
 
@@ -230,9 +201,10 @@ fn noise_as_a_model_sees_it() {
     let object = tool.json(&["put"], &noise(100_000));
     let handle = object["handle"].as_str().unwrap();
     assert_snapshot!(masked(object["text"].as_str().unwrap(), handle), @"
-    [spillgate] stdin returned 100000 bytes, 425 lines, 76574 tokens (binary); stored whole as HANDLE
-    next: spillgate grep HANDLE REGEX
-    next: or, likewise: read HANDLE --start LINE --lines N
+    [spillgate] stdin returned 100000 bytes (binary); stored whole as HANDLE
+    shape:
+      data of an unknown format
+    also, likewise: grep HANDLE REGEX, read HANDLE --start LINE --lines N
     ");
 }
 

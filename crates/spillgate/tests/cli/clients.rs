@@ -1,4 +1,4 @@
-//! `wrap`, `unwrap` and `doctor` on the configurations of clients.
+//! Tests of `wrap`, `unwrap` and `doctor` on the configurations of clients.
 
 use std::fs;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ fn run(tool: &Tool, args: &[&str]) -> Output {
     feed(command, b"")
 }
 
-/// Returns what was printed, with the names of this machine masked, and the exit code.
+/// Returns the output, with the names of this machine masked, and the exit code.
 fn said(tool: &Tool, args: &[&str]) -> String {
     let output = run(tool, args);
     let text = |bytes: &[u8]| masked(tool, &String::from_utf8_lossy(bytes));
@@ -233,7 +233,7 @@ fn a_project_is_wrapped_when_asked_for() {
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
     assert_snapshot!(said(&tool, &["wrap", "claude-code", "--scope", "project", "--server", "b"]), @r#"
     --- 1
-    error: no server is called "b" there; known are: a
+    error: the files contain no server "b"; known servers: a
     hint: name one of these, or look in another --scope
     "#);
     let wrapped = run(

@@ -1,4 +1,4 @@
-//! Look-ups that are ended early, and a gateway that continues.
+//! Tests of look-ups that are cancelled or time out while the gateway continues.
 
 use std::fs::File;
 use std::process::Stdio;
@@ -13,10 +13,10 @@ use super::faults::files;
 use super::session::{SILENT, Session};
 use super::tool::Tool;
 
-/// Compiled, it would take gigabytes.
+/// A pattern that would take gigabytes when it is compiled.
 const TOO_LARGE: &str = "(?:a{0,1000}){0,1000}";
 
-/// It can be compiled, and takes minutes on 300 KB of `a`.
+/// A pattern that can be compiled, but takes minutes on 300 KB of `a`.
 const COSTLY: &str = "(?:a{0,300}){0,300}b";
 
 #[test]
@@ -48,7 +48,7 @@ fn cancelled_look_ups_leave_their_turns_to_others() {
     for id in 20..30 {
         session.notify("notifications/cancelled", &json!({"requestId": id}));
     }
-    // It would wait for hours if one of them were still running.
+    // If one of the cancelled look-ups were still running, this one would wait for hours.
     session.send(40, "tools/call", &asked("^a"));
     assert_eq!(session.receive()["id"], 40);
     session.end();

@@ -1,4 +1,4 @@
-//! `spillgate extract` with and without a model.
+//! Tests of `spillgate extract` with and without a model.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ fn keys(object: &Value) -> Vec<&str> {
     members.keys().map(String::as_str).collect()
 }
 
-/// The command with the mock's key in its environment.
+/// Returns the command with the mock provider's key in its environment.
 fn with_key(tool: &Tool, args: &[&str]) -> Command {
     let mut command = tool.command(args);
     command.env("MOCK_KEY", "sk-mock-0123456789abcdef");
@@ -113,7 +113,7 @@ fn what_is_wrong_is_said() {
     the following required arguments were not provided: <WHAT>...
     invalid value 'guess' for '--mode <MODE>' [possible values: auto, full-chunked, read-grep, truncate, search]
     invalid value 'gpt-4o' for '--model <MODELS>': Invalid provider/model pair 'gpt-4o'. Expected format provider/model.
-    unknown provider "nobody"; known are anthropic, deepseek, gemini, groq, llamacpp, local, mistral, ollama, openai, openrouter. Set [providers.nobody] with kind and base_url for another.
+    unknown provider "nobody"; known providers: anthropic, deepseek, gemini, groq, llamacpp, local, mistral, ollama, openai, openrouter. To define another provider, set kind and base_url in [providers.nobody].
     invalid value '0' for '--parallel <N>': 0 is not in 1..18446744073709551615
     "#);
 }
@@ -173,7 +173,7 @@ fn a_model_answers_and_is_accounted_for() {
     assert!(table.contains("$0.001560"), "{table}");
     let last = table.lines().last().unwrap();
     assert_snapshot!(last, @"EXTRACTIONS BY STRATEGY: full-chunked 1, fell back 0");
-    // The key appears nowhere.
+    // The settings do not show the key.
     let mut shown = feed(with_key(&tool, &["config", "--config", config]), b"");
     shown.stdout.extend(shown.stderr);
     assert!(!String::from_utf8_lossy(&shown.stdout).contains("sk-mock"));

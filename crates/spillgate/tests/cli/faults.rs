@@ -1,5 +1,5 @@
-//! Killed processes, full disks, read-only directories: no partial artifact, no dead handle, and an
-//! error.
+//! Tests with killed processes, full disks and read-only directories: there is no partial artifact
+//! and no dead handle, but an error.
 
 use std::fs;
 use std::io::Write;
@@ -50,7 +50,7 @@ fn killed_while_storing() {
         left.iter()
             .all(|file| file.to_string_lossy().contains(".draft-"))
     );
-    // Two minutes later, the next command that stores something clears it away.
+    // The next command that stores something removes drafts that are older than a minute.
     for file in &left {
         let touched = fs::File::open(file).unwrap();
         let earlier = touched.metadata().unwrap().modified().unwrap() - Duration::from_secs(120);
@@ -61,7 +61,7 @@ fn killed_while_storing() {
     assert_eq!(files(&tool.store()).len(), 3);
 }
 
-/// Runs `put` while files may only grow to `blocks` of 512 bytes, as on a full disk.
+/// Runs `put` while no file may grow beyond `blocks` of 512 bytes, as on a full disk.
 fn put_with_limit(tool: &Tool, blocks: u32, options: &str, input: &str) -> std::process::Output {
     let line = format!("ulimit -f {blocks}; exec \"$SPILLGATE\" put {options}");
     feed(tool.shell(&line), input.as_bytes())
@@ -88,13 +88,16 @@ fn a_full_disk() {
         text.contains("BYTES]") && text.contains("bytes···]"),
         "{text}"
     );
-    assert!(text.len() <= 12_288 && !text.contains("session-"), "{text}");
+    assert!(
+        text.len() <= 12_288 && !text.contains("stored whole as"),
+        "{text}"
+    );
     assert!(
         text.trim_end().ends_with(input.lines().last().unwrap()),
         "{text}"
     );
     assert!(files(&tool.store()).is_empty());
-    // Also when only the view or the last small file does not fit.
+    // The outcome is the same if only the view or the last small file does not fit.
     for blocks in [0, 1, 8] {
         let plain = put_with_limit(&tool, blocks, "", &log(3000));
         assert_eq!(plain.status.code(), Some(1));
@@ -118,7 +121,7 @@ fn a_store_that_cannot_be_made() {
         text.contains("it could not be stored") && !text.contains("stored whole"),
         "{text}"
     );
-    // A command still runs, and its exit code is kept.
+    // The command is still run, and its exit code is kept.
     let script = "yes 0123456789 | head -n 90000; exit 5";
     let output = tool.run(&["run", "--", "sh", "-c", script], b"");
     assert_eq!(output.status.code(), Some(5));

@@ -1,4 +1,4 @@
-//! `fs-mcp` through frames on standard streams, as a client sends them.
+//! Tests of `fs-mcp` with frames on standard streams, as a client sends them.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -11,7 +11,7 @@ use spillgate_testkit::log;
 
 use super::tool::Tool;
 
-/// A running server of a directory `root` that has a file `secret` beside it.
+/// A running server on the directory `root`, beside which there is a file `secret`.
 struct Session {
     child: Child,
     to: ChildStdin,

@@ -1,4 +1,4 @@
-//! The gateway's own tools through frames on standard streams, as a client sends them.
+//! Tests of the gateway's own tools with frames on standard streams, as a client sends them.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -108,7 +108,7 @@ fn a_path_that_leads_nowhere_is_answered_with_the_shape() {
     session.end();
     assert_snapshot!(answers.join("\n---\n"), @r#"
     [5000 results, all null]
-    note: .items[] has no .nmae; it has "name", "id", "price", "tags", "stock"
+    note: .items[] has no .nmae; did you mean .name? It has "name", "id", "price", "tags", "stock"
     shape:
       (laid out as 65005 lines)
       object
@@ -121,7 +121,7 @@ fn a_path_that_leads_nowhere_is_answered_with_the_shape() {
           .stock: object {.site: string (4 distinct: "s0", "s1", "s2", "s3"), .left: number}
 
     ---
-    error: cannot index array with "name": .items has no .name; it is an array of 5000 elements
+    error: cannot index array with "name": .items has no .name; it is an array of 5000 elements: write .items[].name
     shape:
       (laid out as 65005 lines)
       object
@@ -138,6 +138,7 @@ fn a_path_that_leads_nowhere_is_answered_with_the_shape() {
     error: the filter is not valid jq: closing bracket expected
       .items[0
               ^
+    try: .items[0]
     hint: filters are jq: .items[] | select(.price > 5) | .name
     "#);
 }
@@ -225,7 +226,7 @@ fn tools_are_listed_once_something_is_stored() {
         ]
     );
     session.end();
-    // The ledger has the result and, once, the tokens of the definitions.
+    // The ledger contains the result and, once, the tokens of the definitions.
     let stats = tool.json(&["stats"], b"");
     let server = &stats["servers"]["sh"];
     let figure = |name: &str| server[name].as_i64().unwrap();

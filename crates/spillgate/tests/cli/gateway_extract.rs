@@ -1,4 +1,4 @@
-//! `tool_output` through the gateway.
+//! Tests of `tool_output` through the gateway.
 
 use std::fs;
 use std::io::Read;
@@ -185,7 +185,7 @@ fn a_preview_names_it_where_a_model_is_configured() {
     let answer = session.receive()["result"]["content"][0]["text"].clone();
     session.end();
     let last = answer.as_str().unwrap().lines().last().unwrap().to_owned();
-    assert_snapshot!(last, @"next: or, with the same handle: spillgate_grep(pattern=REGEX), spillgate_read(start=LINE, lines=N)");
+    assert_snapshot!(last, @"also, with the same handle: tool_output(extract=WHAT), spillgate_grep(pattern=REGEX)");
 }
 
 #[test]
@@ -220,7 +220,8 @@ fn a_cancelled_extraction_ends_at_once() {
     session.end();
 }
 
-/// A client that has gone waits for no answer, and a model costs money.
+/// Tests that an extraction ends soon after its client has disconnected, because nobody waits for
+/// the answer and the model would still cost money.
 #[test]
 fn an_extraction_does_not_outlive_its_client_for_long() {
     let tool = Tool::new();
@@ -254,12 +255,13 @@ fn the_log_tells_what_was_done_and_no_contents() {
     let said = String::from_utf8(said.stderr).unwrap();
     for part in [
         "Tool 'big' output stored for tool_output (size_cap, ",
-        "extraction begins",
+        "an extraction starts",
         "strategy=search",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    // Two numbers of the result: one alone could be a time.
+    // Two numbers of the result are searched for together, because one number could be part of a
+    // time.
     for content in ["secret", "quota", "E4217", "19998\n19999", r"19998\n19999"] {
         assert!(!said.contains(content), "{content}: {said}");
     }

@@ -1,4 +1,5 @@
-//! Links that the gateway serves and arguments by reference, through frames as a client sends them.
+//! Tests of links that the gateway serves and of arguments by reference, with frames as a client
+//! sends them.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -7,8 +8,8 @@ use spillgate_testkit::records;
 use super::session::Session;
 use super::tool::Tool;
 
-/// A server with a sound of 6,000 bytes, and a tool that writes the lines that call it to a file;
-/// ids are the client's.
+/// A server with two tools: one returns a sound of 6,000 bytes, the other appends the request to a
+/// file. The server takes the ids from the requests.
 fn server(tool: &Tool) -> String {
     let sent = tool.home().join("sent");
     let sent = sent.display();
@@ -112,7 +113,7 @@ fn arguments_by_reference_reach_the_server() {
     let answers = [
         call(json!({"text": {"$spill": handle, "query": ".items[4711].name"}})),
         call(json!({"ids": {"$spill": handle, "query": ".items[:3][].id"}})),
-        // Numbers where a text is wanted, and the reverse.
+        // An object where a text is wanted, and a text where a list is wanted.
         call(json!({"text": {"$spill": handle, "query": ".items[7] | {id, price}"}})),
         call(json!({"ids": {"$spill": handle, "query": "[1, 2] | tojson"}})),
         call(json!({"text": {"$spill": handle, "lines": "1-2"}, "ids": []})),
@@ -135,11 +136,12 @@ fn arguments_by_reference_reach_the_server() {
     sent
     sent
     sent
-    error: nothing was sent: `/text`: the filter gives nothing: .items[] has no .nmae; it has "name", "id", "price", "tags", "stock"
+    error: nothing was sent: `/text`: the filter gives nothing: .items[] has no .nmae; did you mean .name? It has "name", "id", "price", "tags", "stock"
     error: nothing was sent: `/text`: the filter gives nothing
     error: nothing was sent: `/text`: the filter is not valid jq: closing bracket expected
       .items[
-             ^; filters are jq: .items[] | select(.price > 5) | .name
+             ^
+    try: .items[]; filters are jq: .items[] | select(.price > 5) | .name
     error: nothing was sent: `/text`: the filter gives more than the 1048576 bytes that an argument by reference may have: let it give less
     error: nothing was sent: the arguments with the references put in do not fit the tool's inputSchema: `/ids`: value is not of type "array"
 

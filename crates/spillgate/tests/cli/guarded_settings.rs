@@ -1,4 +1,4 @@
-//! The settings of the guarded tools take effect in the tools.
+//! Tests that the settings of the guarded tools take effect in the tools.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use spillgate_testkit::log;
 
 use super::tool::Tool;
 
-/// Returns what a call from the command line prints with these settings.
+/// Calls a tool from the command line with these settings, and returns the output.
 fn called(tool: &Tool, settings: &str, name: &str, arguments: &Value) -> String {
     let (home, config) = (tool.home(), tool.home().join("guarded.toml"));
     fs::write(&config, settings).unwrap();

@@ -1,6 +1,6 @@
-//! Nothing outlives a command's end, and a sandboxed command reaches only what it may.
+//! Tests that nothing outlives a command, and that a sandboxed command reaches only what it may.
 //!
-//! The tools' library with `spillgate __shell` as the supervisor of commands.
+//! They use the tools' library, with `spillgate __shell` as the supervisor of commands.
 
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
@@ -76,7 +76,7 @@ async fn ran(tools: &WorkspaceTools, command: &str) -> String {
     }
 }
 
-/// Returns an argument for `sleep` that identifies its processes.
+/// Returns an argument for `sleep` by which its processes are found.
 fn mark() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let next = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -134,7 +134,7 @@ async fn a_supervisor_tells_the_truth() {
         lab.ran("pwd").await.trim(),
         lab.root.path().to_str().unwrap()
     );
-    // The command has no descriptors beyond those that any child of ours inherits.
+    // The command inherits no more open files than any child of this process.
     let count = "ls /proc/self/fd | wc -l";
     let mut plain = Command::new("sh");
     let plain = plain.args(["-c", count]).stdin(Stdio::null()).output();
@@ -248,7 +248,8 @@ async fn a_supervisor_that_is_killed_takes_the_shell_with_it() {
     until(|| living(&mark) == 0, "the shell is there still").await;
 }
 
-/// Whether the system lacks what the test needs; then nothing was run.
+/// Returns whether the system lacks a feature that the test needs. In this case the command was not
+/// run.
 #[expect(clippy::print_stderr, reason = "a test that is left out says so")]
 fn is_lacking(told: &str) -> bool {
     let lacking = told.starts_with("Error: The command was not run: the system");
@@ -319,7 +320,8 @@ async fn a_sandbox_lets_only_the_root_be_written() {
     assert_eq!(more.ran(&command).await, "s3cret\nno\n");
 }
 
-/// The variables of the server may be keys; root could read them past Landlock.
+/// Tests that commands cannot read the server's environment variables, which may be keys. Without
+/// the sandbox, root could read them.
 #[tokio::test]
 async fn a_sandbox_hides_the_servers_variables() {
     let lab = Lab::new(|shell| shell.sandbox = Some(Sandbox::default()));
@@ -346,7 +348,8 @@ async fn a_sandbox_does_not_help_to_survive() {
     let told = lab.ran(&ESCAPES[2].replace("MARK", &mark)).await;
     assert!(told.contains("with everything it had started"), "{told}");
     assert_eq!(living(&mark), 0);
-    // Since Landlock ABI 6 (Linux 6.12) signals stay inside.
+    // Since Landlock ABI 6 (Linux 6.12), a command in the sandbox cannot send signals to processes
+    // outside.
     let told = lab.ran("kill -9 $PPID 2>/dev/null || echo no").await;
     assert!(told == "no\n" || told.starts_with("Error: "), "{told}");
 }

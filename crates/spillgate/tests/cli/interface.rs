@@ -1,4 +1,4 @@
-//! The interface that scripts depend on.
+//! Tests of the interface that scripts depend on.
 
 use std::fs;
 
@@ -58,7 +58,7 @@ fn members_of_json_output() {
 #[test]
 fn json_of_what_is_not_json() {
     let tool = Tool::new();
-    // Characters of three bytes, so that blocks end inside of one.
+    // The characters have three bytes each, so that blocks end inside a character.
     let text = "漢字\n\"quoted\"\\\u{1}".repeat(40_000);
     let handle = tool.put(text.as_bytes());
     let raw = tool.json(&["cat", "--raw", &handle], b"");

@@ -1,4 +1,4 @@
-//! Results through the gateway that must not be held in memory.
+//! Tests of results that are too large to be held in the gateway's memory.
 
 use serde_json::json;
 
@@ -6,14 +6,14 @@ use super::run::high_water_kib;
 use super::session::Session;
 use super::tool::Tool;
 
-/// One line of the text as it stands in JSON: 32 bytes.
+/// One line of the text, encoded as JSON: 32 bytes.
 const LINE: &str = r"worker 7 did batch 4711: all o\n";
 
 /// Bytes of the text in JSON.
 const BYTES: usize = 96 << 20;
 
-/// Memory that the gateway may use in KiB, most of it the tokenizer's vocabulary. Held in memory,
-/// the frame, the raw bytes and the text would be three times the result.
+/// Maximum memory of the gateway in KiB; most of it is the tokenizer's vocabulary. Held in memory,
+/// the frame, the raw bytes and the text would take three times the size of the result.
 const MOST_KIB: u64 = 80 << 10;
 
 /// A server with one tool whose result is one line of 96 MiB.

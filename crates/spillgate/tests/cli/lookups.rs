@@ -1,4 +1,4 @@
-//! The look-up tools in an entry of their own: `spillgate mcp --lookups`.
+//! Tests of the look-up tools in a separate entry of a client: `spillgate mcp --lookups`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -37,7 +37,8 @@ fn started(tool: &Tool, file: &PathBuf, name: &str) -> Session {
     session
 }
 
-/// Returns the names of the wrapped server's tools, and the look-ups that a preview names.
+/// Returns the names of the wrapped server's tools with the look-ups that a preview names, and the
+/// handle of the previewed result.
 fn ways_on(tool: &Tool, file: &PathBuf) -> (String, String) {
     let mut session = started(tool, file, "a");
     session.send(2, "tools/list", &json!({}));
@@ -70,7 +71,7 @@ fn previews_name_what_can_be_reached() {
     );
     assert!(found.contains("7771"), "{found}");
     lookups.end();
-    // Switched off, and removed.
+    // First the entry is switched off, then it is removed.
     let text = fs::read_to_string(&file).unwrap();
     let mut values: Value = serde_json::from_str(&text).unwrap();
     values["mcpServers"]["spillgate"]["disabled"] = true.into();
@@ -92,14 +93,12 @@ fn previews_name_what_can_be_reached() {
     let store = tool.store().display().to_string();
     assert_snapshot!(format!("{with}\n---\n{listed}\n---\n{}\n---\n{}", off.replace(&store, "STORE"), broken.join("\n")), @r#"
     big
-    next: spillgate_search(handle="HANDLE", words=WORDS)
-    next: or, with the same handle: spillgate_grep(pattern=REGEX), spillgate_read(start=LINE, lines=N)
+    next: spillgate_read(handle="HANDLE", start=71, lines=40)
     ---
     spillgate_read spillgate_grep spillgate_query spillgate_search
     ---
     big
-    next: spillgate search HANDLE WORDS
-    next: or, likewise: grep HANDLE REGEX, read HANDLE --start LINE --lines N
+    next: spillgate read HANDLE --start 71 --lines 40
     ---
       broken "spillgate", which offers the look-up tools, is switched off: until then previews name the command line
              fix: switch "spillgate" on in Cursor
@@ -109,12 +108,12 @@ fn previews_name_what_can_be_reached() {
 #[test]
 fn without_servers_there_are_the_look_up_tools() {
     let tool = Tool::new();
-    // A client that sends nothing.
+    // The client closes its input without a message.
     let output = feed(tool.command(&["mcp"]), b"");
     assert_eq!(output.status.code(), Some(0));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        said.contains("only the tools that look into stored results"),
+        said.contains("only the look-up tools are offered"),
         "{said}"
     );
     assert_eq!(said.lines().count(), 1, "{said}");

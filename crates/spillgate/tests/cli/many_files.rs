@@ -1,4 +1,4 @@
-//! The cost of searching and reading a million files and one of ten gigabytes.
+//! Tests of the cost of searching a million files and of reading a file of ten gigabytes.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,22 +11,22 @@ use super::run::high_water_kib;
 use super::session::Session;
 use super::tool::Tool;
 
-/// Directories, and files in each of them.
+/// Number of directories, and of files in each of them.
 const DIRECTORIES: usize = 1000;
 const IN_EACH: usize = 1000;
 
-/// Threads that create them.
+/// Number of threads that create the files.
 const MAKERS: usize = 4;
 
-/// One in this many directories has a file with a text.
+/// One in so many directories contains a file with a text.
 const SPARSE: usize = 100;
 
-/// Most memory of the server in KiB, without the pages of its program. The names of a million files
-/// would take some 100 MiB, and ten gigabytes would take ten gigabytes.
+/// Maximum memory of the server in KiB, without the pages of its program. The names of a million
+/// files would take some 100 MiB, and a file of ten gigabytes would take ten gigabytes.
 const MOST_KIB: u64 = 24 << 10;
 
-/// Most bytes that the server reads to start and to refuse a call: its settings, the libraries, and
-/// 64 KiB of a file.
+/// Maximum bytes that the server reads to start and to refuse a call: its settings, the libraries,
+/// and 64 KiB of a file.
 const MOST_READ: u64 = 1 << 20;
 
 /// Returns a directory in which many small files are created quickly.
@@ -64,8 +64,8 @@ fn bytes_read(session: &Session) -> u64 {
     told.unwrap().parse().unwrap()
 }
 
-/// Creates `DIRECTORIES` directories of `IN_EACH` empty files; one in [`SPARSE`] has a text in its
-/// first file.
+/// Creates `DIRECTORIES` directories with `IN_EACH` empty files each. In one of [`SPARSE`]
+/// directories, the first file contains a text.
 fn million(root: &Path) {
     let numbers: Vec<usize> = (0..DIRECTORIES).collect();
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The errors of a gateway that is set up wrongly.
+//! Tests of the errors of a gateway that is set up wrongly.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -203,7 +203,7 @@ fn serving_by_http() {
     hint: did you mean `http`?
     1
     $ mcp --config s.toml --http -- cat
-    error: 0.0.0.0:0 can be reached from other machines, and nothing asks who comes
+    error: 0.0.0.0:0 can be reached from other machines, and no authentication is configured
     hint: have clients send a token (--token-file FILE, or [http.auth]), or listen on 127.0.0.1 and put a server with TLS in front; --insecure-no-auth lets everybody in
     1
     $ mcp --config s.toml --http -- cat
@@ -243,14 +243,14 @@ fn tokens_and_ports() {
     ");
 }
 
-/// A gateway without an address listens at `http.listen`.
+/// A gateway with `--http` but without an address listens at `http.listen` of the configuration.
 #[test]
 fn the_configuration_says_where_to_listen() {
     let tool = Tool::new();
     let tokens = tool.home().join("tokens");
     fs::write(&tokens, "a-token\n").unwrap();
     fs::set_permissions(&tokens, fs::Permissions::from_mode(0o644)).unwrap();
-    // Without it the address would be 127.0.0.1:8700.
+    // The default address would be 127.0.0.1:8700.
     let text = "[http]\nlisten = \"127.0.0.1:0\"\npath = \"/here\"\n";
     fs::write(tool.home().join("s.toml"), text).unwrap();
     let args = [
@@ -288,5 +288,8 @@ fn the_configuration_says_where_to_listen() {
         written.contains("(mode 644): run `chmod 600 tokens`"),
         "{written}"
     );
-    assert!(written.contains("its program is not there"), "{written}");
+    assert!(
+        written.contains("the server's program does not exist"),
+        "{written}"
+    );
 }

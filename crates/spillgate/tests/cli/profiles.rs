@@ -1,4 +1,4 @@
-//! Profiles and templates, from the command line and from a configuration.
+//! Tests of profiles and templates, on the command line and in a configuration.
 
 use std::fs;
 
@@ -133,7 +133,7 @@ fn the_funnels_file_is_for_other_programs() {
         ),
         (&json!(100_001), &json!(588_895), &json!("success"))
     );
-    // It is removed with the artifact.
+    // The file is removed with the artifact.
     tool.run(&["rm", object["handle"].as_str().unwrap()], b"");
     assert!(fs::symlink_metadata(path).is_err());
 }
@@ -246,7 +246,7 @@ fn a_template_of_ones_own_for_one_tool() {
     let first: Vec<&str> = shown.lines().take(2).collect();
     assert_snapshot!(first.join("\n"), @"
     journal: 3001 lines of log & 74976 tokens, kept as HANDLE
-      levels: ERROR 1, INFO 2,999
+      501: ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
     ");
     assert!(put("other").starts_with("[spillgate] other"));
 }

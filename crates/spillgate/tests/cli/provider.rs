@@ -11,10 +11,10 @@ use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::tool::Tool;
 
-/// A server with the API of OpenAI. Its only model gives a fixed answer, in the wrapper that the
-/// request asks for.
+/// A server with the API of OpenAI. Its only model always gives the same answer, in the wrapper
+/// that the request asks for.
 pub(crate) struct Provider {
-    // The mock server runs on it.
+    // The runtime on which the mock server runs.
     runtime: Runtime,
     server: MockServer,
 }
@@ -51,7 +51,8 @@ impl Provider {
         Self { runtime, server }
     }
 
-    /// Writes a configuration file that names it `mock`, with a key from `MOCK_KEY`.
+    /// Writes a configuration file that names this provider `mock` and takes its key from
+    /// `MOCK_KEY`.
     pub(crate) fn config(&self, tool: &Tool, more: &str) -> PathBuf {
         config(tool, &format!("{}/v1", self.server.uri()), more)
     }

@@ -1,4 +1,4 @@
-//! jq filters over stored results, friendly and hostile ones.
+//! Tests of jq filters over stored results, friendly and hostile ones.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -100,10 +100,10 @@ fn a_path_that_leads_nowhere_is_explained() {
     );
     let (error, code) = tool.error(&["query", &handle, ".itmes[] | .name"]);
     assert_eq!(code, 1);
-    insta::assert_snapshot!(error, @r#"{"fault":"caller","hint":"take a key that is there; `keys` lists them","kind":"no_such_path","message":"cannot iterate over null: . has no .itmes; it has \"items\", \"total\"\nshape:\n  (laid out as 39005 lines)\n  object\n    .total: number: 3000\n    .items[]: array(3,000) of object {also .price}\n      .id: number 0–2999\n      .name: string: \"item 0\", …\n      .tags[]: array(2) of string (2 distinct: \"a\", \"b\")\n      .stock: object {.site: string (4 distinct: \"s0\", \"s1\", \"s2\", \"s3\"), .left: number}\n  (… 1 finer lines left out)"}"#);
+    insta::assert_snapshot!(error, @r#"{"fault":"caller","hint":"take a key that is there; `keys` lists them","kind":"no_such_path","message":"cannot iterate over null: . has no .itmes; did you mean .items? It has \"items\", \"total\"\nshape:\n  (laid out as 39005 lines)\n  object\n    .total: number: 3000\n    .items[]: array(3,000) of object {also .price}\n      .id: number 0–2999\n      .name: string: \"item 0\", …\n      .tags[]: array(2) of string (2 distinct: \"a\", \"b\")\n      .stock: object {.site: string (4 distinct: \"s0\", \"s1\", \"s2\", \"s3\"), .left: number}\n  (… 1 finer lines left out)"}"#);
     let (error, _) = tool.error(&["query", &handle, ".items.name"]);
     insta::assert_snapshot!(error["message"].as_str().unwrap(), @r#"
-    cannot index array with "name": .items has no .name; it is an array of 3000 elements
+    cannot index array with "name": .items has no .name; it is an array of 3000 elements: write .items[].name
     shape:
       (laid out as 39005 lines)
       object
@@ -177,7 +177,8 @@ fn keys_of_later_elements_are_named_too() {
     let handle = tool.put(json!(rows).to_string().as_bytes());
     let page = tool.json(&["query", &handle, ".[].titel"], b"");
     assert_eq!(page["missing"]["near"], json!(["title", "id"]));
-    // The first item has none, but others have: it is not missing.
+    // The first item has no title, but other items have one, so the name is not reported as
+    // missing.
     let page = tool.json(&["query", &handle, ".[].title"], b"");
     assert!(page["text"].as_str().unwrap().starts_with("null\n\"t\"\n"));
     assert_eq!(page["missing"], json!(null));
@@ -281,7 +282,7 @@ impl Lab {
     }
 }
 
-/// Returns the number of children of this thread: every other test has its own.
+/// Returns the number of child processes of this thread. Other tests run on other threads.
 fn children() -> usize {
     let all = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
     all.split_whitespace().count()
@@ -341,7 +342,7 @@ fn endless_results_give_a_page() {
     let counter = Tokenizer::Heuristic.counter();
     let page = query(&lab.artifact, &raw, &lab.engine, &*counter).unwrap();
     assert!(page.results > 0 && page.text.len() as u64 == page.results);
-    // Results without an end make no page.
+    // A filter whose results never end does not give a page.
     let error = lab.ask("1, 2, last(range(1e12))").unwrap_err();
     assert_eq!(error.kind(), "timeout");
 }
@@ -361,7 +362,7 @@ fn hostile_documents_end_with_an_error_that_says_so() {
                             "{levels} {filter}: {error}"
                         );
                     }
-                    // Taken as text, because no parser accepted it as JSON.
+                    // The output was stored as text, because no parser accepted it as JSON.
                     Ok(page) => assert!(page.text.len() < 3000, "{levels} {filter}"),
                 }
             }
@@ -381,6 +382,10 @@ fn a_child_that_is_killed_is_reported() {
         ("exit 3", "exit status: 3"),
         ("echo nonsense", "what is no answer"),
         ("echo oh no >&2; exit 1", "oh no"),
+        (
+            "yes noise | head -n 3000 >&2; echo last words >&2; exit 1",
+            "last words",
+        ),
     ] {
         lab.engine.child = shell(script);
         let error = lab.ask(".").unwrap_err();
@@ -393,7 +398,7 @@ fn a_child_that_is_killed_is_reported() {
     assert!(matches!(lab.ask("."), Err(QueryError::Spawn(_))));
 }
 
-/// The library's access to the tool's store.
+/// Returns an offloader of the library on the tool's store.
 fn library(tool: &Tool) -> Offloader {
     let clock = Arc::new(SystemClock);
     Offloader::new(
@@ -449,7 +454,7 @@ fn a_page_as_a_model_sees_it() {
     );
     insta::assert_snapshot!(shown(".items[3].nam", 500), @r#"
     [1 results, all null]
-    note: .items[3] has no .nam; it has "name", "id", "tags", "price", "stock"
+    note: .items[3] has no .nam; did you mean .name? It has "name", "id", "tags", "price", "stock"
     shape:
       (laid out as 39005 lines)
       object
@@ -471,6 +476,137 @@ fn a_page_as_a_model_sees_it() {
     assert_eq!(shown(".items[] | select(.id == -1)", 500), "[no results]\n");
 }
 
+/// Returns rows with an id, a code, a state and a price, one of which is no number.
+fn rows() -> String {
+    (0..3000)
+        .map(|i| {
+            let price = if i == 17 {
+                "n/a".to_owned()
+            } else {
+                format!("{}.50", i % 9)
+            };
+            format!(
+                "{i},{:05},{},{price}\n",
+                i * 7,
+                if i < 2990 { "open" } else { "done" }
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn rows_as_a_model_sees_them() {
+    let tool = Tool::new();
+    let rows = rows();
+    let handle = tool.put(format!("id,zip,state,Cost Total\n{rows}").as_bytes());
+    let offloader = library(&tool);
+    let engine = Engine::new(Child {
+        program: env!("CARGO_BIN_EXE_spillgate").into(),
+        arguments: vec!["__jq".into()],
+    });
+    let shown = |filter: &str| {
+        let asked = Query::new(filter, TokenBudget::new(400));
+        let next = |next: QueryNext| format!("start={} byte={}", next.start, next.byte);
+        let handle = handle.parse().unwrap();
+        let shown = offloader.present_query(handle, &asked, &engine, &next);
+        let text = match shown {
+            Ok(shown) => shown.text().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        format!("> {filter}\n{text}\n")
+    };
+    let all: Vec<String> = [
+        ".[] | select(.state == \"done\" and .id < 2992)",
+        "map(select(.\"Cost Total\" > 7)) | length",
+        "group_by(.state) | map({state: .[0].state, n: length})",
+        ".[0:2] | map(.zip)",
+        ".state",
+        "sort_by(.stat) | .[0].id",
+        "map(select(.stat == \"done\"))",
+        ".[].\"Cost total\"",
+        "select(.state = \"done\") | .state",
+        "[.[]] | @csv | select(startswith(\"2999\"))",
+        "select(.zip | test(7))",
+    ]
+    .map(shown)
+    .into();
+    insta::assert_snapshot!(all.join("\n"), @r#"
+    > .[] | select(.state == "done" and .id < 2992)
+    [results 0-1 of 2, counted from 0]
+    {"id":2990,"zip":"20930","state":"done","Cost Total":"2.50"}
+    {"id":2991,"zip":"20937","state":"done","Cost Total":"3.50"}
+    note: `.` was the array of all rows
+
+    > map(select(."Cost Total" > 7)) | length
+    [results 0-0 of 1, counted from 0]
+    3000
+    note: ."Cost Total" holds text (row 18: "n/a"), and text is greater than every number: take (."Cost Total" | tonumber? // null); `.` was the array of all rows
+
+    > group_by(.state) | map({state: .[0].state, n: length})
+    [results 0-0 of 1, counted from 0]
+    [{"state":"done","n":10},{"state":"open","n":2990}]
+    note: `.` was the array of all rows
+
+    > .[0:2] | map(.zip)
+    [results 0-0 of 1, counted from 0]
+    ["00000","00007"]
+    note: `.` was the array of all rows
+
+    > .state
+    [results 0-2999 of 3000, counted from 0]
+    2,990 × "open"
+    10 × "done"
+    note: `N × RESULT` stands for N equal results in a row
+
+    > sort_by(.stat) | .[0].id
+    [1 result: 0]
+    note: .[] has no .stat; did you mean .state? It has "state", "id", "zip", "Cost Total"
+    shape:
+      3,000 rows, 4 columns
+      id: integer 0–2999
+      zip: text: 00000, …
+      state: text (2 distinct: 2,990× open, 10× done)
+      Cost Total: text (10 distinct: 334× 0.50, 334× 1.50, 334× 2.50, 333× 3.50, 333× 4.50, 333× 5.50, …)
+
+
+    > map(select(.stat == "done"))
+    [1 result: []]
+    note: .[] has no .stat; did you mean .state? It has "state", "id", "zip", "Cost Total"
+    shape:
+      3,000 rows, 4 columns
+      id: integer 0–2999
+      zip: text: 00000, …
+      state: text (2 distinct: 2,990× open, 10× done)
+      Cost Total: text (10 distinct: 334× 0.50, 334× 1.50, 334× 2.50, 333× 3.50, 333× 4.50, 333× 5.50, …)
+
+
+    > .[]."Cost total"
+    [3000 results, all null]
+    note: .[] has no ."Cost total"; did you mean ."Cost Total"? It has "Cost Total", "state", "id", "zip"
+    shape:
+      3,000 rows, 4 columns
+      id: integer 0–2999
+      zip: text: 00000, …
+      state: text (2 distinct: 2,990× open, 10× done)
+      Cost Total: text (10 distinct: 334× 0.50, 334× 1.50, 334× 2.50, 333× 3.50, 333× 4.50, 333× 5.50, …)
+
+
+    > select(.state = "done") | .state
+    [results 0-2999 of 3000, counted from 0]
+    2,990 × "open"
+    10 × "done"
+    note: `=` in `select` assigns, so nothing is dropped: compare with `==`; `N × RESULT` stands for N equal results in a row
+
+    > [.[]] | @csv | select(startswith("2999"))
+    [results 0-0 of 1, counted from 0]
+    "2999,\"20993\",\"done\",\"2.50\""
+    note: `.` was each row in turn, because read the other way the filter fails: not a cell: object
+
+    > select(.zip | test(7))
+    the filter failed on row 1: cannot use 7 as string
+    "#);
+}
+
 /// Checks that a child's filter is visible only to its owner.
 fn only_its_owner_sees_the_filter(child: &str) {
     let environment = std::fs::read(format!("/proc/{child}/environ")).unwrap();
@@ -479,11 +615,11 @@ fn only_its_owner_sees_the_filter(child: &str) {
         environment.contains("\0SPILLGATE_QUERY={") && environment.contains("last(range(1e12))"),
         "{environment}"
     );
-    // The second variable is the allocator's, which splits it at its colons.
+    // The second variable sets up the allocator. It is counted without the parts after its colons.
     let variables = environment.split_terminator('\0');
     let variables = variables.filter(|part| !part.starts_with("glibc."));
     assert_eq!(variables.count(), 2, "{environment}");
-    // What every user of the machine can read does not contain the filter.
+    // Every user of the machine can read the command line, so it does not contain the filter.
     let line = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap();
     assert!(line.ends_with("\0__jq\0"), "{line}");
 }
@@ -512,7 +648,7 @@ fn a_child_ends_with_its_parent() {
         }
         std::thread::sleep(Duration::from_millis(20));
     };
-    // The child has set its limits once it has its thread.
+    // Once the child has its second thread, it has set its limits.
     while std::fs::read_dir(format!("/proc/{child}/task"))
         .unwrap()
         .count()
@@ -544,7 +680,7 @@ fn a_child_ends_with_its_parent() {
     }
 }
 
-/// Each message fits its budget, whatever the page, the notes and the call cost.
+/// Each message fits its budget, however long the page, the notes and the next call are.
 #[test]
 fn every_budget_has_room_for_a_message() {
     let tool = Tool::new();
@@ -569,8 +705,8 @@ fn every_budget_has_room_for_a_message() {
             for call in ["short", &long] {
                 let next = |_: QueryNext| call.to_owned();
                 let handle = handle.parse().unwrap();
-                // The filter may also fail, or the answer may not fit; any answer must be within
-                // the budget.
+                // The filter may also fail, or its results may not fit the budget. Every page that
+                // is returned must be within the budget.
                 if let Ok(shown) = offloader.present_query(handle, &asked, &engine, &next) {
                     assert!(shown.tokens() <= tokens + 120, "{filter} {tokens}");
                     let text = shown.text();
@@ -582,7 +718,8 @@ fn every_budget_has_room_for_a_message() {
             }
         }
     }
-    // The long call is written where there is room; a short one always has room.
+    // The long call is written only if there is room for it. There is always room for the short
+    // one.
     let pair = |long, short| seen.contains(&(long, short));
     assert!(pair(true, true) && pair(true, false) && !pair(false, true));
 }

@@ -1,4 +1,5 @@
-//! HTTP byte by byte: servers that break off and clients that do not read, which no library offers.
+//! Helpers for HTTP byte by byte: servers that break off and clients that do not read, which no
+//! library offers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// Limit of all waits: far longer than anything here takes, so that a hanging test fails.
+/// Limit of all waits. It is far longer than anything here takes, and makes a hanging test fail.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until `is_so` holds.
@@ -114,7 +115,7 @@ impl Front {
         said.read_line(&mut line).unwrap();
         let (_, url) = line.split_once("http://").expect("an address");
         let at = url.trim().strip_suffix("/mcp").unwrap().to_owned();
-        // Its further output must not fill the pipe.
+        // Reads on, because further output would fill the pipe and block the gateway.
         std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
         Self { child, at }
     }
@@ -205,7 +206,7 @@ impl Client<'_> {
     }
 }
 
-/// Reads the rest of an answer, after what was read: head and body.
+/// Reads the rest of an answer after the part `read`. Returns head and body of the whole answer.
 pub(crate) fn rest(mut stream: TcpStream, mut read: Vec<u8>) -> (String, String) {
     stream.read_to_end(&mut read).unwrap();
     let text = String::from_utf8(read).unwrap();

@@ -1,4 +1,4 @@
-//! Reading and searching stored results.
+//! Tests of reading and searching stored results.
 
 use serde_json::Value;
 use spillgate_testkit::{log, records};

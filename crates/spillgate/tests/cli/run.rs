@@ -1,4 +1,4 @@
-//! `spillgate run`: output, exit codes and signals of commands.
+//! Tests of `spillgate run`: output, exit codes and signals of commands.
 
 use std::io::Read;
 use std::path::Path;
@@ -128,10 +128,11 @@ fn memory_is_bounded_however_much_is_printed() {
     assert!(peak > 1000 && peak < 48 << 10, "peak of {peak} KiB");
 }
 
-/// Returns the peak memory in KiB of the process of a `/proc/PID/status`, without the pages of the
-/// program itself: an unoptimized one has many more. Files that it maps count.
+/// Returns the peak memory of a process in KiB; `status` is its `/proc/PID/status`. The pages of
+/// the program itself are not counted, because an unoptimized program has many more. Files that the
+/// process maps are counted.
 pub(crate) fn high_water_kib(status: &str) -> u64 {
-    // In this order: for a process that is gone, both are 0.
+    // The program's pages must be read first: for a process that is gone, both figures are 0.
     match program_kib(status) {
         0 => 0,
         program => kib(status, "VmHWM:").saturating_sub(program),
@@ -148,7 +149,7 @@ fn program_kib(status: &str) -> u64 {
     for line in maps.lines() {
         let first = line.split(' ').next().unwrap_or_default();
         if !first.ends_with(':') {
-            // A mapping: its addresses first, its file last.
+            // The first line of a mapping: it begins with the addresses and ends with the file.
             is_its = line.ends_with(&*program);
         } else if first == "Rss:" && is_its {
             sum += figure(&line[first.len()..]);

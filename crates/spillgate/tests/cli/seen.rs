@@ -1,4 +1,4 @@
-//! The logs and traces of a gateway.
+//! Tests of the logs and traces of a gateway.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -11,10 +11,10 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 use super::session::{LARGE, Session};
 use super::tool::Tool;
 
-/// Must appear nowhere.
+/// A text that must appear in no log and no trace.
 const CANARY: &str = "canary-4711";
 
-/// The trace and the span of the client.
+/// The ids of the client's trace and of its span.
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const SPAN: &str = "b7ad6b7169203331";
 
@@ -50,7 +50,7 @@ fn logs_tell_of_requests_but_not_of_contents() {
     let entries: Vec<Value> = lines
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    let is_over = |entry: &&Value| entry["fields"]["message"] == "a request is over";
+    let is_over = |entry: &&Value| entry["fields"]["message"] == "a request ended";
     let over = entries.iter().filter(is_over).map(|entry| {
         let fields = &entry["fields"];
         let names = |value: &Value| {
@@ -140,7 +140,8 @@ fn spans_join_the_clients_trace() {
     ] {
         assert!(has(&body, word.as_bytes()), "{word}");
     }
-    // In a span, field 1 is the trace id and field 4 the parent: 16 and 8 bytes.
+    // In an encoded span, field 1 is the trace id (16 bytes) and field 4 the id of the parent (8
+    // bytes).
     let joined = [&[0x0a, 16][..], &bytes_of(TRACE)].concat();
     let child = [&[0x22, 8][..], &bytes_of(SPAN)].concat();
     assert!(has(&body, &joined) && has(&body, &child));

@@ -1,4 +1,4 @@
-//! Servers that a file names: which are started, how, and how they are restarted.
+//! Tests of servers that a file names: which are started, how, and how they are restarted.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use super::session::{Session, names};
 use super::tool::Tool;
 
-/// `server.sh NAME TOOL…`: the result of a call tells which server got it, where it runs and with
-/// which greeting. A call of `die` ends the server, one of `slow` is never answered.
+/// The script `server.sh NAME TOOL…`. The result of a call names the server, its working directory
+/// and its variable `GREETING`. A call of `die` ends the server, and a call of `slow` is never
+/// answered.
 const SERVER: &str = r#"
 name=$1; shift; tools=
 for tool in "$@"; do tools="$tools${tools:+,}{\"name\":\"$tool\",\"inputSchema\":{\"type\":\"object\"}}"; done
@@ -50,7 +51,7 @@ impl Place {
         let home = self.tool.home();
         let script = home.join("server.sh").display().to_string();
         let text = text.replace("SCRIPT", &script);
-        // Renamed into place as editors do, so that no half of it is ever read.
+        // The file is renamed into place, as editors do, so that half of it is never read.
         let beside = home.join("beside");
         fs::write(&beside, text.replace("HOME", &home.display().to_string())).unwrap();
         fs::rename(beside, &self.file).unwrap();
@@ -222,7 +223,8 @@ fn what_is_wrong_with_servers_is_told_with_its_place() {
     let place = Place::new("spillgate.toml", "");
     let said = texts.map(|text| {
         place.write(text);
-        // Over HTTP, because a single client without servers gets the look-up tools.
+        // `--http` is set, because a gateway on standard streams without servers offers the look-up
+        // tools.
         place.failure(&["--http", "0"])
     });
     assert_snapshot!(said.join("\n"), @r#"
@@ -230,7 +232,7 @@ fn what_is_wrong_with_servers_is_told_with_its_place() {
       docs/servers.md lists what a server can have
     1 spillgate.toml:3: `servers.a.env`: `KEY`: the variable `NO_SUCH_VARIABLE` is not set in the environment
       docs/servers.md lists what a server can have
-    1 spillgate.toml:3: `servers.a.url`: stands beside `command`, and a server is reached in one way
+    1 spillgate.toml:3: `servers.a.url`: cannot be combined with `command`, because a server is reached in one way
       docs/servers.md lists what a server can have
     1 spillgate.toml:3: `servers.a.timeout`: "soon" is not a length of time: expected number at 0
       write a time such as "30d" or "12h"
@@ -268,7 +270,7 @@ fn what_is_wrong_with_a_clients_list_is_told() {
     1 list.json: `servers.a.command`: the variable `NO_SUCH_VARIABLE` is not set in the environment
       docs/servers.md lists what a server can have
     ");
-    // Neither a command nor a file.
+    // The command line names neither a server's command nor a file.
     let (error, code) = Tool::new().error(&["mcp", "--http", "0"]);
     assert_snapshot!(format!("{code} {error:#}"), @r#"
     2 {
@@ -299,7 +301,7 @@ fn secrets_of_servers_are_not_shown() {
     }
 }
 
-/// Waits until the log contains `what`, which happens about every two seconds.
+/// Waits until the log contains `what`. The gateway checks its files every two seconds.
 fn wait_for(log: &Path, what: &str) {
     let started = Instant::now();
     while !fs::read_to_string(log).unwrap().contains(what) {
@@ -318,7 +320,7 @@ fn a_changed_file_is_taken_over_while_the_client_is_there() {
     );
     // An invalid file changes nothing.
     place.write("{\"mcpServers\": ");
-    wait_for(&place.log(), "the old one stays in force");
+    wait_for(&place.log(), "the old configuration is still used");
     assert_eq!(
         tools(&mut session),
         ["one", "left_same", "right_same", "two"]
@@ -341,24 +343,24 @@ fn a_server_that_died_is_started_again() {
     assert_eq!(tools(&mut session), ["one", "slow", "three", "die"]);
     let died = called(&mut session, "die");
     assert!(called(&mut session, "one").starts_with("left.one in "));
-    // After its first end it is restarted at once.
+    // After its first end it is restarted immediately.
     assert!(called(&mut session, "three").starts_with("right.three in "));
     // When it ends again and again, the pauses before a restart grow.
     let mut rest = String::new();
     for _ in 0..8 {
         rest = called(&mut session, "die");
-        if rest.contains("started again in") {
+        if rest.contains("be restarted in") {
             break;
         }
     }
-    // The other server is up, so the exit code is that of a client that ended.
+    // The other server is still up, so the exit code is 0.
     session.end();
     let seconds = rest
-        .rfind("again in ")
-        .map_or(0, |at| at + "again in ".len());
+        .rfind("restarted in ")
+        .map_or(0, |at| at + "restarted in ".len());
     rest.truncate(seconds);
     assert_snapshot!(format!("{died}\n{rest}"), @"
     the upstream server `right` exited with status 3 before it answered
-    the upstream server `right` exited with status 3 and is started again in
+    the upstream server `right` exited with status 3 and will be restarted in
     ");
 }

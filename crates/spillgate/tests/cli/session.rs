@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use super::tool::Tool;
 
-/// A server that reads and answers nothing: our own tools need none.
+/// A server that reads and answers nothing. It suffices for tests of the gateway's own tools.
 pub(crate) const SILENT: &str = "cat >/dev/null";
 
-/// A server with one tool whose result is large; ids are the client's, in this order.
+/// A server with one tool whose result is large. Its answers to `initialize` and `tools/call` have
+/// the fixed ids 1 and 3.
 pub(crate) const LARGE: &str = r#"
 while read -r line; do
   case "$line" in
@@ -35,7 +36,7 @@ impl Session {
         Self::of(command)
     }
 
-    /// Starts a gateway with these variables and this standard error.
+    /// Starts a gateway with these environment variables and this standard error.
     pub(crate) fn start_with(
         tool: &Tool,
         variables: &[(&str, &str)],
@@ -65,7 +66,7 @@ impl Session {
     }
 
     pub(crate) fn send(&mut self, id: u64, method: &str, params: &Value) {
-        // The id stands where the shell server looks for it.
+        // The frame is formatted by hand, because the shell server expects the id at this place.
         let frame =
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
         writeln!(self.to, "{frame}").unwrap();

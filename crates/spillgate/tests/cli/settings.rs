@@ -1,4 +1,4 @@
-//! Errors in a configuration file, and the place that they name.
+//! Tests of errors in a configuration file, and of the positions that they name.
 
 use std::fs;
 

@@ -1,7 +1,7 @@
-//! A reader who sees only the outline can ask the right question.
+//! Tests that a reader who sees only the outline of an output can ask the right question.
 //!
-//! Each case has an output, what one reads in its outline, the command that one writes from that,
-//! and the answer.
+//! Each case has an output, the parts of its outline that a reader uses, the command that the
+//! reader writes, and the answer.
 
 use std::fmt::Write;
 use std::process::Command;
@@ -10,7 +10,8 @@ use serde_json::json;
 
 use super::tool::Tool;
 
-/// A case; `H` stands for the handle in the command.
+/// An output, and a command that answers a question about it with what its outline shows. `H`
+/// stands for the handle in the command.
 struct Case {
     output: String,
     /// Parts of the outline that the command uses.
@@ -39,7 +40,7 @@ impl Case {
     }
 }
 
-/// "Which open issue has the label security?"
+/// Answers the question "Which open issue has the label security?"
 #[test]
 fn issues_as_the_github_api_lists_them() {
     let issues: Vec<_> = (0..300)
@@ -71,7 +72,7 @@ fn issues_as_the_github_api_lists_them() {
     .hold();
 }
 
-/// "Which pods failed?"
+/// Answers the question "Which pods failed?"
 #[test]
 fn pods_as_kubernetes_lists_them() {
     let pods: Vec<_> = (0..400)
@@ -105,7 +106,7 @@ fn pods_as_kubernetes_lists_them() {
     .hold();
 }
 
-/// "Which licence does this crate have?", on real output of cargo.
+/// Answers the question "Which licence does this crate have?" on real output of cargo.
 #[test]
 fn packages_as_cargo_lists_them() {
     let printed = Command::new(env!("CARGO"))
@@ -126,7 +127,7 @@ fn packages_as_cargo_lists_them() {
     .hold();
 }
 
-/// "What went wrong?", in a log where one line in twenty thousand says it.
+/// Answers the question "What went wrong?" on a log in which one of twenty thousand lines says it.
 #[test]
 fn a_log_with_one_failure() {
     let mut log = String::new();
@@ -153,7 +154,8 @@ fn a_log_with_one_failure() {
     .hold();
 }
 
-/// "Which orders were returned, and why?", where cells have several lines.
+/// Answers the question "Which orders were returned, and why?" on a table whose cells have several
+/// lines.
 #[test]
 fn a_table_with_lines_in_its_cells() {
     let mut csv = "id,customer,state,note\n".to_owned();
@@ -170,7 +172,7 @@ fn a_table_with_lines_in_its_cells() {
     .hold();
 }
 
-/// "Which test failed, and where?"
+/// Answers the question "Which test failed, and where?"
 #[test]
 fn what_cargo_test_prints() {
     let mut printed = "running 900 tests\n".to_owned();

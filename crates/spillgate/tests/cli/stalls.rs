@@ -1,5 +1,5 @@
-//! A gateway that is killed while it stores, and clients that read slowly, share a server, or
-//! vanish.
+//! Tests of a gateway that is killed while it stores, and of clients that read slowly, share a
+//! server, or vanish.
 
 use std::fs;
 use std::io::Read;
@@ -15,14 +15,14 @@ use super::run::high_water_kib;
 use super::session::{SILENT, Session};
 use super::tool::Tool;
 
-/// Bytes of a result that is passed on whole.
+/// Size of a result that is passed on whole, in bytes.
 const BYTES: usize = 32 << 20;
 
-/// Memory of the gateway itself in KiB; two results in memory would exceed it.
+/// Maximum memory of the gateway in KiB. Two results in memory would exceed it.
 const MOST_KIB: u64 = 60 << 10;
 
-/// A server that notes its process id, with a result of 32 MiB and one that begins like it and
-/// never ends.
+/// A server that notes its process id. It has a result of 32 MiB, and a result that begins like it
+/// and never ends.
 fn server(tool: &Tool) -> String {
     let noted = tool.home().join("servers");
     fs::create_dir_all(&noted).unwrap();
@@ -44,7 +44,7 @@ done"#
     )
 }
 
-/// Starts the gateway in front of it for many clients; results pass whole.
+/// Starts the gateway in front of the server for many clients. Results are not replaced.
 fn front(tool: &Tool, http: &str) -> Front {
     let config = tool.home().join("spillgate.toml");
     fs::write(&config, format!("max_tokens = 0\n[http]\n{http}")).unwrap();
@@ -80,15 +80,15 @@ fn a_gateway_killed_amid_storing() {
     };
     until("a draft is there", || !leftovers().is_empty());
     session.kill();
-    // The interrupted result made no artifact, and the other one is unchanged.
+    // The interrupted result did not become an artifact, and the other artifact is unchanged.
     let listed = || tool.run(&["ls", "--json"], b"").stdout;
     let is_intact = || tool.run(&["cat", "--raw", &other], b"").stdout == text.as_bytes();
     assert_eq!(String::from_utf8(listed()).unwrap().lines().count(), 1);
     assert!(is_intact());
     let is_draft = |file: &PathBuf| file.to_string_lossy().contains(".draft-");
     assert!(leftovers().iter().all(is_draft), "{:?}", leftovers());
-    // A gateway that starts more than a minute later clears it away, however recently the store was
-    // swept.
+    // A gateway that starts more than a minute later removes the draft, even if the store was swept
+    // recently.
     for file in leftovers() {
         let file = fs::File::open(file).unwrap();
         let touched = file.metadata().unwrap().modified().unwrap();
@@ -110,8 +110,8 @@ fn a_slow_reader_holds_up_nobody() {
     let mut stream = slow.send("tools/call", &call("whole"));
     let mut read = vec![0; 1024];
     stream.read_exact(&mut read).unwrap();
-    // The rest waits on the disk; other clients, and other requests of the same session, are
-    // served.
+    // The rest of the answer waits on the disk. Meanwhile other clients, and other requests of the
+    // same session, are served.
     for _ in 0..20 {
         for client in [&slow, &other] {
             let (_, body) = client.ask("resources/list", &json!({}));
@@ -125,7 +125,7 @@ fn a_slow_reader_holds_up_nobody() {
     }
     let peak = high_water_kib(&format!("/proc/{}/status", front.id()));
     assert!(peak > 1000 && peak < MOST_KIB, "peak of {peak} KiB");
-    // The slow client still gets all of its answer.
+    // The slow client still gets its whole answer.
     let (_, body) = rest(stream, read);
     let answer: Value = serde_json::from_str(&body).unwrap();
     let text = answer["result"]["content"][0]["text"].as_str().unwrap();
@@ -138,8 +138,8 @@ fn a_client_that_is_gone_without_a_word() {
     let tool = Tool::new();
     let front = front(&tool, "stall_seconds = 1\nsession_idle_seconds = 1\n");
     let client = front.begin();
-    // Its connection stays open, but nothing reads it: once the kernel's buffers are full, nothing
-    // moves.
+    // The connection stays open, but nothing reads from it. Once the kernel's buffers are full,
+    // nothing more can be sent.
     let _silent = client.send("tools/call", &call("whole"));
     until("the answer waits on the disk", || {
         !files(&tool.store()).is_empty()
@@ -155,7 +155,7 @@ fn a_large_answer_finds_its_client_among_those_that_share_a_server() {
     let tool = Tool::new();
     let front = front(&tool, "");
     let (one, other) = (front.stateless(), front.stateless());
-    // Both use the same request id, and one process answers.
+    // Both clients use the same request id, and both share one server process.
     let large = one.send("tools/call", &call("whole"));
     let small = other.send("tools/call", &call("small"));
     for (stream, text) in [

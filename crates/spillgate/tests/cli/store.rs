@@ -1,5 +1,5 @@
-//! The store's integrity: damage is noticed and can be removed, and files of others are not
-//! touched.
+//! Tests of the store's integrity: damage is detected and can be removed, and files of other
+//! programs are not touched.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -13,7 +13,9 @@ use crate::tool::{Tool, masked};
 
 /// Returns the path of an artifact's file with this suffix.
 fn part(tool: &Tool, handle: &str, suffix: &str) -> PathBuf {
-    tool.store().join(format!("{handle}{suffix}"))
+    tool.store()
+        .join(&handle[..1])
+        .join(format!("{handle}{suffix}"))
 }
 
 /// Flips one bit of a file; a second call restores it.
@@ -98,7 +100,7 @@ fn what_older_versions_stored_is_checked_as_far_as_it_can_be() {
     let told = tool.run(&["verify", &coloured], b"");
     assert!(told.status.success());
     assert_snapshot!(masked(&String::from_utf8(told.stdout).unwrap(), &coloured), @"HANDLE whole, but not checkable, for it was stored by an older version: view");
-    // A number in the index: the line of its second anchor.
+    // Damages a number in the index: the line of its second anchor.
     for handle in [&plain, &coloured] {
         flip(&part(&tool, handle, ".lines"), 56);
         assert_eq!(tool.run(&["verify", handle], b"").status.code(), Some(1));
@@ -117,7 +119,8 @@ fn a_damaged_manifest_is_listed_explained_and_removed() {
     fs::write(part(&tool, &handle, ".json"), "garbage").unwrap();
     let listed = String::from_utf8(tool.run(&["ls"], b"").stdout).unwrap();
     let place = tool.store().display().to_string();
-    let shown = masked(&listed, &handle).replace(&place, "STORE");
+    let letter = format!("{place}/{}/", &handle[..1]);
+    let shown = masked(&listed.replace(&letter, "STORE/"), &handle);
     assert_snapshot!(shown, @"HANDLE store_damaged: STORE/HANDLE.json is damaged: expected value at line 1 column 1");
     let object: Value = serde_json::from_slice(&tool.run(&["ls", "--json"], b"").stdout).unwrap();
     assert_eq!(object["handle"], handle.as_str());
@@ -173,7 +176,7 @@ fn a_store_of_others_is_used_only_when_asked_to() {
     }
     let object = tool.json(&["put", "--shared-store"], input.as_bytes());
     let handle = object["handle"].as_str().unwrap();
-    // The look-up commands in the message name the same store.
+    // The look-up commands in the message have the option, too.
     assert!(object["text"].as_str().unwrap().contains("--shared-store"));
     let mut command = tool.command(&["show", handle]);
     command.env("SPILLGATE_SHARED_STORE", "true");
@@ -195,4 +198,59 @@ fn what_was_lost_was_not_saved() {
     );
     assert_eq!(total["tokens_saved"], 0, "{total}");
     assert!(total["tokens_lost"].as_u64().unwrap() > 100_000);
+}
+
+#[test]
+fn two_outputs_are_compared() {
+    let tool = Tool::new();
+    let text = log(5000);
+    let older = tool.put(text.as_bytes());
+    let newer = tool.put(format!("a new line\n{text}").as_bytes());
+    let compared = tool.run(&["diff", &older], b"");
+    assert_eq!(compared.status.code(), Some(1));
+    let compared = String::from_utf8(compared.stdout).unwrap();
+    assert_snapshot!(compared.replace(&older, "OLDER").replace(&newer, "NEWER"), @"
+    --- OLDER
+    +++ NEWER
+    @@ -1,3 +1,4 @@
+    +a new line
+     2026-11-21T10:00:00Z INFO worker-0 processed batch id=0 ok
+     2026-11-21T10:00:01Z INFO worker-1 processed batch id=7919 ok
+     2026-11-21T10:00:02Z INFO worker-2 processed batch id=15838 ok
+    ");
+    assert!(
+        tool.run(&["diff", &older, &older[..6]], b"")
+            .status
+            .success()
+    );
+    let object: Value =
+        serde_json::from_slice(&tool.run(&["diff", &older, "--json"], b"").stdout).unwrap();
+    assert_eq!(
+        (&object["added"], &object["removed"]),
+        (&1.into(), &0.into())
+    );
+}
+
+#[test]
+fn outputs_are_named_by_their_beginning_or_as_the_last() {
+    let tool = Tool::new();
+    let (error, code) = tool.error(&["show", "last"]);
+    assert_eq!((error["kind"].as_str(), code), (Some("not_found"), 1));
+    let handles = [3000, 4000].map(|lines| tool.put(log(lines).as_bytes()));
+    let named = |name: &str| tool.json(&["show", name], b"")["handle"].clone();
+    assert_eq!(named("last"), handles[1].as_str());
+    assert_eq!(named(&handles[0][..8]), handles[0].as_str());
+    let (error, _) = tool.error(&["show", "zzzz"]);
+    assert_eq!(
+        error["message"],
+        "no stored output has a handle that begins with `zzzz`"
+    );
+    // Two of 30 outputs begin with the same letter.
+    let mut letters: Vec<String> = (0..30)
+        .map(|i| tool.put(log(700 + i).as_bytes())[..1].to_owned())
+        .collect();
+    letters.sort();
+    let twice = letters.windows(2).find(|pair| pair[0] == pair[1]).unwrap();
+    let (error, code) = tool.error(&["show", &twice[0]]);
+    assert_eq!((error["kind"].as_str(), code), (Some("ambiguous"), 1));
 }

@@ -1,5 +1,5 @@
-//! A wrong value of any setting, from the file or the environment, makes every command fail before
-//! it does anything.
+//! Tests that a wrong value of any setting, from the file or the environment, makes every command
+//! fail before it does anything.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::tool::{Tool, feed};
 
-/// A table of the configuration, the lines that it also needs, and for each of its keys a value
-/// that the key cannot have. A key that is missing here fails the test.
+/// A table of the configuration, the other lines that the table needs, and for each of its keys an
+/// invalid value. A key that is missing here fails the test.
 type Table = (
     &'static str,
     &'static str,
@@ -53,7 +53,7 @@ const TOP: &[(&str, &str)] = &[
     ("tombstones", "-1"),
 ];
 
-/// Wrong values of the environment's variables.
+/// Invalid values of environment variables.
 const VARIABLES: &[(&str, &str)] = &[
     ("sync", "never"),
     ("tokenizer", "letters"),
@@ -248,7 +248,7 @@ fn error(tool: &Tool, args: &[&str], file: Option<&str>, variable: Option<(&str,
     args.insert(1, "--json");
     let mut command = tool.command(&args);
     if let Some(file) = file {
-        // The variable would override the file's own store.
+        // The variable would override the store that the file names.
         command
             .env("SPILLGATE_CONFIG", file)
             .env_remove("SPILLGATE_STORE");
@@ -314,7 +314,8 @@ fn every_variable_is_checked() {
     for (key, _) in TOP {
         let name = format!("SPILLGATE_{}", key.to_uppercase());
         let Some((_, value)) = VARIABLES.iter().find(|(known, _)| known == key) else {
-            // Any text is a valid directory; the other keys have no variable.
+            // `store` accepts any text, because any text is a valid directory. The other keys have
+            // no variable.
             let mut command = tool.command(&["config", "--json"]);
             command.env(&name, "\u{1}[");
             let output = feed(command, b"");
@@ -362,6 +363,7 @@ fn no_command_runs_under_a_wrong_setting() {
         &["rm", HANDLE],
         &["pin", HANDLE],
         &["stats"],
+        &["diff", HANDLE],
         &["verify"],
         &["config"],
         &["agent", "no-such-file.md", "x"],
@@ -393,7 +395,7 @@ fn no_command_runs_under_a_wrong_setting() {
     every_command_is_in(&tool, &[refused, usable].concat());
 }
 
-/// Fails for a command of the help that was not tried.
+/// Fails if the help lists a command that was not tried.
 fn every_command_is_in(tool: &Tool, tried: &[&[&str]]) {
     let help = tool.run(&["--help"], b"").stdout;
     let help = String::from_utf8(help).unwrap();
@@ -401,7 +403,7 @@ fn every_command_is_in(tool: &Tool, tried: &[&[&str]]) {
     let names = commands.lines().take_while(|line| !line.is_empty());
     for name in names.filter_map(|line| line.split_whitespace().next()) {
         let is_tried = tried.iter().any(|args| args[0] == name);
-        // A continued line of a description is indented further.
+        // Descriptions continue on lines that are indented further.
         let is_name = commands.contains(&format!("\n  {name} ")) || commands.starts_with("  run");
         assert!(!is_name || is_tried, "{name}");
     }

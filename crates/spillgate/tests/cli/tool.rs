@@ -10,7 +10,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-/// `spillgate` with an empty store and no configuration of the user's.
+/// The command `spillgate` with an empty store and without the user's configuration.
 pub(crate) struct Tool {
     home: TempDir,
 }
@@ -87,7 +87,8 @@ impl Tool {
     }
 }
 
-/// Inserts `--json` after the subcommand: what follows `run` belongs to the command.
+/// Inserts `--json` directly after the subcommand, because everything after the options of `run`
+/// belongs to the command.
 fn with_json<S: AsRef<OsStr>>(args: &[S]) -> Vec<&OsStr> {
     let mut args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
     args.insert(1, OsStr::new("--json"));
@@ -104,7 +105,7 @@ pub(crate) fn feed(mut command: Command, stdin: &[u8]) -> Output {
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     std::thread::scope(|scope| {
-        // A command that ends without reading it all is not an error here.
+        // A command may end without reading all of its input.
         scope.spawn(move || drop(input.write_all(stdin)));
         child.wait_with_output().unwrap()
     })
@@ -114,7 +115,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
-/// Handles differ from run to run.
+/// Replaces the handle, which differs from run to run.
 pub(crate) fn masked(text: &str, handle: &str) -> String {
     text.replace(handle, "HANDLE")
 }

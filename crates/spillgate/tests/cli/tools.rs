@@ -1,4 +1,4 @@
-//! `spillgate tools` as an MCP server and called from the command line.
+//! Tests of `spillgate tools` as an MCP server and on the command line.
 
 use std::fs;
 use std::io::Read;
@@ -91,7 +91,7 @@ fn what_is_too_much_is_refused_with_what_to_do_instead() {
     [Lines 501-501 of 5000]
     2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
     ");
-    assert_snapshot!(read(&mut session, json!({"file_path": "../secret"})), @"error: Error: '../secret' leads out of the root. Give a path from the root to what lies in it.");
+    assert_snapshot!(read(&mut session, json!({"file_path": "../secret"})), @"error: Error: '../secret' leads out of the root. Give a path from the root to something inside it.");
     assert_snapshot!(session.call("grep_content", &json!({"pattern": "processed"})), @"error: Error: Search returned ~97588 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.");
     assert_snapshot!(session.call("grep_content", &json!({"pattern": "quota", "max_results": 5})), @"
     Found 1 matching line in 1 file
@@ -157,7 +157,8 @@ fn what_is_told_beside_an_output_is_not_stored_with_it() {
     };
     let failed = ran("printf '['; seq -s, 30000 | tr -d '\\n'; echo ']'; exit 4");
     let late = ran("seq 100000; sleep 60");
-    // As text it is three times as large: within the limit as bytes, over it as text.
+    // As text this output is three times as large: its raw bytes are within the limit, its text is
+    // not.
     let bytes = ran("head -c 40000 /dev/zero | tr '\\0' '\\377'");
     assert!(failed.ends_with("\n[exit 4]"), "{failed}");
     let time_up = "error: Error: Command timed out after 2 s";
@@ -344,7 +345,8 @@ fn what_is_set_wrongly_is_said_with_its_place() {
     ");
 }
 
-/// A model costs money.
+/// Tests that a cancelled extraction sends no more requests to the model, because nobody would read
+/// the answer that they cost money for.
 #[test]
 fn a_cancelled_extraction_asks_no_model_any_more() {
     let tool = Tool::new();

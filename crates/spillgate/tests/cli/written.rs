@@ -1,4 +1,4 @@
-//! Files that an earlier build wrote are read by this one.
+//! Tests that this build reads the files that an earlier build wrote.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -112,7 +112,8 @@ fn wrapped_files() {
         let file = home.join(file);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, read("wrapped")).unwrap();
-        // Names and hashes are those of this home directory.
+        // The names and hashes in the record depend on the home directory, so they are set to those
+        // of this one.
         let mut record: Value = serde_json::from_str(&read("record.json")).unwrap();
         record["written"] = sha256(read("wrapped").as_bytes()).into();
         let key = sha256(file.to_str().unwrap().as_bytes());

@@ -1,11 +1,12 @@
-//! `spillgate agent` with a real language model and real MCP servers.
+//! Tests of `spillgate agent` with a real language model and real MCP servers.
 //!
-//! The model is too small to find its way through tools. So the task lists the calls, and with the
-//! form `held` the agent's turns are exactly these (xtask/models/forms.py). Their content is the
-//! model's own: what to extract, what was extracted, and the report. The tests do not judge it.
+//! The model is too small to choose tools by itself. So the task lists the calls, and the form
+//! `held` forces the agent's turns to make exactly these calls (xtask/models/forms.py). The model
+//! writes the content: what to extract, what was extracted, and the report. The tests do not judge
+//! the content.
 //!
-//! They cover the five cases that the extraction design wants tested with a real model: `auto` that
-//! reads in chunks, `auto` that greps, and the three modes by name.
+//! The tests cover five cases: `auto` that reads in chunks, `auto` that greps, and the three modes
+//! by name.
 
 use serde_json::{Value, json};
 
@@ -17,7 +18,8 @@ fn call(name: &str, arguments: &Value) -> Value {
     json!({"name": name, "arguments": arguments})
 }
 
-/// The model chooses what to extract; the handle is the one that it was shown.
+/// Returns a call of `tool_output`. The model chooses what to extract, and uses the handle that it
+/// was shown.
 fn extract(mode: &str) -> Value {
     call("tool_output", &json!({"mode": mode}))
 }
@@ -31,7 +33,7 @@ fn a_tree_of_thousands_of_files_is_grepped() {
     let agent = Agent::new(ReplyForm::Held, Server::files(), "maxChunks: 1");
     let arguments = json!({"path": agent.server().path("")});
     let look = call("directory_tree", &arguments);
-    // Without a mode it is `auto`.
+    // Without a mode, `auto` applies.
     let extract = call("tool_output", &json!({}));
     let run = agent.run(
         "Which parts have notes?",
@@ -42,7 +44,7 @@ fn a_tree_of_thousands_of_files_is_grepped() {
     run.routed("auto", "read-grep");
     let asked = run.extracted("directory_tree", "read-grep");
     assert!(asked >= 2, "a call of a tool, then the answer: {run:?}");
-    // The store holds what the server sent, byte for byte.
+    // The store contains the server's result, byte for byte.
     let says = agent.server().says("directory_tree", &arguments);
     assert_eq!(run.bytes_of("directory_tree"), says.len() as u64);
     let stored = agent.sum_of_stored(run.stored("directory_tree"));
@@ -54,7 +56,7 @@ fn a_long_history_is_grepped_by_name() {
     let agent = Agent::new(ReplyForm::Held, Server::git(), "maxChunks: 1");
     let arguments = json!({"repo_path": agent.server().path(""), "max_count": 3000});
     let steps = [call("git_log", &arguments), extract("read-grep")];
-    // The task lists no report, so the model gives it in its wrapper.
+    // The task does not list a report, so the model writes the report in its wrapper.
     let run = agent.run("Which error was fixed last?", &steps, &["--keep"]);
     run.reported_by("wrapper");
     run.routed("read-grep", "read-grep");

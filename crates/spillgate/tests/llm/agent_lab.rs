@@ -59,8 +59,8 @@ impl Agent {
             .replace("MORE", more);
         fs::write(agent.path("agent.ai"), prompt).unwrap();
         let (program, arguments) = agent.server.command.split_first().unwrap();
-        // A retry would wait behind the request that it repeats, so no slow machine may meet the
-        // limit.
+        // The model's server would answer a retry only after the request that it repeats. So the
+        // time limit must be long enough for the slowest machine.
         let config = json!({
             "providers": {"local": {"kind": "openai", "baseUrl": form.url(), "timeoutS": 600}},
             "models": {model: {"window": WINDOW, "maxOutput": MAX_OUTPUT}},
@@ -76,8 +76,8 @@ impl Agent {
         &self.server
     }
 
-    /// Runs the agent with `options` on a task that lists `steps`, and checks what holds for every
-    /// run.
+    /// Runs the agent with `options` on a task that lists `steps`, and checks the properties that
+    /// every run must have.
     pub(crate) fn run(&self, question: &str, steps: &[Value], options: &[&str]) -> Run {
         let steps = steps.iter().map(|step| format!("\n{step}"));
         let task = format!("{question}{}\n", steps.collect::<String>());
@@ -112,13 +112,14 @@ impl Agent {
         run
     }
 
-    /// Returns what is left in the parent of the run directories.
+    /// Returns the entries that are left in the parent of the run directories.
     pub(crate) fn left(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path("temporary")).unwrap();
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
-    /// Returns the SHA-256 of what is stored under a handle in the run directory that was kept.
+    /// Returns the SHA-256 of the bytes that are stored under a handle in the run directory that
+    /// was kept.
     pub(crate) fn sum_of_stored(&self, handle: &str) -> String {
         let left = self.left();
         let [kept] = left.as_slice() else {
@@ -149,7 +150,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Checks that the run ended with a report of the model's, given in this way.
+    /// Checks that the run ended with a report that the model gave in this way.
     #[track_caller]
     pub(crate) fn reported_by(&self, source: &str) {
         assert_eq!(self.code(), 0, "{self:?}");
@@ -167,7 +168,7 @@ impl Run {
         self.said.pointer(pointer).unwrap_or(&Value::Null)
     }
 
-    /// Returns the handle of the result of `tool`, which was over the cap and is not shown.
+    /// Returns the handle of the result of `tool`, which was larger than the cap and is not shown.
     #[track_caller]
     pub(crate) fn stored(&self, tool: &str) -> &str {
         let op = self.called(tool);

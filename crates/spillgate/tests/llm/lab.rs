@@ -9,27 +9,28 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The tool that the texts come from, by their origin.
+/// The tool that the texts name as their origin.
 const TOOL: &str = "read_log";
 
 /// The model's context in tokens, as configured. Its server allows more, because it counts
 /// differently.
 pub(crate) const WINDOW: u64 = 2048;
 
-/// Most tokens of a reply; the form of a held reply ends earlier.
+/// Maximum tokens of a reply. A reply that a grammar constrains ends earlier.
 pub(crate) const MAX_OUTPUT: u64 = 256;
 
-/// Most tokens of a reply that no grammar holds: a small model continues until it is cut off.
+/// Maximum tokens of a reply that no grammar constrains: a small model continues until it is cut
+/// off.
 const MAX_FREE_OUTPUT: u64 = 96;
 
 /// How the server constrains the model's replies.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ReplyForm {
-    /// The model writes as it likes.
+    /// The model is not constrained.
     Free,
-    /// A grammar holds it to the form that it was asked for.
+    /// A grammar forces the model to use the requested form.
     Held,
-    /// As `Held`, and it may not answer that there is nothing.
+    /// Like `Held`, and the model cannot answer that it found nothing.
     Sure,
 }
 
@@ -71,8 +72,8 @@ impl Lab {
             ReplyForm::Free => MAX_FREE_OUTPUT,
             ReplyForm::Held | ReplyForm::Sure => MAX_OUTPUT,
         };
-        // A retry would wait behind the request that it repeats, so no slow machine may meet the
-        // limit.
+        // The model's server would answer a retry only after the request that it repeats. So the
+        // time limit must be long enough for the slowest machine.
         let config = format!(
             "[tool_output]\nmodels = [\"{model}\"]\nanswer_tokens = {answer}\n{tool_output}\n\n\
              [providers.local]\nkind = \"openai\"\nbase_url = \"{url}\"\ntimeout_s = 600\n\n\
@@ -85,11 +86,11 @@ impl Lab {
         lab
     }
 
-    /// Stores `text`, extracts from it with `arguments`, and checks what holds for every
-    /// extraction.
+    /// Stores `text`, extracts from it with `arguments`, and checks the properties that every
+    /// extraction must have.
     pub(crate) fn extract(&self, text: &Text, arguments: &[&str]) -> Answer {
-        // The profile with the shortest message: a small text is not stored if its message would be
-        // larger.
+        // This profile has the shortest message. A small text would not be stored if its message
+        // were larger than the text.
         let put = [
             "put",
             "--json",
@@ -150,7 +151,8 @@ impl Lab {
     }
 }
 
-/// Returns the command of the binary, with no environment of ours but a home directory.
+/// Returns the command of the binary with this home directory and without variables that set up
+/// Spillgate.
 pub(crate) fn spillgate(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spillgate"));
     for (name, _) in std::env::vars_os() {
@@ -218,7 +220,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Checks that `strategy` made it.
+    /// Checks that the strategy `strategy` gave this answer.
     #[track_caller]
     pub(crate) fn is(&self, strategy: &str) {
         assert_eq!(self.said["strategy"], strategy, "{self:?}");
@@ -228,7 +230,8 @@ impl Answer {
         );
     }
 
-    /// Checks that `strategy` made it, or that it says why it could not.
+    /// Checks that `strategy` gave this answer, or that the answer says why the strategy could not
+    /// be used.
     #[track_caller]
     pub(crate) fn is_or_fell_back_from(&self, strategy: &str) {
         if self.said["strategy"] != "truncate" {
@@ -325,7 +328,7 @@ impl Answer {
         std::io::stderr().write_all(line.as_bytes()).unwrap();
     }
 
-    /// Checks what holds for every answer.
+    /// Checks the properties that every answer must have.
     fn keeps_the_protocol(&self, text: &Text) {
         let strategy = self.said["strategy"].as_str().expect("it has a strategy");
         let first = format!(
@@ -369,7 +372,7 @@ impl Answer {
         }
     }
 
-    /// Checks that a citation is in the text, where it says.
+    /// Checks that the quote of a citation occurs in the text at the cited place.
     fn is_there(&self, citation: &Value, text: &Text) {
         let range = |key: &str| {
             let pair = [0, 1].map(|at| citation[key][at].as_u64());
@@ -386,14 +389,14 @@ impl Answer {
             "{citation} {self:?}"
         );
         if let Some(quote) = citation["quote"].as_str() {
-            // A model may quote a line with its number, because it is shown so.
+            // A model may quote a line with its number, because it sees the line with the number.
             let number = format!("{first}:");
             let quote = quote.strip_prefix(&number).unwrap_or(quote);
             assert!(text.has(quote), "not in the text: {citation} {self:?}");
         }
     }
 
-    /// Checks that the ledger has the extraction.
+    /// Checks that the ledger contains an entry for the extraction.
     fn is_entered(&self, entries: &[Value]) {
         let of_this = |entry: &&Value| {
             entry["exit"] == "extracted" && entry["handle"] == self.handle.as_str()

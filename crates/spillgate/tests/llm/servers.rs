@@ -1,5 +1,5 @@
-//! Real MCP servers with large results: server-filesystem on a large tree, mcp-server-git on a long
-//! history.
+//! Real MCP servers with large results: server-filesystem on a large tree, and mcp-server-git on a
+//! long history.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Directories of the tree, files in each, lines of its log, and commits of the history.
+/// Sizes of the data: directories of the tree, files in each directory, lines of the log, and
+/// commits of the history.
 const PARTS: usize = 60;
 const NOTES: usize = 50;
 const LOG_LINES: usize = 90_000;
@@ -18,9 +19,9 @@ const COMMITS: usize = 3_000;
 
 /// An MCP server and the data that it serves.
 pub(crate) struct Server {
-    /// Its name in a configuration.
+    /// The name of the server in a configuration.
     pub(crate) name: &'static str,
-    /// The tools of it that an agent gets.
+    /// The tools of this server that an agent gets.
     pub(crate) tools: &'static str,
     pub(crate) command: Vec<String>,
     directory: TempDir,
@@ -64,7 +65,7 @@ impl Server {
         shown(&self.directory.path().join(name))
     }
 
-    /// Returns what the server itself answers, without the gateway.
+    /// Returns the answer of the server itself, without the gateway.
     pub(crate) fn says(&self, tool: &str, arguments: &Value) -> String {
         let (program, rest) = self.command.split_first().unwrap();
         let mut child = Command::new(program)

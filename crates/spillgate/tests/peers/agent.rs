@@ -1,7 +1,7 @@
-//! Real coding agents between a scripted model and the gateway.
+//! Tests of real coding agents between a scripted model and the gateway.
 //!
-//! `cargo xtask peers` installs them where it can; elsewhere `cargo xtask test` skips these tests
-//! and says so.
+//! `cargo xtask peers` installs the agents if the machine allows it. Without them, `cargo xtask
+//! test` skips these tests and says so.
 
 use crate::lab::Lab;
 
@@ -84,7 +84,7 @@ fn shows(agent: &str) {
         "every step was made",
         "a small result is whole",
         "journal is a preview",
-        // As structured content, which both agents show instead of the text.
+        // This preview is structured content, which both agents show instead of the text.
         "rows is a preview",
         "rows is short",
         "the large text is nowhere",

@@ -38,7 +38,7 @@ WAIT = 60.0
 
 PREVIEW = re.compile(
     r"\A\[spillgate\] (?P<tool>\S+) (?:returned|failed with) (?P<bytes>[\d,]+) bytes, .*; stored whole as "
-    r"(?P<handle>session-[0-9a-f-]{36}/[0-9a-f-]{36})$",
+    r"(?P<handle>[a-z]{14})$",
     re.MULTILINE,
 )
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// The binary under test.
 pub(crate) const GATEWAY: &str = env!("CARGO_BIN_EXE_spillgate");
 
-/// Longest run of a driver. One that takes longer hangs: its own time limits are shorter.
+/// Time limit of a driver. Its own time limits are shorter, so a driver that takes longer hangs.
 const DRIVER_LIMIT: Duration = Duration::from_mins(5);
 
 /// The installed peers and a fresh directory for one test.

@@ -18,7 +18,7 @@ from typing import Any
 # Placeholder in a step's arguments for the handle that the model was shown last.
 HANDLE = "<handle>"
 
-HANDLES = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}")
+HANDLES = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}|(?<=stored whole as )[a-z]{14}\b")
 
 # The wrapper of an answer that `tool_output` asks for.
 NONCE = re.compile(r"<ai-agent-([0-9a-f]+)-FINAL")

@@ -18,7 +18,7 @@ use tokio::sync::broadcast;
 
 use crate::{prompts, resources, rounds, tasks, tools};
 
-/// A list that changed, of which subscribers are notified.
+/// A list that changed. Clients can subscribe to its changes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Change {
     Tools,
@@ -207,7 +207,7 @@ impl ServerHandler for Everything {
                 () = context.cancelled() => return Ok(()),
                 change = changes.recv() => change,
             };
-            // The sink drops what the client did not subscribe to.
+            // The sink drops notifications to which the client did not subscribe.
             let _ = match change {
                 Ok(Change::Tools) => context.sink().notify_tool_list_changed().await,
                 Ok(Change::Prompts) => context.sink().notify_prompt_list_changed().await,

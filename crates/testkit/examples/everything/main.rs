@@ -1,9 +1,9 @@
 //! A server that implements everything in the protocol.
 //!
 //! The official suite asks a server for fixtures by name (`test_simple_text`, `test://static-text`,
-//! …); this one has them, on the official Rust SDK. It is the second server, beside the Python
-//! SDK's, for which conformance is compared with and without the gateway. With `echo`, `big` and
-//! `slow` it is also the server of the load test.
+//! …). This server offers all of them and is built on the official Rust SDK. It is the second
+//! server, beside that of the Python SDK, for which conformance is compared with and without the
+//! gateway. With `echo`, `big` and `slow` it is also the server of the load test.
 //!
 //! ```text
 //! everything           speaks on stdin and stdout
@@ -58,8 +58,8 @@ async fn http() -> Result<()> {
     );
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    // Without it, a response written in two parts would wait 40 ms for the client's kernel to
-    // confirm the first.
+    // Without TCP_NODELAY, a response written in two parts would wait 40 ms for the client's kernel
+    // to confirm the first part.
     let listener = listener.tap_io(|stream| {
         let _ = stream.set_nodelay(true);
     });

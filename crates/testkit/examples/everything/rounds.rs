@@ -1,8 +1,8 @@
 //! Results that first ask the client for input (2026-07-28).
 //!
-//! Each tool here answers `input_required` until its questions are answered. What it has to
-//! remember between the rounds goes to the client and back as `requestState`, sealed so that nobody
-//! can change it.
+//! Each tool here answers `input_required` until its questions are answered. Between the rounds,
+//! the client keeps what the tool has to remember: it gets `requestState` and sends it back. The
+//! state is sealed so that nobody can change it.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, InputRequests,
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::tools::typed;
 
-/// The key of a fixture is no secret.
+/// The key that seals `requestState`. It is not secret, because this server is only a fixture.
 const KEY: &[u8] = b"a key of a fixture, thirty-two bytes or more";
 
 pub(crate) fn call(
@@ -90,7 +90,8 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Asks two questions, one after the other; the state carries the first answer.
+    /// Asks two questions, one after the other, and takes three rounds. The state carries the first
+    /// answer.
     fn of_three(&self) -> CallToolResponse {
         let round = self
             .state
@@ -137,7 +138,8 @@ fn codec() -> RequestStateCodec {
     RequestStateCodec::try_new(KEY).expect("invariant: the key is long enough")
 }
 
-/// Builds a result that asks first.
+/// Builds a result that asks the client questions, which must be answered before the call can
+/// succeed.
 pub(crate) fn required(questions: Value, state: Option<Value>) -> InputRequiredResult {
     let state = state.map(|state| {
         let sealed = codec().seal_json(&state);

@@ -19,7 +19,7 @@ use crate::{rounds, tasks};
 
 /// An image of one red pixel.
 pub(crate) const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
-/// A sound without a sample.
+/// A sound file without any sample.
 const SILENCE: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAA";
 
 /// Time between two notifications of a call.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// A reply that takes longer counts as lost.
 const LOST_AFTER: Duration = Duration::from_mins(1);
 
-/// Most characters of a message in place of a result: hosts cut longer ones.
+/// Maximum length of a message that replaces a result, in characters: hosts cut longer messages.
 const MESSAGE_MAX: usize = 12_000;
 
 /// Results of up to this many bytes are never replaced.
@@ -28,9 +28,9 @@ pub(crate) enum Era {
 /// Where the tool puts its output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// In a text block.
+    /// The tool puts its output into a text block.
     Text,
-    /// In `structuredContent`.
+    /// The tool puts its output into `structuredContent`.
     Structured,
 }
 
@@ -88,7 +88,7 @@ impl Client {
         Ok(())
     }
 
-    /// Calls the fixture's tool for this many bytes that name `tag`.
+    /// Calls the fixture server's tool, which returns this many bytes that contain `tag`.
     pub(crate) async fn call(&mut self, kind: Kind, tag: &str, bytes: usize) -> Result<Reply> {
         self.id += 1;
         let name = match kind {
@@ -167,7 +167,8 @@ async fn message(response: reqwest::Response, id: u64) -> Result<(Value, String)
 }
 
 impl Reply {
-    /// Checks that this is the requested result or a message in its place; returns its bytes.
+    /// Checks that this reply is the requested result, or a message that replaces it; returns the
+    /// number of bytes.
     pub(crate) fn check(&self, kind: Kind, tag: &str, bytes: usize) -> Result<usize> {
         let text = self.result["content"][0]["text"]
             .as_str()
@@ -195,7 +196,8 @@ impl Reply {
             "{} bytes that are not the result",
             shown.len()
         );
-        // It contains our tag, and every tag is ours; a cut line may end within one.
+        // The message must contain the tag of this call and no other tag. A cut line may end within
+        // the tag.
         let tags = shown.match_indices("client").map(|(at, _)| {
             let rest = &shown[at..];
             let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
@@ -217,13 +219,13 @@ impl Reply {
         rest.split(char::is_whitespace).next()
     }
 
-    /// Whether these bytes are the whole result that this message contained.
+    /// Returns whether `stored` is the whole result that this message contained or replaced.
     pub(crate) fn is_of(&self, stored: &str, bytes: usize) -> bool {
         stored.len() >= bytes && self.message.contains(stored)
     }
 }
 
-/// Returns what the fixture server generates for `tag` and `bytes`.
+/// Returns the text that the fixture server generates for `tag` and `bytes`.
 fn filled(tag: &str, bytes: usize) -> String {
     let mut filled = String::with_capacity(bytes + 64);
     for line in 0_u64.. {

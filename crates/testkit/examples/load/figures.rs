@@ -1,17 +1,17 @@
-//! Counts and durations of replies, and the wrong ones.
+//! Counts and durations of replies, and descriptions of wrong replies.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Which way a call went.
+/// Whether a call went through the gateway or directly to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Side {
     Direct,
     Through,
 }
 
-/// What was measured.
+/// The measured durations, sizes and faults of calls.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     took: BTreeMap<(usize, Side), Vec<Duration>>,
@@ -23,7 +23,8 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Records one call: its duration, and its bytes or what was wrong.
+    /// Records the duration and the bytes of a call that succeeded, or what was wrong with the
+    /// call.
     pub(crate) fn note(
         &mut self,
         side: Side,

@@ -4,14 +4,14 @@
 //! ```text
 //! load SERVER GATEWAY PID CLIENTS SECONDS PROGRAM STORE QUOTA
 //! ```
-//! Each client calls the tool `big` of the fixture server (`examples/everything`) through the
-//! gateway and then directly, the same call, over and over, with results of 200 bytes to 16 MB. The
-//! text of a result follows from its request, so that a reply that is lost, crossed or changed is
-//! found. Half of the clients use 2025-11-25 with a session, half 2026-07-28 without. Ids are the
-//! same in all clients. Of the stored results, all huge ones and one in ten of the others are
-//! fetched with `PROGRAM cat --raw` and compared, byte for byte, with the direct result. The memory
-//! of process PID is sampled and must not grow; the sizes of the files in STORE are summed and must
-//! not exceed QUOTA bytes and one artifact.
+//! Each client calls the tool `big` of the fixture server (`examples/everything`) again and again.
+//! It makes each call first through the gateway and then directly, with results of 200 bytes to 16
+//! MB. The text of a result follows from its request, so that a reply that is lost, changed or sent
+//! to another client is detected. Half of the clients use 2025-11-25 with a session, the other half
+//! 2026-07-28 without. All clients use the same ids. Stored results are fetched with `PROGRAM cat
+//! --raw` and compared, byte for byte, with the direct result: all huge ones, and one in ten of the
+//! others. The memory of process PID is sampled and must not grow. The sizes of the files in STORE
+//! are summed and must not exceed QUOTA bytes and one artifact.
 
 mod client;
 mod figures;
@@ -40,14 +40,15 @@ const SIZES: [(usize, u32); 6] = [
     (16_000_000, 3),
 ];
 
-/// At most [`HUGE_AT_ONCE`] calls with results over this many bytes run at once: the machine's
-/// memory is not under test.
+/// Of the calls with results over this many bytes, at most [`HUGE_AT_ONCE`] run at the same time,
+/// because the machine's memory is not under test.
 const HUGE: usize = 500_000;
 const HUGE_AT_ONCE: usize = 4;
 
 const MB: u64 = 1_000_000;
 
-/// Most bytes of one artifact: a result of 16 MB as text and as structured content, with its view.
+/// Maximum size of one artifact in bytes: a result of 16 MB as text and as structured content, with
+/// its view.
 const LARGEST: u64 = 70 * MB;
 
 #[tokio::main]
@@ -196,7 +197,7 @@ impl OneClient {
         SIZES[0].0
     }
 
-    /// Xorshift: the same in every run.
+    /// Returns the next random number (xorshift). The sequence is the same in every run.
     fn next(&mut self) -> u32 {
         self.chance ^= self.chance << 13;
         self.chance ^= self.chance >> 17;
@@ -205,7 +206,7 @@ impl OneClient {
     }
 }
 
-/// Returns what is stored under a handle.
+/// Returns the text that is stored under a handle.
 async fn fetched(program: &str, handle: String) -> Result<String> {
     let mut command = Command::new(program);
     command.args(["cat", "--raw", &handle]);

@@ -5,22 +5,24 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-/// Points of the printed curve, minus one.
+/// Number of intervals between the points of the printed curve.
 const CURVE: usize = 24;
 
 const EVERY: Duration = Duration::from_millis(500);
 
-/// Seconds below which samples say nothing about growth: caches and pools still fill.
+/// A run that is shorter than this, in seconds, says nothing about growth: caches and pools still
+/// fill.
 const SHORTEST: f64 = 55.0;
-/// Seconds from which the growth in the second half counts. It may be [`MOST_GROWTH`] MiB a minute;
-/// a leak of 100 bytes a call was 8.
+/// In a run that is at least this long, in seconds, the growth in the second half counts. It may be
+/// at most [`MOST_GROWTH`] MiB per minute; with a leak of 100 bytes per call, the growth was 8 MiB
+/// per minute.
 const LONG: f64 = 595.0;
 const MOST_GROWTH: f64 = 0.5;
-/// Samples per window, half a minute, of which the smallest counts for the growth: results in
-/// flight come and go, and have up to 16 MB each.
+/// Samples per window of half a minute. Of each window only the smallest sample counts for the
+/// growth, because results of up to 16 MB are in flight for a while.
 const WINDOW: usize = 60;
-/// The second half may exceed the first by this fraction plus [`MORE_MIB`]: as much as one more
-/// huge result in flight takes.
+/// In runs between these lengths, the mean of the second half may exceed that of the first by this
+/// fraction plus [`MORE_MIB`], which one more huge result in flight takes.
 const PART: f64 = 0.15;
 const MORE_MIB: f64 = 16.0;
 
@@ -31,7 +33,7 @@ pub(crate) struct Memory {
     peak: f64,
 }
 
-/// Samples the memory of `process` until then.
+/// Samples the memory of `process` until the time `until`.
 pub(crate) async fn sample(process: u32, until: Instant) -> Result<Memory> {
     let begin = Instant::now();
     let mut memory = Memory {
@@ -59,7 +61,8 @@ fn field(status: &str, name: &str) -> Result<f64> {
 }
 
 impl Memory {
-    /// Returns the means of both halves in MiB, without the first tenth, which fills caches.
+    /// Returns the means of both halves in MiB. The first tenth is left out, because caches still
+    /// fill.
     fn halves(&self) -> [f64; 2] {
         let warm = &self.samples[self.samples.len() / 10..];
         let (first, second) = warm.split_at(warm.len() / 2);
@@ -67,7 +70,7 @@ impl Memory {
             .map(|half| half.iter().map(|sample| sample.1).sum::<f64>() / half.len().max(1) as f64)
     }
 
-    /// Whether memory does not grow, as far as the duration tells.
+    /// Returns whether memory did not grow, as far as a run of this length can show.
     pub(crate) fn is_flat(&self) -> bool {
         let [first, second] = self.halves();
         let seconds = self.samples.last().map_or(0.0, |sample| sample.0);
@@ -78,12 +81,12 @@ impl Memory {
         }
     }
 
-    /// Returns the second half of the samples: the first fills caches.
+    /// Returns the second half of the samples, because caches fill in the first.
     fn second_half(&self) -> &[(f64, f64)] {
         &self.samples[self.samples.len() / 2..]
     }
 
-    /// Returns the growth of the least memory in the second half, in MiB a minute.
+    /// Returns the growth of the smallest samples in the second half, in MiB per minute.
     fn growth(&self) -> f64 {
         let windows = self.second_half().chunks_exact(WINDOW);
         let least = windows.filter_map(|window| {
@@ -94,7 +97,7 @@ impl Memory {
     }
 }
 
-/// Returns the slope by least squares, in MiB a minute.
+/// Returns the slope by least squares, in MiB per minute.
 fn slope(half: &[(f64, f64)]) -> f64 {
     let count = half.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| half.iter().map(of).sum::<f64>() / count;
@@ -127,7 +130,7 @@ impl fmt::Display for Memory {
             slope(self.second_half()),
             self.growth()
         )?;
-        // Steps in the curve are sweeps; a steady rise is a leak.
+        // A step in the curve is a sweep; a steady rise is a leak.
         let curve = (0..=CURVE).map(|point| format!("{:.0}", mib(last * point / CURVE)));
         writeln!(
             f,

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use tokio::task::spawn_blocking;
 
-/// Time between two samples: one over 100,000 artifacts takes a second.
+/// Time between two samples. One sample of 100,000 artifacts takes a second.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// Returns the most bytes that artifacts had until then. Drafts, which are still being written, do
-/// not count.
+/// Returns the maximum total size of the artifacts, in bytes, until the time `until`. Drafts, which
+/// are still being written, are not counted.
 pub(crate) async fn sample(store: PathBuf, until: Instant) -> Result<u64> {
     let mut most = 0;
     while Instant::now() < until {

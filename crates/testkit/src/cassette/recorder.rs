@@ -24,11 +24,13 @@ pub struct Recorder<M> {
 }
 
 impl<M: ChatModel> Recorder<M> {
-    /// Records `model` on the cassette at `path`, after the exchanges that it already has.
+    /// Records `model` on the cassette at `path`, after the exchanges that the file already
+    /// contains.
     ///
     /// # Errors
-    /// Those of the file; and when the file is no cassette, or is one of another target or with
-    /// other limits.
+    ///
+    /// Fails if the file cannot be read or written, if it is not a cassette, or if its target or
+    /// limits differ from the model's.
     pub fn new(model: M, path: &Path) -> io::Result<Self> {
         let head = Head {
             cassette: VERSION,
@@ -62,14 +64,10 @@ impl<M: ChatModel> Recorder<M> {
             file: Mutex::new(file),
         })
     }
-
-    fn write(&self, exchange: &Exchange) -> io::Result<()> {
-        let mut file = self.file.lock();
-        write_line(&mut file, exchange)
-    }
 }
 
-/// Writes one line in one write, so that a recording that is cut off is valid up to there.
+/// Writes a line with a single write, so that an interrupted recording is valid up to its last
+/// line.
 fn write_line(file: &mut File, line: &impl Serialize) -> io::Result<()> {
     let mut bytes = serde_json::to_vec(line)?;
     bytes.push(b'\n');
@@ -97,7 +95,7 @@ impl<M: ChatModel> ChatModel for Recorder<M> {
                 },
             };
             // A recording with a gap is worse than a visible failure.
-            self.write(&exchange).map_err(|error| {
+            write_line(&mut self.file.lock(), &exchange).map_err(|error| {
                 let message = format!("the exchange cannot be recorded: {error}");
                 LlmError::new(ErrorKind::BadRequest, self.target(), message)
             })?;

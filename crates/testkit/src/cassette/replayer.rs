@@ -43,9 +43,9 @@ struct Takes {
 
 /// A model that replays recorded replies.
 ///
-/// A request is answered by the next recorded exchange whose request is the same, apart from what
-/// varies. A request that is not on the cassette, or that is made more often than it was recorded,
-/// fails with an error that is not worth a retry.
+/// A request is answered by the next recorded exchange whose request is the same, apart from the
+/// parts that may vary. A request that is not on the cassette, or that is made more often than it
+/// was recorded, fails with an error for which a retry is useless.
 pub struct Replayer {
     head: Head,
     varying: Box<Varying>,
@@ -53,12 +53,14 @@ pub struct Replayer {
 }
 
 impl Replayer {
-    /// Replays the cassette at `path`; [`nonces`] vary.
+    /// Replays the cassette at `path`. Requests may differ from the recorded ones in their
+    /// [`nonces`].
     pub fn open(path: &Path) -> Result<Self, CassetteError> {
         Self::with(path, Box::new(nonces))
     }
 
-    /// Replays the cassette at `path`; `varying` finds what may differ.
+    /// Replays the cassette at `path`. Requests may differ from the recorded ones in the parts that
+    /// `varying` finds.
     pub fn with(path: &Path, varying: Box<Varying>) -> Result<Self, CassetteError> {
         let text = std::fs::read_to_string(path).map_err(|source| CassetteError::Read {
             path: path.to_owned(),

@@ -1,4 +1,4 @@
-//! Recording and replaying.
+//! Tests of recording and replaying.
 
 use std::path::Path;
 

@@ -14,10 +14,10 @@ pub type Varying = dyn Fn(&str) -> Vec<Range<usize>> + Send + Sync;
 /// Finds the nonces of wrappers, `ai-agent-<32 hex>-FINAL`.
 ///
 /// Each call of an extraction has a fresh nonce in its prompt, because the text that is read could
-/// forge a predictable one. Without special treatment, no request would ever match one on a
+/// forge a predictable one. Without special treatment, no request would ever match a request on a
 /// cassette, and no recorded reply would contain the nonce that its caller expects. So requests are
-/// compared with a blank wherever a nonce, or the same characters elsewhere in the request, stand,
-/// and a reply is replayed with the nonce of the current request.
+/// compared with blanks in place of the nonces, wherever the characters of a nonce occur in the
+/// request. A reply is replayed with the nonce of the current request.
 #[must_use]
 pub fn nonces(text: &str) -> Vec<Range<usize>> {
     static NONCE: LazyLock<Regex> = LazyLock::new(|| {
@@ -31,7 +31,7 @@ pub fn nonces(text: &str) -> Vec<Range<usize>> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Blanked {
     pub(super) text: String,
-    /// By the number of the blank.
+    /// The values, indexed by the number of the blank.
     values: Vec<String>,
 }
 
@@ -53,7 +53,8 @@ impl Blanked {
         }
     }
 
-    /// Turns a reply to this request into one to `now`, which differs only in what varies.
+    /// Converts a reply to this request into a reply to `now`, a request that differs from it only
+    /// in the values of the blanks.
     pub(super) fn reply_to(&self, now: &Self, mut reply: Reply) -> Reply {
         let replay = |text: &str| {
             let mut text = blank(text, &self.values);
@@ -70,8 +71,8 @@ impl Blanked {
     }
 }
 
-/// Replaces each value in `text` with its mark; the longest first, because a value may be a part of
-/// another.
+/// Replaces each value in `text` with its mark. Long values are replaced first, because a value may
+/// be part of another value.
 fn blank(text: &str, values: &[String]) -> String {
     let mut numbered: Vec<(usize, &String)> = values.iter().enumerate().collect();
     numbered.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
@@ -82,7 +83,7 @@ fn blank(text: &str, values: &[String]) -> String {
     text
 }
 
-/// Characters for private use, which no text of a model contains.
+/// Returns the mark of a blank: private-use characters, which no text of a model contains.
 fn mark(number: usize) -> String {
     format!("\u{f8f0}{number}\u{f8f1}")
 }

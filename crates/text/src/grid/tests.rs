@@ -1,4 +1,4 @@
-//! Lines counted and found, compared with a plain count.
+//! Tests that compare the grid's counts and offsets with a simple search.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ fn grid(bytes: &[u8], newline: Newline) -> LineGrid {
     grid.unwrap().expect("nobody stopped it")
 }
 
-/// The same by looking at each byte or pair: where lines begin, and the end.
+/// Returns the offsets at which lines begin, and the end, by checking each byte or pair of bytes.
 fn naive(bytes: &[u8], newline: Newline) -> Vec<u64> {
     let mark: &[u8] = match newline {
         Newline::Byte => b"\n",
@@ -42,7 +42,7 @@ fn check(bytes: &[u8], newline: Newline) {
 
 #[test]
 fn a_block_is_read_in_parts() {
-    // As in a source of more than 4 GiB: one block has several parts.
+    // A block is read in several parts, as in a source of more than 4 GiB.
     let bytes = "a line\n".repeat(30_000).into_bytes();
     let lines = 30_000;
     let grid = LineGrid {
@@ -77,7 +77,7 @@ fn lines_over_many_blocks() {
     }
 }
 
-/// Ends before it says, as a file does that was shortened.
+/// A source that ends before its reported length, like a truncated file.
 #[derive(Debug)]
 struct Short(Vec<u8>);
 

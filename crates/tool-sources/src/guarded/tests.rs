@@ -1,4 +1,4 @@
-//! Calls of the guarded tools by an agent.
+//! Tests calls of the guarded tools by an agent.
 
 use std::fs;
 
@@ -128,7 +128,7 @@ async fn what_is_too_much_is_given_whole() {
 
 #[tokio::test]
 async fn a_command_has_its_own_time_and_other_tools_have_ours() {
-    // This listener never answers.
+    // This listener accepts connections but never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
     let settings = FetchSettings {
@@ -169,7 +169,8 @@ async fn a_call_that_nobody_waits_for_ends_its_command() {
     let pid = fs::read_to_string(&pid).unwrap();
     let process = format!("/proc/{}/cmdline", pid.trim());
     let ended = async {
-        // A process that has ended but was not waited for has an empty command line.
+        // A process that has ended, but for which its parent has not waited, has an empty command
+        // line.
         while !fs::read(&process).unwrap_or_default().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -9,27 +9,27 @@ use spillgate_artifact::{ByteSource, TextPart};
 use spillgate_store::Draft;
 use spillgate_text::JsonStringDecoder;
 
-/// Bytes read from the source at a time.
+/// Number of bytes that are read from the source at a time.
 const BLOCK: u64 = 256 << 10;
 
 /// A part of a result's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// Text of our own.
+    /// Text that was not in the server's answer.
     Words(String),
-    /// A part of the source.
+    /// A part of the source, which is the server's answer.
     Part(TextPart),
 }
 
 /// The text of a result.
 pub(crate) struct ResultBody {
     source: Arc<dyn ByteSource>,
-    /// The draft that holds the source, kept until the text is read.
+    /// The draft that contains the source. It is kept until the text has been read.
     _draft: Option<Box<dyn Draft>>,
     left: VecDeque<Piece>,
     /// The part that is being read.
     open: Option<OpenPart>,
-    /// Decoded text; `given` bytes of it have been read.
+    /// Decoded text. The first `given` bytes of it have been read.
     ready: Vec<u8>,
     given: usize,
 }
@@ -49,8 +49,8 @@ impl fmt::Debug for ResultBody {
 }
 
 impl ResultBody {
-    /// Creates a text from pieces in order. Their parts refer to `source`, which is kept in `draft`
-    /// if there is one.
+    /// Creates a text from `pieces` in this order. The pieces that are parts refer to `source`.
+    /// `draft` is the draft that contains the source, if any, and is kept as long as the text.
     pub(crate) fn new(
         pieces: Vec<Piece>,
         source: Arc<dyn ByteSource>,
@@ -122,7 +122,7 @@ impl Read for ResultBody {
 mod tests {
     use super::*;
 
-    /// A source of this many bytes that fails if it is read in larger blocks than [`BLOCK`].
+    /// A source of this many bytes. It fails if more than [`BLOCK`] bytes are read at a time.
     #[derive(Debug)]
     struct Endless(u64);
 

@@ -1,4 +1,4 @@
-//! The owner of a server connection: its pending requests, and the messages that it receives.
+//! Holds the state of a connection to a server: the pending requests, and the messages that arrive.
 
 use std::mem;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// The slot of the only server.
+/// The slot of the server. A client has only one.
 const ONLY: Slot = 0;
 
-/// The state that a server's connection reports to.
+/// The state of a client, which receives all events of the server's connection.
 #[derive(Debug)]
 pub(super) struct Client {
     connector: Arc<dyn Connector>,
@@ -33,12 +33,12 @@ pub(super) struct Client {
     pub(super) in_flight: InFlight<RequestPurpose>,
     /// Number of the next request.
     next: AtomicU64,
-    /// Messages for the server. One task sends them, so that none overtakes another and none is
-    /// left half written when its sender is dropped.
+    /// Messages for the server. A single task sends them, so that they keep their order and no
+    /// message is left half written when its sender is dropped.
     outbox: UnboundedSender<Outgoing>,
     /// Notified when the server's tools have changed.
     pub(super) changed: Notify,
-    /// Tasks besides sending and receiving.
+    /// The background tasks, except those that send and receive messages.
     work: Mutex<JoinSet<()>>,
     /// Whether the server is being ended.
     is_closing: AtomicBool,
@@ -49,9 +49,10 @@ pub(super) struct Client {
 /// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestPurpose {
-    /// To pass on the server's answer; a missing answer becomes an error of the same form.
+    /// A caller waits for the server's answer. If there is no answer, the caller gets an error
+    /// message in the form of an answer.
     Answer,
-    /// To initialize a server that was opened again.
+    /// The request initializes a server that was restarted.
     GreetAgain,
 }
 
@@ -73,8 +74,8 @@ pub(super) enum Outgoing {
 }
 
 impl Client {
-    /// Creates a client of `server`, which is not opened yet; `outbox` receives the messages for
-    /// it.
+    /// Creates a client of `server`, which is not opened yet. Messages for the server are sent to
+    /// `outbox`.
     pub(super) fn new(
         server: Server,
         connector: Arc<dyn Connector>,
@@ -100,7 +101,8 @@ impl Client {
     }
 
     pub(super) fn send(&self, message: Outgoing) {
-        // After closing there is no receiver; callers that wait are told.
+        // After closing, there is no receiver, so the message is dropped. This notifies a caller
+        // that waits for its answer.
         drop(self.outbox.send(message));
     }
 
@@ -150,7 +152,7 @@ impl Client {
         }
     }
 
-    /// Handles a frame in memory.
+    /// Handles a message that is in memory.
     fn on_message(&self, frame: &Bytes) {
         for envelope in messages(frame) {
             match envelope.key().filter(|_| envelope.is_response()) {
@@ -171,7 +173,8 @@ impl Client {
         if let (Some(key), Some(answer)) = (&key, answer) {
             self.note_answer(key, answer, spooled.len());
         }
-        // Requests and notifications may come with an answer or instead of one.
+        // A frame may contain requests and notifications in addition to an answer, or instead of
+        // one.
         for envelope in messages.iter().filter(|one| !one.is_response()) {
             self.on_request(envelope);
         }
@@ -187,7 +190,7 @@ impl Client {
         });
     }
 
-    /// Handles an unreadable message; `of` is the request on whose stream it came.
+    /// Handles an unreadable message. `of` is the request on whose stream it arrived.
     async fn unreadable(&self, of: Option<RequestId>, frame: Frame) {
         if frame.is_blank() {
             return;
@@ -204,7 +207,7 @@ impl Client {
                 let why = RequestFailure::Failed(ConnectionError::unreadable(frame.len()));
                 self.unanswered(&self.upstream, waiting, why).await;
             }
-            // The content is unknown; most likely it is the requested answer, complete.
+            // The content is unknown. Most likely, it is the complete answer to the request.
             (None, frame @ Frame::Spooled(_)) => self.tell(of.or(answered).as_ref(), Ok(frame)),
             (None, _) => {}
         }
@@ -220,7 +223,7 @@ impl Client {
         }
     }
 
-    /// Handles progress of a call: the server is not silent.
+    /// Records progress of a call, which shows that the server is still working.
     fn reported(&self, envelope: &Envelope<'_>) {
         #[derive(Deserialize)]
         struct ProgressParams<'a> {
@@ -297,14 +300,15 @@ impl Owner for Client {
             Item::Message(Frame::Spooled(spooled)) if spooled.is_sound() => {
                 self.on_large_message(spooled);
             }
-            // A large notification that a bridge translated; this client uses none of those.
+            // A bridge translated this large notification. The client does not use such
+            // notifications.
             Item::Message(Frame::Pieces(_)) => {}
             Item::Message(frame) => self.unreadable(event.of, frame).await,
             Item::Ended => {
                 let how = "ended the answer before it was whole";
                 self.tell(event.of.as_ref(), Err(how.to_owned()));
             }
-            // Streams are not resumed; failures and ends are reported elsewhere.
+            // Streams are not resumed. Failures and ends of the connection are reported elsewhere.
             _ => {}
         }
     }
@@ -347,7 +351,7 @@ impl Owner for Client {
     }
 }
 
-/// Converts an HTTP response that is not an MCP answer. Its body may be an error of MCP.
+/// Converts an HTTP response that is not a regular MCP answer. Its body may be an MCP error.
 fn refused(refusal: Refusal) -> RequestResult {
     let body = std::str::from_utf8(&refusal.body).unwrap_or_default();
     if is_message(body) {
@@ -361,6 +365,6 @@ fn refused(refusal: Refusal) -> RequestResult {
         404 | 405 | 501 => {
             format!("has no MCP at that address (HTTP status {status}); check its url")
         }
-        _ => format!("refused it with HTTP status {status}"),
+        _ => format!("returned the HTTP status {status}"),
     })
 }

@@ -7,13 +7,14 @@ use spillgate_llm::ToolSpec;
 
 use super::peer::Peer;
 
-/// Most pages of a list: a server that always names another page never ends.
+/// Maximum number of pages of a list, because a faulty server may always name another page.
 const MOST_PAGES: usize = 100;
 
-/// Most tools of a server.
+/// Maximum number of tools of a server.
 const MOST_TOOLS: usize = 2000;
 
-/// Returns all tools of a server that may be used, in its order. An error says what the server did.
+/// Returns all tools of a server that may be used, in the server's order. An error says what the
+/// server did wrong.
 pub(crate) async fn tools(peer: &Peer) -> Result<Vec<ToolSpec>, String> {
     let (mut tools, mut cursors) = (Vec::new(), BTreeSet::new());
     let mut params = json!({});
@@ -48,7 +49,7 @@ fn spec(tool: &Value) -> Option<ToolSpec> {
     ];
     let mut schema = tool["inputSchema"].clone();
     match schema.as_object_mut() {
-        // The APIs of models require the type.
+        // The APIs of models require the member `type` in a schema.
         Some(members) => drop(members.entry("type").or_insert_with(|| json!("object"))),
         None => schema = json!({"type": "object"}),
     }

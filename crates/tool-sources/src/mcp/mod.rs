@@ -1,8 +1,9 @@
-//! The tools of an MCP server, for an agent.
+//! Offers the tools of an MCP server to an agent.
 //!
-//! A server is reached as the gateway reaches its own ([`Upstream`](spillgate_upstream::Upstream)),
-//! which handles restarts, timeouts, logins, both generations of the protocol and messages of any
-//! size. The session decides what becomes of a result.
+//! A server is connected in the same way as by the gateway
+//! ([`Upstream`](spillgate_upstream::Upstream)), which handles restarts, timeouts, logins, both
+//! generations of the protocol and messages of any size. The session decides what happens to a
+//! result.
 
 mod body;
 mod client;
@@ -34,14 +35,14 @@ use tokio::time::timeout;
 pub use leftovers::Leftovers;
 use peer::Peer;
 
-/// How long a server may take to answer `initialize` and list its tools, unless another time is
-/// given: launchers such as `npx` may have to download it first.
+/// How long a server may take to answer `initialize` and list its tools, unless configured
+/// otherwise. It is long because launchers such as `npx` may have to download the server first.
 pub const OPENING: Duration = Duration::from_secs(120);
 
-/// The protocol version of this client; a bridge translates for servers of the other generation.
+/// The protocol version of this client. A bridge translates for servers of the other generation.
 const PROTOCOL: &str = spillgate_mcp::ProtocolVersion::LEGACY;
 
-/// A server that could not be used; the fault of the server or of its settings.
+/// A server cannot be used, because of an error of the server or in its settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the MCP server `{server}` {what}")]
 pub struct McpError {
@@ -57,7 +58,7 @@ pub struct McpTools {
     peer: Arc<Peer>,
     tools: Arc<Mutex<Vec<ToolSpec>>>,
     instructions: Option<String>,
-    /// Lists the tools again when they change.
+    /// The task that lists the tools again when they change.
     refresher: AbortHandle,
 }
 
@@ -71,10 +72,10 @@ impl fmt::Debug for McpTools {
 }
 
 impl Leftovers {
-    /// Opens these servers with `connector`, all at once. Returns the outcome of each, in their
-    /// order; the caller decides whether to go on without those that failed. If this future is
-    /// dropped, or an opened server is dropped without being closed, [`Leftovers::ended`] waits for
-    /// everything that was started.
+    /// Opens these servers with `connector`, all at the same time. Returns the outcome of each in
+    /// their order, so that the caller can decide whether to continue without the servers that
+    /// failed. If this future is dropped, or an opened server is dropped without being closed,
+    /// [`Leftovers::ended`] waits for everything that was started.
     pub async fn open_all(
         &self,
         connector: &Arc<dyn Connector>,
@@ -84,7 +85,7 @@ impl Leftovers {
         let opened = servers.iter().map(|server| async move {
             let mut own = server.clone();
             if let Transport::Command(command) = &mut own.spec.transport {
-                // A person watches the agent, not its servers.
+                // The log of the servers is not shown, because the user watches the agent.
                 command.log = ServerLog::StderrTail;
             }
             McpTools::open(own, connector, patience, self).await
@@ -94,12 +95,12 @@ impl Leftovers {
 }
 
 impl McpTools {
-    /// Opens a server, initializes it and lists its tools, all within `patience`. A server that is
-    /// not closed ends with `leftovers`.
+    /// Opens a server, initializes it and lists its tools, all within `patience`. If the server is
+    /// not closed later, `leftovers` ends it.
     ///
     /// # Errors
     ///
-    /// Fails if the server does not start, refuses or is too slow. It has ended by then.
+    /// Fails if the server does not start, refuses or is too slow. The server has then ended.
     pub async fn open(
         server: Server,
         connector: &Arc<dyn Connector>,
@@ -134,14 +135,15 @@ impl McpTools {
         })
     }
 
-    /// Returns the server's instructions for a model, as the server wrote them: untrusted text.
+    /// Returns the server's instructions for a model, as the server wrote them. The text is
+    /// untrusted.
     #[must_use]
     pub fn instructions(&self) -> Option<&str> {
         self.instructions.as_deref()
     }
 
-    /// Ends the server with everything that was started for it; lets its work finish unless
-    /// `hurried`. Calls in progress fail.
+    /// Ends the server and everything that was started for it. Unless `hurried`, its current work
+    /// is finished first. Calls in progress fail.
     pub async fn close(&self, hurried: bool) {
         self.refresher.abort();
         self.peer.close(hurried).await;
@@ -151,7 +153,8 @@ impl McpTools {
 impl Drop for McpTools {
     fn drop(&mut self) {
         self.refresher.abort();
-        // The refresher shares the peer and ends later.
+        // The refresher also uses the peer and may end later, so dropping the peer here would not
+        // end the server.
         self.peer.abandon();
     }
 }
@@ -184,7 +187,7 @@ impl Host for McpTools {
     }
 }
 
-/// Returns the arguments as written, so that numbers keep their spelling; `None` if they are not an
+/// Returns the arguments unchanged, so that numbers keep their spelling; `None` if they are not an
 /// object.
 fn arguments(text: &str) -> Option<&RawValue> {
     let text = match text.trim() {
@@ -196,7 +199,7 @@ fn arguments(text: &str) -> Option<&RawValue> {
         .then(|| serde_json::from_str(text).ok())?
 }
 
-/// The answers of a server that was just opened.
+/// What a server answered when it was opened.
 struct Greeting {
     tools: Vec<ToolSpec>,
     instructions: Option<String>,
@@ -221,7 +224,10 @@ async fn greeted(peer: &Peer) -> Result<Greeting, String> {
     let greeting = peer.ask("initialize", &params).await?;
     let greeting: Initialized = serde_json::from_value(greeting)
         .map_err(|error| format!("answered `initialize` with what is no greeting: {error}"))?;
-    tracing::debug!(version = greeting.protocol_version, "greeted");
+    tracing::debug!(
+        version = greeting.protocol_version,
+        "an MCP server answered `initialize`"
+    );
     peer.notify("notifications/initialized");
     let tools = match greeting.capabilities.contains_key("tools") {
         true => listing::tools(peer).await?,
@@ -239,7 +245,11 @@ async fn refresh(server: String, peer: Arc<Peer>, tools: Arc<Mutex<Vec<ToolSpec>
         peer.changed().await;
         match listing::tools(&peer).await {
             Ok(listed) => *tools.lock() = listed,
-            Err(how) => tracing::warn!(server, how, "the changed tools could not be listed"),
+            Err(how) => tracing::warn!(
+                server,
+                how,
+                "a server's tools changed, but could not be listed; the old list stays in use"
+            ),
         }
     }
 }

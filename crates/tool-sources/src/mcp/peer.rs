@@ -20,15 +20,15 @@ use tokio::time::timeout;
 use super::client::{Client, Outgoing, RequestPurpose};
 use super::leftovers::Leftovers;
 
-/// How long to wait for the end of a server that does not answer: its reason arrives after its
-/// output is closed.
+/// How long to wait until a server that does not answer is known to have ended. The reason for its
+/// end arrives only after its output was closed.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// A client of one server; the server ends with it.
+/// A client of one server. When the client is dropped, the server is ended.
 pub(crate) struct Peer {
     client: Arc<Client>,
     writer: AbortHandle,
-    /// Ends the server if it was not closed.
+    /// Ends the server in the background if the client is dropped without being closed.
     leftovers: Leftovers,
 }
 
@@ -66,7 +66,7 @@ impl Peer {
         self.client.upstream.server.tools.admits(tool)
     }
 
-    /// Sends a request and returns its result, which must be small.
+    /// Sends a request and returns its result. The result must fit in memory.
     pub(crate) async fn ask(&self, method: &str, params: &Value) -> Result<Value, String> {
         let params = params.to_string();
         let answer = self.request(self.client.number(), method, params, None);
@@ -84,7 +84,7 @@ impl Peer {
             return Ok(Frame::Memory(refusal.into()));
         }
         let name = json!(tool);
-        // Progress shows that the server is not silent.
+        // The progress token lets the server report progress, which shows that it is still working.
         let params = format!(
             "{{\"name\":{name},\"arguments\":{arguments},\"_meta\":{{\"progressToken\":{number}}}}}"
         );
@@ -102,7 +102,8 @@ impl Peer {
         let mut pending = PendingAnswer {
             client: &self.client,
             number,
-            // The protocol forbids cancelling `initialize`.
+            // `initialize` is never cancelled, because the protocol forbids this. It is therefore
+            // marked as over from the start.
             is_over: method == "initialize",
         };
         self.client.send(Outgoing::Request {
@@ -127,7 +128,7 @@ impl Peer {
         self.client.send(Outgoing::Other(frame));
     }
 
-    /// Returns how the server ended, if it does so within a second. That is more precise than the
+    /// Returns how the server ended, if it ends within a second. This is more precise than the
     /// error of a message that could not be sent.
     pub(crate) async fn how_it_ended(&self) -> Option<String> {
         timeout(MOMENT, self.client.upstream.ended()).await.ok()
@@ -139,7 +140,7 @@ impl Peer {
         self.forget();
     }
 
-    /// Ends the server in a task of its own, unless it was closed.
+    /// Ends the server in a separate task, unless it was closed.
     pub(crate) fn abandon(&self) {
         if !self.forget() {
             let client = Arc::clone(&self.client);
@@ -179,7 +180,8 @@ async fn write(client: Arc<Client>, mut outbox: UnboundedReceiver<Outgoing>) {
                     RequestPurpose::Answer,
                     tell,
                 );
-                // Checked after the request is recorded, because closing drops the recorded ones.
+                // Check this after the request was recorded, because closing drops the recorded
+                // requests.
                 if client.is_closed.load(Ordering::SeqCst) {
                     drop(client.in_flight.take(&key));
                     return;
@@ -215,7 +217,7 @@ impl Drop for PendingAnswer<'_> {
     }
 }
 
-/// Returns the result in an answer, or the message of its error.
+/// Returns the result in an answer, or its error message.
 fn result(frame: &[u8], method: &str) -> Result<Value, String> {
     #[derive(Deserialize)]
     struct Response {
@@ -232,7 +234,7 @@ fn result(frame: &[u8], method: &str) -> Result<Value, String> {
             let message = error["message"].as_str().unwrap_or("no reason");
             let is_ours = error["data"]["fault"].is_string();
             Err(match is_ours {
-                // The message already names the server.
+                // The message already contains the name of the server.
                 true => format!("could not be asked for `{method}`: {message}"),
                 false => format!("refused `{method}`: {message}"),
             })

@@ -1,8 +1,8 @@
 //! Turns an MCP result into text.
 //!
 //! The text consists of the text blocks, separated by newlines. Content that a model cannot read is
-//! replaced by a line that names it. `structuredContent` is shown unless the text blocks say the
-//! same. The result stays where it is, in memory or in a draft of the store: its text is decoded
+//! replaced by a line that names it. `structuredContent` is shown unless the text blocks contain
+//! the same value. The result stays in memory or in a draft of the store, and its text is decoded
 //! while it is read.
 
 use std::io;
@@ -23,20 +23,21 @@ use spillgate_untrusted::line;
 
 use super::body::{Piece, ResultBody};
 
-/// Most characters of a name, URI or MIME type that a line repeats. A truncated URI is useless, so
-/// the limit is generous.
+/// Maximum length of a name, URI or MIME type in a line, in characters. A truncated URI is useless,
+/// so the limit is generous.
 const LONGEST_NAME: usize = 1000;
 
-/// Most bytes, as JSON, of a name that is repeated at all, whether in memory or in the store.
+/// Maximum length, as JSON and in bytes, of a name that is shown at all. It applies equally in
+/// memory and in the store.
 const LONGEST_NAMED: usize = 4000;
 
-/// Bytes examined at a time.
+/// Number of bytes that are examined at a time.
 const BLOCK: u64 = 256 << 10;
 
-/// The text for an answer that is not valid.
+/// The text for an invalid answer.
 const NO_ANSWER: &str = "The server's answer is no answer of MCP.";
 
-/// A result; the values are JSON as spelled.
+/// A result. Its values are JSON as the server spelled it.
 #[derive(Deserialize)]
 struct ToolResult<'a> {
     #[serde(borrow, default)]
@@ -49,7 +50,7 @@ struct ToolResult<'a> {
     kind: Option<&'a RawValue>,
 }
 
-/// A block, or the resource in one.
+/// A content block, or the resource in one.
 #[derive(Deserialize)]
 struct Block<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -72,7 +73,7 @@ struct Block<'a> {
     resource: Option<&'a RawValue>,
 }
 
-/// An answer that is an error.
+/// An answer that contains an error.
 #[derive(Deserialize)]
 struct ErrorResponse<'a> {
     #[serde(borrow, default)]
@@ -87,14 +88,14 @@ struct Failure<'a> {
     data: Option<&'a RawValue>,
 }
 
-/// The data of the gateway's own errors.
+/// The members of `data` in the gateway's own errors.
 #[derive(Deserialize)]
 struct GatewayErrorData<'a> {
     #[serde(borrow, default)]
     fault: Option<&'a RawValue>,
 }
 
-/// Converts an answer to `tools/call`. Reads files, so it may block.
+/// Converts an answer to `tools/call`. It may read files, so it may block.
 pub(crate) fn of_answer(frame: Frame) -> Given {
     let read = match frame {
         Frame::Memory(frame) => of_memory(&frame),
@@ -125,7 +126,7 @@ fn of_spooled(spooled: Spooled) -> io::Result<Given> {
     let result = envelopes.iter().find_map(|one| one.result);
     let error = parsed::<ErrorResponse<'_>>(frame).and_then(|failed| failed.error);
     if !result.is_some_and(is_large) && !error.is_some_and(is_large) {
-        // Another part is large, which is of no interest.
+        // The large part is neither the result nor the error, so it is not needed.
         return of_memory(frame);
     }
     let found = ResultFrame {
@@ -136,7 +137,8 @@ fn of_spooled(spooled: Spooled) -> io::Result<Given> {
     Ok(found.render()?.into_given(Arc::clone(&source), Some(draft)))
 }
 
-/// Converts an answer with too many large parts to be examined: it is passed on unchanged.
+/// Converts an answer with so many large parts that they cannot be examined. It is passed on
+/// unchanged.
 fn of_opaque(spooled: Spooled) -> io::Result<Given> {
     let (value, _) = spooled.into_value();
     let draft = value.kept.map_err(|lost| io::Error::other(lost.error))?;
@@ -157,7 +159,7 @@ fn parsed<'a, T: Deserialize<'a>>(frame: &'a [u8]) -> Option<T> {
     object_in(std::str::from_utf8(frame).ok()?)
 }
 
-/// The text for a model.
+/// A result as text for a model.
 struct RenderedResult {
     pieces: Vec<Piece>,
     is_error: bool,
@@ -179,7 +181,7 @@ impl RenderedResult {
     }
 }
 
-/// A frame and the places of its large parts.
+/// A frame and the positions of its large parts.
 struct ResultFrame<'a> {
     frame: &'a [u8],
     place: Place<'a>,
@@ -211,7 +213,8 @@ impl ResultFrame<'_> {
                 "The server answered with an error.".to_owned(),
             )),
         }
-        // The gateway's own error names the fault in its data and the server in its message.
+        // The gateway's own errors are complete without their data: the message already names the
+        // server and what is wrong.
         if let Some(data) = data
             && !self.place.is_hole(data.get())
             && object::<GatewayErrorData<'_>>(data).is_none_or(|ours| ours.fault.is_none())
@@ -229,7 +232,7 @@ impl ResultFrame<'_> {
         let result: Option<ToolResult<'_>> =
             object(json).filter(|_| !self.place.is_hole(json.get()));
         let Some(result) = result else {
-            // Nothing else is known about it.
+            // The parts of the result are unknown, so the result is passed on unchanged.
             return Ok(RenderedResult {
                 pieces: vec![self.as_it_stands(json)],
                 is_error: false,
@@ -332,7 +335,7 @@ impl ResultFrame<'_> {
         Piece::Words(self.line("resource link", &parts, &size.unwrap_or_default()))
     }
 
-    /// Returns `[kind, part, part, end]`.
+    /// Returns a line of the form `[kind, part, part, end]`.
     fn line(&self, kind: &str, parts: &[Option<&RawValue>], end: &str) -> String {
         let parts = parts.iter().filter_map(|part| self.words((*part)?));
         let all = std::iter::once(kind.to_owned()).chain(parts);
@@ -341,7 +344,7 @@ impl ResultFrame<'_> {
         format!("[{}]", all.join(", "))
     }
 
-    /// Returns untrusted text for a line of our own.
+    /// Prepares an untrusted text for a line that we write.
     fn words(&self, string: &RawValue) -> Option<String> {
         if string.get().len() > LONGEST_NAMED || self.place.is_hole(string.get()) {
             return Some("(too long to be named)".to_owned());
@@ -364,7 +367,7 @@ impl ResultFrame<'_> {
         }
     }
 
-    /// Returns JSON as it was sent.
+    /// Returns JSON as the server sent it.
     fn as_it_stands(&self, json: &RawValue) -> Piece {
         let Range { start, end } = self.place.span(json.get());
         Piece::Part(TextPart {
@@ -374,7 +377,7 @@ impl ResultFrame<'_> {
         })
     }
 
-    /// Returns whether the text blocks say the same as `structuredContent`.
+    /// Returns whether the text blocks contain the same value as `structuredContent`.
     fn is_said(&self, structured: &RawValue, content: Option<&RawValue>) -> io::Result<bool> {
         let known = content.filter(|list| !self.place.is_hole(list.get()));
         let blocks = known.and_then(blocks).unwrap_or_default();

@@ -1,13 +1,14 @@
-//! Reads an OpenAPI document by JSON pointers.
+//! Reads an OpenAPI document and follows JSON pointers in it.
 
 use serde_json::Value;
 
 use super::DocumentError;
 
-/// Most references that may be followed to find a value.
+/// Maximum number of references that are followed to find a value.
 const MOST_STEPS: usize = 32;
 
-/// Most values of a document in YAML: the largest published documents have about two million.
+/// Maximum number of values in a YAML document. The largest published documents have about two
+/// million.
 const MOST_NODES: usize = 4_000_000;
 
 /// An OpenAPI document.
@@ -16,7 +17,7 @@ pub(crate) struct Document {
     root: Value,
 }
 
-/// A value and its place, as a JSON pointer.
+/// A value and its position, as a JSON pointer.
 #[derive(Debug, Clone)]
 pub(crate) struct Located<'a> {
     pub(crate) value: &'a Value,
@@ -61,7 +62,7 @@ impl<'a> Located<'a> {
         self.value.get(name)?.as_str()
     }
 
-    /// Returns an error at this place.
+    /// Returns an error at this position.
     pub(crate) fn broken(&self, what: impl Into<String>) -> DocumentError {
         DocumentError::new(&self.pointer, what)
     }
@@ -88,7 +89,7 @@ impl Document {
                 Ok(Self { root })
             }
             Some(version) => {
-                let what = format!("is {version:?}; 3.0 and 3.1 can be read");
+                let what = format!("is {version:?}; only 3.0 and 3.1 are supported");
                 Err(DocumentError::new("/openapi", what))
             }
             None if root.get("swagger").is_some() => {
@@ -109,7 +110,7 @@ impl Document {
         }
     }
 
-    /// Returns whether the document is of version 3.0, whose schemas differ slightly from JSON
+    /// Returns whether the document has version 3.0, in which schemas differ slightly from JSON
     /// Schema.
     pub(crate) fn is_3_0(&self) -> bool {
         self.root["openapi"]
@@ -117,7 +118,7 @@ impl Document {
             .is_some_and(|version| version.starts_with("3.0"))
     }
 
-    /// Returns the value, or the value that its `$ref` leads to.
+    /// Returns the value; if it is a `$ref`, returns the value that it refers to.
     pub(crate) fn resolved<'a>(&'a self, at: Located<'a>) -> Result<Located<'a>, DocumentError> {
         let mut found = at;
         for _ in 0..MOST_STEPS {
@@ -126,10 +127,10 @@ impl Document {
             };
             found = self.target(&found, reference)?;
         }
-        Err(found.broken("its references lead in a circle"))
+        Err(found.broken("its references form a cycle"))
     }
 
-    /// Returns the value that a reference leads to.
+    /// Returns the value that a reference refers to.
     pub(crate) fn target<'a>(
         &'a self,
         from: &Located<'_>,
@@ -147,11 +148,11 @@ impl Document {
         let value = self.root.pointer(&pointer);
         value
             .map(|value| Located { value, pointer })
-            .ok_or_else(|| from.broken(format!("refers to {:?}, which is not there", shown())))
+            .ok_or_else(|| from.broken(format!("refers to {:?}, which does not exist", shown())))
     }
 }
 
-/// Decodes a reference, which is a part of a URL: `%7B` in it is `{`.
+/// Decodes a reference, which is part of a URL, so that `%7B` stands for `{`.
 fn percent_decoded(pointer: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = pointer.as_bytes();
@@ -169,7 +170,7 @@ fn percent_decoded(pointer: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Parses YAML. The parser bounds aliases and depth by default.
+/// Parses YAML. The parser limits aliases and depth by default.
 fn of_yaml(text: &str, most_nodes: usize) -> Result<Value, String> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -178,16 +179,13 @@ fn of_yaml(text: &str, most_nodes: usize) -> Result<Value, String> {
         },
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let what = first_line(&error.to_string());
+        let error = error.to_string();
+        let what = error.lines().next().unwrap_or_default();
         match what.contains("budget breached") {
             true => format!("{what}: it is too large for YAML; use its JSON form"),
-            false => what,
+            false => what.to_owned(),
         }
     })
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Builds tools from the operations of an OpenAPI document.
 //!
-//! There is one tool per operation that the configuration selects. `document` parses the text and
-//! follows references, `schema` builds self-contained schemas, `operation` builds a tool from both.
+//! Each operation that the configuration selects becomes a tool. `document` parses the text and
+//! follows references, `schema` builds self-contained schemas, and `operation` builds a tool from
+//! both.
 
 mod document;
 mod operation;
@@ -21,10 +22,10 @@ use tokio::task::spawn_blocking;
 use crate::rest::{ResponseLimits, RestTools, Verb, fetch, origin};
 use document::Document;
 
-/// Most bytes of a document.
+/// Maximum size of a document, in bytes.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// How long fetching a document from a URL may take.
+/// Maximum time for fetching a document from a URL.
 const FETCHING: Duration = Duration::from_secs(60);
 
 /// An API described by OpenAPI 3.0 or 3.1, as configured.
@@ -33,28 +34,29 @@ const FETCHING: Duration = Duration::from_secs(60);
 pub struct OpenApi {
     /// The document: a file (JSON or YAML), or a URL.
     pub spec: String,
-    /// The base URL of requests, instead of the first server that the document names.
+    /// The base URL of requests. By default, it is the first server that the document names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// Headers of every request, such as `Authorization`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Only operations whose name matches one of these globs; all by default.
+    /// Globs for the names of operations. Only matching operations become tools; by default, all
+    /// do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub include: Vec<String>,
-    /// Excludes operations whose name matches one of these globs.
+    /// Globs for the names of operations that do not become tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
-    /// The methods whose operations become tools: only `GET` by default, because other methods
-    /// change something.
+    /// The methods whose operations become tools. The default is only `GET`, because other methods
+    /// change data.
     #[serde(default = "only_get")]
     pub methods: Vec<Verb>,
-    /// Seconds that a call may take; 60 by default.
+    /// Maximum time of a call, in seconds; 60 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u32>,
 }
 
-/// Returns what may be shown of a document's source: a file, or the origin of a URL.
+/// Returns what may be shown of a document's source: the file name, or only the origin of a URL.
 fn shown(spec: &str) -> String {
     origin(spec).unwrap_or_else(|| spec.to_owned())
 }
@@ -74,13 +76,13 @@ impl fmt::Debug for OpenApi {
     }
 }
 
-/// A document, or its settings, that cannot be used.
+/// A document, or its settings, cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the OpenAPI document {source_name}: {at}{what}", at = self.at())]
 pub struct OpenApiError {
     /// The file, or the origin of the URL.
     pub source_name: String,
-    /// The place in the document, as a JSON pointer; empty for the document itself.
+    /// The position in the document, as a JSON pointer; empty for the whole document.
     pub pointer: String,
     /// What is wrong.
     pub what: String,
@@ -95,7 +97,7 @@ impl OpenApiError {
     }
 }
 
-/// What is wrong, and where in the document.
+/// What is wrong, and at which position in the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DocumentError {
     pub(crate) pointer: String,
@@ -124,7 +126,7 @@ impl OperationFilter {
             let mut set = GlobSetBuilder::new();
             for pattern in patterns {
                 let glob = Glob::new(pattern);
-                // The pattern itself may come from a variable.
+                // The pattern itself is not shown, because it may come from a variable.
                 let wrong = |error: globset::Error| {
                     DocumentError::new("", format!("`{member}`: {}", error.kind()))
                 };
@@ -164,8 +166,8 @@ impl OpenApi {
         })
     }
 
-    /// Loads the document and returns its tools as a host called `name`. A file's path is relative
-    /// to `directory`. `client` must be as for [`RestTools::one`].
+    /// Loads the document and returns its tools as the host `name`. A relative file path is
+    /// relative to `directory`. The requirements on `client` are those of [`RestTools::one`].
     ///
     /// # Errors
     ///
@@ -195,7 +197,7 @@ impl OpenApi {
             read.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
         };
         let text = text.map_err(|what| failed(DocumentError::new("", what)))?;
-        // Building the tools of a large document takes time.
+        // Building the tools of a large document takes long, so a blocking thread does it.
         let api = self.clone();
         let made = spawn_blocking(move || api.tools(&text, address.as_ref())).await;
         let made = made.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));

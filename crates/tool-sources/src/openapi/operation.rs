@@ -14,15 +14,16 @@ use super::{DocumentError, OpenApi, OperationFilter};
 use crate::names::fitting;
 use crate::rest::{BodyForm, Plan, PlanBody, Template, Verb, escaped};
 
-/// Most tools of one document: a model can hardly choose among more.
+/// Maximum number of tools of one document. A model can hardly choose among more.
 const MOST_TOOLS: usize = 500;
 
-/// Most bytes of the schemas of one document, and of one operation: a model reads all of them.
-/// Beyond the limit a schema allows anything.
+/// Maximum size of all schemas of one document, and of those of one operation, in bytes. There is a
+/// limit because a model reads all of them. A schema that exceeds it is replaced by one that allows
+/// anything.
 const MOST_BYTES: usize = 8 << 20;
 const MOST_OF_ONE: usize = 64 << 10;
 
-/// Most characters of a description.
+/// Maximum length of a description, in characters.
 pub(super) const LONGEST: usize = 1500;
 
 /// Headers that OpenAPI parameters cannot set.
@@ -36,10 +37,10 @@ const METHODS: [(&str, Verb); 5] = [
     ("delete", Verb::Delete),
 ];
 
-/// Tools, and the plans of their requests.
+/// Tools, each with the plan of its requests.
 pub(crate) type Tools = Vec<(ToolSpec, Plan)>;
 
-/// Returns the tools of a document; `address` is its URL, if known.
+/// Returns the tools of a document. `address` is the document's URL, if known.
 pub(crate) fn tools(
     api: &OpenApi,
     filter: &OperationFilter,
@@ -68,7 +69,7 @@ pub(crate) fn tools(
     match made.len() {
         0 => Err(DocumentError::new(
             "/paths",
-            "has no operation that `include`, `exclude` and `methods` let be",
+            "has no operation that `include`, `exclude` and `methods` select",
         )),
         _ => Ok(made),
     }
@@ -101,16 +102,13 @@ fn operations<'a>(
     Ok(operations)
 }
 
-/// Returns the name, or a similar one that no tool has.
+/// Returns `name`, or a similar name that no tool has yet.
 fn unused(name: &str, given: &BTreeSet<String>) -> String {
-    let numbered = (2..).map(|n: u32| fitting(&format!("{}_{n}", clip_to(name, 60))));
+    let clipped: String = name.chars().take(60).collect();
+    let numbered = (2..).map(|n: u32| fitting(&format!("{clipped}_{n}")));
     let mut all = std::iter::once(name.to_owned()).chain(numbered);
     all.find(|name| !given.contains(name))
         .expect("invariant: there are more numbers than names")
-}
-
-fn clip_to(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
 }
 
 /// Returns the base URL of requests.
@@ -123,7 +121,7 @@ fn base(
         return Ok(base.clone());
     }
     let missing = || {
-        let what = "names no server with an address; say `baseUrl`";
+        let what = "names no server with an address; set `baseUrl`";
         DocumentError::new("/servers", what)
     };
     let servers = document.root().get("servers").ok_or_else(missing)?;
@@ -138,7 +136,7 @@ fn base(
     let whole = Url::parse(&url).ok();
     let whole = whole.or_else(|| address.and_then(|address| address.join(&url).ok()));
     let whole = whole.ok_or_else(|| {
-        let what = format!("{url:?} is no whole address; say `baseUrl`");
+        let what = format!("{url:?} is not a complete URL; set `baseUrl`");
         server.broken(what)
     })?;
     Ok(whole.to_string())
@@ -151,7 +149,7 @@ struct Operation<'a> {
     verb: Verb,
 }
 
-/// A parameter and the name of its argument.
+/// A parameter with the name of its argument.
 struct Parameter<'a> {
     at: Located<'a>,
     name: &'a str,
@@ -161,7 +159,7 @@ struct Parameter<'a> {
 }
 
 impl<'a> Operation<'a> {
-    /// Returns the tool; `None` if the operation cannot be called from here.
+    /// Returns the tool; `None` if the operation needs something that we cannot send.
     fn tool(
         &self,
         api: &OpenApi,
@@ -170,7 +168,7 @@ impl<'a> Operation<'a> {
         left: &mut usize,
     ) -> Result<Option<(ToolSpec, Plan)>, DocumentError> {
         let mut parameters = self.parameters(item)?;
-        // Cookies belong to browsers; there are none here.
+        // Cookies belong to browsers and are not sent. An operation that requires one is left out.
         if parameters
             .iter()
             .any(|one| one.place == "cookie" && one.is_required)
@@ -234,7 +232,8 @@ impl<'a> Operation<'a> {
         clip(&whole, LONGEST)
     }
 
-    /// Returns the parameters of the operation and of its path; the operation's replace the path's.
+    /// Returns the parameters of the operation and of its path. If both define a parameter, the
+    /// operation's definition is used.
     fn parameters(&self, item: &Located<'a>) -> Result<Vec<Parameter<'a>>, DocumentError> {
         let lists = [item.get("parameters"), self.at.get("parameters")];
         let mut found: Vec<Parameter<'a>> = Vec::new();
@@ -295,7 +294,8 @@ impl<'a> Operation<'a> {
         let form = || kinds().find(|(kind, _)| is_form(kind));
         let chosen = json.or_else(|| form().map(|(kind, media)| (kind, media, BodyForm::Form)));
         let Some((kind, media, form)) = chosen else {
-            // Mostly file uploads: an operation whose body is optional remains a tool.
+            // Bodies in other formats are mostly file uploads, which a model cannot write. An
+            // operation with an optional body still becomes a tool.
             return Ok(match is_required {
                 true => RequestBody::Unusable,
                 false => RequestBody::Nothing,
@@ -309,21 +309,22 @@ impl<'a> Operation<'a> {
         Ok(RequestBody::Body {
             schema,
             form,
-            // A patch may accept one type only.
+            // The type is kept, because an operation such as a patch may accept only one JSON type.
             kind: Some(essence(kind)).filter(|kind| kind.ends_with("+json")),
             is_required,
         })
     }
 
-    /// Returns the plan of requests, without the places of arguments.
+    /// Returns the plan of the requests. Its caller adds the positions of the arguments.
     fn plan(&self, api: &OpenApi, base: &str, schema: &Value) -> Result<Plan, DocumentError> {
         let at_all = json!({"type": "object", "required": schema["required"]});
-        // Patterns may be JavaScript's own, which is not an error: the server checks them.
+        // A schema may contain patterns that only JavaScript can evaluate. The arguments are then
+        // not checked here, but by the server.
         let url = escaped(base);
         let plan = Plan::to(self.verb, &url, schema);
         let plan = plan.or_else(|_| Plan::to(self.verb, &url, &at_all));
         let mut plan = plan.map_err(|(_, what)| match &api.base_url {
-            // The URL may contain a secret.
+            // The URL is not shown, because it may contain a secret.
             Some(_) => DocumentError::new("", format!("`baseUrl` {what}")),
             None => DocumentError::new("/servers", format!("{base:?} {what}")),
         })?;
@@ -337,7 +338,7 @@ impl<'a> Operation<'a> {
         Ok(plan)
     }
 
-    /// Sets the type of the body, unless the settings do.
+    /// Sets the content type of the body, unless the settings contain it.
     fn say_type(&self, plan: &mut Plan, kind: Option<String>) -> Result<(), DocumentError> {
         let is_said = plan.headers.iter().any(|(name, _)| name == "content-type");
         let Some(kind) = kind.filter(|_| !is_said) else {
@@ -347,7 +348,7 @@ impl<'a> Operation<'a> {
         added.map_err(|what| self.at.broken(what))
     }
 
-    /// Puts each parameter in its place.
+    /// Puts each parameter into its position in the request.
     fn place(&self, plan: &mut Plan, parameters: &[Parameter<'_>]) -> Result<(), DocumentError> {
         if plan
             .path
@@ -378,7 +379,8 @@ impl<'a> Operation<'a> {
         Ok(())
     }
 
-    /// Returns a path segment such as `{id}.json` with an argument in place of each name.
+    /// Returns the template of a path segment such as `{id}.json`, with arguments for the names in
+    /// braces.
     fn segment(&self, text: &str, parameters: &[Parameter<'_>]) -> Result<Template, DocumentError> {
         let (mut segment, mut rest) = (Template::default(), text);
         while let Some((before, after)) = rest.split_once('{') {
@@ -417,12 +419,12 @@ fn of_arguments(properties: &Map<String, Value>, required: &[String]) -> Value {
 /// The body of a request.
 enum RequestBody {
     Nothing,
-    /// A body that a model cannot write.
+    /// A body in a format that a model cannot write.
     Unusable,
     Body {
         schema: Value,
         form: BodyForm,
-        /// Its media type, if it differs from the usual one of the form.
+        /// The media type, if it is not the usual one for `form`.
         kind: Option<String>,
         is_required: bool,
     },
@@ -442,14 +444,15 @@ impl<'a> Parameter<'a> {
     }
 }
 
-/// Sets the description of the use, which takes precedence over the schema's.
+/// Sets the description that was given where the schema is used. It takes precedence over the
+/// schema's own description.
 fn describe(schema: &mut Value, text: Option<&str>) {
     if let (Some(members), Some(text)) = (schema.as_object_mut(), text) {
         members.insert("description".to_owned(), clip(text.trim(), LONGEST).into());
     }
 }
 
-/// Returns the name, or a similar one that is not taken.
+/// Returns `name`, or a similar name that is not taken.
 fn free(name: &str, taken: &Map<String, Value>) -> String {
     let mut name = name.to_owned();
     while taken.contains_key(&name) {

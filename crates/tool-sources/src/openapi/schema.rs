@@ -1,7 +1,8 @@
 //! Resolves the references of a schema.
 //!
-//! A model gets a schema without references: the referenced schemas are inserted, as deep as there
-//! is room. Deeper, and in cycles, anything is allowed; the server checks the value.
+//! A model gets schemas without references. The referenced schemas are inserted up to a limit of
+//! depth and size. Beyond the limit, and in cycles, the schema allows anything, and the server
+//! checks the value.
 
 use serde_json::{Map, Value, json};
 use spillgate_text::clip;
@@ -10,16 +11,17 @@ use super::DocumentError;
 use super::document::{Document, Located};
 use super::operation::LONGEST;
 
-/// Most levels of a schema.
+/// Maximum depth of a schema, in levels.
 const DEEPEST: usize = 24;
 
-/// How often a reference may be nested in itself.
+/// How many times a reference may occur within itself. Deeper occurrences are replaced by a schema
+/// that allows anything.
 const MOST_TURNS: usize = 1;
 
-/// Bytes of a string that is always kept, such as a `type`.
+/// Maximum length, in bytes, of a string that is always kept, such as a `type`.
 const SHORT: usize = 64;
 
-/// Members whose values are objects of schemas.
+/// Members that are objects whose values are schemas.
 const OF_NAMES: [&str; 5] = [
     "properties",
     "patternProperties",
@@ -28,7 +30,7 @@ const OF_NAMES: [&str; 5] = [
     "dependentSchemas",
 ];
 
-/// Members that are a schema, or a list of schemas.
+/// Members that are a schema or a list of schemas.
 const OF_SCHEMAS: [&str; 16] = [
     "additionalItems",
     "additionalProperties",
@@ -48,7 +50,7 @@ const OF_SCHEMAS: [&str; 16] = [
     "unevaluatedProperties",
 ];
 
-/// Members that tell a model nothing, or that only OpenAPI knows.
+/// Members that are useless for a model or are defined only by OpenAPI.
 const LEFT_OUT: [&str; 7] = [
     "$schema",
     "discriminator",
@@ -63,14 +65,14 @@ const LEFT_OUT: [&str; 7] = [
 #[derive(Debug)]
 pub(crate) struct Schemas<'a> {
     document: &'a Document,
-    /// Bytes of room that is left.
+    /// Number of bytes that the following schemas may still take.
     left: usize,
     taken: usize,
 }
 
 impl<'a> Schemas<'a> {
-    /// Prepares schemas of at most about `left` bytes. Names of properties are always kept, because
-    /// other members may refer to them.
+    /// Prepares schemas of at most about `left` bytes. The names of properties are always kept,
+    /// because other members may refer to them.
     pub(crate) fn new(document: &'a Document, left: usize) -> Self {
         Self {
             document,
@@ -84,7 +86,7 @@ impl<'a> Schemas<'a> {
         self.taken
     }
 
-    /// Returns the schema at this place without references.
+    /// Returns the schema at this position without references.
     pub(crate) fn whole(&mut self, at: &Located<'a>) -> Result<Value, DocumentError> {
         self.schema(at, &mut Vec::new(), 0)
     }
@@ -128,7 +130,8 @@ impl<'a> Schemas<'a> {
         within.push(target.pointer.clone());
         let mut value = self.schema(&target, within, depth + 1)?;
         within.pop();
-        // A description beside a reference describes this use (3.1).
+        // A description next to a reference applies to this use of the referenced schema (OpenAPI
+        // 3.1).
         let own = at.get("description").and_then(|text| self.said(&text));
         if let (Some(members), Some(text)) = (value.as_object_mut(), own) {
             members.insert("description".to_owned(), text);
@@ -148,7 +151,8 @@ impl<'a> Schemas<'a> {
                 continue;
             }
             let value = match name {
-                // Names of properties are the API's own.
+                // The values in this object are schemas, but its names are names of properties,
+                // which may equal the names of keywords.
                 name if OF_NAMES.contains(&name) => {
                     let mut all = Map::new();
                     for (name, one) in member.members() {
@@ -190,13 +194,13 @@ impl<'a> Schemas<'a> {
         Ok(Value::Array(all.collect::<Result<_, _>>()?))
     }
 
-    /// Returns a description, truncated.
+    /// Returns a description, shortened if necessary.
     fn said(&mut self, at: &Located<'_>) -> Option<Value> {
         let text = clip(at.value.as_str()?, LONGEST);
         self.as_it_is(&text.into())
     }
 
-    /// Returns a value that is not a schema; `None` if there is no room for it.
+    /// Returns a value that is not a schema, unchanged; `None` if there is no room for it.
     fn as_it_is(&mut self, value: &Value) -> Option<Value> {
         let bytes = size(value, self.left)?;
         self.take(bytes);
@@ -204,7 +208,7 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// Returns the bytes of a value; `None` if it has more than `most` and is not always kept.
+/// Returns the size of a value in bytes; `None` if it exceeds `most` and is not always kept.
 fn size(value: &Value, most: usize) -> Option<usize> {
     match value {
         Value::String(text) => Some(text.len()).filter(|&bytes| bytes <= most.max(SHORT)),
@@ -214,7 +218,7 @@ fn size(value: &Value, most: usize) -> Option<usize> {
     }
 }
 
-/// Returns the bytes of values and their names; `None` if there are more than `most`.
+/// Returns the size of values and their names in bytes; `None` if it exceeds `most`.
 fn sum<'v>(mut all: impl Iterator<Item = (usize, &'v Value)>, most: usize) -> Option<usize> {
     all.try_fold(2, |sum: usize, (name, value)| {
         let sum = sum + name + size(value, most.checked_sub(sum)?)? + 1;
@@ -222,8 +226,8 @@ fn sum<'v>(mut all: impl Iterator<Item = (usize, &'v Value)>, most: usize) -> Op
     })
 }
 
-/// Relaxes a schema with truncated parts, which allow anything. Keywords by which such a part would
-/// reject values that the full schema allows are removed.
+/// Relaxes a schema in which shortened parts allow anything. Removes the keywords with which the
+/// schema would now reject values that the original schema allows.
 fn loosen(schema: &mut Map<String, Value>) {
     let anything = json!({});
     if schema.get("not") == Some(&anything) {
@@ -234,12 +238,12 @@ fn loosen(schema: &mut Map<String, Value>) {
         .and_then(Value::as_array)
         .is_some_and(|all| all.contains(&anything));
     if is_cut {
-        // If several alternatives allow anything, a value never matches exactly one.
+        // If several alternatives allow anything, no value matches exactly one of them.
         schema.remove("oneOf");
     }
 }
 
-/// Rewrites what OpenAPI 3.0 expresses differently from JSON Schema.
+/// Converts keywords of OpenAPI 3.0 to those of JSON Schema.
 fn of_3_0(schema: &mut Map<String, Value>, is_nullable: bool) {
     for (exclusive, limit) in [
         ("exclusiveMinimum", "minimum"),

@@ -1,8 +1,8 @@
-//! Tools that are HTTP requests.
+//! Offers HTTP requests as tools.
 //!
 //! A [`RestTool`] is an entry of `restTools` in the configuration, and [`RestTools`] calls such
-//! tools. `template` handles placeholders, `plan` holds the parts of a request, `request` builds
-//! one from a model's arguments, `send` sends it, and `stream` reads the response.
+//! tools. `template` handles placeholders, `plan` contains the parts of a request, `request` builds
+//! a request from a model's arguments, `send` sends it, and `stream` reads the response.
 
 mod plan;
 mod request;
@@ -27,11 +27,10 @@ pub(crate) use plan::{Body as PlanBody, Plan};
 pub(crate) use send::{ResponseLimits, fetch};
 pub(crate) use template::{Template, encoded, escaped};
 
-/// How long a request may take, including its response, unless the tool sets another time.
+/// Maximum duration of a request, including its response, unless the tool sets another limit.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Most bytes of a response, unless the tool sets another limit: a longer response is not an answer
-/// to a question.
+/// Maximum size of a response, in bytes, unless the tool sets another limit.
 pub const MOST_BYTES: u64 = 1 << 30;
 
 /// A tool that is an HTTP request, as configured. Placeholders `${parameters.NAME}` (or `${NAME}`)
@@ -39,43 +38,45 @@ pub const MOST_BYTES: u64 = 1 << 30;
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RestTool {
-    /// What the tool is for, as the model is told.
+    /// The purpose of the tool, as the model sees it.
     pub description: String,
     /// The method; `GET` by default.
     #[serde(default)]
     pub method: Verb,
-    /// The URL, `http` or `https`. Its path and query may contain placeholders; their values are
-    /// encoded, so that they stay in their place.
+    /// The URL, `http` or `https`. Its path and query may contain placeholders. Their values are
+    /// encoded, so that they cannot change other parts of the URL.
     pub url: String,
-    /// Headers, which may contain placeholders. A header whose argument is missing is omitted.
+    /// Headers, which may contain placeholders. If an argument is missing, its header is omitted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// JSON Schema of the arguments, which are an object. Only references within the schema are
+    /// JSON Schema of the arguments, which form an object. Only references within the schema are
     /// followed.
     #[serde(default = "any_object")]
     pub parameters_schema: Value,
-    /// Arguments that go into the query, besides those that have a placeholder.
+    /// Names of arguments that are added to the query. Arguments that have a placeholder need not
+    /// be listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub query: Vec<String>,
-    /// Form of a body made of the arguments that have no other place; JSON by default. `GET` and
-    /// `DELETE` have no body: their arguments go into the query.
+    /// Format of a body that contains the arguments without another position; JSON by default.
+    /// `GET` and `DELETE` requests have no body, so these arguments are added to the query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<BodyForm>,
     /// The body: JSON in which a string that is a placeholder stands for the argument, of any type;
-    /// or a text of such JSON, with placeholders in place of values.
+    /// or the text of such JSON, with placeholders in place of values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_template: Option<Value>,
-    /// Seconds that a call may take, including the response; 60 by default.
+    /// Maximum duration of a call in seconds, including the response; 60 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u32>,
-    /// Most bytes of a response; 1 GiB by default.
+    /// Maximum size of a response, in bytes; 1 GiB by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_response_bytes: Option<u64>,
 }
 
 impl fmt::Debug for RestTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The values of headers, and the URL after its host, are often secrets.
+        // The values of headers, and the URL after its host, are not shown because they are often
+        // secrets.
         let url = origin(&self.url);
         let headers: Vec<&String> = self.headers.keys().collect();
         f.debug_struct("RestTool")
@@ -117,7 +118,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Returns the name as HTTP writes it.
+    /// Returns the method's name in HTTP.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -129,7 +130,7 @@ impl Verb {
     }
 }
 
-/// The form of a body.
+/// The format of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BodyForm {
@@ -140,7 +141,7 @@ pub enum BodyForm {
     Form,
 }
 
-/// A description that cannot be used; the caller's fault.
+/// A description that cannot be used, because of an error in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the REST tool `{tool}`: {member}: {what}")]
 pub struct RestError {
@@ -167,12 +168,12 @@ impl RestTool {
     }
 }
 
-/// HTTP tools under one host name.
+/// HTTP tools as a host.
 pub struct RestTools {
     name: String,
     tools: Vec<(ToolSpec, Arc<Plan>)>,
     client: Client,
-    /// Longest time of a call.
+    /// Maximum duration of a call.
     most: Duration,
 }
 
@@ -186,9 +187,9 @@ impl fmt::Debug for RestTools {
 }
 
 impl RestTools {
-    /// Creates a host with one tool and the tool's name. `client` must not follow redirects by
-    /// itself (such as one made with [`http_client`](spillgate_transport::http_client)): they are
-    /// followed here, without taking headers to another host.
+    /// Creates a host with one tool; host and tool are both called `name`. `client` must not follow
+    /// redirects itself (a client made with [`http_client`](spillgate_transport::http_client) does
+    /// not): this crate follows them, so that headers are never sent to another host.
     ///
     /// # Errors
     ///
@@ -217,8 +218,8 @@ impl RestTools {
         }
     }
 
-    /// Returns a host whose calls take no longer than `most`, including their responses, whatever
-    /// the tools say.
+    /// Returns the host with calls that take at most `most`, including their responses, even if a
+    /// tool sets a longer limit.
     #[must_use]
     pub fn within(self, most: Duration) -> Self {
         Self { most, ..self }

@@ -1,4 +1,5 @@
-//! The parts of a request, from its description.
+//! The parts of a REST tool's requests (method, URL, headers, body), as its description defines
+//! them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use super::template::{self, Template};
 use super::{BodyForm, DEFAULT_TIMEOUT, MOST_BYTES, ResponseLimits, RestTool, Verb};
 
-/// Headers that belong to the connection.
+/// Headers that a tool must not set, because the connection sets them.
 const NOT_OURS: [&str; 6] = [
     "connection",
     "content-length",
@@ -22,23 +23,23 @@ const NOT_OURS: [&str; 6] = [
     "upgrade",
 ];
 
-/// What is wrong with a description: the member, and the problem.
+/// What is wrong with a description: the name of the member, and the problem.
 pub(crate) type DescriptionFault = (String, String);
 
-/// The plan of a tool's requests. Its debug output omits possible secrets.
+/// The plan of a tool's requests. Its debug output leaves out possible secrets.
 pub(crate) struct Plan {
     pub(crate) verb: Verb,
     /// Scheme, host and port.
     pub(crate) origin: Url,
     /// The path, split at its slashes.
     pub(crate) path: Vec<Template>,
-    /// The query, split at `&`; a part whose argument is missing is omitted.
+    /// The query, split at `&`. A part is omitted if its argument is missing.
     pub(crate) pairs: Vec<Template>,
     pub(crate) headers: Vec<(HeaderName, Template)>,
-    /// Names in the query, and the arguments that are their values.
+    /// Names in the query, each with the argument that is its value.
     pub(crate) query: Vec<(String, String)>,
     pub(crate) body: Option<Body>,
-    /// Where arguments without a place of their own go.
+    /// Where to put arguments that have no position of their own.
     pub(crate) rest: Remainder,
     pub(crate) schema: Validator,
     pub(crate) timeout: Duration,
@@ -54,33 +55,33 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// A body made of arguments.
+/// A body that contains arguments.
 #[derive(Debug)]
 pub(crate) enum Body {
     /// JSON in which a string that is a placeholder stands for the argument.
     Template(Value),
-    /// The argument itself.
+    /// One argument, which is the whole body.
     Argument(String, BodyForm),
 }
 
-/// Where arguments without a place of their own go.
+/// Where to put arguments that have no position of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remainder {
-    /// Into the query.
+    /// The arguments are put into the query.
     Query,
-    /// Into the body.
+    /// The arguments are put into the body.
     Body(BodyForm),
-    /// Nowhere: there are no such arguments.
+    /// There are no such arguments.
     Nowhere,
 }
 
 impl Plan {
-    /// Creates the plan of a description.
+    /// Creates the plan for a description.
     pub(crate) fn of(tool: &RestTool) -> Result<Self, DescriptionFault> {
         let has_body = !matches!(tool.method, Verb::Get | Verb::Delete);
         let rest = match (has_body, tool.body, &tool.body_template) {
             (_, Some(_), Some(_)) => {
-                let what = "stands beside `body`, and a request has one body";
+                let what = "cannot be combined with `body`, because a request has one body";
                 return Err(wrong("bodyTemplate", what));
             }
             (false, None, None) => Remainder::Query,
@@ -118,7 +119,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Creates a plan of requests to `url` whose arguments match `schema`.
+    /// Creates a plan for requests to `url` with arguments that match `schema`.
     pub(crate) fn to(verb: Verb, url: &str, schema: &Value) -> Result<Self, DescriptionFault> {
         let in_url = |what: String| ("url".to_owned(), what);
         let (origin, path, query) = parts(url).map_err(in_url)?;
@@ -144,15 +145,15 @@ impl Plan {
     /// Adds a header.
     pub(crate) fn header(&mut self, name: &str, value: Template) -> Result<(), String> {
         let header = HeaderName::try_from(name);
-        let header = header.map_err(|_| format!("{name:?} is no name of a header"))?;
+        let header = header.map_err(|_| format!("{name:?} is not the name of a header"))?;
         if NOT_OURS.contains(&header.as_str()) {
-            return Err("is the connection's own: leave it out".to_owned());
+            return Err("is set by the connection: leave it out".to_owned());
         }
         self.headers.push((header, value));
         Ok(())
     }
 
-    /// Returns the arguments that have a place of their own, except those of a body template.
+    /// Returns the arguments that have a position of their own, except those in a body template.
     pub(crate) fn placed(&self) -> BTreeSet<&str> {
         let templates = self.path.iter().chain(&self.pairs);
         let templates = templates.chain(self.headers.iter().map(|(_, value)| value));
@@ -172,7 +173,7 @@ impl Plan {
         }
     }
 
-    /// Rejects a placeholder that no argument can fill, which is a mistake.
+    /// Rejects a placeholder that no argument can fill, because it must be a mistake.
     fn check_names(&self, schema: &Value) -> Result<(), DescriptionFault> {
         let Some(known) = schema["properties"].as_object() else {
             return Ok(());
@@ -187,7 +188,7 @@ impl Plan {
             None => Ok(()),
             Some(name) => Err(wrong(
                 "parametersSchema",
-                &format!("has no property `{name}`, for which there is a place"),
+                &format!("has no property `{name}`, which a placeholder needs"),
             )),
         }
     }
@@ -210,8 +211,7 @@ fn parts(url: &str) -> Result<(Url, &str, Option<&str>), String> {
     let origin = template::unescaped(origin);
     if origin.contains("${") {
         return Err(
-            "has a placeholder before its path: where a request goes is not the model's to say"
-                .to_owned(),
+            "has a placeholder before its path, but a model must not choose the server".to_owned(),
         );
     }
     let origin = Url::parse(&origin).map_err(|error| format!("is no address: {error}"))?;
@@ -221,7 +221,7 @@ fn parts(url: &str) -> Result<(Url, &str, Option<&str>), String> {
     }
 }
 
-/// Returns a validator of arguments. It fetches nothing, and its patterns run in linear time.
+/// Returns a validator of arguments. It does not fetch anything, and its patterns take linear time.
 fn validator(schema: &Value) -> Result<Validator, String> {
     if !schema.is_object() {
         return Err("must be a JSON Schema of an object".to_owned());
@@ -230,7 +230,7 @@ fn validator(schema: &Value) -> Result<Validator, String> {
     options.build(schema).map_err(|error| error.to_string())
 }
 
-/// Parses a body as JSON in which each string that is a placeholder stands for a value.
+/// Parses a body as JSON in which each string that is a placeholder stands for an argument.
 fn body_template(body: &Value) -> Result<Value, String> {
     let Value::String(text) = body else {
         check_templates(body)?;
@@ -241,7 +241,7 @@ fn body_template(body: &Value) -> Result<Value, String> {
     });
     let parsed = serde_json::from_str(text).or_else(|_| serde_json::from_str(&quoted));
     let parsed: Value =
-        parsed.map_err(|_| "is no JSON with placeholders in the place of values".to_owned())?;
+        parsed.map_err(|_| "is not JSON with placeholders in place of values".to_owned())?;
     check_templates(&parsed)?;
     Ok(parsed)
 }
@@ -255,7 +255,7 @@ fn check_templates(body: &Value) -> Result<(), String> {
     }
 }
 
-/// Returns the arguments that a body has places for.
+/// Returns the names of the arguments in a body template.
 pub(crate) fn arguments_in(body: &Value) -> BTreeSet<String> {
     match body {
         Value::String(text) => {

@@ -11,13 +11,13 @@ use super::plan::{Body, Plan, Remainder, arguments_in};
 use super::template::{Arguments, Template, encoded, plain};
 use super::{BodyForm, Verb};
 
-/// Most problems of arguments that an error lists.
+/// Maximum number of problems with arguments that an error lists.
 const MOST_TOLD: usize = 3;
 
-/// Most characters of each problem.
+/// Maximum length of each problem, in characters.
 const LONGEST_TOLD: usize = 300;
 
-/// A request to send. Its debug output omits possible secrets.
+/// A request to send. Its debug output leaves out possible secrets.
 #[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) method: Method,
@@ -33,7 +33,8 @@ impl fmt::Debug for Request {
 }
 
 impl Request {
-    /// Returns all that is ever shown of the request, such as `GET api.example.com`.
+    /// Returns a short form of the request, such as `GET api.example.com`. No other part of the
+    /// request is ever shown.
     pub(crate) fn what(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();
         let port = self.url.port().map(|port| format!(":{port}"));
@@ -132,7 +133,7 @@ impl Plan {
         Ok(url)
     }
 
-    /// Returns the body. Arguments without a place go where the plan says.
+    /// Returns the body. Arguments without a position of their own are put where the plan says.
     fn body(
         &self,
         arguments: &Arguments,
@@ -157,7 +158,7 @@ impl Plan {
         let (kind, body) = match form {
             BodyForm::Json => ("application/json", value.to_string()),
             BodyForm::Form => {
-                // `Url` can encode a form.
+                // Use `Url` to encode a form, because a form has the same format as a query.
                 let mut form = self.origin.clone();
                 for (name, value) in value.as_object().into_iter().flatten() {
                     append(&mut form, name, value);
@@ -186,8 +187,9 @@ impl Plan {
     }
 }
 
-/// Returns a segment of a path. Arguments cannot leave it: `.` and `..` have a meaning however they
-/// are encoded, and an empty segment would change the path.
+/// Returns a segment of a path. An argument must not change other segments: `.` and `..` are
+/// rejected, because they have a special meaning even when they are encoded, and so are empty
+/// segments.
 fn segment_of(segment: &Template, arguments: &Arguments) -> Result<String, String> {
     let Some(name) = segment.arguments().next() else {
         return Ok(segment.filled(arguments, encoded).unwrap_or_default());
@@ -220,7 +222,7 @@ fn header(value: &Template, arguments: &Arguments) -> Result<Option<HeaderValue>
     Ok(Some(header))
 }
 
-/// Appends `name=value` to the query, once per element for a list; nothing for `null`.
+/// Appends `name=value` to the query; for a list, once per element; for `null`, nothing.
 fn append(url: &mut Url, name: &str, value: &Value) {
     let values = match value {
         Value::Array(all) => all.iter().filter_map(plain).collect(),
@@ -231,7 +233,7 @@ fn append(url: &mut Url, name: &str, value: &Value) {
     }
 }
 
-/// Returns a body with the arguments in their places; `None` if one is missing.
+/// Returns a body with the arguments inserted; `None` if an argument is missing.
 fn filled(template: &Value, arguments: &Arguments) -> Option<Value> {
     match template {
         Value::String(text) => {

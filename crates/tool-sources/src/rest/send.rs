@@ -12,13 +12,13 @@ use tokio::time::{Instant, timeout_at};
 use super::request::Request;
 use super::stream::{Limits, Stream};
 
-/// Most redirects that are followed.
+/// Maximum number of redirects that are followed.
 const MOST_REDIRECTS: usize = 5;
 
-/// Most bytes of the body that an error shows.
+/// Maximum number of bytes of a response's body that an error shows.
 const ERROR_BYTES: u64 = 16 << 10;
 
-/// Limits of the time and size of a response.
+/// Limits on the duration and size of a response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResponseLimits {
     pub(crate) timeout: Duration,
@@ -26,14 +26,14 @@ pub(crate) struct ResponseLimits {
 }
 
 impl ResponseLimits {
-    /// Returns limits whose time is at most `most`.
+    /// Returns the limits with a duration of at most `most`.
     pub(crate) fn within(self, most: Duration) -> Self {
         let timeout = self.timeout.min(most);
         Self { timeout, ..self }
     }
 }
 
-/// Sends a request. The response is read while it arrives; the model is told of every error.
+/// Sends a request. The response is read while it arrives. Every error is returned to the model.
 pub(crate) async fn call(client: &Client, request: Request, limits: ResponseLimits) -> Given {
     let what = request.what();
     let deadline = Instant::now() + limits.timeout;
@@ -47,7 +47,7 @@ pub(crate) async fn call(client: &Client, request: Request, limits: ResponseLimi
     }
 }
 
-/// Fetches a URL: for documents, not for tools.
+/// Fetches a URL. This is used for documents, not for tools.
 pub(crate) async fn fetch(
     client: &Client,
     url: &Url,
@@ -108,8 +108,8 @@ async fn followed(client: &Client, mut request: Request) -> Result<Response, Str
     ))
 }
 
-/// Returns the request that a redirect leads to; `None` if the response is not a redirect. Headers
-/// and bodies are not sent to another host than the one that they are meant for.
+/// Returns the request that follows a redirect; `None` if the response is not a redirect. Headers
+/// and bodies are sent only to the host that they are meant for.
 fn redirected(request: &Request, response: &Response) -> Result<Option<Request>, String> {
     let status = response.status();
     let location = response.headers().get(LOCATION);
@@ -175,11 +175,11 @@ fn into_given(
     Given { body, is_error }
 }
 
-/// Reads a body and replaces a read error by a note. The status of an error and the received part
-/// of its body are worth more than the failure to read the rest.
+/// Reads a body. If reading fails, it returns a note in place of the rest, because the status of an
+/// error response and the received part of its body tell the model more than the read error alone.
 struct LenientReader<R> {
     body: R,
-    /// The note at the end.
+    /// The note that replaces the rest of the body.
     end: Option<Cursor<String>>,
 }
 
@@ -201,18 +201,18 @@ impl<R: Read> Read for LenientReader<R> {
     }
 }
 
-/// Returns the status, such as `HTTP 404 Not Found`.
+/// Returns the status as text, such as `HTTP 404 Not Found`.
 fn named(status: StatusCode) -> String {
     format!("HTTP {status}").trim_end().to_owned()
 }
 
-/// Describes a failed transfer, and what may help.
+/// Describes a failed transfer, and says what may help.
 fn error_text(what: &str, error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
-    // The URL of the request may contain secrets.
+    // The URL of the request is left out, because it may contain secrets.
     let cause = match error.source() {
         Some(_) => format!(": {cause}"),
         None => String::new(),

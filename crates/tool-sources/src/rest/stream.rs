@@ -1,8 +1,8 @@
 //! Reads a response while it arrives.
 //!
-//! Readers of results are synchronous and have a thread of their own. A task passes a few blocks on
-//! at a time, so that a response of any size takes little memory, and an endless one is cut off
-//! after its time.
+//! Results are read synchronously, on a thread of their own. An async task passes on only a few
+//! blocks at a time, so that a response of any size takes little memory. An endless response is cut
+//! off at the deadline.
 
 use std::io::{self, Read};
 
@@ -11,28 +11,29 @@ use reqwest::Response;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Instant, timeout_at};
 
-/// Most blocks that wait to be read.
+/// Maximum number of blocks that wait to be read.
 const BLOCKS: usize = 8;
 
 /// The limits at which a response is cut off.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) deadline: Instant,
-    /// The time until the deadline when the request was sent, in seconds.
+    /// The time from sending the request to the deadline, in seconds.
     pub(crate) seconds: u64,
     pub(crate) most_bytes: u64,
 }
 
-/// The body of a response, to be read on a thread that may block.
+/// The body of a response. It must be read on a thread that may block.
 #[derive(Debug)]
 pub(crate) struct Stream {
     blocks: Receiver<io::Result<Bytes>>,
-    /// The rest of the block that is being read.
+    /// The part of the current block that has not been read.
     left: Bytes,
 }
 
 impl Stream {
-    /// Reads the body of `response` to the request `what`. Dropping it stops the transfer.
+    /// Starts reading the body of `response`. `what` names the request. Dropping the stream stops
+    /// the transfer.
     pub(crate) fn new(response: Response, what: String, limits: Limits) -> Self {
         let (to, blocks) = channel(BLOCKS);
         tokio::spawn(async move {

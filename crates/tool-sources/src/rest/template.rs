@@ -18,9 +18,9 @@ enum Piece {
     Argument(String),
 }
 
-/// Matches `${NAME}` and `${parameters.NAME}`; `${$}` is a dollar sign. Code that inserts variables
-/// into the texts of a configuration escapes the dollars of their values in this way, so that
-/// values are not templates.
+/// Matches `${NAME}` and `${parameters.NAME}`. `${$}` stands for a dollar sign: code that inserts
+/// variables into the texts of a configuration escapes the dollar signs of their values in this
+/// way, so that the values are not read as templates.
 fn placeholder() -> &'static Regex {
     static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"\$\{(?:\$|(?:parameters\.)?([A-Za-z0-9_.\-\[\]]+))\}")
@@ -29,7 +29,7 @@ fn placeholder() -> &'static Regex {
     &PLACEHOLDER
 }
 
-/// Returns the text with each placeholder replaced by `with` of its name.
+/// Returns the text with each placeholder replaced by the result of `with` for its name.
 pub(crate) fn replaced(text: &str, with: impl Fn(&str) -> String) -> String {
     placeholder()
         .replace_all(text, |found: &regex::Captures<'_>| match found.get(1) {
@@ -39,18 +39,18 @@ pub(crate) fn replaced(text: &str, with: impl Fn(&str) -> String) -> String {
         .into_owned()
 }
 
-/// Returns a template for a literal text.
+/// Returns the template of a literal text.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('$', "${$}")
 }
 
-/// Returns the text of a template without arguments.
+/// Returns the text of a template that contains no arguments.
 pub(crate) fn unescaped(text: &str) -> String {
     text.replace("${$}", "$")
 }
 
 impl Template {
-    /// Parses a text of the configuration.
+    /// Parses a text from the configuration.
     ///
     /// # Errors
     ///
@@ -59,9 +59,9 @@ impl Template {
         let (mut pieces, mut end) = (Vec::new(), 0);
         let plain = |text: &str| match text {
             "" => Ok(None),
-            // The text may contain a secret.
+            // The text is not shown, because it may contain a secret.
             text if text.contains("${") => {
-                Err("has a `${` that begins no placeholder: write ${parameters.NAME}".to_owned())
+                Err("has a `${` that is not a placeholder: write ${parameters.NAME}".to_owned())
             }
             text => Ok(Some(Piece::Text(text.to_owned()))),
         };
@@ -78,12 +78,12 @@ impl Template {
         Ok(Self(pieces))
     }
 
-    /// Creates a template of one argument.
+    /// Creates a template that consists of one argument.
     pub(crate) fn argument(name: &str) -> Self {
         Self(vec![Piece::Argument(name.to_owned())])
     }
 
-    /// Creates a template of a literal text.
+    /// Creates a template that consists of a literal text.
     pub(crate) fn text(text: &str) -> Self {
         Self(vec![Piece::Text(text.to_owned())])
     }
@@ -94,7 +94,7 @@ impl Template {
         self
     }
 
-    /// Returns the arguments that it has places for.
+    /// Returns the names of the arguments in the template.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Argument(name) => Some(name.as_str()),
@@ -102,7 +102,7 @@ impl Template {
         })
     }
 
-    /// Returns the argument if the template consists of nothing else.
+    /// Returns the name of the argument if the template consists of a single argument.
     pub(crate) fn only_argument(&self) -> Option<&str> {
         match &self.0[..] {
             [Piece::Argument(name)] => Some(name),
@@ -110,7 +110,7 @@ impl Template {
         }
     }
 
-    /// Splits the template where `at` occurs in its text.
+    /// Splits the template at each occurrence of `at` in its literal text.
     pub(crate) fn split(&self, at: char) -> Vec<Self> {
         let mut parts = vec![Self::default()];
         for piece in &self.0 {
@@ -137,7 +137,7 @@ impl Template {
         parts
     }
 
-    /// Returns the text with the arguments in their places, each as `put` writes it; `None` if one
+    /// Returns the text with the arguments inserted, each converted by `put`; `None` if an argument
     /// is missing.
     pub(crate) fn filled(
         &self,
@@ -155,7 +155,7 @@ impl Template {
     }
 }
 
-/// Returns a value as text, the values of a list separated by commas; `None` for `null`.
+/// Returns a value as text, with the elements of a list separated by commas; `None` for `null`.
 pub(crate) fn plain(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
@@ -215,7 +215,7 @@ mod tests {
     fn what_is_no_placeholder_is_told() {
         for text in ["${", "a ${b c}", "${} x"] {
             let told = Template::new(text).unwrap_err();
-            assert!(told.contains("begins no placeholder"), "{told}");
+            assert!(told.contains("is not a placeholder"), "{told}");
             assert!(!told.contains(" x"), "{told}");
         }
     }

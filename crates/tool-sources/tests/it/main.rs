@@ -1,4 +1,4 @@
-//! Tests of an agent's tools with real processes and real HTTP.
+//! Tests an agent's tools with real processes and real HTTP.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -13,7 +13,7 @@ use spillgate_agent::{Given, Host, OpKind, Span};
 use spillgate_llm::ToolCall;
 use tokio::task::spawn_blocking;
 
-/// Returns the result of a call, after `ERROR` if it failed.
+/// Returns the result of a call, with the prefix `ERROR` if the call failed.
 async fn told(host: &dyn Host, tool: &str, arguments: &str) -> String {
     read(called(host, tool, arguments).await).await
 }

@@ -1,4 +1,4 @@
-//! Tools of MCP servers: a process on standard streams, and servers over HTTP.
+//! Tests the tools of MCP servers: a process on standard streams, and servers over HTTP.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,12 +29,12 @@ use tokio::task::spawn_blocking;
 use crate::web::client;
 use crate::{call, called, told};
 
-/// Bytes of a result that is too large for memory.
+/// Size, in bytes, of a result that is too large for memory.
 const LARGE: u64 = 64 << 20;
 
 const LINE: &str = "a line of text\n";
 
-/// A server that writes the messages it receives into `$LOG`.
+/// A server that writes every message that it receives to `$LOG`.
 const SERVER: &str = r#"
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 text() { say '{"content":[{"type":"text","text":"'"$1"'"}]}'; }
@@ -84,7 +84,7 @@ impl Place {
         fs::read_to_string(self.log()).unwrap_or_default()
     }
 
-    /// Waits until the server has received `what`.
+    /// Waits until the server has received a message that contains `what`.
     async fn hears(&self, what: &str) {
         while !self.heard().contains(what) {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -125,7 +125,7 @@ impl Place {
         self.open(server("s", self.script())).await.unwrap()
     }
 
-    /// Returns the files of the store, without its locks and folders.
+    /// Returns the files of the store, except for locks and directories.
     fn stored(&self) -> Vec<PathBuf> {
         let mut folders = vec![self.directory.path().join("store")];
         let mut files = Vec::new();
@@ -360,7 +360,7 @@ async fn a_server_by_http() {
     ERROR The server `web` does not let us in (HTTP status 401); check the header or the token that it is given.
     ERROR too often
     ");
-    // Two results that a gateway would store: one in memory, one too large for it.
+    // The gateway would store both results. One fits in memory, the other does not.
     for lines in [10_000, 500_000] {
         let told = told(&host, "lines", &json!({"n": lines}).to_string()).await;
         assert!(told == LINE.repeat(lines), "{lines}");
@@ -397,7 +397,7 @@ async fn a_server_that_refuses_to_be_greeted_again() {
     let transport = Transport::Http(HttpServer { url, headers });
     let host = place.open(server("web", transport)).await.unwrap();
     drop(told(&host, "first", "{}").await); // the session is lost by this call
-    assert_snapshot!(told(&host, "first", "{}").await, @"ERROR the upstream server `web` refused it with HTTP status 401 before it answered");
+    assert_snapshot!(told(&host, "first", "{}").await, @"ERROR the upstream server `web` returned the HTTP status 401 before it answered");
     host.close(true).await;
 }
 
@@ -434,7 +434,7 @@ async fn large_messages_beside_an_answer_are_none() {
     host.close(true).await;
 }
 
-/// Answers a call with a stream in which a large message precedes the result.
+/// Answers a call with a stream in which a large message comes before the result.
 fn by_stream(message: &Value) -> Response {
     static CHANGED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
     let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
@@ -457,7 +457,8 @@ fn by_stream(message: &Value) -> Response {
     ([("content-type", "text/event-stream")], events).into_response()
 }
 
-/// Answers messages other than calls.
+/// Answers messages other than tool calls. If `has_changed`, the server's tool has another name
+/// than before.
 fn by_http_named(message: &Value, has_changed: bool) -> Response {
     let tools = match has_changed {
         true => json!([{"name": "first"}, {"name": "second"}]),
@@ -474,7 +475,7 @@ fn by_http_named(message: &Value, has_changed: bool) -> Response {
     as_json(&answer).into_response()
 }
 
-/// Waits until a killed process is gone.
+/// Waits until a process that was killed has ended.
 #[cfg(target_os = "linux")]
 async fn is_gone(process: &str) {
     while is_alive(process) {
@@ -482,7 +483,7 @@ async fn is_gone(process: &str) {
     }
 }
 
-/// A launcher: the process that it starts does not end with it.
+/// A launcher that starts a process which does not end with the launcher.
 #[cfg(target_os = "linux")]
 const LAUNCHER: &str = r#"sleep 987654 & echo $! > "$LOG.new"; mv "$LOG.new" "$LOG"; wait"#;
 
@@ -528,7 +529,7 @@ async fn servers_that_did_not_open_leave_nothing_behind() {
     is_gone(&place.heard()).await;
 }
 
-/// A server that answers in JSON.
+/// A server that answers with JSON instead of a stream.
 async fn by_http(body: String) -> Response {
     let message: Value = serde_json::from_str(&body).unwrap();
     let status = |code: u16| axum::http::StatusCode::from_u16(code).unwrap();

@@ -1,4 +1,4 @@
-//! Tools from OpenAPI documents.
+//! Tests the tools of OpenAPI documents.
 
 use std::fs;
 
@@ -119,7 +119,7 @@ async fn operations_are_chosen() {
     listPets
     photo_of_pet get_tree__node_
     addPet
-    the OpenAPI document api.yaml: /paths: has no operation that `include`, `exclude` and `methods` let be
+    the OpenAPI document api.yaml: /paths: has no operation that `include`, `exclude` and `methods` select
     the OpenAPI document api.yaml: `include`: unclosed character class; missing ']'
     ");
 }
@@ -215,18 +215,18 @@ async fn broken_documents_are_told() {
     the OpenAPI document api.yaml: EOF while parsing a value at line 1 column 12
     the OpenAPI document api.yaml: has no `openapi`: it is no OpenAPI document
     the OpenAPI document api.yaml: /swagger: the document is of Swagger 2.0; convert it to OpenAPI 3
-    the OpenAPI document api.yaml: /openapi: is "4.0.0"; 3.0 and 3.1 can be read
-    the OpenAPI document api.yaml: /servers: names no server with an address; say `baseUrl`
-    the OpenAPI document api.yaml: /servers/0: "/v1" is no whole address; say `baseUrl`
+    the OpenAPI document api.yaml: /openapi: is "4.0.0"; only 3.0 and 3.1 are supported
+    the OpenAPI document api.yaml: /servers: names no server with an address; set `baseUrl`
+    the OpenAPI document api.yaml: /servers/0: "/v1" is not a complete URL; set `baseUrl`
     the OpenAPI document api.yaml: /servers/0/variables/h: has no `default`
     the OpenAPI document api.yaml: /servers: "ftp://h/" must begin with http:// or https:// and a host
     the OpenAPI document api.yaml: /paths/~1a~1{b}/get: the path has `{b}`, and no parameter of that name is `in: path`
     the OpenAPI document api.yaml: /paths/~1a~1{b}/get/parameters/0: has no `in`
     the OpenAPI document api.yaml: /paths/~1a~1{b}/get/parameters/1: `in` is "body"
-    the OpenAPI document api.yaml: /paths/~1a~1{b}/get/parameters/0: refers to "#/components/parameters/B", which is not there
+    the OpenAPI document api.yaml: /paths/~1a~1{b}/get/parameters/0: refers to "#/components/parameters/B", which does not exist
     the OpenAPI document api.yaml: /paths/~1a~1{b}/get/parameters/0: refers to "other.yaml#/b": only references within the document are followed
-    the OpenAPI document api.yaml: /paths/~1a~1{b}/get/parameters/0/schema: refers to "#/x~1y", which is not there
-    the OpenAPI document api.yaml: /paths/~1a~1{b}/get/parameters/0: its references lead in a circle
+    the OpenAPI document api.yaml: /paths/~1a~1{b}/get/parameters/0/schema: refers to "#/x~1y", which does not exist
+    the OpenAPI document api.yaml: /paths/~1a~1{b}/get/parameters/0: its references form a cycle
     "##);
 }
 
@@ -256,7 +256,8 @@ fn sizes(host: &RestTools) -> Vec<usize> {
     tools.map(|tool| tool.schema.to_string().len()).collect()
 }
 
-/// Returns a document of operations that each have a parameter with the schema `#/s/0`.
+/// Returns a document with `count` operations, each of which has a parameter with the schema
+/// `#/s/0`.
 fn operations(count: usize, schemas: &str) -> String {
     let mut text = "openapi: 3.1.0\nservers: [{url: http://h}]\npaths:\n".to_owned();
     for number in 0..count {
@@ -318,7 +319,8 @@ async fn schemas_have_so_many_bytes() {
 
 #[tokio::test]
 async fn too_many_operations_are_refused_before_any_is_made() {
-    // Each operation is broken, but none is examined.
+    // Each operation is invalid. The error says only that there are too many, which shows that none
+    // was examined.
     let error = load(&operations(501, "  '1': {}\n"), json!({}))
         .await
         .unwrap_err();

@@ -1,4 +1,4 @@
-//! Tools that are HTTP requests.
+//! Tests tools that are HTTP requests.
 
 use std::io::Read;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ fn tool(web: &Web, mut value: Value) -> RestTools {
     RestTools::one("t", &tool, client()).unwrap()
 }
 
-/// Returns the request as the server saw it, or the text for the model.
+/// Returns the request as the server received it, or the error text for the model.
 async fn asked(web: &Web, value: Value, arguments: Value) -> String {
     let tool = tool(web, value);
     web.masked(&told(&tool, "t", &arguments.to_string()).await)
@@ -278,7 +278,7 @@ async fn a_large_response_streams() {
     })
     .await
     .unwrap();
-    // The body is not read any further, so the server stops sending.
+    // The rest of the body is not read, so the server stops sending.
     let mut sent = 0;
     while sent != web.sent.load(Ordering::Relaxed) {
         sent = web.sent.load(Ordering::Relaxed);
@@ -320,18 +320,18 @@ fn descriptions_that_cannot_be_used() {
     the REST tool `t`: its members: unknown field `retries`, expected one of `description`, `method`, `url`, `headers`, `parametersSchema`, `query`, `body`, `bodyTemplate`, `timeoutS`, `maxResponseBytes`
     the REST tool `t`: its members: unknown variant `TRACE`, expected one of `GET`, `get`, `POST`, `post`, `PUT`, `put`, `PATCH`, `patch`, `DELETE`, `delete`
     the REST tool `t`: url: must begin with http:// or https:// and a host
-    the REST tool `t`: url: has a placeholder before its path: where a request goes is not the model's to say
+    the REST tool `t`: url: has a placeholder before its path, but a model must not choose the server
     the REST tool `t`: url: is no address: relative URL without a base
-    the REST tool `t`: url: has a `${` that begins no placeholder: write ${parameters.NAME}
-    the REST tool `t`: headers.a b: "a b" is no name of a header
-    the REST tool `t`: headers.Host: is the connection's own: leave it out
+    the REST tool `t`: url: has a `${` that is not a placeholder: write ${parameters.NAME}
+    the REST tool `t`: headers.a b: "a b" is not the name of a header
+    the REST tool `t`: headers.Host: is set by the connection: leave it out
     the REST tool `t`: timeoutS: must be at least 1
-    the REST tool `t`: bodyTemplate: stands beside `body`, and a request has one body
-    the REST tool `t`: bodyTemplate: is no JSON with placeholders in the place of values
+    the REST tool `t`: bodyTemplate: cannot be combined with `body`, because a request has one body
+    the REST tool `t`: bodyTemplate: is not JSON with placeholders in place of values
     the REST tool `t`: parametersSchema: Resource 'http://h/schema' is not present in a registry and retrieving it failed: `resolve-http` feature or a custom resolver is required to resolve external schemas via HTTP
     the REST tool `t`: parametersSchema: must be a JSON Schema of an object
-    the REST tool `t`: parametersSchema: has no property `id`, for which there is a place
-    the REST tool `t`: parametersSchema: has no property `id`, for which there is a place
+    the REST tool `t`: parametersSchema: has no property `id`, which a placeholder needs
+    the REST tool `t`: parametersSchema: has no property `id`, which a placeholder needs
     "#);
 }
 

@@ -14,13 +14,13 @@ use futures_util::stream;
 use spillgate_transport::http_client;
 use tokio::net::TcpListener;
 
-/// Bytes of a block of a large response.
+/// Size of a block of the large response, in bytes.
 pub(crate) const BLOCK: usize = 1 << 20;
 
-/// Blocks of the large response.
+/// Number of blocks in the large response.
 pub(crate) const BLOCKS: usize = 64;
 
-/// A server on loopback, and how much of its large response it has sent.
+/// A server on loopback. `sent` counts the blocks of the large response that it has sent.
 pub(crate) struct Web {
     pub(crate) address: SocketAddr,
     pub(crate) sent: Arc<AtomicUsize>,
@@ -29,7 +29,7 @@ pub(crate) struct Web {
 #[derive(Clone)]
 struct Served {
     sent: Arc<AtomicUsize>,
-    /// Another server, the target of redirects.
+    /// The address of another server, to which redirects lead.
     other: Option<SocketAddr>,
 }
 
@@ -51,13 +51,13 @@ impl Web {
         Self { address, sent }
     }
 
-    /// Returns the text with `HOST` in place of the address.
+    /// Returns the text with the server's address replaced by `HOST`.
     pub(crate) fn masked(&self, text: &str) -> String {
         text.replace(&self.address.to_string(), "HOST")
     }
 }
 
-/// Creates a client like the binary's.
+/// Creates an HTTP client like the one in the binary.
 pub(crate) fn client() -> reqwest::Client {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = rustls::ClientConfig::builder_with_provider(provider)

@@ -1,7 +1,7 @@
 //! A lexer that finds strings, containers and words in a stream of JSON.
 //!
-//! It is no parser: parsing the values of a frame is up to the receiver. A relay that cannot hold a
-//! frame only needs to know where its parts lie.
+//! The lexer is not a parser: the receiver of a frame parses its values. A relay that cannot hold a
+//! frame in memory only needs to know where its parts begin and end.
 
 use memchr::memchr2;
 
@@ -35,11 +35,11 @@ enum Within {
     #[default]
     Gap,
     Text,
-    /// After a backslash.
+    /// The lexer is after a backslash in a string.
     Escape,
 }
 
-/// Splits JSON into tokens, regardless of how it is divided into blocks.
+/// Splits JSON into tokens. The JSON arrives in blocks, and blocks may end anywhere.
 #[derive(Debug, Default)]
 pub(crate) struct Lexer {
     within: Within,
@@ -97,9 +97,9 @@ fn is_word(byte: u8) -> bool {
     !is_gap(byte) && !b"{}[],:\"".contains(&byte)
 }
 
-/// Returns where the value begins that is still incomplete at the end of `start`, the first bytes
-/// of a frame. The value is a member of the message, or of one of the messages of a batch. `None`
-/// if no such value is open.
+/// Returns the offset of the member value that is incomplete at the end of `start`, the beginning
+/// of a frame. The member belongs to the message itself or, in a batch, to one of the messages.
+/// `None` if no such value is incomplete.
 pub(crate) fn open_member(start: &[u8]) -> Option<usize> {
     let (mut lexer, mut at) = (Lexer::default(), 0);
     let (mut depth, mut message_depth) = (0usize, 1usize);
@@ -122,7 +122,8 @@ pub(crate) fn open_member(start: &[u8]) -> Option<usize> {
             Token::Colon if is_member => value = Value::Next,
             Token::Open(_) if depth == message_depth + 1 => begin(&mut value, at),
             Token::StringBegins if is_member => begin(&mut value, at),
-            // Complete, or too short to matter.
+            // The value is complete, or it is a number or a literal, which is too short to make the
+            // message large.
             Token::Close(_) | Token::StringEnds | Token::Word if is_member => value = Value::None,
             Token::Close(_) if depth < message_depth => value = Value::None,
             _ => {}
@@ -135,16 +136,16 @@ pub(crate) fn open_member(start: &[u8]) -> Option<usize> {
     }
 }
 
-/// The state of a member's value.
+/// The position of the lexer relative to the value of a member.
 enum Value {
     None,
-    /// The next token begins it.
+    /// The next token begins the value.
     Next,
-    /// It began at this offset.
+    /// The value began at this offset.
     At(usize),
 }
 
-/// Records where the value after a colon begins.
+/// Records that a value begins at `at`, if a colon precedes it.
 fn begin(value: &mut Value, at: usize) {
     if matches!(value, Value::Next) {
         *value = Value::At(at);

@@ -1,8 +1,8 @@
 //! Reads messages of any size.
 //!
-//! A small message is collected in memory. For a larger one, the member that makes it large
-//! (usually the result) is written to a draft of the store while it arrives, on a thread of its
-//! own, which also hashes it and builds its skeleton.
+//! A small message is collected in memory. A large message has one large member, usually the
+//! result. While this member arrives, a separate thread writes it to a draft of the store, hashes
+//! it and builds its skeleton.
 
 mod lexer;
 mod outline;
@@ -20,11 +20,11 @@ use worker::Worker;
 
 pub(crate) use outline::Outliner;
 
-/// Messages above this size in bytes are streamed to the store. Below it, memory is faster: 1 MB is
-/// the largest common message.
+/// Messages above this size, in bytes, are streamed to the store. Smaller messages are faster in
+/// memory. Common messages are at most 1 MB.
 pub const DEFAULT_SPOOL_BYTES: usize = 4 << 20;
 
-/// Bytes handed to the thread at a time.
+/// Size of the blocks that are handed to the worker thread, in bytes.
 const BLOCK: usize = 256 << 10;
 
 /// A message exceeds the limit `max_message`.
@@ -40,7 +40,7 @@ pub struct TooLong {
 pub struct FrameReader {
     store: Arc<dyn ArtifactStore>,
     spool_at: usize,
-    /// Most bytes of a message.
+    /// Maximum size of a message, in bytes.
     most: u64,
 }
 
@@ -55,8 +55,8 @@ impl FrameReader {
         }
     }
 
-    /// Returns a copy that refuses messages of more than `most` bytes: a line that never ends would
-    /// fill the disk.
+    /// Returns a copy that refuses messages of more than `most` bytes, because a line that never
+    /// ends would fill the disk.
     #[must_use]
     pub fn at_most(self, most: u64) -> Self {
         Self { most, ..self }
@@ -71,7 +71,7 @@ impl FrameReader {
         }
     }
 
-    /// Begins a message.
+    /// Begins to read a message.
     #[must_use]
     pub fn begin(&self) -> Taking {
         Taking {
@@ -83,19 +83,20 @@ impl FrameReader {
     }
 }
 
-/// A message that is arriving. Dropping it before it is complete leaves nothing behind.
+/// A message that is arriving. If it is dropped before it is complete, its draft is removed.
 #[derive(Debug)]
 pub struct Taking {
     frame_reader: FrameReader,
-    /// Bytes of the message so far.
+    /// Bytes of the message that have arrived.
     taken: u64,
-    /// The message, or the part that the worker has not received yet.
+    /// The bytes that have not been handed to the worker; the whole message so far if there is no
+    /// worker.
     bytes: Vec<u8>,
     worker: Option<Worker>,
 }
 
 impl Taking {
-    /// Takes the next bytes. After an error the value must be dropped.
+    /// Adds the next bytes. After an error, the value must be dropped.
     pub async fn feed(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
         self.taken += bytes.len() as u64;
         let most = self.frame_reader.most;
@@ -119,7 +120,7 @@ impl Taking {
         Ok(())
     }
 
-    /// Completes the message.
+    /// Completes the message and returns it.
     pub async fn finish(self) -> Frame {
         match self.worker {
             None => Frame::Memory(self.bytes.into()),

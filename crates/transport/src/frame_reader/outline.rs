@@ -3,35 +3,36 @@
 use super::lexer::{Lexer, Token};
 use crate::skeleton::Skeleton;
 
-/// Strings and containers above this size in bytes are left out of the skeleton.
+/// Strings and containers above this size, in bytes, are left out of the skeleton.
 const LARGE: u64 = 4 << 10;
 
-/// Most memory of a skeleton, in bytes. Above it, the largest list is left out.
+/// Maximum memory of a skeleton, in bytes. Above this size, the outermost list is left out.
 const MOST_SKELETON: usize = 4 << 20;
 
-/// Depth down to which structure is kept. `messages[].content[].resource` is the deepest structure
-/// in the protocol.
+/// Maximum depth at which structure is kept. The deepest structure in the protocol is
+/// `messages[].content[].resource`.
 const DEEPEST: usize = 8;
 
-/// Deepest nesting of brackets; each costs one bit.
+/// Maximum nesting of brackets. Each level takes one byte.
 const MOST_DEPTH: usize = 1 << 20;
 
 /// Members whose structure is kept.
 const KEPT: [&str; 5] = ["content", "contents", "messages", "resource", "_meta"];
 
-/// Longest member name that is examined, in bytes.
+/// Maximum length, in bytes, of a member name that is examined.
 const LONGEST_NAME: usize = 64;
 
 /// Builds the skeleton of one value from blocks of any size.
 #[derive(Debug)]
 pub(crate) struct Outliner {
     lexer: Lexer,
-    /// Bytes of the value so far.
+    /// Bytes of the value that have arrived.
     at: u64,
     skeleton: Skeleton,
-    /// Open containers whose structure is kept.
+    /// The open containers whose structure is kept, outermost first.
     levels: Vec<Level>,
-    /// The leaf that is open: a string, or the outermost container whose structure is not kept.
+    /// The leaf that is open: a string, or a container whose structure is not kept and which is not
+    /// inside another such container.
     leaf: Option<Leaf>,
     is_done: bool,
     is_odd: bool,
@@ -42,28 +43,29 @@ pub(crate) struct Outliner {
 struct Start {
     json: usize,
     raw: u64,
-    /// Its first byte.
+    /// The first byte of the part.
     first: u8,
 }
 
 #[derive(Debug)]
 struct Level {
     start: Start,
-    /// The name of the next member, as it is spelled; empty in a list.
+    /// The exact text of the next member's name; empty in a list.
     name: Vec<u8>,
-    /// The next string is a member name.
+    /// Whether the next string is a member name.
     is_naming: bool,
-    /// It has too many members: the rest of it is not written.
+    /// Whether the container has too many members, so that the rest of it is left out of the
+    /// skeleton.
     is_hidden: bool,
 }
 
 #[derive(Debug)]
 struct Leaf {
     start: Start,
-    /// Open brackets inside it, innermost last; true for `{`.
+    /// Open brackets inside the leaf, innermost last; true for `{`.
     open: Vec<bool>,
     in_string: bool,
-    /// It is too large: the rest of it is not written.
+    /// Whether the leaf is too large, so that the rest of it is left out of the skeleton.
     is_hidden: bool,
 }
 
@@ -80,7 +82,7 @@ impl Outliner {
         }
     }
 
-    /// Takes the next bytes and returns how many of them belong to the value.
+    /// Takes the next bytes. Returns how many of them belong to the value.
     pub(crate) fn feed(&mut self, block: &[u8]) -> usize {
         let mut taken = 0;
         while taken < block.len() && !self.is_done {
@@ -97,7 +99,7 @@ impl Outliner {
         self.is_done
     }
 
-    /// Whether its brackets and escapes have been valid so far.
+    /// Whether the value's brackets and escapes have been valid so far.
     pub(crate) fn is_sound(&self) -> bool {
         !self.is_odd
     }
@@ -173,10 +175,10 @@ impl Outliner {
         }
     }
 
-    /// Whether the container that begins here keeps its structure.
+    /// Whether the structure of the container that begins here is kept.
     fn is_structure(&self) -> bool {
         let Some(level) = self.levels.last() else {
-            return true; // the value itself
+            return true; // it is the value itself, not a part of it
         };
         self.levels.len() < DEEPEST
             && (level.start.first == b'[' || is_kept(&level.name))
@@ -240,8 +242,8 @@ impl Outliner {
         }
     }
 
-    /// Keeps the skeleton within its size limit. A list of many small parts is left out as a whole;
-    /// if that does not suffice, the whole value is.
+    /// Keeps the skeleton within its size limit. First leaves out a whole list of many small parts,
+    /// then, if necessary, the whole value.
     fn bound(&mut self) {
         if self.skeleton.cost() <= MOST_SKELETON {
             return;
@@ -264,7 +266,7 @@ impl Outliner {
     }
 }
 
-/// The state of a leaf after a token.
+/// The effect of a token on the open leaf: it continues, is complete, or is invalid.
 enum Went {
     On,
     Done,
@@ -288,7 +290,7 @@ impl Leaf {
     }
 }
 
-/// Whether a member with this name, as it is spelled, keeps its structure.
+/// Whether the structure of a member with this name is kept. `name` is the exact text of the name.
 fn is_kept(name: &[u8]) -> bool {
     let decoded: Option<String> = serde_json::from_slice(name).ok();
     decoded.is_some_and(|name| KEPT.contains(&name.as_str()))

@@ -1,4 +1,4 @@
-//! Tests that every message comes out as it went in, whatever its shape and blocks.
+//! Tests that every message is reproduced exactly, regardless of its structure and block sizes.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::*;
 use crate::{Filled, Spooled};
 
-/// The frame of the message `json`, fed in blocks of `step` bytes.
+/// Returns the frame of the message `json`, which is fed in blocks of `step` bytes.
 async fn taken(store: Arc<dyn ArtifactStore>, json: &[u8], spool_at: usize, step: usize) -> Frame {
     let mut taking = FrameReader::new(store).spooling_at(spool_at).begin();
     for block in json.chunks(step) {
@@ -23,7 +23,8 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(future)
 }
 
-/// What was spooled of `json`, and the bytes it is written as again.
+/// Reads `json` into a frame and writes the frame again. Returns the spooled part, if any, and the
+/// written bytes.
 fn spooled(json: &[u8], spool_at: usize, step: usize) -> (Option<Seen>, Vec<u8>) {
     run(async {
         let store = Arc::new(MemoryStore::default());
@@ -45,7 +46,7 @@ fn spooled(json: &[u8], spool_at: usize, step: usize) -> (Option<Seen>, Vec<u8>)
 struct Seen {
     is_sound: bool,
     stand_in: Vec<u8>,
-    /// The stand-in with its placeholders filled from the draft.
+    /// The stand-in after its placeholders were filled from the draft.
     filled: Vec<u8>,
     raw: Vec<u8>,
     sha256: String,
@@ -225,9 +226,9 @@ fn a_broken_off_message_leaves_nothing_behind() {
     run(async {
         let mut taking = FrameReader::new(store).spooling_at(1000).begin();
         taking.feed(&frame.as_bytes()[..1_000_000]).await.unwrap();
-        // The message is incomplete when it is dropped.
+        // The message is dropped here, before it is complete.
     });
-    // Dropping the runtime has waited for the thread.
+    // Dropping the runtime has waited until the worker thread ended.
     assert_eq!(std::fs::read_dir(&base).unwrap().count(), 0);
 }
 

@@ -1,9 +1,9 @@
-//! A UTF-8 validator for a stream, regardless of how it is divided into blocks.
+//! A UTF-8 validator for a stream that arrives in blocks of any size.
 
 /// Validates UTF-8 block by block.
 #[derive(Debug, Default)]
 pub(super) struct Utf8 {
-    /// The start of a character whose end has not come yet, at most 3 bytes.
+    /// The first bytes of an incomplete character, at most 3.
     pending: Vec<u8>,
     is_broken: bool,
 }

@@ -1,4 +1,4 @@
-//! A thread that writes a large message to a draft, so that other messages need not wait.
+//! A thread that writes a large message to a draft, so that other messages do not have to wait.
 
 use std::sync::Arc;
 
@@ -16,14 +16,15 @@ use crate::Frame;
 use crate::skeleton::Skeleton;
 use crate::spooled::{Spooled, Value};
 
-/// Blocks that may wait for the thread.
+/// Maximum number of blocks that wait for the thread.
 const IN_FLIGHT: usize = 4;
 
-/// Most bytes kept in memory before the large member, and most after it. A message with more is
-/// passed on without being parsed.
+/// Maximum number of bytes kept in memory before the large member, and also after it. A message
+/// that exceeds either limit is passed on without being parsed.
 const MOST_AROUND: usize = 8 << 20;
 
-/// Bytes kept of either end of a value that could not be stored. More than any message may show.
+/// Number of bytes that are kept from each end of a value that could not be stored. No preview
+/// shows more than this.
 const END: usize = 64 << 10;
 
 /// A thread that reads one message.
@@ -46,7 +47,7 @@ impl Worker {
         }
     }
 
-    /// Returns an empty buffer for the next block, reused if possible.
+    /// Returns an empty buffer for the next block. Reuses one if possible.
     pub(super) fn buffer(&mut self) -> Vec<u8> {
         let mut buffer = self.used.try_recv().unwrap_or_default();
         buffer.clear();
@@ -55,7 +56,7 @@ impl Worker {
     }
 
     pub(super) async fn take(&self, block: Vec<u8>) {
-        // The thread ends before its blocks only by a panic, which `finish` reports.
+        // The thread ends before its blocks only if it panics. `finish` reports that.
         drop(self.blocks.send(block).await);
     }
 
@@ -83,23 +84,24 @@ fn work(
 /// A message that is being written to the store.
 struct Spool<'a> {
     store: &'a dyn ArtifactStore,
-    /// Takes back what is not needed any more.
+    /// Sends blocks back to the sender of the message, which reuses them as buffers.
     reuse: UnboundedSender<Vec<u8>>,
     before: Vec<u8>,
     large: Option<Large>,
     after: Vec<u8>,
 }
 
-/// The value that makes the message large, and whatever follows it that does not fit into memory.
+/// The value that makes the message large, and bytes after it that exceed the memory limit.
 struct Large {
     to: Result<Box<dyn Draft>, StoreError>,
     outliner: Outliner,
     utf8: Utf8,
     hashing: Hashing,
     bytes: u64,
-    /// Bytes in the draft after the value.
+    /// Bytes in the draft that follow the value.
     surplus: u64,
-    /// The message has no single large value, or too much around it.
+    /// Whether the message is passed on without being parsed, because it has no single large value
+    /// or because too many bytes surround that value.
     is_opaque: bool,
     head: Vec<u8>,
     tail: Vec<u8>,
@@ -122,17 +124,18 @@ impl<'a> Spool<'a> {
         spool
     }
 
-    /// Looks for a value that is open at the end of the bytes so far.
+    /// Searches for a value that is still open at the end of the bytes so far. If there is one,
+    /// starts to write it to a draft.
     fn look_for_it(&mut self) {
         let at = open_member(&self.before);
         let is_opaque = at.is_none();
         if is_opaque && self.before.len() < MOST_AROUND {
-            return; // one may begin later
+            return; // a large value may begin later
         }
         let value = self.before.split_off(at.unwrap_or(self.before.len()));
         self.before.shrink_to_fit();
         let reuse = self.reuse.clone();
-        // Nobody wants a block back once the message has ended.
+        // After the message has ended, the receiver is gone and blocks are dropped.
         let hashing = Hashing::start(move |block| drop(reuse.send(block)));
         self.large = Some(Large::begin(self.store, hashing, is_opaque));
         self.take(value);
@@ -161,7 +164,7 @@ impl<'a> Spool<'a> {
                 let spooled = Spooled::new(self.before, large.finish(), self.after);
                 Frame::Spooled(Box::new(spooled))
             }
-            // The message is large, but not because of a single value.
+            // The message is large, but no single value makes it large.
             None => Frame::Memory(self.before.into()),
         }
     }
@@ -182,7 +185,7 @@ impl Large {
         }
     }
 
-    /// Takes the part of the block that belongs to the value, and returns its length.
+    /// Writes the part of the block that belongs to the value, and returns its length.
     fn take(&mut self, block: &[u8]) -> usize {
         let taken = match self.is_opaque {
             true => 0,
@@ -200,7 +203,7 @@ impl Large {
         taken
     }
 
-    /// Takes bytes that belong neither to the value nor to the part kept after it.
+    /// Writes bytes that follow the value and exceed the memory limit.
     fn pass(&mut self, bytes: &[u8]) {
         self.is_opaque |= !bytes.is_empty();
         self.surplus += bytes.len() as u64;
@@ -212,7 +215,7 @@ impl Large {
             && !bytes.is_empty()
             && let Err(error) = draft.write(Part::Raw, bytes)
         {
-            self.to = Err(error); // and the draft is gone, with its bytes
+            self.to = Err(error); // dropping the draft deletes its bytes
         }
     }
 

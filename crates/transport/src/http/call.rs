@@ -11,10 +11,10 @@ use reqwest::{Client, Method, Response, StatusCode, Url};
 use crate::authority::{Authority, Refused};
 use crate::{ConnectionError, HttpServer, Refusal};
 
-/// Redirects followed for one request.
+/// Maximum number of redirects followed for one request.
 const MOST_REDIRECTS: usize = 5;
 
-/// Bytes kept of a refusal's body.
+/// Maximum number of bytes kept of a refusal's body.
 const MOST_REFUSAL: usize = 64 << 10;
 
 /// Makes requests to one server.
@@ -60,8 +60,8 @@ impl Caller {
         })
     }
 
-    /// Makes a request, and repeats it with a fresh credential if the first was refused. The
-    /// response may have any status but a redirect.
+    /// Makes a request. If the server refuses the credential, repeats the request with a fresh one.
+    /// The response may have any status except a redirect.
     pub(crate) async fn call(&self, call: Call) -> Result<Response, ConnectionError> {
         let authority = match self.headers.contains_key(AUTHORIZATION) {
             true => None,
@@ -101,8 +101,8 @@ impl Caller {
         }
     }
 
-    /// Makes a request and follows redirects, but never to another origin: credentials and messages
-    /// must not reach anybody else.
+    /// Makes a request and follows redirects within the server's origin. Redirects to other origins
+    /// are not followed, because nobody else may receive the credentials and messages.
     async fn follow(&self, mut call: Call) -> Result<Response, ConnectionError> {
         for _ in 0..=MOST_REDIRECTS {
             let response = self.once(&call).await?;
@@ -151,7 +151,7 @@ impl Caller {
     }
 }
 
-/// Whether another credential may help.
+/// Whether the server may accept another credential.
 fn wants_login(response: &Response) -> bool {
     let lacks_scope = || {
         text_of(response.headers(), &WWW_AUTHENTICATE)
@@ -169,7 +169,7 @@ fn location(response: &Response, from: &Url) -> Option<Url> {
     from.join(&location).ok()
 }
 
-/// A URL in printable form, without user information, query and fragment: these may be secrets.
+/// Formats a URL for display, without user information, query and fragment, which may be secret.
 pub(crate) fn place(url: &Url) -> String {
     let origin = url.origin().ascii_serialization();
     format!("{origin}{}", url.path())
@@ -180,17 +180,17 @@ pub(crate) fn text_of(headers: &HeaderMap, name: &reqwest::header::HeaderName) -
     Some(value.to_owned())
 }
 
-/// The error for a body that ended early.
+/// Returns the error for a body that ended early.
 pub(crate) fn broken(error: reqwest::Error) -> ConnectionError {
     cut_off(&cause(error))
 }
 
-/// Like [`broken`], for another cause.
+/// Returns the same error as [`broken`], for another cause.
 pub(crate) fn cut_off(cause: &str) -> ConnectionError {
     ConnectionError::Unreachable(format!("the answer was cut off ({cause})"))
 }
 
-/// The root cause of an error, without the URL.
+/// Returns the root cause of an error, without the URL.
 fn cause(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut cause: &dyn Error = &error;
@@ -211,7 +211,7 @@ pub(crate) enum Content {
     Nothing,
     /// Any other content.
     Other,
-    /// The status is no success.
+    /// The status reports an error.
     Refusal,
 }
 
@@ -234,7 +234,7 @@ pub(crate) fn content(response: &Response) -> Content {
     }
 }
 
-/// Describes a response that is not MCP.
+/// Returns the error for a response that is not MCP.
 pub(crate) fn not_mcp(response: &Response) -> ConnectionError {
     let status = response.status().as_u16();
     let kind = text_of(response.headers(), &CONTENT_TYPE);
@@ -248,10 +248,11 @@ pub(crate) fn not_mcp(response: &Response) -> ConnectionError {
     ConnectionError::NotMcp(format!("{kind} (HTTP status {status})"))
 }
 
-/// Reads a refusal with the beginning of its body.
+/// Reads the response with which a server refused a request: its status, some of its headers, and
+/// the first bytes of its body.
 pub(crate) async fn refusal(mut response: Response) -> Refusal {
     let mut body = Vec::new();
-    // If the body breaks off, its beginning is good enough.
+    // If the body breaks off, the bytes read so far suffice.
     while let Ok(Some(chunk)) = response.chunk().await {
         let room = MOST_REFUSAL - body.len();
         body.extend_from_slice(&chunk[..chunk.len().min(room)]);

@@ -1,4 +1,4 @@
-//! The settings that an HTTP client needs to talk to servers.
+//! The settings of an HTTP client for connections to MCP servers.
 
 use std::time::Duration;
 
@@ -7,25 +7,24 @@ use reqwest::redirect::Policy;
 
 /// Time limit for establishing a connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// A silent connection is probed after this time, then at the interval and the number of times
-/// below. A half-open connection therefore counts as broken after about a minute. Responses
-/// themselves may take any time.
+/// A silent connection is probed after this time, and then at the interval and as often as set
+/// below. A half-open connection therefore counts as broken after about a minute. The time for a
+/// response is not limited.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
-/// Time limit for data that was sent and never acknowledged. Longer than the probes, because a busy
-/// server may leave a large request in its buffers for a while.
+/// Time limit for the acknowledgement of sent data. It is longer than the time of all probes,
+/// because a busy server may leave a large request in its buffers for a while.
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED: Duration = Duration::from_secs(120);
-/// Time that an unused connection is kept. It is below the 5 s after which Node and uvicorn close
-/// theirs: a request that crosses with the closing would be lost, and a call cannot simply be sent
-/// again.
+/// How long an unused connection is kept. Node and uvicorn close unused connections after 5 s, so
+/// ours must close earlier: a request sent while the server closes would be lost, and a tool call
+/// must not be sent twice.
 const IDLE: Duration = Duration::from_secs(4);
 
-/// Configures a client as [`HttpConnection`](crate::HttpConnection) and
-/// [`SseConnection`](crate::SseConnection) require: a time limit for connecting but none for
-/// responses, detection of half-open connections, and no automatic redirects. Proxy and TLS are up
-/// to the caller.
+/// Configures a client for [`HttpConnection`](crate::HttpConnection) and
+/// [`SseConnection`](crate::SseConnection): a time limit for connecting but none for responses,
+/// detection of half-open connections, and no automatic redirects. The caller sets proxy and TLS.
 pub fn http_client(builder: ClientBuilder) -> ClientBuilder {
     #[cfg(target_os = "linux")]
     let builder = builder.tcp_user_timeout(UNACKNOWLEDGED);

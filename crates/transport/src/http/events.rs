@@ -1,12 +1,12 @@
 //! A decoder for streams of server-sent events of any size.
 //!
-//! It passes data on in the pieces in which they arrive and buffers only the few other fields. The
-//! grammar is that of the HTML standard, section 9.2.5.
+//! The decoder returns data in the pieces in which they arrive. It buffers only the other fields,
+//! which are short. The grammar is section 9.2.5 of the HTML standard.
 
 use std::time::Duration;
 
-/// Most bytes buffered of a field's name, or of a value that is not data. Event ids have a few
-/// dozen bytes; a longer one could not be sent back in a header.
+/// Maximum number of bytes buffered of a field's name, or of a value other than data. Event ids
+/// usually have a few dozen bytes; a longer id could not be sent back in a header.
 const MOST_GATHERED: usize = 4096;
 
 /// The next part of a stream.
@@ -21,16 +21,16 @@ pub enum Piece<'a> {
 /// The fields of an event other than its data.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Tags {
-    /// Its type; `None` means `message`.
+    /// The type of the event; `None` means `message`.
     pub kind: Option<String>,
-    /// Its id.
+    /// The id of the event.
     pub id: Option<String>,
-    /// Delay before a broken stream is opened again.
+    /// The delay before the client reopens a broken stream.
     pub retry: Option<Duration>,
 }
 
 impl Tags {
-    /// Whether the event, if it has data, carries a message.
+    /// Whether the event's data, if any, are a message.
     pub(crate) fn is_message(&self) -> bool {
         self.kind.as_deref().is_none_or(|kind| kind == "message")
     }
@@ -47,11 +47,11 @@ enum Field {
 
 #[derive(Debug, Clone, Copy)]
 enum Place {
-    /// In the name of a field.
+    /// The decoder is in the name of a field.
     Name,
-    /// After its colon, where one space is skipped.
+    /// The decoder is after the colon of a field, where one space is skipped.
     Colon,
-    /// In its value.
+    /// The decoder is in the value of a field.
     Value,
 }
 
@@ -62,9 +62,10 @@ pub struct Decoder {
     field: Field,
     /// The name or value that is being buffered.
     word: Vec<u8>,
-    /// The last line ended with a carriage return, so a following line feed belongs to it.
+    /// Whether the last line ended with a carriage return. A following line feed then belongs to
+    /// the same line end.
     after_return: bool,
-    /// Before the end of the first line, which may begin with a byte order mark.
+    /// Whether this is the first line, which may begin with a byte order mark.
     is_first: bool,
     has_data: bool,
     tags: Tags,
@@ -133,14 +134,14 @@ impl Decoder {
             self.has_data = false;
             return Some(Piece::End(std::mem::take(&mut self.tags)));
         }
-        self.set(&[]); // a name alone has an empty value
+        self.set(&[]); // a name without a colon has an empty value
         None
     }
 
     fn colon<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Piece<'a>> {
         *bytes = bytes.strip_prefix(b" ").unwrap_or(bytes);
         self.place = Place::Value;
-        // Line feeds join the lines of data.
+        // A line feed separates the lines of data.
         (self.field == Field::Data && self.has_data).then_some(Piece::Data(b"\n"))
     }
 
@@ -161,8 +162,8 @@ impl Decoder {
         None
     }
 
-    /// Buffers a part of a name or value, up to one byte more than the limit, so that an excess is
-    /// detected.
+    /// Buffers a part of a name or value. Keeps at most one byte more than the limit, which shows
+    /// that the limit is exceeded.
     fn gather(&mut self, part: &[u8]) {
         let room = (MOST_GATHERED + 1).saturating_sub(self.word.len());
         self.word.extend_from_slice(&part[..part.len().min(room)]);
@@ -198,8 +199,8 @@ impl Decoder {
 mod tests {
     use super::*;
 
-    /// The events of a stream that arrives in chunks of `size` bytes: type, id, milliseconds and
-    /// data.
+    /// Decodes a stream that arrives in chunks of `size` bytes. Returns each event's type, id,
+    /// delay in milliseconds and data.
     fn decode(stream: &[u8], size: usize) -> Vec<String> {
         let mut decoder = Decoder::default();
         let (mut events, mut data) = (Vec::new(), Vec::new());

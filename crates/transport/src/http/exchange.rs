@@ -1,4 +1,4 @@
-//! Sends one message over HTTP and handles what comes back.
+//! Sends one message over HTTP and handles the response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,28 +14,28 @@ use super::{Inner, Posted, headers};
 use crate::{ConnectionError, Frame, Item, Message};
 use spillgate_mcp::{RequestId, messages, object};
 
-/// Time for a server to accept a message that is no request. After it the next message is sent all
-/// the same.
+/// Time limit for a server to accept a message other than a request. The next message is sent after
+/// this time even if the server has not accepted.
 const ACCEPTANCE: Duration = Duration::from_secs(10);
-/// Time after the response during which further events of its stream are passed on. A stream should
-/// end with its response; after this time the connection is closed.
+/// How long further events of a stream are passed on after the response. The stream should end with
+/// the response; after this time we close the connection.
 const AFTERWORDS: Duration = Duration::from_secs(5);
-/// Delay before a broken stream is resumed, unless the server sets another (as in the official
-/// SDKs). It doubles after every try that brings nothing.
+/// Delay before a broken stream is resumed, unless the server sets one (the official SDKs use the
+/// same value). The delay doubles after every attempt that yields no event.
 const PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Consecutive tries that may bring nothing.
+/// Maximum number of consecutive attempts that yield no event.
 pub(super) const MOST_TRIES: u32 = 5;
 
-/// The position in a stream.
+/// A position in a stream.
 #[derive(Debug, Default)]
 pub(super) struct Spot {
-    /// The last event that had an id.
+    /// The id of the last event that had an id.
     pub(super) event: Option<String>,
-    /// The delay that the server asked for.
+    /// The delay that the server requested.
     retry: Option<Duration>,
-    /// Tries since the stream last brought anything.
+    /// Attempts since the stream last yielded an event.
     pub(super) tries: u32,
 }
 
@@ -49,7 +49,7 @@ impl Spot {
 
     pub(super) fn pause(&self) -> Duration {
         let first = self.retry.unwrap_or(PAUSE).max(SHORTEST_PAUSE);
-        // The delay that the server asked for is never shortened.
+        // The delay is never shorter than the server requested.
         let most = LONGEST_PAUSE.max(first);
         first.saturating_mul(1 << self.tries.min(10)).min(most)
     }
@@ -66,9 +66,9 @@ impl Spot {
 /// How a stream ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// After the response.
+    /// The stream ended after the response.
     Answered,
-    /// Before the response: closed by the server, or broken.
+    /// The stream ended before the response: the server closed it, or it broke.
     Early(Option<ConnectionError>),
 }
 
@@ -87,8 +87,8 @@ impl Inner {
         })
     }
 
-    /// Sends a request and passes its response on. Returns what is still to be reported, if
-    /// anything.
+    /// Sends a request and passes on the events of its response. Returns the last event if it has
+    /// not been passed on.
     async fn answer(&self, message: &Message, of: &RequestId) -> Option<Item> {
         let posted = match self.post(message).await {
             Ok(posted) => posted,
@@ -107,8 +107,8 @@ impl Inner {
             },
             Content::Events => {
                 if !self.resume {
-                    // Announces the stream, so that the client's response becomes a stream, too,
-                    // whatever comes first.
+                    // Announces the stream, so that the client also gets its response as a stream,
+                    // whatever the first event is.
                     self.tell(Some(of), None, Item::Mark { retry: None }).await;
                 }
                 self.follow(posted.response, message, of).await
@@ -123,7 +123,7 @@ impl Inner {
         }
     }
 
-    /// Follows the stream of a request up to its response, resuming it if it breaks.
+    /// Follows the stream of a request until its response arrives. Resumes the stream if it breaks.
     async fn follow(&self, first: Response, message: &Message, of: &RequestId) -> Option<Item> {
         let mut spot = Spot::default();
         let mut response = first;
@@ -132,7 +132,7 @@ impl Inner {
             let end = self.drain(&mut events, &mut spot, Some((message, of)));
             let error = match end.await {
                 End::Answered => return None,
-                // A resumed stream would bring the same large message.
+                // Do not resume: the stream would send the same large message again.
                 End::Early(Some(error @ ConnectionError::TooLong(_))) => {
                     return Some(Item::Failed(error));
                 }
@@ -228,7 +228,7 @@ impl Inner {
         failed(last)
     }
 
-    /// Sends a message that is no request, and waits until the server has accepted it.
+    /// Sends a message other than a request, and waits until the server has accepted it.
     pub(super) async fn note(self: Arc<Self>, message: Message) -> Result<(), ConnectionError> {
         let (tell, told) = oneshot::channel();
         let inner = Arc::clone(&self);
@@ -256,12 +256,12 @@ impl Inner {
         match content(&posted.response) {
             Content::Refusal => Err(ConnectionError::Refused(self.refused(posted).await)),
             Content::Json | Content::Events => Ok(Some(posted.response)),
-            // Accepted, perhaps with a body that is no message.
+            // Accepted. The body, if any, is not a message.
             Content::Nothing | Content::Other => Ok(None),
         }
     }
 
-    /// Passes on what came back for a message that is no single request: the responses of a batch.
+    /// Passes on the response to a message that is not a single request: the responses to a batch.
     async fn pass_on(&self, response: Response) {
         if content(&response) == Content::Events {
             let mut events = Events::new(response, self.frame_reader.clone());
@@ -275,7 +275,7 @@ impl Inner {
         }
     }
 
-    /// Records what later messages depend on.
+    /// Stores the parts of a response that later messages depend on.
     fn learn(&self, request: &Message, answer: &Frame) {
         let Some(bytes) = answer.in_memory() else {
             return;

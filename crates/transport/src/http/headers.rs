@@ -1,8 +1,8 @@
 //! The HTTP headers of a message.
 //!
-//! Since 2026-07-28 a request's headers repeat parts of its body (SEP-2243), so that proxies can
-//! route it, and a server refuses a request whose headers differ. The headers are therefore made
-//! from the body that is sent, whatever the client's own request had.
+//! Since 2026-07-28, a request's headers repeat parts of its body (SEP-2243), so that proxies can
+//! route the request. A server refuses a request whose headers contradict its body. We therefore
+//! derive these headers from the body that is sent, and ignore the client's own headers.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -25,10 +25,10 @@ pub(crate) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const PARAM: &str = "mcp-param-";
-/// Headers that join a request to a trace (W3C).
+/// Headers that link a request to a trace (W3C Trace Context).
 const TRACE: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
-/// The first version without sessions, whose requests carry these headers. Versions are dates, so
+/// The first version without sessions, whose requests have these headers. Versions are dates, so
 /// they compare as text.
 const MODERN: &str = ProtocolVersion::MODERN;
 
@@ -37,15 +37,15 @@ pub(crate) fn is_modern(version: &str) -> bool {
     version >= MODERN
 }
 
-/// Arguments of a server's tools that are repeated in headers. Learnt from the `x-mcp-header`
+/// The tools' arguments that headers repeat, for one server. They are read from the `x-mcp-header`
 /// entries of the input schemas in responses to `tools/list`. Connections to the same server may
-/// share it.
+/// share this value.
 #[derive(Debug, Clone, Default)]
 pub struct ParamHeaders {
     tools: Arc<Mutex<HashMap<String, Vec<Annotation>>>>,
 }
 
-/// The path of an argument, and the last part of its header's name.
+/// The path of an argument in the arguments object, and the last part of its header's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Annotation {
     path: Vec<String>,
@@ -66,7 +66,7 @@ struct Tool {
 }
 
 impl ParamHeaders {
-    /// Learns from a response to `tools/list`.
+    /// Stores the annotations in a response to `tools/list`.
     pub fn learn(&self, answer: &[u8]) {
         for result in messages(answer).iter().filter_map(|all| all.result) {
             let listed: Option<Tools<'_>> = object(result);
@@ -80,7 +80,7 @@ impl ParamHeaders {
         }
     }
 
-    /// Returns the headers of a call; `None` if the tool is unknown.
+    /// Returns the headers for a call's arguments; `None` if the tool is unknown.
     fn of(&self, tool: &str, arguments: Option<&RawValue>) -> Option<Vec<(String, String)>> {
         let known = self.tools.lock();
         let annotations = known.get(tool)?;
@@ -153,7 +153,8 @@ struct Meta<'a> {
     version: Option<Cow<'a, str>>,
 }
 
-/// Returns the headers of `message`. `negotiated` is the version to use if the message names none.
+/// Returns the headers of `message`. `negotiated` is the version to use if the message does not
+/// name one.
 pub fn of(message: &Message, negotiated: Option<&str>, known: &ParamHeaders) -> HeaderMap {
     let envelopes = messages(&message.frame);
     let only = match envelopes.as_slice() {
@@ -183,7 +184,7 @@ pub fn of(message: &Message, negotiated: Option<&str>, known: &ParamHeaders) -> 
     headers
 }
 
-/// The version in these headers.
+/// Returns the version in these headers.
 pub(crate) fn version_of(headers: &HeaderMap) -> Option<&str> {
     headers.get(VERSION)?.to_str().ok()
 }
@@ -212,7 +213,7 @@ fn standard(
     if method != "tools/call" {
         return;
     }
-    // If the client sent these headers over HTTP, checking them is up to the server.
+    // A client that sent these headers over HTTP has set them itself, and the server checks them.
     let is_said = given(message, &METHOD).is_some();
     let derived = name.filter(|_| !is_said);
     let derived = derived.and_then(|name| known.of(&name, params.arguments));
@@ -222,7 +223,7 @@ fn standard(
                 put(headers, &name, &encoded(&value));
             }
         }
-        // Also covers a tool that the client knows and we do not.
+        // Also the case if the client knows the tool and the gateway does not.
         None => {
             for (name, value) in &message.headers {
                 if name.starts_with(PARAM) {
@@ -239,10 +240,10 @@ fn given<'a>(message: &'a Message, wanted: &HeaderName) -> Option<&'a str> {
     found.map(|(_, value)| value.as_str())
 }
 
-/// Inserts a header. A value that a header cannot hold is left out, and the server reports it as
-/// missing.
+/// Inserts a header. A value that is not valid in a header is omitted; the server then reports that
+/// it is missing.
 fn put(headers: &mut HeaderMap, name: &str, value: &str) {
-    // `HeaderValue` would accept other bytes, which servers and proxies interpret differently.
+    // `HeaderValue` also accepts other bytes, which servers and proxies interpret differently.
     let is_plain = value.bytes().all(|byte| (0x20..=0x7e).contains(&byte));
     if let (true, Ok(name), Ok(value)) = (
         is_plain,
@@ -253,8 +254,8 @@ fn put(headers: &mut HeaderMap, name: &str, value: &str) {
     }
 }
 
-/// Encodes a value for a header. A value that is not plain ASCII, begins or ends with a space, or
-/// looks encoded becomes `=?base64?…?=`.
+/// Encodes a value for a header. A value becomes `=?base64?…?=` if it is not plain ASCII, begins or
+/// ends with a space, or looks like an encoded value.
 fn encoded(value: &str) -> Cow<'_, str> {
     let is_strange = value.bytes().any(|byte| !(0x20..=0x7e).contains(&byte))
         || value.starts_with(' ')
@@ -266,7 +267,8 @@ fn encoded(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// Headers that every request sets itself, or that belong to the connection.
+/// Headers that users cannot set, because we set them for each request or they control the
+/// connection.
 const OURS: [&str; 15] = [
     "accept",
     "connection",
@@ -285,8 +287,8 @@ const OURS: [&str; 15] = [
     "upgrade",
 ];
 
-/// Returns the headers that the user has set for a server, marked as sensitive. The error names a
-/// header that cannot be set.
+/// Returns the headers that the user has configured for a server, marked as sensitive. The error
+/// names a header that users cannot set.
 pub(crate) fn of_user(set: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in set {

@@ -13,8 +13,8 @@ use super::tasks::Purpose;
 use super::{Inner, Posted};
 use crate::{ConnectionError, Item};
 
-/// Time to wait for the head of the response. Some servers send it only with the first event, so
-/// after this time the stream counts as open.
+/// How long to wait for the head of the response. Some servers send the head only with the first
+/// event, so after this time the stream counts as open.
 const HEAD: Duration = Duration::from_secs(5);
 
 /// The outcome of opening the stream.
@@ -22,7 +22,7 @@ enum Opened {
     Stream(Box<Events>),
     /// The server has no such stream, or the session has ended.
     Refused(ConnectionError),
-    /// It may work later.
+    /// Opening failed, but a later attempt may succeed.
     Later(ConnectionError),
 }
 
@@ -36,7 +36,7 @@ impl Inner {
             None => Purpose::Listening,
             Some(event) => Purpose::Resuming(event.clone()),
         };
-        // A client that asks again has lost the previous stream.
+        // A client that opens the stream again has lost the previous one.
         self.tasks.replace(&purpose);
         let tasks = Arc::clone(&self.tasks);
         if self.resume {
@@ -51,7 +51,7 @@ impl Inner {
         }
     }
 
-    /// Reads one stream, for a client that resumes it itself.
+    /// Reads one stream, for a client that resumes broken streams itself.
     async fn listen_once(
         self: Arc<Self>,
         after: Option<String>,
@@ -60,7 +60,8 @@ impl Inner {
         let mut events = match self.opened(after.as_deref()).await {
             Opened::Stream(events) => events,
             Opened::Refused(error) | Opened::Later(error) => {
-                // If the caller has stopped waiting, report the end of a stream that seemed open.
+                // If the caller has stopped waiting, it was told that the stream is open, so report
+                // that the stream ended.
                 if tell.send(Err(error)).is_err() {
                     self.tell(None, None, Item::Ended).await;
                 }
@@ -74,7 +75,7 @@ impl Inner {
         self.tell(None, None, Item::Ended).await;
     }
 
-    /// Reads one stream after the other, as long as the connection is open.
+    /// Reads one stream after another until the connection is closed.
     async fn keep_listening(self: Arc<Self>, after: Option<String>) {
         let mut spot = Spot::after(after);
         loop {
@@ -84,7 +85,7 @@ impl Inner {
                 }
                 Opened::Refused(error) => return self.cannot_listen(error).await,
                 Opened::Later(error) => {
-                    tracing::debug!(%error, "no stream from the server yet");
+                    tracing::debug!(%error, "the server's event stream could not be opened; another attempt will follow");
                 }
             }
             sleep(spot.pause()).await;
@@ -92,14 +93,16 @@ impl Inner {
         }
     }
 
-    /// Logs that there is no stream. Most servers have none, which is not an error. A lost session
-    /// is reported to the sink.
+    /// Logs why there is no stream. Most servers offer none, so this is not an error. A lost
+    /// session is reported to the sink.
     async fn cannot_listen(&self, error: ConnectionError) {
         match error {
             ConnectionError::Refused(refusal) if refusal.session_lost => {
                 self.tell(None, None, Item::Refused(refusal)).await;
             }
-            error => tracing::debug!(%error, "no stream from the server"),
+            error => {
+                tracing::debug!(%error, "the server offers no stream for messages that answer no request");
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 //! Connections to servers behind Streamable HTTP.
 //!
-//! Each message is a POST of its own. Whatever comes back for a request, as JSON or as an event
-//! stream, is reported with that request. Messages that belong to no request come on the stream of
-//! a GET.
+//! Each message is sent with its own POST. What the server returns for a request, as JSON or as an
+//! event stream, is reported as an event of this request. Messages that belong to no request arrive
+//! on the stream of a GET.
 
 mod call;
 mod client;
@@ -40,9 +40,9 @@ pub use self::events::{Decoder as EventDecoder, Piece as EventPiece, Tags as Eve
 pub use self::headers::{ParamHeaders, of as request_headers};
 pub use self::sse::SseConnection;
 
-/// Time limit for telling the server that the session is over.
+/// Time limit for informing the server that the session is over.
 const GOODBYE: Duration = Duration::from_secs(2);
-/// The same limit when the connection closes in a hurry.
+/// The time limit if the connection closes in a hurry.
 const HURRIED_GOODBYE: Duration = Duration::from_millis(300);
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -52,12 +52,12 @@ const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event
 /// Options of an [`HttpConnection`].
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
-    /// Whether the connection itself resumes broken streams. If not, it sends
-    /// [`Item::Ended`], and the owner of the event ids can call [`Connection::listen`].
+    /// Whether the connection itself resumes broken streams. If false, it sends [`Item::Ended`],
+    /// and the client, which knows the event ids, can call [`Connection::listen`].
     pub resume: bool,
     /// The source of credentials, unless the server's headers contain some.
     pub authority: Option<Arc<dyn Authority>>,
-    /// What connections to this server have learnt of its tools.
+    /// What all connections to this server have learnt about its tools.
     pub params: ParamHeaders,
 }
 
@@ -71,7 +71,8 @@ impl Default for HttpOptions {
     }
 }
 
-/// A connection to a server behind Streamable HTTP. It does not connect before the first message.
+/// A connection to a server behind Streamable HTTP. It does not contact the server before the first
+/// message.
 #[derive(Debug)]
 pub struct HttpConnection {
     inner: Arc<Inner>,
@@ -88,16 +89,17 @@ struct Inner {
     tasks: Arc<Tasks>,
 }
 
-/// What was negotiated with the server.
+/// The session with the server, and the version that was negotiated.
 #[derive(Debug, Clone, Default)]
 struct Session {
-    /// The session id that the server gave us, if it has sessions.
+    /// The session id that the server assigned; `None` if it uses no sessions.
     id: Option<HeaderValue>,
     version: Option<String>,
 }
 
 impl HttpConnection {
-    /// Opens a connection with the default options. `client` should be made with [`http_client`].
+    /// Opens a connection with the default options. `client` should be configured by
+    /// [`http_client`].
     pub fn open(
         server: &HttpServer,
         client: Client,
@@ -162,11 +164,11 @@ impl Drop for HttpConnection {
     }
 }
 
-/// The response to a request, and its session.
+/// The response to a request, with the session in which the request was sent.
 #[derive(Debug)]
 struct Posted {
     response: Response,
-    /// The session that the request was sent in.
+    /// The id of the session in which the request was sent.
     session: Option<HeaderValue>,
 }
 
@@ -187,7 +189,7 @@ impl Inner {
             && headers::is_modern(version)
         {
             self.session().version = Some(version.to_owned());
-            session.id = None; // there are none in this version
+            session.id = None; // this version has no sessions
         }
         if let Some(id) = &session.id {
             headers.insert(SESSION, id.clone());
@@ -214,12 +216,12 @@ impl Inner {
         })
     }
 
-    /// Opens a stream of messages from the server; resumes it after the event `after` if given.
+    /// Opens a stream of messages from the server, or resumes it after the event `after`.
     async fn get(&self, after: Option<&str>) -> Result<Posted, ConnectionError> {
         let session = self.session().clone();
         let mut headers = of_session(&session);
         headers.insert(ACCEPT, EVENTS);
-        // An id that is not a valid header value cannot be sent back.
+        // An id that is not a valid header value cannot be sent back, so it is omitted.
         if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
             headers.insert(LAST_EVENT, after);
         }
@@ -241,7 +243,7 @@ impl Inner {
         if refusal.status == 404 && posted.session.is_some() {
             refusal.session_lost = true;
             let mut session = self.session();
-            // Another request may have begun the next session meanwhile.
+            // Another request may have begun a new session in the meantime.
             if session.id == posted.session {
                 session.id = None;
             }
@@ -270,12 +272,12 @@ impl Inner {
             true => HURRIED_GOODBYE,
             false => GOODBYE,
         };
-        // We close whether or not the server heard us.
+        // We close even if the server did not receive this.
         drop(timeout(patience, goodbye).await);
     }
 }
 
-/// The headers that identify a session.
+/// Returns the headers that identify a session.
 fn of_session(session: &Session) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if let Some(id) = &session.id {

@@ -1,7 +1,7 @@
 //! Connections to servers behind HTTP with server-sent events, the transport of 2024-11-05.
 //!
-//! One GET carries everything that comes from the server. Its first event names the URL that
-//! messages are posted to. The session ends with that stream.
+//! All messages from the server arrive on the stream of one GET. Its first event names the URL to
+//! which messages are posted. The session ends when this stream ends.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use crate::{
 };
 use spillgate_mcp::RequestId;
 
-/// Time limit for the server to name the URL to post to.
+/// Time limit for the server to name the URL for messages.
 const ENDPOINT: Duration = Duration::from_secs(30);
 
-/// A connection to a server behind HTTP with server-sent events. It opens the stream at once.
+/// A connection to a server behind HTTP with server-sent events. It opens the stream immediately.
 #[derive(Debug)]
 pub struct SseConnection {
     inner: Arc<Inner>,
@@ -44,7 +44,8 @@ struct Inner {
     tasks: Arc<Tasks>,
 }
 
-/// The URL that messages are posted to. It may name a session, so it is not printed.
+/// The URL to which messages are posted. `Debug` does not print it, because it may contain a
+/// session id.
 #[derive(Clone)]
 enum Endpoint {
     Unknown,
@@ -63,7 +64,7 @@ impl fmt::Debug for Endpoint {
 }
 
 impl SseConnection {
-    /// Opens the stream. `client` should be made with [`http_client`](crate::http_client).
+    /// Opens the stream. `client` should be configured by [`http_client`](crate::http_client).
     /// `authority` supplies credentials, unless the server's headers contain some.
     pub fn open(
         server: &HttpServer,
@@ -105,8 +106,8 @@ impl SseConnection {
         let Some(of) = message.id.clone() else {
             return self.inner.deliver(url, message).await;
         };
-        // Some servers accept a request only once it is complete, and may send requests of their
-        // own meanwhile.
+        // Do not wait for the response to the POST: some servers send it only when the request is
+        // complete, and may send requests to the client before.
         let inner = Arc::clone(&self.inner);
         let purpose = Purpose::Request(of.clone());
         self.inner.tasks.spawn(purpose, async move {
@@ -124,7 +125,7 @@ impl SseConnection {
 
 impl Inner {
     async fn deliver(&self, url: Url, message: Message) -> Result<(), ConnectionError> {
-        // Of the headers that later versions define, send only the trace.
+        // Only the trace headers are sent; later versions define the others.
         let mut headers = headers::of(&message, None, &ParamHeaders::default());
         headers.insert(CONTENT_TYPE, JSON);
         let posted = self.caller.call(Call {
@@ -144,7 +145,7 @@ impl Inner {
         let mut events = match self.opened().await {
             Ok(events) => events,
             Err(error) => {
-                // A waiting sender gets the error itself; the sink only gets its text.
+                // A waiting sender receives the error itself; the sink receives only its text.
                 let how = error.to_string();
                 endpoint.send_replace(Endpoint::Never(error));
                 return self.tell(None, Item::Gone(how)).await;
@@ -190,8 +191,8 @@ impl Inner {
         }
     }
 
-    /// Parses the URL that an event names. It must have the same origin: otherwise a server could
-    /// have our credentials sent to another.
+    /// Parses the URL that an event names. The URL must have the server's origin; otherwise the
+    /// server could make us send our credentials to another server.
     fn endpoint(&self, frame: &Frame) -> Result<Url, ConnectionError> {
         let wrong = |what: &str| ConnectionError::NotMcp(what.to_owned());
         let text = frame

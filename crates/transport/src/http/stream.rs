@@ -1,4 +1,4 @@
-//! Reads the events or the body of a response as messages.
+//! Reads the messages in an HTTP response, which is either an event stream or a single body.
 
 use bytes::{Buf, Bytes};
 use reqwest::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
@@ -12,11 +12,11 @@ use crate::{ConnectionError, Frame, FrameReader, Taking, TooLong};
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) tags: Tags,
-    /// Its data, if any.
+    /// The event's data, if any.
     pub(crate) frame: Option<Frame>,
 }
 
-/// The events of a response. Their data go into the frame reader as they arrive.
+/// The events of a response. Data are passed to the frame reader as they arrive.
 #[derive(Debug)]
 pub(crate) struct Events {
     response: Response,
@@ -60,7 +60,7 @@ impl Events {
             }
             self.chunk = match self.response.chunk().await {
                 Ok(Some(chunk)) => chunk,
-                // An event without an end is discarded.
+                // An incomplete event at the end of the stream is discarded.
                 Ok(None) => return Ok(None),
                 Err(error) => return Err(broken(error)),
             };
@@ -80,7 +80,7 @@ async fn finish(taking: Option<Taking>, tags: Tags) -> Option<Event> {
     Some(Event { tags, frame })
 }
 
-/// Reads a body that is one message.
+/// Reads a body that consists of one message.
 pub(crate) async fn whole(
     mut response: Response,
     frame_reader: &FrameReader,
@@ -97,8 +97,8 @@ pub(crate) async fn whole(
     }
 }
 
-/// Whether only the closing of the connection marks the end of the body, so that half of it looks
-/// complete.
+/// Whether the end of the body is marked only by the closing of the connection. A truncated body
+/// then looks complete.
 fn ends_untold(response: &Response) -> bool {
     let headers = response.headers();
     let is_told = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);

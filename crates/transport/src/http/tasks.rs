@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 use crate::ConnectionError;
 use spillgate_mcp::RequestId;
 
-/// The tasks of a connection. None outlives it.
+/// The tasks of a connection. They all end when the connection is closed.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
     state: Mutex<State>,
@@ -23,20 +23,20 @@ struct State {
     running: HashMap<u64, (Purpose, AbortHandle)>,
 }
 
-/// What a task is for.
+/// The purpose of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// A request and its response.
     Request(RequestId),
-    /// A message that is no request.
+    /// A message other than a request.
     Note,
     /// The stream for messages that belong to no request.
     Listening,
-    /// Resuming a stream after an event.
+    /// Resumes the stream after the event with this id.
     Resuming(String),
 }
 
-/// Removes its task from the list, however the task ends.
+/// Removes its task from the list when the task ends for any reason.
 struct Listed {
     tasks: Arc<Tasks>,
     number: u64,
@@ -82,7 +82,7 @@ impl Tasks {
         self.stop(|purpose| matches!(purpose, Purpose::Request(key) if key == of));
     }
 
-    /// Stops the tasks with this purpose.
+    /// Stops the tasks with this purpose, because a new task replaces them.
     pub(crate) fn replace(&self, purpose: &Purpose) {
         self.stop(|other| other == purpose);
     }
@@ -97,7 +97,8 @@ impl Tasks {
         let state = self.state();
         let chosen = state.running.values().filter(|(purpose, _)| which(purpose));
         let chosen: Vec<AbortHandle> = chosen.map(|(_, handle)| handle.clone()).collect();
-        // An aborted task removes itself from the list, perhaps at once, so release the lock first.
+        // Release the lock first: an aborted task removes itself from the list, and may do so
+        // immediately.
         drop(state);
         for handle in chosen {
             handle.abort();

@@ -61,7 +61,7 @@ async fn a_connection_cut_amid_the_body() {
     }
 }
 
-/// A redirect to `to`.
+/// Returns a redirect to `to`.
 fn redirect(code: u16, to: String) -> Response {
     let builder = Response::builder().status(code).header("location", to);
     builder.body(axum::body::Body::empty()).unwrap()

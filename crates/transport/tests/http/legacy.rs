@@ -81,7 +81,7 @@ async fn a_lost_session_is_told_and_another_begins() {
         server_events.said().await,
         "\"a\" - refused 404 lost=true no such session"
     );
-    // Without a session it is an ordinary refusal.
+    // The session is already lost, so the next refusal is an ordinary one.
     send(&link, CALL).await;
     assert_eq!(
         server_events.said().await,
@@ -96,7 +96,7 @@ async fn a_lost_session_is_told_and_another_begins() {
     );
 }
 
-/// A lost session is also reported when the server refuses the stream of a GET.
+/// Tests that a lost session is also reported when the server refuses the stream of a GET.
 #[tokio::test]
 async fn a_session_that_is_lost_while_nobody_calls_is_told() {
     let log = Log::default();
@@ -145,7 +145,7 @@ async fn refusals() {
         let error = link.send(message(INITIALIZED)).await.unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("refused it with HTTP status {code}")
+            format!("returned the HTTP status {code}")
         );
     }
 }

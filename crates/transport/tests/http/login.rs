@@ -15,7 +15,7 @@ use crate::server::{Log, answering, at, client, frame_reader, json, open, send, 
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
 
-/// An authority with an old credential and an optional fresh one.
+/// An authority that supplies an old credential and, if set, a fresh one after a refusal.
 #[derive(Debug)]
 struct Keys {
     fresh: Option<&'static str>,
@@ -83,13 +83,13 @@ async fn a_refused_credential_is_renewed_once() {
             401,
             "Bearer",
             None,
-            "failed: wants authorization: log in with `spillgate auth x`",
+            "failed: requires authorization: log in with `spillgate auth x`",
         ),
         (
             401,
             "Bearer",
             Some("Bearer bad"),
-            "failed: wants authorization: it refuses the credential that it has just given",
+            "failed: requires authorization: it refuses the credential that it has just given",
         ),
     ];
     for (code, challenge, fresh, want) in cases {

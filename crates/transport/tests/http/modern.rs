@@ -18,7 +18,7 @@ async fn headers_say_what_the_body_says() {
             true => json(TOOLS),
             false => json(r#"{"id":1,"result":{}}"#),
         };
-        // A session id has no meaning in this version.
+        // In this version, a session id has no meaning.
         let headers = response.headers_mut();
         headers.insert("mcp-session-id", "s".parse().unwrap());
         response

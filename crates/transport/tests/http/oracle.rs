@@ -1,4 +1,4 @@
-//! Tests that the official SDK's server understands what we send, in both generations.
+//! Tests that the official SDK's server understands our requests in both generations.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
@@ -48,7 +48,7 @@ fn tool() -> Tool {
     Tool::new("t", "echoes", schema.as_object().unwrap().clone())
 }
 
-/// A server with or without sessions that answers with JSON or with events.
+/// Starts a server with or without sessions, which answers with JSON or with events.
 async fn rmcp_server(sessions: bool, with_json: bool) -> (HttpConnection, ServerEvents) {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(sessions)
@@ -61,7 +61,7 @@ async fn rmcp_server(sessions: bool, with_json: bool) -> (HttpConnection, Server
     open(&url, HttpOptions::default())
 }
 
-/// The next message for this request, skipping marks and notifications.
+/// Returns the next message for this request. Skips marks and notifications.
 async fn answer(server_events: &mut ServerEvents, of: &str) -> Value {
     loop {
         let said = server_events.said().await;

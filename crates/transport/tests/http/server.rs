@@ -18,7 +18,7 @@ use spillgate_transport::{
 };
 use tokio::sync::mpsc;
 
-/// Far longer than anything here takes, so that only a hanging test fails.
+/// Much longer than any step of these tests takes, so that only a hanging test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Serves a router on loopback and returns its URL.
@@ -29,7 +29,7 @@ pub(crate) async fn serve(router: Router) -> String {
     url
 }
 
-/// A sink with room for a limited number of server events.
+/// A sink with a queue of limited length.
 #[derive(Debug)]
 struct Channel(mpsc::Sender<ServerEvent>);
 
@@ -39,7 +39,7 @@ impl Sink for Channel {
     }
 }
 
-/// The events that came out of a connection.
+/// The events that a connection has delivered.
 pub(crate) struct ServerEvents(mpsc::Receiver<ServerEvent>);
 
 pub(crate) fn sink(room: usize) -> (Arc<dyn Sink>, ServerEvents) {
@@ -54,7 +54,7 @@ impl ServerEvents {
             .expect("the link is gone")
     }
 
-    /// The next event as one line of text.
+    /// Returns the next event as one line of text.
     pub(crate) async fn said(&mut self) -> String {
         said(&self.next().await)
     }
@@ -91,7 +91,7 @@ pub(crate) fn text(frame: &Frame) -> String {
     String::from_utf8_lossy(frame.in_memory().unwrap()).into_owned()
 }
 
-/// The text of a frame of any size.
+/// Returns the text of a frame of any size.
 pub(crate) async fn whole(frame: Frame) -> String {
     let mut pieces = frame.into_pieces().unwrap();
     let mut text = Vec::new();
@@ -113,7 +113,7 @@ pub(crate) fn client() -> reqwest::Client {
         .unwrap()
 }
 
-/// A TLS configuration without roots: everything here is plain HTTP.
+/// Returns a TLS configuration without root certificates: these tests use plain HTTP only.
 fn no_tls() -> rustls::ClientConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     rustls::ClientConfig::builder_with_provider(provider)
@@ -130,7 +130,7 @@ pub(crate) fn at(url: &str) -> HttpServer {
     }
 }
 
-/// A connection and the events that come out of it.
+/// Returns a connection and the events that it delivers.
 pub(crate) fn open(url: &str, options: HttpOptions) -> (HttpConnection, ServerEvents) {
     let (sink, server_events) = sink(1024);
     let link =
@@ -138,7 +138,7 @@ pub(crate) fn open(url: &str, options: HttpOptions) -> (HttpConnection, ServerEv
     (link, server_events)
 }
 
-/// The options of a client that resumes streams itself.
+/// Returns the options for a client that resumes streams itself.
 pub(crate) fn passing() -> HttpOptions {
     HttpOptions {
         resume: false,
@@ -168,12 +168,12 @@ pub(crate) async fn send(link: &dyn Connection, frame: &str) {
     link.send(message(frame)).await.unwrap();
 }
 
-/// The requests that a server got: method, path, relevant headers, body.
+/// The requests that a server received: method, path, relevant headers, body.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Log {
-    /// Records a request and returns it with its body read.
+    /// Records a request. Returns it with its body read.
     pub(crate) async fn enter(&self, request: Request) -> Request<Bytes> {
         let (parts, body) = request.into_parts();
         let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
@@ -216,7 +216,7 @@ pub(crate) fn status(status: u16, body: &'static str) -> Response {
         .unwrap()
 }
 
-/// A body whose parts come from a channel. An error breaks the connection.
+/// Returns a body whose parts are sent through a channel. An error breaks the connection.
 pub(crate) fn dripping() -> (mpsc::Sender<Result<Bytes, std::io::Error>>, Body) {
     let (to, from) = mpsc::channel(1);
     let parts = futures_util::stream::unfold(from, |mut from: mpsc::Receiver<_>| async move {
@@ -225,8 +225,8 @@ pub(crate) fn dripping() -> (mpsc::Sender<Result<Bytes, std::io::Error>>, Body) 
     (to, Body::from_stream(parts))
 }
 
-/// A router that answers every request with `answer`, which gets the number of earlier requests and
-/// the request with its body.
+/// Returns a router that answers every request with `answer`. Its arguments are the number of
+/// earlier requests and the request with its body.
 pub(crate) fn answering<F>(log: &Log, answer: F) -> Router
 where
     F: Fn(usize, Request<Bytes>) -> Response + Clone + Send + Sync + 'static,

@@ -80,7 +80,7 @@ async fn servers_that_do_not_speak_it() {
     let log = Log::default();
     let url = serve(answering(&log, |_, _| status(404, ""))).await;
     let error = open(&url).0.send(message(CALL)).await.unwrap_err();
-    assert_eq!(error.to_string(), "refused it with HTTP status 404");
+    assert_eq!(error.to_string(), "returned the HTTP status 404");
     let url = serve(answering(&log, |_, _| json("{}"))).await;
     let error = open(&url).0.send(message(CALL)).await.unwrap_err();
     assert!(error.to_string().contains("application/json"), "{error}");
@@ -93,7 +93,7 @@ async fn what_cannot_be_opened_is_told_so_that_it_is_opened_again() {
     let (_link, mut server_events) = open(&url);
     assert_eq!(
         server_events.said().await,
-        "- - gone: refused it with HTTP status 503"
+        "- - gone: returned the HTTP status 503"
     );
 }
 
@@ -102,7 +102,7 @@ async fn a_post_that_is_answered_late_holds_up_nothing() {
     let (to, body) = dripping();
     let body = Arc::new(Mutex::new(Some(body)));
     let (accept, accepted) = tokio::sync::watch::channel(false);
-    // Some servers answer the POST of a call only when the call is over.
+    // Some servers answer the POST of a call only when the call is complete.
     let post = move |request: axum::extract::Request| {
         let (mut accepted, body) = (accepted.clone(), Arc::clone(&body));
         async move {
@@ -127,6 +127,6 @@ async fn a_post_that_is_answered_late_holds_up_nothing() {
     accept.send_replace(true);
     assert_eq!(
         server_events.said().await,
-        "7 - failed: refused it with HTTP status 500"
+        "7 - failed: returned the HTTP status 500"
     );
 }

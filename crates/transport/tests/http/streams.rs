@@ -18,8 +18,8 @@ use crate::server::{
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#;
 
-/// A stream that ends early, after an event with an id. The response comes when it is resumed, at
-/// the second attempt.
+/// A stream that ends early, after an event with an id. The third attempt to resume it yields the
+/// response.
 fn breaking(log: &Log) -> axum::Router {
     answering(log, |before, _| match before {
         0 => events(
@@ -63,7 +63,7 @@ async fn or_left_to_the_client() {
     7 e2 {"method":"n"}
     "#);
     let refused = link.listen(Some("e2".to_owned())).await.unwrap_err();
-    assert_eq!(refused.to_string(), "refused it with HTTP status 503");
+    assert_eq!(refused.to_string(), "returned the HTTP status 503");
     link.listen(Some("e2".to_owned())).await.unwrap();
     insta::assert_snapshot!(server_events.many(2).await.join("\n"), @r#"
     7 - ended
@@ -141,7 +141,7 @@ async fn a_thousand_events_in_order() {
     assert_eq!(server_events.said().await, "7 - {\"id\":7,\"result\":{}}");
 }
 
-/// A response of 64 MB in blocks, as the data of one event or as a body.
+/// A response of 64 MB that is sent in blocks, as the data of one event or as a body.
 fn large(framing: [&'static str; 2], kind: &'static str) -> Response {
     const BLOCKS: usize = 1024;
     let block = move |number| match number {
@@ -199,7 +199,7 @@ async fn a_slow_reader_slows_the_server_down() {
     let link = HttpConnection::open(&at(&url), client(), frame_reader(), sink).unwrap();
     send(&link, CALL).await;
     server_events.next().await;
-    // As much as fits into the buffers is sent, then no more.
+    // The server sends until the buffers are full, and then stops.
     let (mut before, mut same) = (0, 0);
     while same < 10 {
         tokio::time::sleep(Duration::from_millis(50)).await;

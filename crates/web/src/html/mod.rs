@@ -1,8 +1,8 @@
-//! Converts pages to Markdown.
+//! Converts HTML pages to Markdown.
 //!
-//! A page is tidied first ([`tidy`]): elements without content are dropped, and the rest is
-//! nested properly and not deeply. So building the tree and its Markdown (htmd) takes little
-//! stack and time, whatever the page is.
+//! A page is tidied first ([`tidy`]): elements without content are dropped, and the rest is nested
+//! properly, to a limited depth. So building the tree and its Markdown (with htmd) takes little
+//! stack and time for every page.
 
 mod table;
 mod tags;
@@ -15,7 +15,7 @@ use spillgate_untrusted::line;
 
 use tidy::Tidy;
 
-/// Characters of a title that are shown.
+/// Maximum characters of a title that are shown.
 const LONGEST_TITLE: usize = 300;
 
 /// Returns the title and the main content of a page found at `url`.
@@ -29,13 +29,13 @@ pub(crate) fn markdown(html: &str, url: &Url) -> (Option<String>, String) {
         ..Options::default()
     };
     let converter = HtmlToMarkdown::builder().options(options).build();
-    // Reading from memory does not fail.
+    // Reading from memory cannot fail.
     let text = converter.convert(tidy.content()).unwrap_or_default();
     let text = without_gaps(&text);
     ((!title.is_empty()).then_some(title), text)
 }
 
-/// Reduces runs of empty lines to one. Fenced code stays as it is.
+/// Reduces each run of empty lines to one empty line, except in fenced code.
 fn without_gaps(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut fence: Option<&str> = None;

@@ -1,15 +1,15 @@
 //! Decides which tables become Markdown tables.
 
-/// The bytes that aligning a table's columns may add: a fixed number, and a multiple of the
-/// table's content.
+/// Maximum bytes that the alignment of a table's columns may add: a fixed number plus a multiple of
+/// the size of the table's content.
 const MOST_PADDING: usize = 64 << 10;
 const MOST_PADDING_TIMES: usize = 4;
 
-/// The longest cell, in bytes, of a data table without a header. A table with longer cells is
-/// used for layout.
+/// Maximum length of a cell, in bytes, in a data table without a header. A table with a longer cell
+/// counts as a layout table.
 const LONGEST_DATA: usize = 300;
 
-/// What is known of a table while it is tidied. Positions are offsets in the tidied page.
+/// What is known about a table while it is tidied. Positions are offsets in the tidied page.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     start: usize,
@@ -17,10 +17,10 @@ pub(super) struct Table {
     column: usize,
     cell: usize,
     widths: Vec<usize>,
-    /// Offsets of the tag names of its header cells, and of the cells of its first row.
+    /// Offsets of the tag names of the header cells, and of the cells in the first row.
     headers: Vec<usize>,
     first_row: Vec<usize>,
-    /// Whether it has rows of one cell, or blocks in its cells: then it is used for layout.
+    /// Whether the table is used for layout: it has a row of one cell, or blocks in its cells.
     is_layout: bool,
 }
 
@@ -32,7 +32,8 @@ impl Table {
         }
     }
 
-    /// A part begins: its tag is at `tag`, its content at `content`.
+    /// Records that a part of the table begins. `tag` and `content` are the offsets of its tag and
+    /// of its content.
     pub(super) fn part_begun(&mut self, name: &str, tag: usize, content: usize) {
         match name {
             "tr" => {
@@ -51,7 +52,7 @@ impl Table {
         }
     }
 
-    /// A block begins in one of its cells.
+    /// Records that a block begins in a cell of the table.
     pub(super) fn block_begun(&mut self, name: &str) {
         self.is_layout |= !matches!(name, "p" | "div");
     }
@@ -65,8 +66,8 @@ impl Table {
         self.column += 1;
     }
 
-    /// Turns a table whose columns would be mostly padding into one without a header, which is
-    /// written cell by cell. The replaced tag names have the same length.
+    /// Removes the header of a table whose columns would be mostly padding, so that it is written
+    /// cell by cell. A replaced tag name and its replacement have the same length.
     pub(super) fn ended(self, html: &mut String) {
         let aligned: usize = self.widths.iter().map(|width| width + 3).sum();
         let aligned = aligned.saturating_mul(self.rows + 1);
@@ -83,8 +84,8 @@ impl Table {
         }
     }
 
-    /// Markdown has no tables without a header: the first row becomes the header, unless the
-    /// table is used for layout.
+    /// Makes the first row the header, because Markdown has no tables without a header. Does not
+    /// change a table that is used for layout.
     fn with_header(&self, html: &mut String) {
         let is_data = !self.is_layout && self.rows > 1 && self.column > 1;
         let is_short = self.widths.iter().all(|width| *width <= LONGEST_DATA);

@@ -1,26 +1,26 @@
 //! Classifies HTML elements for tidying.
 
-/// What happens to an element.
+/// What happens to an element when a page is tidied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It is dropped with its content.
+    /// The element is dropped together with its content.
     Dropped,
-    /// It has no content.
+    /// The element has no content.
     Void,
-    /// It is kept as a block.
+    /// The element is kept as a block.
     Block,
-    /// It is a block and is written as this element.
+    /// The element is a block and is written as this element.
     BlockAs(&'static str),
-    /// It marks a part of a line and is written as this element.
+    /// The element formats a part of a line, and is written as this element.
     Mark(&'static str),
-    /// It is part of a list or a table.
+    /// The element is part of a list or a table.
     Part,
-    /// It is dropped, but its content stays.
+    /// The element is dropped, but its content stays.
     Unknown,
 }
 
-/// Elements by role. Elements that have no text of their own, are invisible, or lead elsewhere
-/// are dropped.
+/// Elements by role. Elements are dropped if they contain no text to read, are invisible, or lead
+/// to other pages.
 const ROLES: [(Role, &[&str]); 11] = [
     (
         Role::Dropped,
@@ -82,7 +82,7 @@ const ROLES: [(Role, &[&str]); 11] = [
     (Role::Part, &["thead", "tbody", "tfoot"]),
 ];
 
-/// The role of the element `name`, and the name under which it is written.
+/// Returns the role of the element `name`, and the name under which the element is written.
 pub(super) fn role(name: &str) -> (Role, &'static str) {
     for (role, names) in ROLES {
         if let Some(known) = names.iter().find(|known| **known == name) {
@@ -95,7 +95,8 @@ pub(super) fn role(name: &str) -> (Role, &'static str) {
     (Role::Unknown, "")
 }
 
-/// The elements beyond which the end tag of `name` does not reach.
+/// Returns the elements that limit the effect of an end tag of `name`: an end tag inside such an
+/// element closes nothing outside it.
 pub(super) fn borders(name: &str) -> &'static [&'static str] {
     match name {
         "table" => &[],
@@ -106,8 +107,8 @@ pub(super) fn borders(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// The elements that the start tag of `name` closes, because HTML allows omitting their end
-/// tags.
+/// Returns the elements that the start tag of `name` closes, because their end tags are optional in
+/// HTML.
 pub(super) fn ends(name: &str) -> &'static [&'static str] {
     match name {
         "li" => &["li"],

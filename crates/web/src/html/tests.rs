@@ -1,4 +1,4 @@
-//! Tests that the Markdown of a page contains what the page says, and only that.
+//! Tests that the Markdown of a page contains the content of the page and nothing else.
 
 use reqwest::Url;
 
@@ -189,7 +189,8 @@ fn broken_markup_is_no_obstacle() {
     }
 }
 
-/// Each page would exhaust stack, memory or time if it were converted untidied.
+/// Pages that would exhaust the stack, the memory or the time if they were converted without
+/// tidying.
 #[test]
 fn hostile_pages_are_pages() {
     let many = 20_000;

@@ -1,4 +1,4 @@
-//! Turns any page into a smaller one that is properly nested.
+//! Converts any HTML page to a smaller page whose elements are properly nested.
 
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use reqwest::Url;
@@ -6,15 +6,15 @@ use reqwest::Url;
 use super::table::Table;
 use super::tags::{Role, borders, ends, role};
 
-/// The deepest nesting that is kept. Deeper elements are dropped, but their text stays. Pages
-/// have some tens of levels.
+/// Maximum nesting that is kept. Deeper elements are dropped, but their text stays. Normal pages
+/// have a few dozen levels.
 const DEEPEST: usize = 64;
 
-/// The deepest nesting of lists and quotes: each level indents all its lines.
+/// Maximum nesting of lists and quotes, because each level indents all its lines.
 const DEEPEST_INDENT: usize = 12;
 
-/// The size of the tidied page, in bytes, beyond which links are omitted. A short link may
-/// become a long one, so that links could take many times the size of the page.
+/// Size of the tidied page, in bytes, beyond which links are omitted. Relative links become longer
+/// when they are resolved, so links could otherwise take many times the size of the page.
 const MOST_WITH_LINKS: usize = 16 << 20;
 
 /// A tidied page.
@@ -22,18 +22,19 @@ const MOST_WITH_LINKS: usize = 16 << 20;
 pub(super) struct Tidy {
     base: Url,
     page: Url,
-    /// The text of `title`.
+    /// The text of the page's `title` element.
     pub(super) title: String,
     in_title: bool,
     html: String,
     /// Bytes of non-blank text so far.
     texts: usize,
     open: Vec<OpenElement>,
-    /// Elements that were dropped as too deep and whose end tags are still to come.
+    /// Number of elements that were dropped because they are too deep, and whose end tags have not
+    /// been read yet.
     too_deep: usize,
-    /// The dropped element, and how many elements of its name are open.
+    /// The element that is being dropped, and how many elements of its name are open.
     dropping: Option<(Vec<u8>, usize)>,
-    /// Whether a `pre` has begun without any text yet.
+    /// Whether a `pre` element has begun and has no text yet.
     at_pre: bool,
     mains: Vec<Section>,
     articles: Vec<Section>,
@@ -44,9 +45,9 @@ pub(super) struct Tidy {
 #[derive(Debug)]
 struct OpenElement {
     name: &'static str,
-    /// `main` and `article` are written as `div`.
+    /// Whether the element is `main` or `article`; both are written as `div`.
     landmark: Landmark,
-    /// Its offset in the tidied page, and the bytes of text before it.
+    /// The element's offset in the tidied page, and the bytes of text before the element.
     start: usize,
     texts: usize,
 }
@@ -98,8 +99,8 @@ impl Tidy {
         tidy
     }
 
-    /// The content to read: the main part or the article if there is exactly one and it has
-    /// text, otherwise everything.
+    /// Returns the content to read. This is the `main` or `article` element if the page has exactly
+    /// one and it contains text, otherwise the whole page.
     pub(super) fn content(&self) -> &str {
         let one = |parts: &[Section]| match parts {
             [part] if part.texts > 0 => Some((part.start, part.end)),
@@ -160,7 +161,7 @@ impl Tidy {
             return;
         }
         let start = attribute(tag, "start").filter(|_| name == "ol");
-        // At most six digits: item numbers count on from it.
+        // At most six digits, because the following items get the numbers after this one.
         let start = start.and_then(|start| start.trim().parse::<u32>().ok());
         let start = start.filter(|start| *start < 1_000_000);
         let start = start.map(|start| format!(" start=\"{start}\""));
@@ -181,7 +182,7 @@ impl Tidy {
             self.push(name, Landmark::None, "");
             return;
         }
-        // Outside a table, its parts are dropped.
+        // Parts of a table that are outside a table are dropped.
         let Some(at) = self.open.iter().rposition(|open| open.name == "table") else {
             return;
         };
@@ -235,7 +236,7 @@ impl Tidy {
         }
     }
 
-    /// The target of a link, if it is another page or a mail address.
+    /// Returns the target of a link if it is another page or a mail address.
     fn link(&self, href: &str) -> Option<String> {
         if self.html.len() > MOST_WITH_LINKS || href.trim_start().starts_with('#') {
             return None;
@@ -252,7 +253,7 @@ impl Tidy {
             .any(|open| open.name == "pre")
     }
 
-    /// In preformatted text only line breaks matter.
+    /// Handles a start tag in preformatted text, where only line breaks and `code` matter.
     fn start_in_pre(&mut self, name: &str, tag: &StartTag<()>) {
         if self.at_pre && name == "code" {
             self.begin_code(attribute(tag, "class").as_deref());
@@ -264,7 +265,7 @@ impl Tidy {
         }
     }
 
-    /// Markdown has only code for preformatted text.
+    /// Begins a code block: in Markdown, preformatted text is always code.
     fn begin_code(&mut self, class: Option<&str>) {
         self.at_pre = false;
         let mut classes = class.unwrap_or_default().split_whitespace();
@@ -330,8 +331,8 @@ impl Tidy {
         }
     }
 
-    /// Closes the innermost element with one of these names and everything within it, unless
-    /// one of the borders lies between.
+    /// Closes the innermost element with one of these names, and everything within it. Stops at an
+    /// element that is one of the borders.
     fn close(&mut self, names: &[&str], borders: &[&str]) {
         for at in (0..self.open.len()).rev() {
             let name = self.open[at].name;

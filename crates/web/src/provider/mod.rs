@@ -24,13 +24,13 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The total time limit of a search (docs/spec/limits.md, "Guarded tools").
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The most bytes of an answer; twenty results take some tens of thousands.
+/// Maximum bytes of an answer. Twenty results take less than 100,000 bytes.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Characters of a service's error message that are kept.
+/// Maximum characters of a service's error message that are kept.
 const LONGEST_SAID: usize = 300;
 
-/// A service, identified by its protocol.
+/// A search service. Each variant stands for one protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
     /// A `SearXNG` server, self-hosted; its `json` format must be enabled.
@@ -100,7 +100,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A search service is configured wrongly.
+/// Why the configuration of a search service is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProviderError {
@@ -115,7 +115,7 @@ pub enum ProviderError {
         /// The reason.
         error: String,
     },
-    /// The URL has another scheme than http or https.
+    /// The scheme of the URL is not http or https.
     #[error("the `url` of {0} must be an http or https URL")]
     NoHttp(&'static str),
     /// The service requires a key.
@@ -123,7 +123,7 @@ pub enum ProviderError {
     NoKey(&'static str),
 }
 
-/// A search service, as a person configured it. Its address may be in a private network.
+/// A search service that a person has configured. Its address may be in a private network.
 #[derive(Debug, Clone)]
 pub struct Provider {
     service: Service,
@@ -134,8 +134,8 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// Creates a provider at `url`, or at the service's default URL. For `SearXNG` this is the
-    /// server's address, for the others the whole URL without the query.
+    /// Creates a provider at `url`, or at the service's default URL. For `SearXNG`, `url` is the
+    /// server's address; for the other services it is the whole URL without the query.
     pub fn new(
         service: Service,
         url: Option<&str>,
@@ -229,7 +229,7 @@ impl Provider {
         let service = self.service.title();
         let status = response.status().as_u16();
         match status {
-            // 432 and 433 are Tavily's: the limit of a plan or of a key.
+            // Tavily uses 432 and 433 if the limit of a plan or of a key is reached.
             401 | 402 | 403 | 432 | 433 if self.key.is_some() => {
                 SearchError::Key { service, status }
             }
@@ -248,7 +248,8 @@ impl Provider {
         }
     }
 
-    /// A body's error message behind a colon, without the key; empty for HTML.
+    /// Returns the error message in a body after a colon, with the key removed. Empty if the body
+    /// is HTML.
     fn error_message(&self, body: &[u8]) -> String {
         let text = String::from_utf8_lossy(body);
         if text.trim_start().starts_with('<') {

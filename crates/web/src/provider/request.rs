@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Key, Provider, Service};
 
-/// The header that carries the key for Brave.
+/// The header in which Brave expects the key.
 const BRAVE_KEY: &str = "x-subscription-token";
 
 /// Builds a request for the first `most` results.
@@ -56,8 +56,8 @@ fn bearer(key: &Key) -> HeaderValue {
     secret(&format!("Bearer {}", key.0))
 }
 
-/// A header value that is not logged. Empty if a header cannot contain the value; the service
-/// then refuses it as it does any wrong key.
+/// Returns a header value that is not logged. It is empty if a header cannot contain the value; the
+/// service then refuses it like any wrong key.
 fn secret(value: &str) -> HeaderValue {
     let mut value = HeaderValue::from_str(value).unwrap_or_else(|_| HeaderValue::from_static(""));
     value.set_sensitive(true);

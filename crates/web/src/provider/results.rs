@@ -7,25 +7,25 @@ use spillgate_untrusted::line;
 
 use super::Service;
 
-/// Characters of a title and of a snippet that are kept.
+/// Maximum characters of a title and of a snippet that are kept.
 const LONGEST_TITLE: usize = 200;
 const LONGEST_SNIPPET: usize = 500;
 
-/// The longest URL of a result, in bytes; a longer one can be neither fetched nor cited.
+/// Maximum length of a result's URL, in bytes. A longer URL can be neither fetched nor cited.
 const LONGEST_URL: usize = 2_000;
 
-/// A search result. Each field is a single line, clipped, and untrusted text.
+/// A search result. Each field is untrusted text on a single line, clipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchResult {
     /// The page's title, or its URL if it has none.
     pub title: String,
     /// The page's URL (http or https).
     pub url: String,
-    /// Some of the page's text; may be empty.
+    /// A part of the page's text; may be empty.
     pub snippet: String,
 }
 
-/// Parses a service's answer. The error is the reason why it cannot be parsed.
+/// Parses a service's answer. The error says why the answer cannot be parsed.
 pub(super) fn parse_results(service: Service, body: &[u8]) -> Result<Vec<SearchResult>, String> {
     let answer: Value =
         serde_json::from_slice(body).map_err(|error| format!("it is not JSON ({error})"))?;
@@ -33,7 +33,7 @@ pub(super) fn parse_results(service: Service, body: &[u8]) -> Result<Vec<SearchR
         Service::Searxng | Service::Tavily => answer.get("results"),
         Service::Brave => match answer.get("web") {
             Some(web) => web.get("results"),
-            // Brave answers so if nothing is found.
+            // Brave sends this answer if nothing is found.
             None if answer.get("type") == Some(&Value::from("search")) => return Ok(Vec::new()),
             None => None,
         },
@@ -68,7 +68,7 @@ fn one(service: Service, result: &Value) -> Option<SearchResult> {
     })
 }
 
-/// Removes markup and decodes character references, both of which Brave sends.
+/// Removes markup and decodes character references; Brave sends both.
 fn plain(html: &str) -> String {
     let texts = Tokenizer::new(html).filter_map(|token| match token {
         Ok(Token::String(text)) => Some(String::from_utf8_lossy(&text).into_owned()),

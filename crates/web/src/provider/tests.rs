@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 
 use super::{Key, Provider, Service};
 
-/// A service that gives every request the same answer, and the requests it received.
+/// A service that gives every request the same answer, and records the requests.
 struct Asked {
     url: String,
     requests: Arc<Mutex<Vec<String>>>,
@@ -149,19 +149,19 @@ async fn what_goes_wrong_is_told_with_whose_fault_it_is() {
         told.push(format!("{kind:?} {code}: {text}"));
     }
     insta::assert_snapshot!(told.join("\n"), @"
-    Brave 401: Brave Search does not accept the API key, or its plan is used up (HTTP 401). Whoever set up Spillgate must look at it; a search again will not help.
-    Tavily 433: Tavily does not accept the API key, or its plan is used up (HTTP 433). Whoever set up Spillgate must look at it; a search again will not help.
-    Searxng 403: What SearXNG answered cannot be used: it refuses the format json (HTTP 403), which its settings.yml must list in search.formats. This is the service's fault, or its address in the configuration is wrong.
-    Searxng 401: SearXNG answered with HTTP 401. It refuses the search as it was asked; change the query, or tell whoever set up Spillgate.
-    Tavily 400: Tavily answered with HTTP 400: query [key] is too long. It refuses the search as it was asked; change the query, or tell whoever set up Spillgate.
-    Brave 503: Brave Search answered with HTTP 503: down. This is the service's fault; try it later.
-    Brave 302: Brave Search answered with HTTP 302. Its address in the configuration is wrong.
-    Searxng 200: What SearXNG answered cannot be used: it is not JSON (expected value at line 1 column 1). This is the service's fault, or its address in the configuration is wrong.
-    Searxng 200: What SearXNG answered cannot be used: it has no list of results. This is the service's fault, or its address in the configuration is wrong.
+    Brave 401: Brave Search does not accept the API key, or its plan is used up (HTTP 401). Only the person who set up Spillgate can fix this; another search will not help.
+    Tavily 433: Tavily does not accept the API key, or its plan is used up (HTTP 433). Only the person who set up Spillgate can fix this; another search will not help.
+    Searxng 403: The answer of SearXNG cannot be used: it refuses the format json (HTTP 403), which its settings.yml must list in search.formats. This is the service's fault, or the address of the service in the configuration is wrong.
+    Searxng 401: SearXNG answered with HTTP 401. The service refuses this search; change the query, or tell the person who set up Spillgate.
+    Tavily 400: Tavily answered with HTTP 400: query [key] is too long. The service refuses this search; change the query, or tell the person who set up Spillgate.
+    Brave 503: Brave Search answered with HTTP 503: down. This is the service's fault; try again later.
+    Brave 302: Brave Search answered with HTTP 302. The address of the service in the configuration is wrong.
+    Searxng 200: The answer of SearXNG cannot be used: it is not JSON (expected value at line 1 column 1). This is the service's fault, or the address of the service in the configuration is wrong.
+    Searxng 200: The answer of SearXNG cannot be used: it has no list of results. This is the service's fault, or the address of the service in the configuration is wrong.
     Brave 200: []
-    Brave 200: What Brave Search answered cannot be used: it has no list of results. This is the service's fault, or its address in the configuration is wrong.
-    Tavily 200: What Tavily answered cannot be used: it has no list of results. This is the service's fault, or its address in the configuration is wrong.
-    Tavily 200: What Tavily answered cannot be used: it is not JSON (EOF while parsing a list at line 1 column 2). This is the service's fault, or its address in the configuration is wrong.
+    Brave 200: The answer of Brave Search cannot be used: it has no list of results. This is the service's fault, or the address of the service in the configuration is wrong.
+    Tavily 200: The answer of Tavily cannot be used: it has no list of results. This is the service's fault, or the address of the service in the configuration is wrong.
+    Tavily 200: The answer of Tavily cannot be used: it is not JSON (EOF while parsing a list at line 1 column 2). This is the service's fault, or the address of the service in the configuration is wrong.
     ");
 }
 
@@ -184,7 +184,7 @@ async fn limits_are_told() {
         .into_response()
     };
     let told = search(service(silent).await).await;
-    insta::assert_snapshot!(told, @"Tavily took longer than 0 s. Try it again.");
+    insta::assert_snapshot!(told, @"Tavily took longer than 0 s. Try again.");
     let endless = || {
         let block =
             futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>("x".repeat(1 << 20)));
@@ -192,12 +192,12 @@ async fn limits_are_told() {
     };
     let asked = service(endless).await;
     let told = provider(Service::Brave, &asked.url).search("q", 5).await;
-    insta::assert_snapshot!(told.unwrap_err(), @"What Brave Search answered cannot be used: it is larger than 4194304 bytes. This is the service's fault, or its address in the configuration is wrong.");
+    insta::assert_snapshot!(told.unwrap_err(), @"The answer of Brave Search cannot be used: it is larger than 4194304 bytes. This is the service's fault, or the address of the service in the configuration is wrong.");
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", gone.local_addr().unwrap());
     drop(gone);
     let told = provider(Service::Brave, &url).search("q", 5).await;
-    insta::assert_snapshot!(told.unwrap_err(), @"Brave Search could not be reached: Connection refused (os error 111). Try it later; if it stays so, its address in the configuration may be wrong.");
+    insta::assert_snapshot!(told.unwrap_err(), @"Brave Search could not be reached: Connection refused (os error 111). Try again later; if this continues, the address of the service in the configuration may be wrong.");
 }
 
 #[test]

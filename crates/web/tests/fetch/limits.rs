@@ -46,9 +46,9 @@ async fn bodies_that_are_too_large_are_refused() {
     }
     told[2] = told[2].replace(&bomb.len().to_string(), "BOMB");
     insta::assert_snapshot!(told.join("\n"), @"
-    What SERVER sends is larger than 5242880 bytes (it declares 99999999999), the most that is read.
-    What SERVER sends is larger than 5242880 bytes, the most that is read.
-    What SERVER sends is larger than 5242880 bytes, the most that is read.
+    The response of SERVER is larger than the maximum of 5242880 bytes (the server declares 99999999999 bytes).
+    The response of SERVER is larger than the maximum of 5242880 bytes.
+    The response of SERVER is larger than the maximum of 5242880 bytes.
     ");
     assert_eq!(
         whole(&fetcher, &server, "/fits", 1000).await.unwrap(),
@@ -103,9 +103,9 @@ async fn what_is_slow_ends() {
         &server,
     ));
     insta::assert_snapshot!(told.join("\n"), @"
-    SERVER took longer than 1 s. Nothing was kept; try it again with a longer timeout (up to 120 s), or use another URL.
-    SERVER took longer than 1 s. Nothing was kept; try it again with a longer timeout (up to 120 s), or use another URL.
-    SERVER took longer than 1 s. Nothing was kept; try it again with a longer timeout (up to 120 s), or use another URL.
+    SERVER took longer than 1 s. No part of the page was kept; try again with a longer timeout (up to 120 s), or use another URL.
+    SERVER took longer than 1 s. No part of the page was kept; try again with a longer timeout (up to 120 s), or use another URL.
+    SERVER took longer than 1 s. No part of the page was kept; try again with a longer timeout (up to 120 s), or use another URL.
     ");
 }
 
@@ -163,14 +163,14 @@ async fn what_is_no_answer_is_told() {
     ])
     .await;
     insta::assert_snapshot!(told, @r#"
-    /short: SERVER broke off: end of file before message length reached. Nothing was kept; try it again.
+    /short: The connection to SERVER broke off: end of file before message length reached. No part of the page was kept; try again.
     /long: given "more"
-    /two: SERVER broke off: invalid content-length parsed. Nothing was kept; try it again.
-    /chunked: SERVER broke off: unexpected EOF during chunk size line. Nothing was kept; try it again.
-    /header: SERVER broke off: message head is too large. Nothing was kept; try it again.
-    /headers: SERVER broke off: message head is too large. Nothing was kept; try it again.
-    /nonsense: SERVER broke off: invalid HTTP version parsed. Nothing was kept; try it again.
-    /nothing: SERVER broke off: connection closed before message completed. Nothing was kept; try it again.
+    /two: The connection to SERVER broke off: invalid content-length parsed. No part of the page was kept; try again.
+    /chunked: The connection to SERVER broke off: unexpected EOF during chunk size line. No part of the page was kept; try again.
+    /header: The connection to SERVER broke off: message head is too large. No part of the page was kept; try again.
+    /headers: The connection to SERVER broke off: message head is too large. No part of the page was kept; try again.
+    /nonsense: The connection to SERVER broke off: invalid HTTP version parsed. No part of the page was kept; try again.
+    /nothing: The connection to SERVER broke off: connection closed before message completed. No part of the page was kept; try again.
     "#);
 }
 
@@ -190,11 +190,11 @@ async fn what_is_not_compressed_as_it_says_is_told() {
     ])
     .await;
     insta::assert_snapshot!(told, @r#"
-    /not-gzip: What SERVER sends is not the gzip that it says it is. Use another URL.
-    /cut-gzip: What SERVER sends is not the gzip that it says it is. Use another URL.
-    /cut-deflate: What SERVER sends is not the deflate that it says it is. Use another URL.
-    /brotli: SERVER sends its page encoded as "br", which it was not asked for. Use another URL.
-    /twice: SERVER sends its page encoded as "gzip, gzip", which it was not asked for. Use another URL.
+    /not-gzip: The response of SERVER is not valid gzip, although the server says that it is. Use another URL.
+    /cut-gzip: The response of SERVER is not valid gzip, although the server says that it is. Use another URL.
+    /cut-deflate: The response of SERVER is not valid deflate, although the server says that it is. Use another URL.
+    /brotli: SERVER sends the page in the encoding "br", which was not requested. Use another URL.
+    /twice: SERVER sends the page in the encoding "gzip, gzip", which was not requested. Use another URL.
     "#);
 }
 

@@ -1,4 +1,4 @@
-//! Tests that only the public web is fetched, and within the limits.
+//! Tests that pages are fetched only from the public web, and only within the limits.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -13,7 +13,7 @@ use spillgate_web::{FetchError, FetchSettings, Fetcher};
 
 use server::Server;
 
-/// A fetcher that is allowed to reach `server`.
+/// Returns a fetcher that may reach `server`.
 pub(crate) fn fetcher(server: &Server) -> Fetcher {
     Fetcher::new(settings(server))
 }

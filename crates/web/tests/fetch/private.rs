@@ -1,4 +1,4 @@
-//! Tests that nothing leads into a private network.
+//! Tests that no request reaches a private network.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -84,17 +84,17 @@ async fn redirects_lead_into_no_private_network() {
     }
     assert_eq!(inner.asked.load(Ordering::Relaxed), 0);
     insta::assert_snapshot!(told.join("\n"), @"
-    /loopback: 127.0.0.1 redirects to what is not fetched: 127.0.0.1 is not on the public web (loopback), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.
-    /metadata: 127.0.0.1 redirects to what is not fetched: 169.254.169.254 is not on the public web (link-local), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.
-    /six: 127.0.0.1 redirects to what is not fetched: [::1] is not on the public web (loopback), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.
-    /name: 127.0.0.1 redirects to what is not fetched: inside.example is not on the public web (loopback), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.
-    /localhost: 127.0.0.1 redirects to what is not fetched: localhost is not on the public web (a name of this machine or its network), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.
-    /short: 127.0.0.1 redirects to what is not fetched: 127.0.0.1 is not on the public web (loopback), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.
-    /file: 127.0.0.1 redirects to what is not fetched: file: URLs are not fetched. Give a URL that begins with http:// or https://.
-    /login: 127.0.0.1 redirects to what is not fetched: The url has a user name or a password in it. Leave it out; logins are not sent.
-    /port: 127.0.0.1 redirects to what is not fetched: Port 25 is not for web pages and is not asked. Use another URL.
-    /nonsense: 127.0.0.1 redirects to what is not fetched: The url is wrong: invalid IPv6 address. Give a whole URL such as https://example.com/page.
-    /twice: 127.0.0.1 redirects to what is not fetched: 127.0.0.1 is not on the public web (loopback), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.
+    /loopback: 127.0.0.1 redirects to a URL that is not fetched: 127.0.0.1 is not on the public web (loopback), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.
+    /metadata: 127.0.0.1 redirects to a URL that is not fetched: 169.254.169.254 is not on the public web (link-local), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.
+    /six: 127.0.0.1 redirects to a URL that is not fetched: [::1] is not on the public web (loopback), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.
+    /name: 127.0.0.1 redirects to a URL that is not fetched: inside.example is not on the public web (loopback), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.
+    /localhost: 127.0.0.1 redirects to a URL that is not fetched: localhost is not on the public web (a name of this machine or its network), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.
+    /short: 127.0.0.1 redirects to a URL that is not fetched: 127.0.0.1 is not on the public web (loopback), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.
+    /file: 127.0.0.1 redirects to a URL that is not fetched: URLs with the scheme file are not fetched. Give a URL that begins with http:// or https://.
+    /login: 127.0.0.1 redirects to a URL that is not fetched: The url contains a user name or a password. Remove them; no credentials are sent.
+    /port: 127.0.0.1 redirects to a URL that is not fetched: Port 25 is not a port for web pages, so it is not used. Use another URL.
+    /nonsense: 127.0.0.1 redirects to a URL that is not fetched: The url is wrong: invalid IPv6 address. Give a whole URL such as https://example.com/page.
+    /twice: 127.0.0.1 redirects to a URL that is not fetched: 127.0.0.1 is not on the public web (loopback), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.
     ");
 }
 
@@ -110,7 +110,7 @@ async fn names_lead_into_no_private_network() {
             ("many.example", &["10.0.0.1", "fd00::1", "127.0.0.1"]),
             ("nowhere.example", &[]),
         ]),
-        // A host is allowed only at its port, and only under its name.
+        // A host is allowed only at the given port, and only under the given name.
         allowed: vec!["inside.example:1".to_owned()],
         ..FetchSettings::default()
     };
@@ -154,7 +154,7 @@ async fn redirects_end() {
         .open(&server.url("/around"), None)
         .await
         .unwrap_err();
-    insta::assert_snapshot!(error, @"127.0.0.1 redirects more than 5 times. The page cannot be had so; use another URL.");
+    insta::assert_snapshot!(error, @"127.0.0.1 redirects more than 5 times, so the page cannot be fetched. Use another URL.");
     assert_eq!(server.asked.load(Ordering::Relaxed), 6);
     let mut opened = fetcher.open(&server.url("/1"), None).await.unwrap();
     assert_eq!(opened.url().as_str(), server.url("/5?a=b#part"));

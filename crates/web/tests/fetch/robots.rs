@@ -9,7 +9,7 @@ use crate::settings;
 
 const RULES: &[u8] = b"User-agent: *\nDisallow: /private\n";
 
-/// A fetcher that obeys the rules of these servers.
+/// Returns a fetcher that obeys the rules of these servers.
 fn obedient(servers: &[&Server]) -> Fetcher {
     Fetcher::new(FetchSettings {
         allowed: servers.iter().map(|one| one.address.to_string()).collect(),
@@ -32,7 +32,7 @@ async fn opened(fetcher: &Fetcher, server: &Server, paths: &[&str]) -> String {
     told
 }
 
-/// The paths that a server was asked for.
+/// Returns the paths that were requested from a server.
 fn asked(server: &Server) -> Vec<String> {
     let heads = server.heads.lock().unwrap();
     let paths = heads.iter().map(|head| head.split(' ').nth(1).unwrap());
@@ -55,7 +55,7 @@ async fn rules_are_asked_for_once_and_hold() {
     /a: 200 OK
     /b?c#d: 200 OK
     /private/x: 127.0.0.1 does not want programs to fetch this page: its robots.txt says so. Use another source; a person can open the page, or switch this check off in the configuration.
-    /leads: 127.0.0.1 redirects to what is not fetched: 127.0.0.1 does not want programs to fetch this page: its robots.txt says so. Use another source; a person can open the page, or switch this check off in the configuration.
+    /leads: 127.0.0.1 redirects to a URL that is not fetched: 127.0.0.1 does not want programs to fetch this page: its robots.txt says so. Use another source; a person can open the page, or switch this check off in the configuration.
     ");
     assert_eq!(asked(&server), ["/robots.txt", "/a", "/b?c", "/leads"]);
     // By default the rules are not fetched.
@@ -77,7 +77,7 @@ async fn each_server_has_its_own() {
     let told = opened(&fetcher, &open, &["/private", "/away"]).await;
     insta::assert_snapshot!(told, @"
     /private: 200 OK
-    /away: 127.0.0.1 redirects to what is not fetched: 127.0.0.1 does not want programs to fetch this page: its robots.txt says so. Use another source; a person can open the page, or switch this check off in the configuration.
+    /away: 127.0.0.1 redirects to a URL that is not fetched: 127.0.0.1 does not want programs to fetch this page: its robots.txt says so. Use another source; a person can open the page, or switch this check off in the configuration.
     ");
     assert_eq!(asked(&strict), ["/robots.txt"]);
 }
@@ -122,14 +122,14 @@ async fn who_cannot_say_is_not_asked() {
     insta::assert_snapshot!(told, @"
     none: /a: 200 OK
     not for us: /a: 200 OK
-    down: /a: The robots.txt of 127.0.0.1, which says what programs may fetch there, cannot be had: HTTP 503 Service Unavailable. Nothing is fetched from there without it; try it later, or use another source.
+    down: /a: The robots.txt of 127.0.0.1, which says what programs may fetch there, could not be fetched: HTTP 503 Service Unavailable. Without it, nothing is fetched from this host; try again later, or use another source.
     around: /a: 200 OK
     elsewhere: /a: 127.0.0.1 does not want programs to fetch this page: its robots.txt says so. Use another source; a person can open the page, or switch this check off in the configuration.
-    inside: /a: The robots.txt of 127.0.0.1, which says what programs may fetch there, cannot be had: 127.0.0.1 redirects to what is not fetched: 169.254.169.254 is not on the public web (link-local), and private addresses are not fetched. Nothing is fetched from there without it; try it later, or use another source.
-    broken: /a: The robots.txt of 127.0.0.1, which says what programs may fetch there, cannot be had: 127.0.0.1 broke off: end of file before message length reached. Nothing is fetched from there without it; try it later, or use another source.
-    no web server: /a: The robots.txt of 127.0.0.1, which says what programs may fetch there, cannot be had: 127.0.0.1 broke off: invalid HTTP version parsed. Nothing is fetched from there without it; try it later, or use another source.
+    inside: /a: The robots.txt of 127.0.0.1, which says what programs may fetch there, could not be fetched: 127.0.0.1 redirects to a URL that is not fetched: 169.254.169.254 is not on the public web (link-local), and private addresses are not fetched. Without it, nothing is fetched from this host; try again later, or use another source.
+    broken: /a: The robots.txt of 127.0.0.1, which says what programs may fetch there, could not be fetched: The connection to 127.0.0.1 broke off: end of file before message length reached. Without it, nothing is fetched from this host; try again later, or use another source.
+    no web server: /a: The robots.txt of 127.0.0.1, which says what programs may fetch there, could not be fetched: The connection to 127.0.0.1 broke off: invalid HTTP version parsed. Without it, nothing is fetched from this host; try again later, or use another source.
     endless: /a: 127.0.0.1 does not want programs to fetch this page: its robots.txt says so. Use another source; a person can open the page, or switch this check off in the configuration.
-    patterns: /a: The robots.txt of 127.0.0.1, which says what programs may fetch there, cannot be had: it has more rules than are read. Nothing is fetched from there without it; try it later, or use another source.
+    patterns: /a: The robots.txt of 127.0.0.1, which says what programs may fetch there, could not be fetched: it has more rules than are read. Without it, nothing is fetched from this host; try again later, or use another source.
     ");
 }
 

@@ -1,4 +1,4 @@
-//! A test server that answers each path with fixed bytes, valid or not.
+//! A test server that answers each path with fixed bytes, which need not be valid HTTP.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,11 +12,11 @@ use tokio::net::{TcpListener, TcpStream};
 /// The answer to a path.
 #[derive(Clone)]
 pub(crate) enum Answer {
-    /// These bytes, then the end.
+    /// Sends these bytes, then closes the connection.
     Bytes(Vec<u8>),
-    /// These bytes, then one more from time to time, for ever.
+    /// Sends these bytes, then one byte from time to time, forever.
     Drip(Vec<u8>),
-    /// These bytes, then this many more copies of one byte.
+    /// Sends these bytes, then this number of copies of one byte.
     Flood(Vec<u8>, usize),
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts the server. `SERVER` in an answer stands for its address.
+    /// Starts the server. `SERVER` in an answer is replaced by the server's address.
     pub(crate) async fn start(answers: Vec<(&'static str, Answer)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -46,7 +46,7 @@ impl Server {
                 asked.fetch_add(1, Ordering::Relaxed);
                 let (answers, heads) = (Arc::clone(&answers), Arc::clone(&heads));
                 tokio::spawn(async move {
-                    // A client that disconnects is not an error of the server.
+                    // It is not an error of the server if a client disconnects.
                     drop(answered(stream, address, &answers, &heads).await);
                 });
             }
@@ -93,7 +93,7 @@ async fn answered(
     stream.shutdown().await
 }
 
-/// Inserts the address into the bytes if they are text.
+/// Replaces `SERVER` with the address, if the bytes are text.
 fn placed(bytes: &[u8], address: SocketAddr) -> Vec<u8> {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.replace("SERVER", &address.to_string()).into_bytes(),
@@ -121,7 +121,7 @@ pub(crate) fn to(place: &str) -> Answer {
     Answer::Bytes(response("HTTP/1.1 302 Found", &location, b""))
 }
 
-/// A head without a length: the body ends with the connection.
+/// Returns a response head without a length, so that the body ends with the connection.
 pub(crate) fn head(headers: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\n{headers}connection: close\r\n\r\n").into_bytes()
 }

@@ -1,4 +1,5 @@
-//! State that outlives a command: background processes and the private directory.
+//! State that outlives a single command: its background processes, and the private directory of all
+//! commands.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,8 +9,8 @@ use tempfile::TempDir;
 
 use super::running::Supervised;
 
-/// What commands leave running in the background, and their private directory. Dropping this
-/// ends the processes and removes the directory.
+/// The processes that commands leave running in the background, and the private directory of
+/// commands. Dropping this value ends the processes and removes the directory.
 #[derive(Debug, Default)]
 pub(crate) struct Commands {
     background: Mutex<Vec<Supervised>>,
@@ -17,7 +18,7 @@ pub(crate) struct Commands {
 }
 
 impl Commands {
-    /// Keeps a command with background processes, and forgets those that have ended.
+    /// Keeps a command with background processes, and forgets commands whose processes have ended.
     pub(crate) fn keep(&self, more: Option<Supervised>) {
         let mut background = lock(&self.background);
         background.retain_mut(|one| !one.is_over());

@@ -9,8 +9,8 @@ const USUAL: [&str; 9] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TMPDIR",
 ];
 
-/// Variables that we set: there is no terminal, no one to turn a page, and no one to answer
-/// when git asks for a password.
+/// Variables that we set, because a command has no terminal and no user who could turn the pages of
+/// its output or enter a password for git.
 const SET: [(&str, &str); 4] = [
     ("TERM", "dumb"),
     ("PAGER", "cat"),
@@ -21,8 +21,8 @@ const SET: [(&str, &str); 4] = [
 /// The default `PATH` (POSIX leaves it open; these are the usual directories).
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The variables of our process, of which commands get some. `Debug` shows only names: values
-/// may be secrets.
+/// The environment variables of our process, some of which are passed to commands. `Debug` shows
+/// only names, because values may be secrets.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment(Vec<(OsString, OsString)>);
 
@@ -40,8 +40,8 @@ impl fmt::Debug for Environment {
 }
 
 impl Environment {
-    /// The variables of a command: the usual ones, those that `pass` names, and the ones we set
-    /// unless `pass` names them.
+    /// Returns the variables of a command: the usual variables, the variables that `pass` names,
+    /// and the variables in `SET` that `pass` does not name.
     pub(crate) fn of_command(&self, pass: &[String]) -> Vec<(OsString, OsString)> {
         let is_passed = |name: &OsStr| pass.iter().any(|pattern| fits(name, pattern));
         let is_usual = |name: &OsStr| USUAL.iter().any(|pattern| fits(name, pattern));

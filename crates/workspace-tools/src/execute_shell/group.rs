@@ -1,7 +1,7 @@
 //! Runs a command without a supervisor, in a process group of its own.
 //!
-//! The command is ended by its process group. Processes that leave the group (`setsid`) are
-//! lost.
+//! A command is stopped by signals to its process group. Processes that have left the group
+//! (`setsid`) are not stopped.
 
 use std::io::{self, PipeWriter};
 use std::os::fd::OwnedFd;
@@ -20,13 +20,14 @@ use super::protocol::{ExitOutcome, Request};
 use super::running::{StopOutcome, in_proc, no_start};
 use super::{GRACE, KILLING};
 
-/// How often to check for remaining processes.
+/// Interval between two checks for remaining processes.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A shell that leads a process group.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// The shell, which is not reaped until its group has ended: so its id is not reused.
+    /// The shell. It is reaped only after its group has ended, so that its process id is not reused
+    /// before.
     leader: Option<Leader>,
     /// The shell's exit, sent by the thread that waits for it.
     exit: oneshot::Receiver<io::Result<ExitOutcome>>,
@@ -58,12 +59,13 @@ impl Group {
         let pid = Pid::from_child(&child);
         let leader = Some(Leader { child, pid });
         let (tell, exit) = oneshot::channel();
-        // The thread ends with the shell, which is ended when this is dropped.
+        // The thread ends when the shell ends, and the shell is ended when this value is dropped.
         thread::spawn(move || drop(tell.send(wait(pid))));
         Ok(Self { leader, exit })
     }
 
-    /// Waits for the shell to end. Returns its exit only once.
+    /// Waits for the shell to end and returns how it ended. Must not be called again after it has
+    /// returned.
     pub(crate) async fn ended(&mut self) -> io::Result<ExitOutcome> {
         (&mut self.exit).await.map_err(io::Error::other)?
     }
@@ -83,7 +85,8 @@ impl Group {
     }
 }
 
-/// Waits for the shell without reaping it: its group needs the id.
+/// Waits for the shell without reaping it, so that its process id, which is also its group's id, is
+/// not reused.
 fn wait(pid: Pid) -> io::Result<ExitOutcome> {
     let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     let status = retry_on_intr(|| waitid(WaitId::Pid(pid), how))?;
@@ -103,8 +106,8 @@ impl Drop for Group {
 }
 
 impl Leader {
-    /// Ends the group, first with `SIGTERM`, then with `SIGKILL`. Returns how many processes
-    /// are left nevertheless.
+    /// Ends the group, first with `SIGTERM`, then with `SIGKILL`. Returns the number of processes
+    /// that still run.
     fn end(mut self) -> u64 {
         for (signal, patience) in [(Signal::TERM, GRACE), (Signal::KILL, KILLING)] {
             let patience = Instant::now() + patience;

@@ -18,37 +18,38 @@ use crate::tool_result::{Body, OversizedOutput, Reply, ToolError};
 pub(crate) struct CommandResult {
     pub(crate) output: CommandOutput,
     pub(crate) ending: CommandEnding,
-    /// A note on its arguments.
+    /// A note on the command's arguments.
     pub(crate) note: Option<String>,
 }
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CommandEnding {
-    /// By itself.
+    /// The command ended by itself.
     Ended(ExitOutcome),
-    /// Its time limit passed.
+    /// The command exceeded its time limit.
     TimedOut {
         /// The time limit.
         after: Duration,
-        /// The exit of its shell, if the shell had ended and something else held the output.
+        /// The exit of the shell, if it had ended while another process kept the output open.
         shell: Option<ExitOutcome>,
-        /// What stopping it achieved.
+        /// Which processes were stopped.
         stopped: StopOutcome,
     },
-    /// It printed more than it may.
+    /// The command printed more bytes than the rules allow.
     TooMuch {
         /// The limit in bytes.
         most: u64,
-        /// What stopping it achieved.
+        /// Which processes were stopped.
         stopped: StopOutcome,
     },
 }
 
-/// An upper bound, in bytes, of the notes beside an output: the exit and a note on the timeout.
+/// Maximum size, in bytes, of the notes on an output: the exit and a note on the timeout.
 pub(crate) const NOTES: u64 = 1000;
 
-/// The answer to a call. `block` is appended to a refusal of output that is too large.
+/// Returns the answer to a call. `block` is appended if the output is refused because it is too
+/// large.
 pub(crate) fn reply(ran: CommandResult, block: &str, rules: &Rules, shell: &ShellRules) -> Reply {
     match ran.ending {
         CommandEnding::Ended(fate) => {
@@ -187,7 +188,7 @@ fn too_much(
         .with(block))
 }
 
-/// The whole output of a command that was stopped.
+/// The whole output of a command that failed, for the offload pipeline.
 fn failed(whole: Box<dyn Read + Send>, refused: &ToolError) -> Body {
     Body::Oversized(OversizedOutput {
         whole,
@@ -217,7 +218,7 @@ fn note_of(fate: ExitOutcome, is_silent: bool) -> Option<String> {
     }
 }
 
-/// What stopping a command achieved, as the end of a sentence.
+/// Says which processes were stopped, as the end of a sentence.
 fn stopped_words(stopped: StopOutcome) -> String {
     match stopped {
         StopOutcome::All => " and was stopped with everything it had started".to_owned(),

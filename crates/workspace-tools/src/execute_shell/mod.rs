@@ -1,9 +1,10 @@
 //! `execute_shell`: runs a command and returns its output.
 //!
-//! Output is counted as it arrives; output that exceeds an answer's limit is not returned in
-//! part. A command may have effects, so exceeding that limit does not stop it. It is stopped,
-//! together with everything it started, when it prints more than `max_output_bytes`, when its
-//! time limit passes, when the caller stops waiting, and when our process ends.
+//! Output is counted as it arrives. An answer contains all of the output or, if it exceeds the
+//! answer's limit, none of it. A command may have effects, so it is not stopped for exceeding that
+//! limit. The command and everything that it started are stopped when it prints more than
+//! `max_output_bytes`, when its time limit passes, when the caller stops waiting, and when our
+//! process ends.
 
 mod child;
 mod commands;
@@ -36,7 +37,7 @@ pub use self::sandbox::{Network, Sandbox};
 pub use self::supervisor::Supervisor;
 
 use self::messages::{CommandEnding, CommandResult};
-use self::output::{CommandOutput, Output};
+use self::output::Output;
 use self::protocol::{Confinement, ExitOutcome, Request};
 use self::running::{RunningCommand, not_run};
 use self::shell_command::ShellCommand;
@@ -55,7 +56,7 @@ const KILLING: Duration = Duration::from_secs(10);
 /// Bytes of output to read at a time.
 const BLOCK: usize = 64 << 10;
 
-/// What happens to output that is too large, for the tool description.
+/// Returns the part of the tool description that says what happens to output that is too large.
 fn too_much(rules: &Rules) -> &'static str {
     match rules.on_overflow {
         OnOverflow::Reject => {
@@ -182,7 +183,7 @@ fn request(
 /// A command's output, shared with the blocking thread that counts it.
 type SharedOutput = Arc<Mutex<Option<Output>>>;
 
-/// The first event of a running command.
+/// What happened first while a command ran.
 enum FirstEvent {
     Ended(ExitOutcome),
     TooMuch,
@@ -223,8 +224,10 @@ async fn run(
             stopped: running.stop().await,
         },
     };
+    let output = output.lock().take();
+    let output = output.expect("invariant: taken once, at the end");
     Ok(CommandResult {
-        output: finished(&output),
+        output: output.finish(),
         ending,
         note: shell_command.note,
     })
@@ -242,15 +245,9 @@ fn output(rules: &Rules, shell: &ShellRules) -> Output {
     }
 }
 
-fn finished(output: &SharedOutput) -> CommandOutput {
-    let mut output = output.lock();
-    let output = output.take().expect("invariant: taken once, at the end");
-    output.finish()
-}
-
 /// Counts output until its pipe is closed and the shell has ended. Stores the shell's exit in
-/// `fate` as soon as it is known. If the exit cannot be determined, returns an error at once,
-/// because another process may hold the pipe open for long.
+/// `fate` as soon as it is known. If the exit cannot be determined, returns an error immediately,
+/// because another process may hold the pipe open for a long time.
 async fn watch(
     running: &mut RunningCommand,
     fate: &mut Option<ExitOutcome>,
@@ -282,8 +279,8 @@ async fn watch(
     }
 }
 
-/// Counts the first `read` bytes of `block`. Returns the block and the number of bytes printed
-/// in all. Runs on a blocking thread, because it may write to a file.
+/// Counts the first `read` bytes of `block`. Returns the block and the number of bytes printed so
+/// far. Runs on a blocking thread, because it may write to a file.
 async fn count(
     output: &SharedOutput,
     block: Vec<u8>,

@@ -7,14 +7,14 @@ use std::path::Path;
 use spillgate_text::{Sanitizer, ViewSink};
 use tempfile::SpooledTempFile;
 
-/// Bytes of a spooled output that stay in memory.
+/// Maximum bytes of a spooled output that are held in memory. A larger output is moved to a file.
 const IN_MEMORY: usize = 1 << 20;
 
-/// Bytes kept of the beginning of an output, for its recovery block.
+/// Bytes at the beginning of an output that are kept for its recovery block.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// The output of a command, counted as it arrives. Its text is kept up to a limit; the raw
-/// bytes are kept whole if wanted.
+/// The output of a command, counted as it arrives. Its text is kept up to a limit. All raw bytes
+/// are also kept if the caller asks for them.
 pub(crate) struct Output {
     sanitizer: Sanitizer,
     text: TerminalText,
@@ -31,13 +31,13 @@ struct TerminalText {
     head: Option<OutputHead>,
 }
 
-/// What is known of an output that exceeds the limit: the number of lines, and the beginning.
+/// The number of lines and the beginning of an output that exceeds the limit.
 #[derive(Debug, Default)]
 pub(crate) struct OutputHead {
     pub(crate) lines: u64,
-    /// At most [`HEAD_BYTES`].
+    /// The beginning of the text, at most [`HEAD_BYTES`] bytes.
     pub(crate) text: Vec<u8>,
-    /// Whether the last line lacks its newline so far.
+    /// Whether the last line has no newline yet.
     is_open: bool,
 }
 
@@ -60,7 +60,8 @@ impl ViewSink for TerminalText {
         }
         match self.bytes <= self.most {
             true => self.kept.extend_from_slice(bytes),
-            // There is never a part: beyond the limit the text is only counted.
+            // Text beyond the limit is only counted. The part before it is dropped, because an
+            // answer never contains only a part of the output.
             false => self.kept = Vec::new(),
         }
         Ok(())
@@ -141,13 +142,13 @@ pub(crate) struct CommandOutput {
     pub(crate) bytes: u64,
     /// The text, unless it exceeds the limit.
     pub(crate) text: Option<String>,
-    /// The lines and the beginning, if they were asked for.
+    /// The lines and the beginning, if the caller asked for them.
     pub(crate) head: Option<OutputHead>,
     whole: Option<io::Result<SpooledTempFile>>,
 }
 
 impl CommandOutput {
-    /// The raw bytes; `None` if they were not to be kept.
+    /// The raw bytes; `None` if they were not kept.
     pub(crate) fn whole(self) -> Option<io::Result<Box<dyn Read + Send>>> {
         let rewound = |mut file: SpooledTempFile| {
             file.rewind()?;

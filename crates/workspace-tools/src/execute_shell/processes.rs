@@ -12,7 +12,7 @@ pub(crate) struct Process {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
     pub(crate) group: i32,
-    /// Whether it has ended but was not reaped by its parent.
+    /// Whether the process has ended and its parent has not reaped it.
     pub(crate) is_zombie: bool,
     /// Start time, in clock ticks since boot. Together with the id it identifies the process.
     started: u64,
@@ -23,12 +23,12 @@ impl Process {
         Self::parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// Parses `/proc/PID/stat` (`proc_pid_stat(5)`). The name in it may contain anything, also
-    /// `)` and newlines: the other fields follow the last `)`.
+    /// Parses `/proc/PID/stat` (`proc_pid_stat(5)`). The process name in it may contain any
+    /// character, including `)` and newlines; the other fields follow the last `)`.
     fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
         let name_end = stat.iter().rposition(|&byte| byte == b')')?;
         let rest = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
-        // The first is field 3, the state.
+        // The first of these fields is field 3 of the file, the state.
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
         Some(Self {
             pid,
@@ -39,13 +39,14 @@ impl Process {
         })
     }
 
-    /// Sends a signal to this process, and never to another one that got its id meanwhile.
+    /// Sends a signal to this process. Sends nothing if its id now belongs to another process.
     pub(crate) fn signal(&self, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid) else {
             return;
         };
         let is_it = || Self::read(self.pid).is_some_and(|now| now.started == self.started);
-        // Errors mean that it has ended or is not ours to end; the caller checks what is left.
+        // An error means that the process has ended or that we may not signal it. The caller checks
+        // which processes still run.
         let _ = match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(opened) if is_it() => pidfd_send_signal(opened, signal),
             Err(rustix::io::Errno::NOSYS) if is_it() => kill_process(pid, signal),
@@ -79,7 +80,8 @@ fn below(ancestor: i32, all: Vec<Process>) -> Vec<Process> {
     let mut found = Vec::new();
     let mut parents = vec![ancestor];
     while let Some(parent) = parents.pop() {
-        // Removed from the map: ids that change while they are read cannot form a loop.
+        // The entry is removed from the map: parent ids are read while processes change, and an
+        // inconsistent set of ids must not cause an endless loop.
         let more = children.remove(&parent).unwrap_or_default();
         parents.extend(more.iter().map(|process| process.pid));
         found.extend(more);

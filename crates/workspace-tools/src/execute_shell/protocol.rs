@@ -1,7 +1,7 @@
 //! The protocol between us and a command's supervisor.
 //!
-//! The request is the first line of the supervisor's standard input, which stays open after it.
-//! When it closes, the supervisor learns that no one waits any more, even if we were killed.
+//! The request is the first line of the supervisor's standard input, which then stays open. When it
+//! closes, the supervisor knows that the caller no longer waits, even if our process was killed.
 //! The supervisor's reports are lines on its standard error, which no command inherits.
 
 use std::ffi::OsString;
@@ -22,11 +22,11 @@ pub(crate) struct Request {
     pub(crate) command: String,
     /// All variables of the command's environment.
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// The limits of the command. With `None` it may do what we may.
+    /// What the command may access. With `None` it has all rights of our process.
     pub(crate) confinement: Option<Confinement>,
 }
 
-/// What a command may reach.
+/// The files and the network that a command may access.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Confinement {
     /// Directories and files that may be read and executed.
@@ -41,7 +41,7 @@ pub(crate) struct Confinement {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
-    /// A process exists that becomes the shell and leads this process group.
+    /// The process that becomes the shell has started. It leads this process group.
     Started {
         /// The group's id.
         group: i32,
@@ -53,14 +53,14 @@ pub(crate) enum Report {
     },
     /// The shell has ended.
     Ended {
-        /// How it ended.
+        /// How the shell ended.
         fate: ExitOutcome,
         /// Whether processes that it started are still running.
         background: bool,
     },
-    /// Everything was ended except some processes that the system did not let end.
+    /// All processes were stopped, except for some that the system did not allow us to stop.
     Left {
-        /// How many.
+        /// The number of processes that still run.
         processes: u64,
     },
 }
@@ -69,8 +69,8 @@ pub(crate) enum Report {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ExitOutcome {
-    /// By itself, with this exit code.
+    /// The shell exited with this code.
     Code(i32),
-    /// By this signal.
+    /// This signal ended the shell.
     Signal(i32),
 }

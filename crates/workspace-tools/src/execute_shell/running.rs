@@ -16,11 +16,11 @@ use super::protocol::{ExitOutcome, Report, Request};
 use super::{GRACE, KILLING, Supervisor};
 use crate::tool_result::ToolError;
 
-/// The size of the output pipe in bytes. Larger than the default of 64 KiB, so that a command
-/// keeps printing while we count.
+/// The size of the output pipe in bytes. It is larger than the default of 64 KiB, so that a command
+/// can continue to print while we count.
 const PIPE: usize = 1 << 20;
 
-/// Bytes that a supervisor may report.
+/// Maximum bytes of all reports of a supervisor.
 const REPORTS: u64 = 64 << 10;
 
 /// A running command. Dropping it ends the command and all that it started.
@@ -30,12 +30,12 @@ pub(crate) enum RunningCommand {
     Group(Group),
 }
 
-/// What stopping a command achieved.
+/// Which processes of a command were stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopOutcome {
     /// All processes have ended.
     All,
-    /// The process group has ended; other processes were not looked for.
+    /// The process group has ended. Processes outside the group were not checked.
     Group,
     /// This many processes could not be ended.
     Left(u64),
@@ -52,7 +52,8 @@ impl RunningCommand {
         directory: &OwnedFd,
     ) -> io::Result<(Self, Receiver)> {
         let (output, writer) = io::pipe()?;
-        // The system refuses this beyond the user's limit; the default size then has to do.
+        // This fails if the user's limit for pipes is reached. The pipe then keeps its default
+        // size.
         let _ = rustix::pipe::fcntl_setpipe_size(&writer, PIPE);
         let output = Receiver::from_owned_fd(output.into())?;
         let running = match supervisor {
@@ -80,12 +81,13 @@ impl RunningCommand {
         }
     }
 
-    /// Releases a command whose shell has ended and whose output is closed. Returns it if
-    /// processes run on in the background, which are to be ended later.
+    /// Releases a command whose shell has ended and whose output is closed. If some of its
+    /// processes still run in the background, returns the command, so that the caller can end them
+    /// later.
     pub(crate) async fn settle(self) -> Option<Supervised> {
         match self {
             Self::Supervised(supervised) if supervised.background => Some(*supervised),
-            // It ends by itself, because nothing is left to supervise.
+            // The supervisor ends by itself, because no process is left to supervise.
             Self::Supervised(mut supervised) => {
                 drop(timeout(GRACE, supervised.child.wait()).await);
                 None
@@ -98,8 +100,8 @@ impl RunningCommand {
     }
 }
 
-/// The path of the open directory between fork and exec. A path by name could lead elsewhere by
-/// then.
+/// The path through which a child process, between fork and exec, refers to the open directory. The
+/// directory's own path could lead to another directory by then.
 pub(super) fn in_proc(directory: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", directory.as_raw_fd())
 }
@@ -120,7 +122,7 @@ fn lost(error: &dyn std::fmt::Display) -> ToolError {
 #[derive(Debug)]
 pub(crate) struct Supervised {
     child: Child,
-    /// The supervisor's standard input. While it is open, someone waits for the command.
+    /// The supervisor's standard input. While it is open, the supervisor lets the command run.
     lifeline: Option<ChildStdin>,
     reports: Lines<BufReader<Take<ChildStderr>>>,
     /// The shell's process group, while the shell runs.
@@ -153,7 +155,7 @@ impl Supervised {
             .map_err(|error| no_start(&supervisor.program, &error))?;
         let mut lifeline = child.stdin.take().expect("invariant: it is piped");
         let reports = child.stderr.take().expect("invariant: it is piped");
-        // If the supervisor has ended already, its reports tell more.
+        // An error is ignored: if the supervisor has already ended, its reports give the reason.
         drop(lifeline.write_all(&line).await);
         Ok(Self {
             child,
@@ -165,7 +167,8 @@ impl Supervised {
         })
     }
 
-    /// Reads the next report. Any other line counts as the supervisor's last words.
+    /// Reads the next report. A line that is not a report is taken as an error message of the
+    /// supervisor.
     async fn report(&mut self) -> Result<Report, String> {
         let line = match self.reports.next_line().await {
             Ok(Some(line)) => line,
@@ -202,8 +205,8 @@ impl Supervised {
         }
     }
 
-    /// Ends the shell's group. Without its supervisor the shell dies, but what it started may
-    /// not. The group's id is not reused while one of its processes lives.
+    /// Kills the shell's process group. The shell is killed with its supervisor, but processes that
+    /// it started may survive. The group's id is not reused while a process of the group exists.
     fn end_group(&mut self) {
         if let Some(group) = self.group.take() {
             let _ = kill_process_group(group, Signal::KILL);
@@ -226,7 +229,7 @@ impl Supervised {
             Ok(Ok(status)) if status.success() && left == 0 => StopOutcome::All,
             Ok(Ok(status)) if status.success() => StopOutcome::Left(left),
             _ => {
-                // The shell dies with its supervisor.
+                // The kernel kills the shell when its supervisor ends.
                 drop(self.child.start_kill());
                 self.end_group();
                 StopOutcome::Unknown
@@ -234,7 +237,7 @@ impl Supervised {
         }
     }
 
-    /// Closes the lifeline: the supervisor then ends all processes, and itself.
+    /// Closes the lifeline. The supervisor then ends all processes and itself.
     fn let_go(&mut self) {
         self.lifeline = None;
         let id = self
@@ -242,7 +245,8 @@ impl Supervised {
             .id()
             .and_then(|id| Pid::from_raw(id.cast_signed()));
         if let Some(id) = id {
-            // The command may have stopped the supervisor, which would then not notice.
+            // The command may have suspended the supervisor, which then could not see that the
+            // lifeline is closed.
             let _ = kill_process(id, Signal::CONT);
         }
     }

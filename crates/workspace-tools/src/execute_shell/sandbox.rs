@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::protocol::Confinement;
 
-/// The paths that commands may read and execute: the system, but no home directory. Missing
-/// ones are skipped. Of `/run`, only the parts where names and programs of the system are
-/// looked up.
+/// The paths that commands may read and execute: the system's directories, but no home directories.
+/// Missing paths are skipped. Of `/run`, the list contains only what is needed to resolve names and
+/// to find the system's programs.
 const SYSTEM: [&str; 16] = [
     "/usr",
     "/bin",
@@ -34,16 +34,16 @@ const SYSTEM: [&str; 16] = [
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sandbox {
-    /// Directories and files that may be read and executed beside the system's.
+    /// Directories and files that may be read and executed in addition to the system's directories.
     pub readable: Vec<PathBuf>,
-    /// Directories that may be written beside the root.
+    /// Directories that may be written in addition to the root.
     pub writable: Vec<PathBuf>,
     /// Network access.
     pub network: Network,
 }
 
-/// The network access of a command. None of these covers sockets that are files (those of a
-/// container engine or of a key agent).
+/// The network access of a command. No variant restricts sockets in the file system, such as the
+/// socket of a container engine or of a key agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
@@ -52,8 +52,8 @@ pub enum Network {
     On,
     /// No TCP (Landlock: Linux 6.7 or newer); UDP still works.
     NoTcp,
-    /// None, not even to this machine's own addresses: a network namespace of its own, which
-    /// the system must let us create.
+    /// No network, not even this machine's own addresses. The command runs in a network namespace
+    /// of its own, which the system must allow us to create.
     Off,
 }
 

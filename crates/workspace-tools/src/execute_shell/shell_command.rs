@@ -8,8 +8,8 @@ use spillgate_files::Arguments;
 use crate::tool_result::ToolError;
 use crate::{ShellRules, Workspace};
 
-/// The longest command, in bytes: what Linux accepts as one argument of a program
-/// (`MAX_ARG_STRLEN`, 32 pages, with the NUL at its end).
+/// Maximum length of a command, in bytes: the longest argument that Linux accepts for a program
+/// (`MAX_ARG_STRLEN`, 32 pages, which includes the final NUL).
 const LONGEST: usize = 32 * 4096 - 1;
 
 /// A command that can be run.
@@ -58,7 +58,8 @@ impl ShellCommand {
     }
 }
 
-/// The time limit: as asked, if the rules allow it. Also returns a note if it was lowered.
+/// Returns the time limit: the one that the call asks for, lowered to the maximum of the rules.
+/// Also returns a note if it was lowered.
 fn timeout(asked: Option<u64>, rules: &ShellRules) -> (Duration, Option<String>) {
     let Some(seconds) = asked else {
         return (rules.timeout, None);

@@ -1,15 +1,15 @@
-//! The program that supervises commands.
+//! The configuration of the program that supervises commands.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// A program that calls [`shell_child_main`](crate::shell_child_main) and exits with the code
-/// that it returns. Without a supervisor, a command is ended by its process group only, and
-/// processes that leave the group outlive it.
+/// A program that calls [`shell_child_main`](crate::shell_child_main) and exits with the code that
+/// this function returns. Without a supervisor, only the process group of a command is ended, and
+/// processes that leave the group continue to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Supervisor {
-    /// The program, most often the running one.
+    /// The program; usually the one that is running now.
     pub program: PathBuf,
-    /// The arguments that make it a supervisor.
+    /// The arguments that make the program a supervisor.
     pub arguments: Vec<OsString>,
 }

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use crate::recovery::{PathCount, TopCounts};
 
-/// The most directories that are counted at a depth. If there are more, the depth is dropped:
-/// the ones seen first would depend on the threads.
+/// Maximum number of directories that are counted at one depth. If there are more, the counts of
+/// this depth are dropped, because the timing of the threads would decide which directories are
+/// counted.
 const MOST: usize = 4096;
 
-/// Depths below the searched directory that are counted. In a tree with a single directory at
-/// the top, the second level says more.
+/// Number of levels below the searched directory at which matches are counted. The second level is
+/// useful if the tree has a single directory at the top.
 const DEPTHS: usize = 2;
 
 /// Matches per directory, at each depth. `None` at a depth with too many directories.
@@ -75,7 +76,8 @@ impl Directories {
     }
 }
 
-/// The end of the path of the ancestor at `depth` below the base, without its `/`.
+/// Returns the offset at which the path of the ancestor `depth` levels below the base ends, without
+/// its trailing `/`.
 fn end(path: &[u8], base_at: usize, depth: usize) -> usize {
     let below = path.get(base_at..).unwrap_or_default();
     let slashes = memchr::memchr_iter(b'/', below).take(depth);

@@ -1,9 +1,9 @@
 //! `glob_files`: lists the files that match a glob.
 //!
-//! The newest files come first, because a search for a file mostly means one that is being
-//! worked on. Only as many paths are kept as the answer may have; all are counted. Directories
-//! are not listed. A link is listed if it leads to a file inside the root, with that file's
-//! time.
+//! The newest files come first, because a caller usually looks for a file that was edited recently.
+//! Only as many paths are kept as an answer may contain; all matches are counted. Directories are
+//! not listed. A symbolic link is listed if it leads to a file inside the root, with the
+//! modification time of that file.
 
 mod directories;
 mod newest;
@@ -33,9 +33,10 @@ use newest::NewestFiles;
 use search::GlobWorker;
 use spillgate_artifact::Interrupt;
 
-/// Files that are listed unless a page is asked for. The reject design wants a limit on their
-/// number and gives none. This is ten times what its system showed, and within 25,000 tokens
-/// for paths of up to a hundred bytes.
+/// Maximum number of files that are listed if the call does not ask for a page. The specification
+/// of the `reject` profile (docs/spec/sources.md) demands a limit but gives no number. This number
+/// is ten times the limit of the system that it describes, and the list stays within 25,000 tokens
+/// if paths have up to 100 bytes.
 const MOST_FILES: u64 = 1000;
 
 pub(crate) fn definition(_: &Rules) -> Definition {
@@ -88,7 +89,7 @@ impl GlobQuery {
         })
     }
 
-    /// Describes this search for a recovery block; `path` is where it ran.
+    /// Describes this search for a recovery block; `path` is the searched path.
     fn refused_search(&self, path: String) -> RefusedSearch<'_> {
         let flags = [
             ("hidden", self.scope.hidden),
@@ -107,8 +108,8 @@ impl GlobQuery {
         self.max.is_some() || self.offset > 0
     }
 
-    /// The number of newest files to keep, and the number of matches beyond which the rest is
-    /// only counted.
+    /// The number of newest files to keep, and the number of matches beyond which further matches
+    /// are only counted.
     fn kept(&self) -> (u64, u64) {
         match self.max {
             Some(max) => (self.offset.saturating_add(max), u64::MAX),
@@ -179,7 +180,7 @@ fn call_within(shared: &Shared, arguments: &Arguments, stop: &Interrupt, limit: 
     }
 }
 
-/// The reason there is no answer.
+/// Why a search has no answer.
 enum GlobError {
     /// The answer is too large.
     TooMuch(ToolError),
@@ -220,7 +221,7 @@ fn reply(
     for path in newest.sorted(part) {
         let row = shown(&path) + "\n";
         bytes += row.len() as u64;
-        // What exceeds the limit is only counted.
+        // Rows beyond the limit are only counted.
         if !rules.exceeds(bytes) {
             text += &row;
         }
@@ -231,7 +232,7 @@ fn reply(
     }
 }
 
-/// The error for paths that are too large together, though not too many.
+/// The error for a list that is too large in bytes, although its number of paths is allowed.
 fn too_much(bytes: u64, rules: &Rules) -> ToolError {
     let rejection = Rejection::FileList {
         tokens: estimated_tokens(bytes),
@@ -268,7 +269,7 @@ fn there(workspace: &Workspace, base: &Base, pattern: &str) -> String {
     }
 }
 
-/// The answer of a search without matches, with what was skipped.
+/// The answer of a search without matches; lists what was skipped.
 fn nothing(passed: u64, skipped: &SkippedEntries, there: &str) -> String {
     let mut text = format!("No files found. {passed} files do not match.{there}");
     let passed_by = skipped.notes();

@@ -7,13 +7,13 @@ use std::ops::Range;
 /// A file's modification time: seconds and nanoseconds since 1970.
 pub(super) type Time = (i64, i64);
 
-/// The newest of many files, and the number of all.
+/// The newest of many files, and the number of all files.
 #[derive(Debug)]
 pub(super) struct NewestFiles {
-    /// The most files that are kept.
+    /// Maximum number of files to keep.
     most: u64,
-    /// A heap with the oldest file on top; among files of the same time, the one whose path
-    /// sorts last.
+    /// A heap with the oldest file on top. Among files with the same time, the file whose path
+    /// sorts last is on top.
     files: BinaryHeap<(Reverse<Time>, Vec<u8>)>,
     /// The number of all files.
     pub(super) total: u64,

@@ -20,9 +20,9 @@ pub(super) struct GlobSearch<'a> {
     pattern: &'a NamePattern,
     /// The length in bytes of the path at which the walk began.
     base_at: usize,
-    /// The most files that are kept.
+    /// Maximum number of files to keep.
     most: u64,
-    /// The number of matches beyond which the rest is only counted.
+    /// Matches beyond this number are only counted.
     known: u64,
     /// Whether matches are counted per directory.
     is_detailed: bool,
@@ -49,7 +49,7 @@ impl<'a> GlobSearch<'a> {
     }
 }
 
-/// The visitor of one thread.
+/// Visits the files of one thread of the walk, and collects the matches.
 #[derive(Debug)]
 pub(super) struct GlobWorker<'a> {
     search: &'a GlobSearch<'a>,

@@ -1,10 +1,10 @@
 //! `grep_content`: lists the lines that match a regular expression.
 //!
-//! Runs ripgrep's searcher on our own walk ([`crate::walk`]). Several threads search files, and
-//! the answer is sorted by path, so it is the same each time. Results are counted as they
-//! arrive; those that exceed an answer are only counted. A page takes two passes: the first
-//! counts the matches of all files, the second searches the files on the page again for their
-//! rows.
+//! Runs ripgrep's searcher on our own walk ([`crate::walk`]). Several threads search files, and the
+//! answer is sorted by path, so it is the same each time. Results are counted as they arrive;
+//! results beyond the limit of an answer are only counted. A page takes two passes: the first pass
+//! counts the matches of all files, the second pass searches the files of the page again to produce
+//! their rows.
 
 mod page;
 mod query;

@@ -1,4 +1,5 @@
-//! Selects the results of a page, and searches a single named file.
+//! Selects the results that one page of an answer contains, and searches a single file if one is
+//! named.
 
 use std::fs::File;
 use std::io::Seek;
@@ -12,7 +13,8 @@ use crate::tool_result::{Reply, ToolError};
 use crate::walk::{Deadline, DeadlineFile, SkippedEntries, StopReason, shown};
 use crate::workspace_tools::Shared;
 
-/// Reports results of files that can be searched again.
+/// Answers a search with all results or with one page of them. For a page, it searches the files
+/// again.
 pub(super) struct Pager<'a> {
     pub(super) report: SearchReport<'a>,
     pub(super) deadline: &'a Deadline<'a>,
@@ -135,8 +137,8 @@ impl Pager<'_> {
         }
     }
 
-    /// Returns the rows of the matches `part` of a file and their size in bytes. `counted` is
-    /// the number of bytes already used by earlier files.
+    /// Returns the rows for a file's matches in the range `part`, and the size of these rows in
+    /// bytes. `counted` is the number of bytes that the rows of earlier files take.
     fn again(
         &self,
         searcher: &mut FileSearcher<'_>,
@@ -161,7 +163,7 @@ impl Pager<'_> {
         let FileSearcher { searcher, seeker } = searcher;
         let mut rows = RowSink::new(query, seeker, &name, RowSelection::Part(part.clone(), room));
         let deadline = self.deadline;
-        // An error behind these matches was already reported by the first pass.
+        // The first pass has already reported an error that occurs after these matches.
         let _ = searcher.search_reader(&*seeker, DeadlineFile::new(file, deadline), &mut rows);
         if deadline.stop_reason().is_some() {
             return Err(self.report.timed_out(deadline));

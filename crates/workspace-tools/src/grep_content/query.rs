@@ -11,11 +11,12 @@ use crate::recovery::RefusedSearch;
 use crate::walk::{Deadline, Scope};
 use crate::workspace::shown as named;
 
-/// The most context lines around a match: more of them is reading, not searching.
+/// Maximum number of context lines on each side of a match. To see more, a model should use
+/// `read_file`.
 const MOST_CONTEXT: u64 = 1000;
 
-/// Bytes that a searching thread may allocate. This bounds the longest line that is searched,
-/// or the largest file if matches may span lines: 64 MiB.
+/// Maximum bytes that a searching thread may allocate (64 MiB). This bounds the longest line that
+/// is searched, or the largest file if matches may span lines.
 pub(super) const HEAP_LIMIT: usize = 64 << 20;
 
 /// What the answer lists.
@@ -43,14 +44,14 @@ pub(super) struct ContentQuery {
     pub(super) after: usize,
     pub(super) multiline: bool,
     pub(super) scope: Scope,
-    /// Results on a page; `None` for all.
+    /// Maximum number of results on a page; `None` for all results.
     pub(super) max: Option<u64>,
-    /// Results to skip before the page.
+    /// Number of results to skip before the page.
     pub(super) offset: u64,
 }
 
 impl ContentQuery {
-    /// Parses arguments. Also accepts the names that similar tools give them.
+    /// Parses arguments. Also accepts the argument names of similar tools.
     pub(super) fn of(arguments: &Arguments) -> Result<Self, String> {
         let pattern = pattern(arguments)?;
         let multiline = arguments.flag("multiline")?;
@@ -123,9 +124,9 @@ impl ContentQuery {
         self.before > 0 || self.after > 0
     }
 
-    /// Returns the searcher for a file. A file that a walk found is searched up to its first
-    /// NUL, as in ripgrep; a file that the call names is searched whole. Lines are not numbered
-    /// if only counts are wanted.
+    /// Returns the searcher for a file. A file that a walk found is searched up to its first NUL,
+    /// as in ripgrep; a file that the call names is searched completely. Lines are not numbered if
+    /// the caller needs only counts.
     pub(super) fn searcher<'a>(
         &self,
         is_named: bool,
@@ -166,7 +167,7 @@ pub(super) struct FileSearcher<'a> {
 }
 
 fn pattern(arguments: &Arguments) -> Result<String, String> {
-    // The pattern may consist of spaces.
+    // `optional` treats spaces as missing, but a pattern may consist of spaces.
     let pattern = match arguments.optional("pattern")? {
         Some(pattern) => pattern,
         None => arguments.text("pattern")?.to_owned(),

@@ -19,7 +19,7 @@ pub(super) struct SearchReport<'a> {
     pub(super) found: &'a SearchResults,
     pub(super) skipped: &'a SkippedEntries,
     pub(super) shared: &'a Shared,
-    /// The searched path, from the root.
+    /// Returns the searched path, relative to the root.
     pub(super) path: &'a dyn Fn() -> String,
 }
 

@@ -11,8 +11,8 @@ use spillgate_lookup::Seeker;
 
 use super::query::{ContentQuery, Mode};
 
-/// The longest line, in bytes, that is shown whole. No line of code or of a log is longer, and
-/// a line of a minified file would fill an answer by itself.
+/// Maximum length, in bytes, of a line that is shown whole. Lines of code and of logs are hardly
+/// ever longer, while one line of a minified file could fill an answer.
 const LONGEST_LINE: usize = 2000;
 
 /// Bytes shown before the match in a line that is cut.
@@ -23,7 +23,7 @@ const LEAD: usize = 500;
 pub(super) enum RowSelection {
     /// None; matches are only counted.
     Count,
-    /// All rows, as long as they take no more bytes than this. Beyond it, only their size is
+    /// All rows, if they take at most this number of bytes together. Rows beyond it are only
     /// counted.
     Rows(u64),
     /// Rows of the matches in this 0-based range, with the same bound in bytes; the search ends
@@ -73,7 +73,7 @@ impl<'a> RowSink<'a> {
         }
     }
 
-    /// The bytes beyond which rows are only counted.
+    /// The number of bytes beyond which rows are only counted.
     fn room(&self) -> u64 {
         match self.wanted {
             RowSelection::Count => 0,
@@ -90,7 +90,7 @@ impl<'a> RowSink<'a> {
         }
     }
 
-    /// Whether nothing more is shown after this many matches.
+    /// Whether the search can end after this many matches, because no later match is selected.
     fn is_done(&self, matches: u64) -> bool {
         matches!(&self.wanted, RowSelection::Part(part, _) if matches >= part.end)
     }
@@ -104,7 +104,8 @@ impl<'a> RowSink<'a> {
         self.last = Some(line);
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        // The size of all rows must not depend on the order in which they arrived.
+        // Computes the exact size of the row without formatting it. The total must not depend on
+        // the order in which rows arrive.
         if self.bytes > self.room()
             && bytes.len() <= LONGEST_LINE
             && std::str::from_utf8(bytes).is_ok()
@@ -115,7 +116,10 @@ impl<'a> RowSink<'a> {
             return;
         }
         let at = match mark {
-            ':' if bytes.len() > LONGEST_LINE => self.match_at(bytes),
+            ':' if bytes.len() > LONGEST_LINE => {
+                let found = self.seeker.find(bytes);
+                found.ok().flatten().map_or(0, |found| found.start())
+            }
             _ => 0,
         };
         let row = format!("{}{mark}{line}{mark}{}\n", self.path, clipped(bytes, at));
@@ -128,11 +132,6 @@ impl<'a> RowSink<'a> {
             true => self.text = String::new(),
             false => self.text.push_str(row),
         }
-    }
-
-    fn match_at(&self, line: &[u8]) -> usize {
-        let found = self.seeker.find(line);
-        found.ok().flatten().map_or(0, |found| found.start())
     }
 }
 
@@ -192,8 +191,8 @@ impl Sink for RowSink<'_> {
     }
 }
 
-/// Formats a line. Of a line that is too long, returns the part around `at` and the numbers of
-/// bytes cut.
+/// Formats a line. If the line is too long, returns the part around `at` and, on each side, the
+/// number of bytes cut.
 fn clipped(line: &[u8], at: usize) -> String {
     if line.len() <= LONGEST_LINE {
         return String::from_utf8_lossy(line).into_owned();

@@ -18,7 +18,7 @@ use crate::walk::{
 #[derive(Debug)]
 pub(super) struct GrepSearch<'a> {
     pub(super) query: &'a ContentQuery,
-    /// The most bytes of an answer.
+    /// Maximum size of an answer in bytes.
     pub(super) room: u64,
     /// Whether the files with the most matches are collected.
     is_detailed: bool,
@@ -57,7 +57,7 @@ pub(super) struct FileMatches {
 /// The results of a search.
 #[derive(Debug, Default)]
 pub(super) struct SearchResults {
-    /// Files with matches. Incomplete if the rows exceed an answer.
+    /// Files with matches. Incomplete if the rows exceed the limit of an answer.
     pub(super) hits: Vec<FileMatches>,
     /// The number of all files with matches.
     pub(super) files: u64,
@@ -72,7 +72,7 @@ pub(super) struct SearchResults {
     pub(super) links: u64,
     /// Binary files without a match in the part that was searched.
     pub(super) binary: u64,
-    /// Binary files with a match.
+    /// Binary files with a match: the search of such a file stops there.
     pub(super) cut_short: NameList,
     /// Whether the call named a file and not a directory.
     pub(super) is_named: bool,
@@ -86,7 +86,7 @@ pub(super) struct SearchResults {
     pub(super) costly: NameList,
 }
 
-/// The visitor of one thread.
+/// Searches the files that one thread of the walk visits.
 #[derive(Debug)]
 pub(super) struct GrepWorker<'a> {
     search: &'a GrepSearch<'a>,
@@ -210,7 +210,8 @@ impl SearchResults {
             rows.bytes = rows.text.len() as u64;
         }
         let before = search.bytes.fetch_add(rows.bytes, Ordering::Relaxed);
-        // A page may begin anywhere, so all files are kept; otherwise only those that fit.
+        // A page may begin anywhere, so it needs all files. Otherwise only files whose rows fit are
+        // kept.
         if query.is_paged() || before.saturating_add(rows.bytes) <= search.room {
             self.hits.push(FileMatches {
                 path: path.to_vec(),
@@ -238,13 +239,14 @@ impl SearchResults {
     }
 }
 
-/// Whether a searcher's error reports the [`HEAP_LIMIT`].
+/// Whether a searcher's error says that [`HEAP_LIMIT`] is exceeded.
 fn is_too_large(error: &io::Error) -> bool {
-    // The error has no kind of its own.
+    // The error has no kind of its own, so its text is examined.
     error.to_string().contains(&HEAP_LIMIT.to_string())
 }
 
-/// Whether a searcher's error is [`CostlyBoundary`], of which it keeps only the text.
+/// Whether a searcher's error is [`CostlyBoundary`]. The searcher keeps only the text of that
+/// error.
 fn is_costly(error: &io::Error) -> bool {
     error.to_string() == CostlyBoundary.to_string()
 }

@@ -43,7 +43,7 @@ fn time_ends_it() {
     assert_snapshot!(ended[0], @"Error: Search took longer than 0 s: 0 files searched, 0 matching lines in 0 files so far. Please narrow it with path or glob parameters.");
 }
 
-/// Each of these would run for hours if the deadline were not checked within a line.
+/// Each of these searches would run for hours if the deadline were not checked within a line.
 #[test]
 fn time_ends_it_within_a_line() {
     let (dir, shared) = shared();

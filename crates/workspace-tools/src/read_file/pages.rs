@@ -21,10 +21,10 @@ const EMPTY: &str = "[The file is empty]";
 pub(super) struct FilePages<'a> {
     pub(super) shared: &'a Shared,
     pub(super) file: &'a File,
-    /// The identity under which its line offsets are cached. `None` if the file has no size of
-    /// its own.
+    /// The identity under which the file's line offsets are cached. `None` if the file reports no
+    /// size.
     pub(super) found: Option<Identity>,
-    /// The bytes of the file, up to its size when it was opened.
+    /// The bytes of the file, up to the size that it had when it was opened.
     pub(super) source: &'a dyn ByteSource,
     /// The time limit for counting its lines.
     pub(super) time: Duration,
@@ -32,7 +32,7 @@ pub(super) struct FilePages<'a> {
 
 /// A range of lines of a file.
 struct PageSpan {
-    /// 0-based, end excluded.
+    /// The lines of the range, counted from 0; the end is excluded.
     lines: Range<u64>,
     /// The number of lines in the file.
     total: u64,
@@ -55,7 +55,8 @@ impl FilePages<'_> {
         if bytes > most {
             return Err(ReadError::Large { bytes, line: None });
         }
-        // The file has no size of its own, or ended early: what was read is all that there is.
+        // The file reports no size, or it was truncated. In both cases, the bytes that were read
+        // are the whole content.
         let alone = FilePages {
             shared: self.shared,
             file: self.file,
@@ -177,8 +178,8 @@ impl FilePages<'_> {
         })
     }
 
-    /// Reads the bytes of these lines, and checks that the lines are still where they were
-    /// counted.
+    /// Reads the bytes of these lines. Fails if the lines are no longer where they were when they
+    /// were counted.
     fn lines_between(&self, encoding: &Encoding, stretch: &PageSpan) -> Result<Vec<u8>, ReadError> {
         let newline = newline(encoding);
         let Range { start, end } = stretch.bytes;
@@ -201,7 +202,7 @@ impl FilePages<'_> {
         }
     }
 
-    /// Refuses what is certainly too large before it is read.
+    /// Refuses a file or page that is certainly too large, before it is read.
     fn check_size(
         &self,
         encoding: &Encoding,
@@ -217,7 +218,7 @@ impl FilePages<'_> {
         }
     }
 
-    /// Returns the text, preceded by the notes that the model must know.
+    /// Returns the text, preceded by notes for the model.
     fn rendered(
         &self,
         header: String,

@@ -11,31 +11,32 @@ use crate::tool_result::ToolError;
 /// Why a file, or a page of one, is not returned.
 #[derive(Debug)]
 pub(super) enum ReadError {
-    /// It is too large: about this many bytes.
+    /// The file or page is too large: about this many bytes.
     Large {
         bytes: u64,
-        /// The line, counted from 1, if it is a single line.
+        /// The number of the line, counted from 1, if the page is a single line.
         line: Option<u64>,
     },
-    /// It is too large and does not seem to be text; its size in bytes.
+    /// The file is too large and does not seem to be text. Contains its size in bytes.
     LargeBinary(u64),
-    /// It is not text.
+    /// The file is not text.
     Binary {
         /// The type, if known.
         kind: Option<&'static str>,
         bytes: u64,
     },
-    /// Lines from the first to the last of these are not text.
+    /// The lines from the first of these numbers to the second are not text.
     BinaryLines(u64, u64),
     /// The page begins past the end.
     PastEnd { offset: u64, lines: u64 },
-    /// Its lines could not be counted: the size in bytes, and the time limit.
+    /// Counting the lines exceeded the time limit. Contains the size of the file in bytes, and the
+    /// limit.
     TimeOut(u64, Duration),
-    /// It changed, so that its lines are no longer where they were counted.
+    /// The file changed, so its lines are no longer where they were counted.
     Changed,
     /// The caller stopped waiting.
     Stopped,
-    /// The system failed.
+    /// Reading the file failed.
     Unreadable(io::Error),
 }
 
@@ -95,8 +96,8 @@ impl ReadError {
     }
 }
 
-/// The refusal (docs/spec/texts.md, "Reject profile"). A single line that is too large needs
-/// other advice beside it: no `limit` is small enough for it.
+/// Returns the refusal (docs/spec/texts.md, "Reject profile"). If a single line is too large, the
+/// refusal adds other advice, because even a `limit` of 1 would not help.
 fn too_large(bytes: u64, line: Option<u64>, rules: &Rules) -> ToolError {
     let rejection = rejection(bytes, rules);
     let Some(line) = line else {

@@ -1,4 +1,4 @@
-//! Tests for how much is read, and for files that change while they are read.
+//! Tests for the number of bytes read, and for files that change while they are read.
 
 use std::fs;
 use std::io::Write;
@@ -21,7 +21,7 @@ struct House {
     time: Duration,
 }
 
-/// Counts what is read of a file, and runs an action after a number of reads.
+/// Counts the bytes read from a file, and runs an action after a number of reads.
 struct DeadlineFile<'a> {
     source: FileSource,
     bytes: AtomicU64,
@@ -131,7 +131,7 @@ fn counting_lines_has_an_end() {
     assert_eq!(house.read(WHOLE, NOTHING).0.unwrap(), "one\ntwo\n");
 }
 
-/// Tools that are disabled are not advised.
+/// The advice never names a disabled tool.
 #[test]
 fn advice_is_what_can_be_done() {
     let mut house = House::new(&[&[0], "one line ".repeat(20_000).as_bytes()].concat());
@@ -152,7 +152,8 @@ fn a_page_that_is_too_large_is_not_read() {
             .unwrap_err()
             .contains("(~3375000 tokens) exceeds maximum")
     );
-    // The sample, all lines counted, and the two blocks in which the page begins and ends.
+    // Bytes read in total: the sample, one pass to count all lines, and the two blocks that contain
+    // the start and the end of the page.
     assert!((15_000_000..15_300_000).contains(&bytes), "{bytes}");
     // Lines are counted only once.
     for page in [large, (999_990, None), (500_000, Some(20))] {
@@ -161,7 +162,7 @@ fn a_page_that_is_too_large_is_not_read() {
     }
 }
 
-/// The answers while a file of three lines changes.
+/// Returns the answers about a file of three lines that changes while it is read.
 fn told_of_changes() -> String {
     let house = House::new(b"one\ntwo\nthree\n");
     let grow = || house.write().write_all(b"four\n").unwrap();
@@ -263,7 +264,8 @@ fn a_page_is_not_given_if_its_lines_are_gone() {
         let file = File::options().write(true).open(house.path()).unwrap();
         file.write_all_at(b"one two", 0).unwrap();
     };
-    // After the sample, the count, the last byte and the offsets of two lines.
+    // The file changes after five reads: the sample, the count of lines, the last byte and the
+    // offsets of two lines.
     let (answer, _) = house.read((1, Some(1)), (5, &join));
     let told = answer.unwrap_err();
     assert_eq!(told, "Error: 'f' changed while it was read. Read it again.");

@@ -8,26 +8,26 @@ use crate::rules::{Rules, Writable};
 use crate::save::SaveTarget;
 use crate::workspace_tools::Shared;
 
-/// Lines that a suggested call asks for.
+/// Maximum number of lines that a suggested call asks for.
 const PAGE: u64 = 100;
 
 /// Bytes of an answer reserved for notes such as `[Lines 1-100 of 200]`.
 const NOTES: u64 = 200;
 
-/// The most matches that a suggested call asks for.
+/// Maximum number of matches that a suggested call asks for.
 const ROWS: u64 = 40;
 
-/// The largest row of a match in bytes, as `grep_content` formats it, with a path of usual
-/// length.
+/// Maximum size of the row of a match in bytes, as `grep_content` formats it, if the path has a
+/// usual length.
 const ROW: u64 = 2200;
 
 /// Bytes assumed for the path of a file.
 const NAME: u64 = 300;
 
-/// Bytes kept of a line if lines are long.
+/// Bytes that a suggested command keeps of each line if lines are long.
 const CUT: u64 = 500;
 
-/// Bytes that an answer may have beside its notes.
+/// Maximum bytes of an answer without its notes.
 fn room(rules: &Rules) -> u64 {
     rules.most_bytes().saturating_sub(NOTES)
 }
@@ -42,7 +42,7 @@ pub(super) fn names(rules: &Rules) -> u64 {
     (room(rules) / NAME).min(PAGE)
 }
 
-/// The longest command, in characters, that is repeated in a suggestion.
+/// Maximum length, in characters, of a command that a suggestion repeats.
 const COMMAND_CHARS: usize = 100;
 
 /// A pattern for failures, in the words of most programs.
@@ -61,7 +61,7 @@ impl FileCalls<'_> {
     /// Adds the calls for this file to the block.
     pub(super) fn named(&self, structure: &Structure, recovery: Recovery) -> Recovery {
         if structure.kind == ContentKind::Binary {
-            // od prints each byte in four characters, and an offset for each line.
+            // od prints four characters per byte, and an offset for each line.
             let bytes = (room(self.rules) / 5).min(256);
             return recovery.command(self.shell(&format!("head -c {bytes}"), " | od -c"));
         }
@@ -74,7 +74,8 @@ impl FileCalls<'_> {
             .command(self.bytes())
     }
 
-    /// Lines of a page that fits even if all are as long as the longest one seen.
+    /// The number of lines of a page that fits even if every line is as long as the longest line
+    /// seen.
     fn lines_of_page(&self) -> u64 {
         (room(self.rules) / (self.longest + 1)).min(PAGE)
     }
@@ -90,14 +91,14 @@ impl FileCalls<'_> {
         (limit > 0).then(|| call("read_file", &arguments))
     }
 
-    /// The call for the last page of a log, which is the part asked for most.
+    /// The call for the last page of a log, because callers usually need the end of a log.
     fn last_page(&self, structure: &Structure) -> Option<String> {
         let limit = self.lines_of_page();
         match self.lines {
             _ if structure.kind != ContentKind::Log || limit == 0 => None,
             Some(lines) if lines > limit => self.page(lines - limit),
             Some(_) => None,
-            // The lines have not been counted; `tail` reads from the end.
+            // The lines have not been counted. `tail` reads from the end and needs no count.
             None => self.shell(&format!("tail -n {limit}"), ""),
         }
     }
@@ -189,8 +190,9 @@ fn search(rules: &Rules, pattern: &str, file: &str) -> Option<String> {
     (rows > 0).then(|| call("grep_content", &arguments))
 }
 
-/// The calls that run a command again with less output. `longest` is its longest line in bytes.
-/// Commands that would mean something else in parentheses get no suggestion.
+/// The calls that run a command again with less output. `longest` is the length in bytes of the
+/// longest line of its output. Commands that would mean something else in parentheses get no
+/// suggestion.
 pub(super) fn of_command(
     command: &str,
     longest: u64,
@@ -202,7 +204,7 @@ pub(super) fn of_command(
         && !joined.contains(['\n', '#', '&'])
         && !command.contains("<<")
         && !command.trim_end().ends_with('\\');
-    // grep adds the line's number.
+    // `grep -n` adds a line number and a separator to each line. 12 bytes are reserved for them.
     let of_lines = |longest: u64| room(rules) / (longest + 12);
     let (lines, cut) = match of_lines(longest) {
         lines if lines >= PAGE / 10 => (lines.min(PAGE), String::new()),
@@ -211,7 +213,7 @@ pub(super) fn of_command(
     if !is_simple || lines == 0 {
         return Vec::new();
     }
-    // The output of a command that was stopped has no end to show.
+    // If a command was stopped, its output has no end to show.
     let part = if has_ended { "tail" } else { "head" };
     let filters = [
         format!("{part} -n {lines}{cut}"),

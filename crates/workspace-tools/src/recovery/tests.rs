@@ -63,11 +63,17 @@ fn commands() {
     Command: cd x && cargo test | 4000000 lines, 200,000,000 bytes
 
     Structure of the first 28 KiB:
-      - 2009: test result: FAILED. 1999 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
       - 2001: test b ... FAILED
-      - 2006: thread 'b' panicked at src/lib.rs:7:5: it broke
-      - 8 templates
+      - 2003: failures:
+      - 2005: ---- b stdout ----
+      - 2006: thread 'b' panicked at src/lib.rs:7:5:
+      - 2007: it broke
+      - 2009: test result: FAILED. 1999 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
       - 1,999× (line 2) test a ... ok
+      - 1× (line 1) running <*> tests
+      - 1× (line 2001) test b ... FAILED
+      - 1× (line 2003) failures:
+      (… 4 more)
 
     Commands:
       • execute_shell(command="(cd x && cargo test) 2>&1 | tail -n 100")

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use super::{PathCount, TOP};
 
-/// The [`TOP`] names with the highest counts; of equal counts, the names that sort first. So
-/// the result does not depend on which thread saw what.
+/// The [`TOP`] names with the highest counts. Among names with equal counts, those that sort first
+/// are kept, so that the result does not depend on the order of the threads.
 #[derive(Debug, Default)]
 pub(crate) struct TopCounts {
     /// Sorted by count, highest first.

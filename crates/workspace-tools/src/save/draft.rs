@@ -41,7 +41,7 @@ struct CreatedDirectories(Vec<(Dir, String)>);
 impl Drop for CreatedDirectories {
     fn drop(&mut self) {
         for (dir, name) in self.0.iter().rev() {
-            // Directories in which others have put something stay.
+            // A directory into which another process has put something is not removed.
             drop(dir.remove_dir(name));
         }
     }
@@ -113,7 +113,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Does the same on file systems without hard links: an empty file takes the place first.
+    /// Moves the file like `placed`, on file systems without hard links: first takes the name with
+    /// an empty file, then replaces that file.
     fn moved(&self) -> io::Result<()> {
         let name = &self.target.name;
         self.dir.open_with(name, &new_file())?;

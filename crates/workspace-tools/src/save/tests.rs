@@ -47,7 +47,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Paths that lead out, through a link, into a repository, or to something that exists.
+/// Paths that lead out of the root, through a link, into a repository, or to something that exists.
 const REFUSED: [&str; 22] = [
     "../x",
     "notes/../../x",

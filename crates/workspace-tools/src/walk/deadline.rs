@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use spillgate_artifact::Interrupt;
 
-/// How long a search may take (docs/spec/limits.md, "Guarded tools"). A question that takes
-/// longer asks too much at once.
+/// Maximum duration of a search (docs/spec/limits.md, "Guarded tools"). A search that takes longer
+/// covers too much.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// Why a search ends early.
@@ -52,7 +52,7 @@ impl<'a> Deadline<'a> {
     }
 }
 
-/// A file whose reads fail once the search is over: a single file may be endless.
+/// A file whose reads fail after the deadline, because a single file may have no end.
 #[derive(Debug)]
 pub(crate) struct DeadlineFile<'a> {
     file: File,

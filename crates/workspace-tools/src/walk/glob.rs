@@ -10,7 +10,7 @@ use memchr::memchr_iter;
 use super::Base;
 use crate::workspace::{Workspace, shown as named};
 
-/// The longest glob, in characters: the same bound as for regular expressions
+/// Maximum length of a glob, in characters: the same bound as for regular expressions
 /// (docs/spec/limits.md, "Look-ups").
 const LONGEST: usize = 10_000;
 
@@ -20,7 +20,8 @@ const LONGEST: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct NamePattern {
     set: GlobSet,
-    /// Whether the glob is matched against the path; against the last name otherwise.
+    /// Whether the glob is matched against the path below the base; otherwise it is matched against
+    /// the file name only.
     is_path: bool,
     /// Whether the glob begins with `!`, so that it selects what does not match.
     is_negated: bool,

@@ -1,9 +1,9 @@
 //! Ignore rules from `.gitignore` and `.ignore` files.
 //!
-//! The precedence is ripgrep's: the file in the deepest directory wins, and within a file the
-//! last matching line. `.ignore` takes precedence over `.gitignore`. The `.gitignore` files of
-//! a repository do not reach into a repository nested in it. They also apply outside a
-//! repository. Ignore files above the root or in the user's home are not read.
+//! The precedence is ripgrep's: the file in the deepest directory wins, and within a file the last
+//! matching line. `.ignore` takes precedence over `.gitignore`. The `.gitignore` files of a
+//! repository do not apply in a repository nested in it. `.gitignore` files outside of any
+//! repository apply, too. Ignore files above the root or in the user's home are not read.
 
 use std::ffi::{CStr, OsStr};
 use std::io::Read;
@@ -17,17 +17,17 @@ use rustix::fs::{AtFlags, statat};
 
 use super::open_beneath;
 
-/// Bytes that are obeyed: of one ignore file, and of all ignore files from a directory up to
-/// the root together. A hundred times what large projects have. A file beyond the bound is
-/// ignored.
+/// Maximum bytes of one ignore file, and of all ignore files from a directory up to the root
+/// together. This is a hundred times what large projects use. A file that exceeds the bound has no
+/// effect.
 const LARGEST: u64 = 1 << 20;
 
-/// Bytes of the lines with wildcards among them, which compile to large matchers: ten times
-/// what large projects have. Plain names and `*.suffix` are cheap, and lists of data files have
-/// many thousands of them.
+/// Maximum bytes of lines with wildcards in these files, because such lines compile to large
+/// matchers. This is ten times what large projects use. Plain names and `*.suffix` are cheap and
+/// not included: lists of data files contain many thousands of them.
 const MOST_WILD: usize = 64 << 10;
 
-/// The longest line, in bytes; the system accepts no longer path (`PATH_MAX`).
+/// Maximum length of a line, in bytes. The system accepts no longer path (`PATH_MAX`).
 const LONGEST_LINE: usize = 4096;
 
 /// The ignore files of a directory, and of those above it.
@@ -42,7 +42,7 @@ pub(super) struct Ignores {
     cost: Cost,
 }
 
-/// Bytes obeyed so far, of a directory's ignore files and of those above it.
+/// Bytes used so far, by a directory's ignore files and by those above it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cost {
     all: usize,

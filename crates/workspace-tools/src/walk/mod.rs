@@ -1,10 +1,11 @@
 //! A directory walk that never leaves its base.
 //!
-//! The walk is ours, on ripgrep's matchers, because `ignore`'s walker opens entries by path: a
-//! directory that is replaced by a link meanwhile would lead it out. Here the system resolves
-//! each directory from the walk's base, beneath it and through no link ([`open_beneath`]).
-//! Entries are opened and inspected from their directory's handle. So everything reported was
-//! inside the base when it was opened.
+//! This is our own walk with ripgrep's matchers. The walk of the `ignore` crate opens entries by
+//! path, so a directory that is replaced by a link during the walk could lead it out of the base.
+//! In this walk the operating system resolves each directory relative to the base, and refuses
+//! paths that leave the base or contain a link ([`open_beneath`]). Entries are opened and inspected
+//! through their directory's handle. So everything that the walk reports was inside the base when
+//! it was opened.
 //!
 //! Several threads take directories from one stack, newest first, which keeps the stack and the
 //! number of open handles small. Files arrive in no particular order; the caller sorts them.
@@ -35,8 +36,8 @@ pub(crate) use skipped::{NameList, SkippedEntries};
 use queue::Queue;
 use worker::{Job, Worker};
 
-/// Threads of a walk. More are no faster: they wait for the file system (ripgrep uses the same
-/// number).
+/// Maximum number of threads of a walk. More threads are not faster, because they wait for the file
+/// system (ripgrep uses the same number).
 const MOST_THREADS: usize = 12;
 
 /// Which entries a walk visits.
@@ -51,9 +52,9 @@ pub(crate) struct Scope {
 /// An open directory.
 #[derive(Debug)]
 pub(crate) struct Folder {
-    /// Its handle.
+    /// The handle of the directory.
     pub(crate) fd: OwnedFd,
-    /// Its path from the root with a trailing `/`; empty for the root.
+    /// The path of the directory from the root with a trailing `/`; empty for the root.
     pub(crate) path: Vec<u8>,
 }
 
@@ -61,7 +62,7 @@ pub(crate) struct Folder {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: CString,
-    /// Whether it is a symbolic link; otherwise it is a regular file.
+    /// Whether the entry is a symbolic link; otherwise it is a regular file.
     pub(crate) is_link: bool,
 }
 

@@ -26,8 +26,8 @@ pub(super) fn directory(base: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedFd
         return Ok(openat(base, c".", DIRECTORY, Mode::empty())?);
     }
     match at_once(base, path) {
-        // Not Linux, a kernel without `openat2`, a sandbox that forbids it, or a path too long
-        // for it.
+        // This is not Linux, the kernel lacks `openat2`, a sandbox forbids it, or the path is too
+        // long for it.
         Err(Errno::NOSYS | Errno::PERM | Errno::NAMETOOLONG) => step_by_step(base, path),
         opened => Ok(opened?),
     }
@@ -45,7 +45,8 @@ fn at_once(_: BorrowedFd<'_>, _: &[u8]) -> rustix::io::Result<OwnedFd> {
     Err(Errno::NOSYS)
 }
 
-/// Does the same component by component, holding each directory while its child is opened.
+/// Opens a directory like `directory`, but one component at a time, holding each directory while
+/// its child is opened.
 fn step_by_step(base: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedFd> {
     let mut parts = path.split(|&byte| byte == b'/');
     let first = parts.next().unwrap_or_default();
@@ -102,7 +103,7 @@ mod tests {
 
     type Open = fn(BorrowedFd<'_>, &[u8]) -> bool;
 
-    /// Both ways of opening accept the same paths.
+    /// Tests that both ways of opening accept the same paths.
     #[test]
     fn no_link_is_followed() {
         let home = tempfile::tempdir().unwrap();

@@ -3,8 +3,8 @@
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A stack of jobs for several threads. It closes when it is empty and no thread is working
-/// that may add to it.
+/// A stack of jobs for several threads. It closes when it is empty and no thread that could add
+/// jobs is still working.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
     state: Mutex<State<T>>,
@@ -22,7 +22,7 @@ struct State<T> {
 }
 
 impl<T> Queue<T> {
-    /// Creates a queue with one job for `threads` threads.
+    /// Creates a queue for `threads` threads that contains one job.
     pub(super) fn new(first: T, threads: usize) -> Self {
         let state = State {
             jobs: vec![first],

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Names that are listed for each kind of failure; the others are only counted.
+/// Maximum number of names that are listed for each kind of failure; further names are only
+/// counted.
 const TOLD: usize = 5;
 
 /// Entries that a walk skipped. A directory counts as one.
@@ -27,8 +28,8 @@ impl SkippedEntries {
         self.unreadable.add(other.unreadable);
     }
 
-    /// The entries skipped by rule, for a search that finds nothing: each is a part of a
-    /// sentence.
+    /// Describes the entries that rules excluded, for a search that finds nothing. Each string is a
+    /// part of a sentence.
     pub(crate) fn notes(&self) -> Vec<String> {
         let kinds = [
             (self.hidden, "hidden (hidden: true takes them in)"),
@@ -65,8 +66,8 @@ impl NameList {
         self.count = count;
     }
 
-    /// Formats `3 directories: a, b, c`, and how many more there are. `one` and `many` are the
-    /// noun.
+    /// Formats the list as `3 directories: a, b, c`, followed by the number of names that are not
+    /// shown. `one` and `many` are the singular and the plural of the noun.
     pub(crate) fn note(&self, one: &str, many: &str) -> Option<String> {
         let noun = match self.count {
             0 => return None,

@@ -45,7 +45,8 @@ fn names(files: &[(&str, &str)], path: &str) -> String {
     names.join(" ")
 }
 
-/// ripgrep does the same, except for what git says about one repository inside another.
+/// ripgrep behaves in the same way, except for repositories inside other repositories, where we
+/// follow git.
 #[test]
 fn ignore_files() {
     let files = [
@@ -101,8 +102,8 @@ fn ignore_files() {
     }
 }
 
-/// Ignore files that would take gigabytes and minutes to compile are not obeyed; long lists
-/// are.
+/// Ignore files that would take gigabytes and minutes to compile have no effect; long lists of
+/// names do have one.
 #[test]
 fn ignore_files_that_are_large() {
     let numbered = |before: &str, count: u32, after: &str| -> String {
@@ -121,7 +122,7 @@ fn ignore_files_that_are_large() {
         let files = [("a.log", ""), ("a.rs", ""), (".gitignore", &rules)];
         assert_eq!(names(&files, ""), found, "{rules:.20}");
     }
-    // Files above count toward the bound, files beside do not.
+    // Ignore files of directories above count toward the bound, those of other directories do not.
     let rules = numbered("*a", 4000, "*b?c") + "*.log\n";
     let files = [
         ("a/.gitignore", &rules[..]),
@@ -163,7 +164,7 @@ fn a_deep_tree() {
     assert!(base.reopen(names[0].as_bytes()).is_some());
 }
 
-/// A panic in one thread ends the walk; no thread waits for ever.
+/// Tests that a panic in one thread ends the walk, and that no thread waits for ever.
 #[test]
 fn a_failure_ends_the_walk() {
     struct Fails;

@@ -12,8 +12,8 @@ use super::ignores::{Ignores, Verdict, ignores};
 use super::queue::Queue;
 use super::{Base, Deadline, Entry, Folder, Scope, SkippedEntries, Visitor, open_beneath, shown};
 
-/// Files that are handed on at once: enough to be worth a job, few enough that threads share a
-/// large directory.
+/// Number of files per job: enough to be worth the overhead, but few enough that threads can share
+/// a large directory.
 const BATCH: usize = 128;
 
 /// A job.
@@ -69,8 +69,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
 
     /// Runs jobs until there are none left.
     pub(super) fn run(&mut self) {
-        /// Closes the queue even if a visitor panics: the other threads must not wait for this
-        /// one.
+        /// Closes the queue even if a visitor panics, so that the other threads do not wait for
+        /// this one.
         struct CloseOnDrop<'a>(&'a Queue<Job>);
         impl Drop for CloseOnDrop<'_> {
             fn drop(&mut self) {
@@ -113,7 +113,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
             path,
         };
         for (passed, entry) in names.enumerate() {
-            // Checked here because a large directory of skipped entries reaches no visitor.
+            // Visitors check the deadline, too, but a large directory of skipped entries reaches no
+            // visitor.
             if passed % 1024 == 1023 && self.deadline.stop_reason().is_some() {
                 return;
             }
@@ -133,8 +134,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
             .visit(&listing.folder, &listing.files, self.deadline);
     }
 
-    /// Hands files of a directory to an idle thread, or visits them here. Returns whether to go
-    /// on.
+    /// Passes files of a directory to an idle thread, or visits them here. Returns whether to
+    /// continue.
     fn hand_on(&mut self, listing: &mut Listing) -> bool {
         let found = std::mem::replace(&mut listing.files, Vec::with_capacity(BATCH));
         match self.queue.has_idle() {
@@ -202,8 +203,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    /// Records a directory that could not be opened. One that is gone or was replaced by
-    /// something else is not an error.
+    /// Records a directory that could not be opened. It is not an error if the directory was
+    /// removed or replaced by something else.
     fn not_opened(&mut self, path: &[u8], error: &io::Error) {
         let gone = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::XDEV];
         if !gone

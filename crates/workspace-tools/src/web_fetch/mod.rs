@@ -21,11 +21,12 @@ use crate::save::{self, SaveTarget};
 use crate::tool_result::{Reply, ToolError};
 use crate::workspace_tools::Shared;
 
-/// Characters of a URL in an error or a confirmation.
+/// Maximum length, in characters, of a URL that an error or a confirmation shows.
 const SHOWN_URL: usize = 500;
 
-/// Pages that are converted at a time. A hostile page of 5 MiB takes some 300 MB and two
-/// seconds (measured), and its conversion runs to the end even if its call is cancelled.
+/// Limits how many pages are converted at the same time. A malicious page of 5 MiB takes about 300
+/// MB of memory and two seconds (measured), and its conversion continues to its end even if the
+/// call is cancelled.
 static READING: Semaphore = Semaphore::const_new(2);
 
 pub(crate) fn definition(rules: &Rules) -> Definition {

@@ -1,4 +1,4 @@
-//! Shows a page, or refuses it.
+//! Formats a fetched page as an answer, or refuses the page if it is too large.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::rules::{OnOverflow, Rules};
 use crate::tool_result::{Body, OversizedOutput, Reply, ToolError};
 use crate::workspace_tools::Shared;
 
-/// Bytes of an error page that are read, and characters of it that are shown.
+/// Maximum bytes of an error page that are read, and maximum characters of it that are shown.
 const EXCERPT_BYTES: usize = 64 << 10;
 const EXCERPT: usize = 1_000;
 
@@ -96,7 +96,7 @@ fn within(text: String, rules: &Rules, advice: Advice) -> Reply {
     let (tokens, limit) = (estimated_tokens(bytes), rules.max_tokens);
     Err(match advice.can_save {
         true => Rejection::Page { tokens, limit }.into(),
-        // The usual advice (`save_to`) would lead to the next refusal.
+        // Nothing can be saved, so the usual advice (`save_to`) would only cause another refusal.
         false => ToolError::new(format!(
             "Page content (~{tokens} tokens) exceeds maximum allowed tokens ({limit}). {}",
             advice.for_text()
@@ -140,7 +140,7 @@ pub(super) async fn status(response: &mut FetchResponse, rules: &Rules) -> ToolE
     let Ok(page) = read(response, bytes, kind, false).await else {
         return refused;
     };
-    // A quarter of the limit, however small that is.
+    // At most a quarter of the answer's limit, even if the limit is very small.
     let most = usize::try_from(rules.most_bytes() / 16).unwrap_or(EXCERPT);
     let mut excerpt = page.title.map_or(String::new(), |title| title + "\n");
     excerpt.push_str(page.text.trim());

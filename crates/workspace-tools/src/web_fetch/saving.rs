@@ -1,4 +1,4 @@
-//! Saves a page to a file.
+//! Saves a fetched page to a file below the root.
 
 use spillgate_offload::estimated_tokens;
 use spillgate_text::clip;
@@ -9,10 +9,10 @@ use super::{Advice, read, type_shown, url_shown};
 use crate::save::{Draft, SaveTarget, SavedSize};
 use crate::tool_result::{Body, Reply, ToolError};
 
-/// Bytes that are written at once.
+/// Maximum bytes that are written at a time.
 const BLOCK: usize = 1 << 20;
 
-/// Characters of a path and of a title in the confirmation.
+/// Maximum characters of a path and of a title in the confirmation.
 const SHOWN: usize = 200;
 
 /// Saves a page and confirms it. Bytes are written as they arrive; only a page that becomes
@@ -69,8 +69,8 @@ fn too_large(most: u64) -> ToolError {
     ))
 }
 
-/// Writes a block to the draft. If the call is dropped, so is the draft, and with it what was
-/// written.
+/// Writes a block to the draft. If the call is dropped, the draft is dropped, too, and its file is
+/// removed.
 async fn written(mut draft: Draft, block: Vec<u8>) -> Result<Draft, ToolError> {
     blocking(move || draft.write(&block).map(|()| draft)).await
 }

@@ -6,28 +6,28 @@ use cap_std::fs::{FileType, FileTypeExt};
 use rustix::io::Errno;
 use spillgate_text::clip;
 
-/// Characters of a name that an error repeats.
+/// Maximum length, in characters, of a name that an error repeats.
 const NAME_CHARS: usize = 200;
 
-/// A path leads to nothing that may be used. Names in the error are formatted by [`shown`].
+/// Why a path cannot be used. Names in the error are formatted by [`shown`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
     /// The path contains a NUL, which no path can.
     #[error(
-        "The path holds a NUL character, which no path can. Give the path as glob_files lists it."
+        "The path contains a NUL character, which no path may contain. Give the path as glob_files lists it."
     )]
     Nul,
     /// The path or one of its components is longer than the system allows; its length in bytes.
     #[error(
-        "The path is too long ({0} bytes), the system allows no such name. \
+        "The path is too long ({0} bytes) for the operating system. \
          Give the path as glob_files lists it."
     )]
     TooLong(usize),
     /// Nothing exists there, and nothing has a similar name.
     #[error("{sought} '{name}' not found. Use glob_files to find it.")]
     Absent {
-        /// What was asked for.
+        /// What the path was expected to lead to.
         sought: PathKind,
         /// The path.
         name: String,
@@ -35,7 +35,7 @@ pub enum PathError {
     /// Nothing exists there, but something has a similar name.
     #[error("{sought} '{name}' not found. Did you mean '{likely}'?")]
     Misspelt {
-        /// What was asked for.
+        /// What the path was expected to lead to.
         sought: PathKind,
         /// The path.
         name: String,
@@ -43,15 +43,15 @@ pub enum PathError {
         likely: String,
     },
     /// The path or a link on it leads out of the root.
-    #[error("'{0}' leads out of the root. Give a path from the root to what lies in it.")]
+    #[error("'{0}' leads out of the root. Give a path from the root to something inside it.")]
     Outside(String),
-    /// It is a directory, but a file is asked for.
+    /// The path leads to a directory, but a file is expected.
     #[error("'{0}' is a directory. Use glob_files to list what is in it.")]
     Directory(String),
-    /// It is a file, but a directory is asked for.
+    /// The path leads to a file, but a directory is expected.
     #[error("'{0}' is a file, not a directory. Give the directory that it is in.")]
     File(String),
-    /// It is a pipe, a socket or a device, which is never opened.
+    /// The path leads to a pipe, a socket or a device, which is never opened.
     #[error("'{name}' is {kind}, not a file, and is not opened. Give a regular file.")]
     Special {
         /// The path.
@@ -63,10 +63,10 @@ pub enum PathError {
     #[error("'{0}' is a link that leads in a circle. Give the path of a file itself.")]
     Circle(String),
     /// Permissions deny access.
-    #[error("'{0}' may not be read: its permissions forbid it. Go on without it.")]
+    #[error("'{0}' cannot be read, because its permissions forbid it. Continue without it.")]
     Forbidden(String),
     /// The system failed to open it.
-    #[error("'{name}' cannot be opened: {error}. Try again, or go on without it.")]
+    #[error("'{name}' cannot be opened: {error}. Try again, or continue without it.")]
     Unreadable {
         /// The path.
         name: String,
@@ -110,7 +110,7 @@ impl PathError {
         }
     }
 
-    /// The error for something other than a file where a file is asked for.
+    /// Returns the error for a path at which a file is expected but something else exists.
     pub(super) fn no_file(name: &str, kind: FileType) -> Self {
         match kind.is_dir() {
             true => Self::Directory(shown(name)),
@@ -118,7 +118,7 @@ impl PathError {
         }
     }
 
-    /// The error for something other than a directory where a directory is asked for.
+    /// Returns the error for a path at which a directory is expected but something else exists.
     pub(super) fn no_directory(name: &str, kind: FileType) -> Self {
         match kind.is_file() {
             true => Self::File(shown(name)),
@@ -161,7 +161,7 @@ impl PathError {
     }
 }
 
-/// Formats a name on one line and clips it, so that no name forges a line of an answer.
+/// Formats a name on one line and clips it, so that a name cannot add a false line to an answer.
 pub(crate) fn shown(name: &str) -> String {
     clip(&crate::walk::shown(name.as_bytes()), NAME_CHARS)
 }

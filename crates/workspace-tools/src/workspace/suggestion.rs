@@ -1,4 +1,4 @@
-//! Suggestions for misspelt paths.
+//! Finds existing paths that a misspelt path may have meant.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
@@ -7,19 +7,20 @@ use cap_std::fs::Dir;
 
 use super::path_error::shown;
 
-/// Entries of a directory that are compared. A larger directory gets no suggestion: the result
-/// must not depend on the order in which the system lists entries.
+/// Maximum number of entries of a directory that are compared. A larger directory gets no
+/// suggestion, because the result must not depend on the order in which the system lists entries.
 const MOST_NAMES: usize = 10_000;
 
-/// Components of a path that are looked at.
+/// Maximum number of components of a path that are examined.
 const MOST_PARTS: usize = 32;
 
-/// Letters by which a name may differ. At most one third of its letters may differ.
+/// Maximum number of letters by which a name may differ. Also, at most one third of its letters may
+/// differ.
 const MOST_LETTERS: usize = 3;
 
-/// Returns the existing path that was probably meant by `path`: with slashes for backslashes,
-/// without the root's own name before it, or with components that differ by case or a few
-/// letters.
+/// Returns the existing path that `path` was probably meant to be: with slashes instead of
+/// backslashes, without the root's own name before it, or with components that differ in case or in
+/// a few letters.
 pub(super) fn name(dir: &Dir, root: &Path, path: &Path) -> Option<String> {
     let text = path.to_str()?;
     let exact = [

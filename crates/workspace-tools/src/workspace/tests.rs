@@ -124,17 +124,17 @@ fn what_is_said() {
     File 'in/src/main.rs' not found. Did you mean 'src/main.rs'?
     File 'README.md/' not found. Did you mean 'README.md'?
     'src' is a directory. Use glob_files to list what is in it.
-    'out' leads out of the root. Give a path from the root to what lies in it.
-    '../beside' leads out of the root. Give a path from the root to what lies in it.
-    '/etc/passwd' leads out of the root. Give a path from the root to what lies in it.
+    'out' leads out of the root. Give a path from the root to something inside it.
+    '../beside' leads out of the root. Give a path from the root to something inside it.
+    '/etc/passwd' leads out of the root. Give a path from the root to something inside it.
     'circle' is a link that leads in a circle. Give the path of a file itself.
-    'zero' leads out of the root. Give a path from the root to what lies in it.
+    'zero' leads out of the root. Give a path from the root to something inside it.
     'pipe' is a named pipe, not a file, and is not opened. Give a regular file.
     'socket' is a socket, not a file, and is not opened. Give a regular file.
-    The path holds a NUL character, which no path can. Give the path as glob_files lists it.
+    The path contains a NUL character, which no path may contain. Give the path as glob_files lists it.
     File 'a\nError: b' not found. Use glob_files to find it.
-    The path is too long (5000 bytes), the system allows no such name. Give the path as glob_files lists it.
-    The path is too long (300 bytes), the system allows no such name. Give the path as glob_files lists it.
+    The path is too long (5000 bytes) for the operating system. Give the path as glob_files lists it.
+    The path is too long (300 bytes) for the operating system. Give the path as glob_files lists it.
     ");
     let said = ["README.md", "pipe", "sources", "../in/../.."]
         .map(|name| workspace.directory(name).unwrap_err().to_string());
@@ -142,6 +142,6 @@ fn what_is_said() {
     'README.md' is a file, not a directory. Give the directory that it is in.
     'pipe' is a named pipe, not a file, and is not opened. Give a regular file.
     Directory 'sources' not found. Use glob_files to find it.
-    '../in/../..' leads out of the root. Give a path from the root to what lies in it.
+    '../in/../..' leads out of the root. Give a path from the root to something inside it.
     ");
 }

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::{call, tools};
 
-/// Text that only the file outside contains.
+/// Text that is only in the file outside the root.
 const SECRET: &str = "what-nobody-may-read-7391";
 
 /// Matches the secret without containing it.
@@ -22,7 +22,7 @@ const PATTERN: &str = "what-nobody-.ay-read";
 /// A name outside the root that no attempt contains.
 const UNGUESSED: &str = "unguessed-4410";
 
-/// A root with links of all sorts, and beside it files that must not be seen.
+/// A root with links of all kinds, and files beside the root that must not be read.
 struct House {
     dir: TempDir,
     tools: WorkspaceTools,
@@ -103,8 +103,8 @@ fn links(root: &Path, out: &Path) {
     link("/etc/passwd", "passwd");
 }
 
-/// Paths that lead out or nowhere; `{out}` is the directory outside, `{top}` the way from
-/// within to the machine's root.
+/// Paths that lead out of the root or nowhere. `{out}` is the directory outside, `{top}` the
+/// relative path from the root to `/`.
 const NAMES: &[&str] = &[
     // Upwards.
     "..",
@@ -122,7 +122,7 @@ const NAMES: &[&str] = &[
     "../root/../out/secret.txt",
     "{top}/{out}/secret.txt",
     "{top}/etc/passwd",
-    // From the machine's root.
+    // Absolute paths.
     "/",
     "//",
     "/.",
@@ -298,7 +298,8 @@ fn what_lies_inside_is_given_by_any_name() {
     }
 }
 
-/// Stops another thread, for which a scope waits, even if this one panics.
+/// Tells another thread to stop, even if this thread panics, because the scope waits for that
+/// thread.
 pub(crate) struct Ends<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -307,7 +308,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Runs `work` while two names are swapped all the time, and stops even if it panics.
+/// Runs `work` while two names are swapped repeatedly. Stops swapping even if `work` panics.
 fn while_swapped(one: &Path, other: &Path, work: impl FnOnce()) {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -321,7 +322,7 @@ fn while_swapped(one: &Path, other: &Path, work: impl FnOnce()) {
     });
 }
 
-/// A directory and a link to the outside are swapped all the time.
+/// A directory and a link that leads outside are swapped repeatedly.
 #[test]
 fn a_race_is_never_won() {
     let house = House::new();
@@ -348,11 +349,11 @@ fn a_race_is_never_won() {
             }
         }
     });
-    // Reads met both states of the door.
+    // Some reads found the directory, others found the link.
     assert!(given > 0 && refused > 0, "{given} given, {refused} refused");
 }
 
-/// A file and a link to the outside are swapped all the time.
+/// A file and a link that leads outside are swapped repeatedly.
 #[test]
 fn nor_with_the_file_itself() {
     let house = House::new();
@@ -365,7 +366,7 @@ fn nor_with_the_file_itself() {
     });
 }
 
-/// The root is the directory that was opened, not the one that has its name now.
+/// The root is the directory that was opened, even if another directory now has its name.
 #[test]
 fn the_root_is_renamed() {
     let house = House::new();

@@ -1,7 +1,7 @@
 //! Tests for the answers of `execute_shell`, and for ending the processes of commands.
 //!
-//! These commands run without a supervisor. Tests with one:
-//! `spillgate/tests/cli/guarded_shell.rs`.
+//! These commands run without a supervisor. `spillgate/tests/cli/guarded_shell.rs` tests commands
+//! with a supervisor.
 
 use std::io::Read;
 use std::path::Path;
@@ -114,7 +114,7 @@ async fn too_much_is_refused_and_the_command_ends_by_itself() {
 
     [exit 3]
     ");
-    // The output is within the limit, but not together with its note.
+    // The output alone is within the limit, but not the output with its note.
     insta::assert_snapshot!(
         lab.ran("head -c 100000 /dev/zero | tr '\\0' x; exit 3").await, @"
     Error: Command output (~25002 tokens) exceeds maximum allowed. Please pipe output through head/tail/grep, or redirect to a file and read specific portions.
@@ -283,11 +283,11 @@ async fn a_command_runs_below_the_root() {
     ROOT
 
     ---
-    Error: '..' leads out of the root. Give a path from the root to what lies in it.
+    Error: '..' leads out of the root. Give a path from the root to something inside it.
     ---
-    Error: 'out' leads out of the root. Give a path from the root to what lies in it.
+    Error: 'out' leads out of the root. Give a path from the root to something inside it.
     ---
-    Error: '/etc' leads out of the root. Give a path from the root to what lies in it.
+    Error: '/etc' leads out of the root. Give a path from the root to something inside it.
     ---
     Error: Directory 'gone' not found. Use glob_files to find it.
     ---

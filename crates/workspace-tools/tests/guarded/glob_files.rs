@@ -89,11 +89,11 @@ fn what_cannot_be_meant() {
     assert_snapshot!(ask(json!({"pattern": "/etc/*"})), @"Error: Glob '/etc/*' leads out of path '.'. Please give path, and a glob below it.");
     assert_snapshot!(ask(json!({"pattern": "src/../../*"})), @"Error: Glob 'src/../../*' leads out of path '.'. Please give path, and a glob below it.");
     assert_snapshot!(ask(json!({"pattern": "*", "path": "new.rs"})), @"Error: 'new.rs' is a file, not a directory. Please give the directory that it is in.");
-    assert_snapshot!(ask(json!({"pattern": "*", "path": "/etc"})), @"Error: '/etc' leads out of the root. Give a path from the root to what lies in it.");
+    assert_snapshot!(ask(json!({"pattern": "*", "path": "/etc"})), @"Error: '/etc' leads out of the root. Give a path from the root to something inside it.");
     assert_snapshot!(ask(json!({"pattern": "*.rs", "offset": 4})), @"Error: offset 4 is past the last file: there are 4. Please use a smaller offset.");
 }
 
-/// A pattern that is a plain path gets advice, wherever the path leads.
+/// A pattern that is a plain path gets advice, no matter where the path leads.
 #[test]
 fn names_of_what_is_not_listed() {
     let house = tree(&[
@@ -180,7 +180,7 @@ fn links_and_what_is_no_file() {
     assert_snapshot!(told(&tools(root), GLOB, &json!({"pattern": "*", "path": "to-dir"})), @"to-dir/file");
 }
 
-/// 1,001 files are too many, and can be paged.
+/// A list of 1,001 files is too long, but its pages are not.
 #[test]
 fn too_many() {
     let house = tempfile::tempdir().unwrap();
@@ -194,7 +194,7 @@ fn too_many() {
     assert_snapshot!(refused(&tools, GLOB, &asked), @"Error: File list (1001 files) exceeds maximum allowed files (1000). Please use a more specific pattern or limit results with max_results parameter.");
     let page = told(&tools, GLOB, &with(&asked, "max_results", 3));
     assert!(page.starts_with("[Files 1-3 of 1001]\n"), "{page}");
-    // Few names may also be too large together.
+    // A few long names may also exceed the limit together.
     let name = "long".repeat(60);
     for number in 0..500 {
         File::create(house.path().join(format!("{name}{number}"))).unwrap();

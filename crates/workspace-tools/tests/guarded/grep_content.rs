@@ -96,7 +96,7 @@ fn what_cannot_be_meant() {
     assert_snapshot!(ask(json!({"pattern": "(?=a)b"})), @"Error: Pattern '(?=a)b' cannot be read: look-around, including look-ahead and look-behind, is not supported. Please search for a part of it without them.");
     assert_snapshot!(ask(json!({"pattern": "(a{900}){900}"})), @"Error: Pattern '(a{900}){900}' cannot be read: compiled, it takes more than 16 MiB. Please use smaller repetitions.");
     assert_snapshot!(ask(json!({"pattern": "x".repeat(10_001)})), @"Error: pattern has 10001 characters; 10000 are allowed. Please use a shorter one.");
-    assert_snapshot!(ask(json!({"pattern": "a", "path": "../"})), @"Error: '../' leads out of the root. Give a path from the root to what lies in it.");
+    assert_snapshot!(ask(json!({"pattern": "a", "path": "../"})), @"Error: '../' leads out of the root. Give a path from the root to something inside it.");
     assert_snapshot!(ask(json!({"pattern": "a", "path": "scr"})), @"Error: File 'scr' not found. Did you mean 'src'?");
     assert_snapshot!(ask(json!({"pattern": "a", "glob": "../*"})), @"Error: Glob '../*' leads out of path '.'. Please give path, and a glob below it.");
     assert_snapshot!(ask(json!({"pattern": "a", "glob": "{a"})), @"Error: Glob '{a' cannot be read: unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?). Please put special characters in brackets, as in '[[]'.");
@@ -278,8 +278,8 @@ fn names_stay_on_their_line() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Without ignore rules, every line that contains the text is found; with them, those that
-    /// ripgrep finds.
+    /// Without ignore rules, every line that contains the text is found. With ignore rules, the
+    /// same lines are found as by ripgrep.
     #[test]
     fn nothing_is_missed(files in trees(), context in 0..3_u8) {
         let house = plant(&files);
@@ -306,7 +306,7 @@ proptest! {
             let Some(expected) = rg(house.path(), &arguments) else { return Ok(()) };
             let mut found = rows(&told(&tools, GREP, &with(&asked, "pattern", "foo")));
             found.sort_unstable();
-            // The rows are equal, with the `--` between groups and files.
+            // The rows are equal, including the `--` between groups and files.
             prop_assert_eq!(found, expected, "{:?}", flags);
         }
     }

@@ -61,18 +61,19 @@ fn pages() {
     Found 5 matching lines in 1 file
     a.txt:9:line match
     ");
-    // A page that holds everything has no page header.
+    // A page that contains all results has no page header.
     assert_eq!(page(json!({"max_results": 11})), page(json!({})));
     let past = refused(&tools, GREP, &json!({"pattern": "match", "offset": 11}));
     assert_snapshot!(past, @"Error: offset 11 is past the last result: there are 11. Please use a smaller offset.");
 }
 
-/// 100,003 bytes pass and 100,004 do not, header included.
+/// Tests that an answer of 100,003 bytes is returned and one of 100,004 bytes is refused, and that
+/// the header counts towards the size.
 #[test]
 fn the_limit_counts_the_whole_answer() {
     let head = "Found 100 matching lines in 1 file\n".len();
     let row = "f:10:".len() + 1;
-    // Nine rows have a shorter line number, one a longer one.
+    // Nine rows have a shorter line number, one row a longer one.
     let text = 100_003 - head - 100 * row + 9 - 1;
     for (more, passes) in [(0, true), (1, false)] {
         let mut lines = vec!["x".repeat(text / 100); 100];
@@ -187,7 +188,7 @@ fn many_files() {
     assert!(text.contains(&format!("~{} tokens", bytes / 4)), "{text}");
 }
 
-/// Directories that are replaced by links to the outside during the walk lead nowhere.
+/// Directories that are replaced by links to the outside during the walk give no results.
 #[test]
 fn swapped_directories_lead_nowhere() {
     let outside = tree(&[("f.txt", "needle secret\n"), ("g.txt", "needle secret\n")]);
@@ -228,7 +229,7 @@ fn swapped_directories_lead_nowhere() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Pages of any size together give the whole answer.
+    /// The pages of any size together contain the same rows as the whole answer.
     #[test]
     fn pages_are_the_whole(files in trees(), size in 1..7_u64) {
         let house = plant(&files);

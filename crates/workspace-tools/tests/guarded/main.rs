@@ -1,4 +1,4 @@
-//! Tests of the workspace tools, called as a client calls them.
+//! Tests that call the workspace tools as a client does.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -31,12 +31,12 @@ fn read(content: &[u8], arguments: Value) -> String {
     reads(content, &[arguments]).remove(0)
 }
 
-/// This many lines, the first of which is `Line 0`.
+/// Returns this number of lines; the first is `Line 0`.
 fn lines(count: u32) -> String {
     (0..count).map(|line| format!("Line {line}\n")).collect()
 }
 
-/// The reject design, 8.1, verbatim (docs/spec/sources.md).
+/// Section 8.1 of the specification of the `reject` profile, verbatim (docs/spec/sources.md).
 #[test]
 fn test_read_file_rejects_large_file() {
     let dir = TempDir::new().unwrap();
@@ -48,7 +48,7 @@ fn test_read_file_rejects_large_file() {
     assert!(result.contains("exceeds maximum"));
 }
 
-/// The reject design, 8.1, verbatim (docs/spec/sources.md).
+/// Section 8.1 of the specification of the `reject` profile, verbatim (docs/spec/sources.md).
 #[test]
 fn test_read_file_pagination_works() {
     let dir = TempDir::new().unwrap();
@@ -242,7 +242,7 @@ fn what_is_no_text_file() {
     Error: 'pipe' is a named pipe, not a file, and is not opened. Give a regular file.
     Error: 'to-pipe' is a named pipe, not a file, and is not opened. Give a regular file.
     Error: 'socket' is a socket, not a file, and is not opened. Give a regular file.
-    Error: 'zero' leads out of the root. Give a path from the root to what lies in it.
+    Error: 'zero' leads out of the root. Give a path from the root to something inside it.
     Error: File 'absent' not found. Use glob_files to find it.
     Error: File 'dta' not found. Did you mean 'data'?
     ");

@@ -34,8 +34,8 @@ fn parsed(call: &str) -> (String, Value) {
     (tool.to_owned(), arguments.into())
 }
 
-/// Makes the calls that a refusal suggests, in order. Each must return something within the
-/// limit (`call` checks that). Returns the beginnings of the answers.
+/// Makes the calls that a refusal suggests, in order. Each call must return some text that is
+/// within the limit (`call` checks the limit). Returns the beginnings of the answers.
 fn followed(tools: &WorkspaceTools, refusal: &str) -> Vec<String> {
     let (_, calls) = refusal.split_once("\nCommands:\n").expect(refusal);
     let calls = calls.lines().map(|line| line.strip_prefix("  • ").unwrap());
@@ -96,7 +96,7 @@ fn a_file() {
     Found 1 matching line in 1 file
     [Lines 1-100 of 3604]
     "#);
-    // The number of lines is known after paging.
+    // The number of lines is known after a page was read.
     told(
         &tools,
         "read_file",
@@ -221,7 +221,8 @@ fn a_command() {
     test number 8902 ... ok
     9001:test x ... FAILED
     "#);
-    // Lines of which a hundred are too large, and lines too large for any page.
+    // A hundred lines of the first command are too large for a page, and so is a single line of the
+    // second command.
     for command in [
         "seq -s ' ' 9000 | sed 'p;p;p;p'",
         "head -c 200000 /dev/zero | tr '\\0' x",

@@ -1,4 +1,4 @@
-//! Test trees for the searching tools, and `rg` to compare with.
+//! Creates file trees for tests of the searching tools, and runs `rg` for comparison.
 
 use std::fs;
 use std::path::Path;
@@ -41,7 +41,7 @@ pub(crate) fn rows(answer: &str) -> Vec<String> {
         .collect()
 }
 
-/// Random trees with few names, so that names collide with each other and with ignore rules.
+/// Random trees with few names, so that names collide with each other and match ignore rules.
 pub(crate) fn trees() -> impl Strategy<Value = Vec<(String, String)>> {
     let directory = prop::sample::select(vec!["", "a/", "a/b/", "a/c/", "build/", ".h/", "b/a/"]);
     let name = prop::sample::select(vec!["one.rs", "two.py", "x.log", "build", ".env", "k.txt"]);

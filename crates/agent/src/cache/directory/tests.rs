@@ -1,4 +1,4 @@
-//! Tests of the cache on a real disk: what it keeps, what it distrusts, what it removes.
+//! Tests the cache on a real disk: which entries it keeps, rejects and removes.
 
 use std::time::UNIX_EPOCH;
 
@@ -104,7 +104,7 @@ fn what_is_kept_comes_back_until_it_expires() {
     );
 }
 
-/// An entry written by an earlier build.
+/// Tests that an entry that an earlier build wrote is found.
 #[test]
 fn what_an_earlier_build_kept_is_found() {
     const KEY: &str = "e0117baab0d7fb70576fd957df4bf00115e2e807ef10215fa1fe1a2db005649f";

@@ -1,5 +1,4 @@
-//! Conversations, turn by turn: a scripted model, tools of a table, a store that is
-//! a counter.
+//! Tests sessions turn by turn, with a scripted model, tools from a table, and a fake store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,14 +17,14 @@ use crate::event::{Kept, Planned, Returned};
 use crate::internal::{BATCH, FINAL_REPORT, GET_CONTINUATION, TASK_STATUS, TOOL_OUTPUT};
 use crate::settings::{Format, Offers, Window};
 
-/// What a tool gives: its text, and whether that is a failure.
+/// What a tool returns: its text, and whether it is a failure.
 type Gives = fn(&Value) -> (String, bool);
 
-/// A session with everything around it.
+/// A session together with its fixtures.
 struct Stage {
     settings: Settings,
     tools: BTreeMap<&'static str, Gives>,
-    /// Bytes over which a result is stored.
+    /// Results larger than this many bytes are stored.
     cap: usize,
     stores: bool,
     fails_to_store: bool,
@@ -110,7 +109,8 @@ impl Stage {
         (returned, text)
     }
 
-    /// Runs the session to its end; every request that the model saw comes back.
+    /// Runs the session to its end. Returns every request that the model received, the session, and
+    /// a log of stored results, statuses and the ending.
     fn run(&self, says: &[Reply]) -> (Vec<Request>, Session, Vec<String>) {
         let mut session = Session::begin(self.settings.clone(), slot(), counter()).unwrap();
         let (mut requests, mut log) = (Vec::new(), Vec::new());
@@ -171,7 +171,7 @@ impl Stage {
         (requests, session, log)
     }
 
-    /// The conversation as the model saw it last, and what else happened.
+    /// Returns the final conversation as the model saw it, and a log of what else happened.
     fn told(&self, says: &[Reply]) -> String {
         let (requests, session, log) = self.run(says);
         let tools = requests.iter().map(|request| {
@@ -222,7 +222,7 @@ fn large(_: &Value) -> (String, bool) {
     ("large ".repeat(400), false)
 }
 
-/// Under the cap of 1000 bytes, over what is left of the window by the third.
+/// A result below the cap of 1000 bytes. The third such result exceeds the rest of the window.
 fn middling(_: &Value) -> (String, bool) {
     ("middling ".repeat(110), false)
 }
@@ -464,8 +464,8 @@ fn endings_that_are_no_success() {
 }
 
 proptest! {
-    /// Whatever tools give and models say, the text sent never exceeds window −
-    /// buffer − max output, and each call of the conversation has one reply.
+    /// Tests that, for any tool results and replies of the model, the text sent never exceeds
+    /// window − buffer − max output, and that each call of the conversation has one reply.
     #[test]
     fn the_window_is_never_exceeded(
         sizes in prop::collection::vec(0_usize..6000, 1..12),

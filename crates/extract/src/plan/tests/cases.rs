@@ -1,8 +1,8 @@
-//! Cuts of outputs, case by case.
+//! Tests how particular outputs are divided into chunks.
 
 use super::*;
 
-/// Returns the first own line of each chunk.
+/// For each chunk, returns the first line that does not repeat the previous chunk.
 fn begins(artifact: &Artifact, want: &Want) -> Vec<u64> {
     let plan = checked(artifact, want);
     plan.chunks.iter().map(|chunk| chunk.own_first).collect()
@@ -115,7 +115,8 @@ fn a_record_that_fits_is_not_split() {
             index.strip_suffix(']')?.parse::<u64>().ok()
         };
         for pair in plan.chunks[1..].windows(2) {
-            // Each begins with a record and has all records up to the next chunk's first.
+            // Each chunk begins with a record and contains all records up to the first record of
+            // the next chunk.
             let (from, to) = (index(&pair[0]).unwrap(), index(&pair[1]).unwrap());
             let path = match to - from {
                 1 => format!(".items[{from}]"),

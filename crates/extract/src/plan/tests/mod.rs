@@ -1,11 +1,11 @@
-//! What holds for every plan, whatever the output.
+//! Tests the properties that the plan of every output must have.
 
 mod cases;
 mod shown;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use spillgate_artifact::{ContentKind, Layout};
+use spillgate_artifact::{ContentKind, HandleForm, Layout};
 use spillgate_lookup::Artifact;
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{ArtifactStore, MemoryStore, Part};
@@ -23,7 +23,9 @@ fn stored(text: &[u8], kind: ContentKind, layout: Layout) -> Artifact {
     facts.view.layout = layout;
     let mut draft = store.draft().unwrap();
     draft.write(Part::Raw, text).unwrap();
-    let receipt = draft.commit(facts, &indexer.finish().to_bytes()).unwrap();
+    let receipt = draft
+        .commit(facts, &indexer.finish().to_bytes(), HandleForm::Short)
+        .unwrap();
     Artifact::open(store.open(receipt.handle()).unwrap()).unwrap()
 }
 
@@ -51,7 +53,7 @@ fn counter() -> std::sync::Arc<dyn TokenCounter> {
     Tokenizer::O200kBase.counter()
 }
 
-/// Returns the number of a chunk's own rows.
+/// Returns the number of rows that a chunk does not repeat from the previous one.
 fn own_rows(artifact: &Artifact, chunk: &Chunk) -> usize {
     let lines = LineRange {
         first: chunk.own_first,
@@ -61,7 +63,7 @@ fn own_rows(artifact: &Artifact, chunk: &Chunk) -> usize {
     std::iter::from_fn(|| rows.next_row().unwrap()).count()
 }
 
-/// Checks that every line is the own line of exactly one chunk, and that bytes are those of the
+/// Checks that every line is new in exactly one chunk, and that the bytes of a chunk match its
 /// lines.
 fn check_cover(artifact: &Artifact, chunks: &[Chunk]) {
     let view = artifact.view();
@@ -77,7 +79,7 @@ fn check_cover(artifact: &Artifact, chunks: &[Chunk]) {
     assert_eq!(next, view.lines() + 1);
 }
 
-/// Plans, and checks what holds for every plan.
+/// Plans chunks and checks the properties of every plan.
 fn checked(artifact: &Artifact, want: &Want) -> Plan {
     let counter = counter();
     let plan = plan(artifact, want, &*counter).unwrap();
@@ -104,7 +106,7 @@ fn checked(artifact: &Artifact, want: &Want) -> Plan {
                 ..chunk.clone()
             };
             let most = shown(above.unwrap()) * plan.overlap_percent / 100;
-            // Known within a piece at either end.
+            // At either end of the repeated part, the cost is exact only to within one piece.
             let most = most + 2 * want.chunk_tokens / PIECES + 1;
             assert!(shown(&repeated) <= most, "{} of {most}", shown(&repeated));
         }
@@ -113,7 +115,7 @@ fn checked(artifact: &Artifact, want: &Want) -> Plan {
     plan
 }
 
-/// Splits until nothing can be split.
+/// Splits a chunk until no part can be split further.
 fn split_up(artifact: &Artifact, plan: &Plan, chunk: &Chunk, parts: &mut Vec<Chunk>) {
     let Some(halves) = plan.split(artifact, chunk).unwrap() else {
         assert_eq!(chunk.lines.first, chunk.lines.last);
@@ -141,7 +143,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Output that is not JSON: any lines, of any kind.
+/// Generates output that is not JSON, with any lines and of any kind.
 fn any_text() -> impl Strategy<Value = (Vec<u8>, ContentKind, Layout)> {
     let text = prop_oneof![
         "(20[0-9]{2}-11-21T10:00 [a-z ]{0,60}\n|\tat [a-z.]{1,30}\n|\n|[a-z,\"<>{}#]{0,40}\r?\n|x{900,2300}\n){0,60}"
@@ -231,7 +233,7 @@ fn first_value(shown: &str) -> Option<Value> {
     (!row.contains('+') && !rest.starts_with(':')).then_some(first)
 }
 
-/// Returns what is at a path, if anything; for a slice its first element.
+/// Returns the value at a path, if there is one; for a slice, its first element.
 fn follow<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     let (mut value, mut rest) = (value, path.strip_prefix('.')?);
     while !rest.is_empty() {
@@ -240,7 +242,7 @@ fn follow<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
             let (first, last) = index.split_once(':').unwrap_or((index, index));
             let array = value.as_array()?;
             assert!(last.parse::<usize>().unwrap() <= array.len(), "{path}");
-            // After the last element only the end of the array follows.
+            // If a path points after the last element, only the end of the array follows.
             match array.get(first.parse::<usize>().unwrap()) {
                 Some(one) => value = one,
                 None => return Some(value),

@@ -1,4 +1,4 @@
-//! Chunks as a model sees them.
+//! Tests how chunks are rendered for a model.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 
 use super::*;
 
-/// Renders all chunks, each under its place.
+/// Renders all chunks, each below its position.
 fn shown(artifact: &Artifact, tokens: u64) -> String {
     let plan = checked(artifact, &want(tokens));
     let mut text = String::new();

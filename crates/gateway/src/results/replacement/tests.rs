@@ -1,4 +1,4 @@
-//! Tests of every form of oversized result and its replacement.
+//! Tests of all forms of oversized results and their replacements.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use crate::fixture::{offloader, offloader_with, replaced, without_handles, witho
 use crate::resources::read;
 use crate::results::intercept::Case;
 
-/// The result as it leaves. Checks that what is stored is what came.
+/// Returns the result that the client receives. Checks that exactly the original bytes are stored.
 fn leaves(offloader: &Offloader, form: Form, links: bool, result: &str) -> String {
     let frame = format!("{{\"id\":1,\"result\":{result}}}");
     let case = Case {
@@ -23,6 +23,7 @@ fn leaves(offloader: &Offloader, form: Form, links: bool, result: &str) -> Strin
         shown_part: crate::results::client_view::ShownPart::default(),
         limits: offloader.limits(&Origin::tool("shoot")),
         origin: Origin::tool("shoot"),
+        history: None,
     };
     let raw = messages(frame.as_bytes())[0].result.unwrap();
     let before = offloader.store().list().unwrap().len();
@@ -42,7 +43,7 @@ fn leaves(offloader: &Offloader, form: Form, links: bool, result: &str) -> Strin
     frame.strip_suffix('}').unwrap().to_owned()
 }
 
-/// The result as it leaves, with previews, handles and base64 masked.
+/// Returns the result that the client receives, with previews, handles and Base64 masked.
 fn masked(form: Form, result: &str) -> String {
     let left = leaves(&offloader(), form, true, result);
     let left = without_handles(&without_previews(&left));
@@ -55,7 +56,7 @@ fn masked(form: Form, result: &str) -> String {
     short
 }
 
-/// Base64 of `kib` KiB.
+/// Returns `kib` KiB of data in Base64.
 fn base64(kib: usize) -> String {
     "AAAA".repeat(kib * 1024 / 3 + 1)
 }
@@ -228,11 +229,12 @@ fn images_count_together() {
     assert_eq!(count(&vec![image(1000); 6]), (4, 2));
     assert_eq!(count(&vec![image(1); 21]), (20, 1));
     assert_eq!(count(&vec![image(1); 20]), (20, 0));
-    // Blocks after one that is too large have the room that it did not use.
+    // A block that exceeds the limit by itself uses none of the limit, so later blocks can use all
+    // of it.
     assert_eq!(count(&[image(5000), image(1000)]), (1, 1));
 }
 
-/// The size of what a model may see: everything but images.
+/// Returns the size of what a model may see: everything except images.
 fn seen(left: &str) -> usize {
     let result: Value = serde_json::from_str(left).unwrap();
     let blocks = result["content"].as_array().unwrap().iter();
@@ -292,7 +294,7 @@ fn what_found_no_room_is_told() {
     let left: Value = serde_json::from_str(&left).unwrap();
     let blocks = left["content"].as_array().unwrap();
     let last = blocks.last().unwrap()["text"].as_str().unwrap();
-    assert_snapshot!(without_handles(last), @"[spillgate] 985 more blocks are stored with this result; resources/read gives each by its place, the first as spillgate://artifact/HANDLE/content/0");
+    assert_snapshot!(without_handles(last), @"[spillgate] 979 more blocks are stored with this result; resources/read gives each by its place, the first as spillgate://artifact/HANDLE/content/0");
     assert!(last.contains(&format!("{} more", 1001 - blocks.len())));
 }
 
@@ -316,7 +318,8 @@ fn blocks_of_any_kind() -> impl Strategy<Value = Vec<(String, Option<String>)>> 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever becomes a link is served with the exact bytes that came.
+    /// Tests that, for each block that becomes a link, the gateway serves the block's exact
+    /// original bytes.
     #[test]
     fn links_lead_to_what_was_there(blocks in blocks_of_any_kind()) {
         let all: Vec<String> = blocks.iter().map(|(block, _)| block.clone()).collect();
@@ -335,7 +338,7 @@ proptest! {
         }
     }
 
-    /// No result makes it fail, and the output is JSON.
+    /// Tests that no result causes a failure, and that the output is always JSON.
     #[test]
     fn anything_may_come(shape in "[\\[\\]{}:,\"a-z0-9 ]{0,40}", at in 0..3usize) {
         let form = [Form::Call, Form::Prompt, Form::Read][at];

@@ -1,11 +1,11 @@
-//! Tests that a streamed result becomes what it would become in memory.
+//! Tests that a streamed result is replaced in the same way as a result in memory.
 
 use std::io;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use spillgate_artifact::{ByteSource, Facts, Handle, Manifest, Origin, Timestamp};
+use spillgate_artifact::{ByteSource, Facts, Handle, HandleForm, Manifest, Origin, Timestamp};
 use spillgate_offload::{NoLedger, Policy, Profile, Rule};
 use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, Draft, Gone, Listed, MemoryStore, Receipt, Stored};
@@ -26,7 +26,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(future)
 }
 
-/// The kind of a result, and whether the client knows links.
+/// The kind of a result, and whether the client supports links.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     form: Form,
@@ -47,12 +47,13 @@ impl Asked {
             shown_part: ShownPart::default(),
             limits: offloader.limits(&Origin::tool("dump")),
             origin: Origin::tool("dump"),
+            history: None,
         }
     }
 }
 
-/// The outcome for a frame that streams in blocks of `step` bytes: the frame for the client, and
-/// whether a result was stored.
+/// Returns the outcome for a frame that arrives in blocks of `step` bytes: the frame for the
+/// client, and whether a result was stored.
 fn streamed(
     offloader: &Offloader,
     kind: Asked,
@@ -71,7 +72,7 @@ fn streamed(
                 let case = |_: &Envelope<'_>| Some(kind.case(offloader));
                 intercept_spooled(offloader, *spooled, &case, &|_| ByteEdits::default()).unwrap()
             }
-            // It was smaller than a block.
+            // The frame fits in memory, so nothing was stored while it arrived.
             _ => return at_once(offloader, kind, frame),
         };
         let mut written = Vec::new();
@@ -82,7 +83,7 @@ fn streamed(
     })
 }
 
-/// The outcome if the frame is in memory.
+/// Returns the outcome for the same frame in memory.
 fn at_once(offloader: &Offloader, kind: Asked, frame: &str) -> (String, bool) {
     let mut splice = ByteEdits::default();
     let mut stored = false;
@@ -98,7 +99,7 @@ fn at_once(offloader: &Offloader, kind: Asked, frame: &str) -> (String, bool) {
     (String::from_utf8(made).unwrap(), stored)
 }
 
-/// Everything that is stored, except for names.
+/// Returns everything that is stored, except for names.
 fn kept(offloader: &Offloader) -> Vec<(Facts, [Vec<u8>; 3])> {
     let all = offloader.store().list().unwrap();
     let parts = all.into_iter().map(|listed| {
@@ -112,7 +113,8 @@ fn kept(offloader: &Offloader) -> Vec<(Facts, [Vec<u8>; 3])> {
     parts
 }
 
-/// Fails unless both ways give the same outcome.
+/// Checks that a frame has the same outcome when it is streamed to the store and when it is in
+/// memory.
 fn same_both_ways(kind: Asked, rule: &Rule, frame: &str, spool_at: usize, step: usize) {
     let (one, other) = (offloader_with(rule.clone()), offloader_with(rule.clone()));
     let (streamed, is_stored) = streamed(&one, kind, frame, spool_at, step);
@@ -128,7 +130,7 @@ fn same_both_ways(kind: Asked, rule: &Rule, frame: &str, spool_at: usize, step: 
     assert!(kept(&one) == kept(&other), "stored: {}", short(frame));
 }
 
-/// The start of a frame.
+/// Returns the start of a frame.
 fn short(frame: &str) -> String {
     let masked = frame.replace("AAAA", "").replace("//8A", "");
     masked.chars().take(1500).collect()
@@ -163,7 +165,7 @@ fn results_of_every_kind_become_the_same() {
         json!({"structuredContent": value}),
         json!({"content": [image]}),
         json!({"content": [{"type": "audio", "data": "A".repeat(20_000)}]}),
-        // Its MIME type is not in the skeleton, and does not make it an image.
+        // The MIME type is too long for the skeleton. It does not make the block an image.
         json!({"content": [{"type": "audio", "data": "A".repeat(20_000), "mimeType": format!("image/{}", "x".repeat(5000))}]}),
         json!({"content": null, "structuredContent": value}),
         json!({"content": log}),
@@ -229,7 +231,7 @@ fn blocks_without_number_are_shown_as_the_json_that_they_are() {
     assert_eq!(kept(&offloader)[0].1[0], result.as_bytes());
 }
 
-/// A store whose drafts take only a limited number of bytes.
+/// A store whose drafts accept only a limited number of bytes.
 #[derive(Debug)]
 struct Full(MemoryStore, usize);
 
@@ -257,8 +259,13 @@ impl Draft for FullDraft {
         self.0.read(part)
     }
 
-    fn commit(self: Box<Self>, facts: Facts, index: &[u8]) -> Result<Receipt, StoreError> {
-        self.0.commit(facts, index)
+    fn commit(
+        self: Box<Self>,
+        facts: Facts,
+        index: &[u8],
+        form: HandleForm,
+    ) -> Result<Receipt, StoreError> {
+        self.0.commit(facts, index, form)
     }
 }
 
@@ -294,7 +301,7 @@ fn a_store_that_fails_midway_loses_the_middle_only() {
     let image = json!({"type": "image", "data": "A".repeat(9000), "mimeType": "image/png"});
     let result = json!({"content": [image, text_block(&text), text_block("the last words")]});
     let frame = format!(r#"{{"id":1,"result":{result},"x":1.0}}"#);
-    // It fails while the raw bytes arrive, or when the view is written.
+    // The store is full while the raw bytes arrive, or when the view is written.
     for room in [100_000, result.to_string().len() + 1000] {
         let offloader = Offloader::new(
             Arc::new(Full(MemoryStore::default(), room)),
@@ -357,21 +364,21 @@ fn any_text() -> impl Strategy<Value = String> {
         .prop_map(|(text, n)| text.repeat(n))
 }
 
-/// Base64, some of it escaped as PHP writes it, some of it padded.
+/// Generates Base64, some of it escaped as PHP does and some of it padded.
 fn any_base64() -> impl Strategy<Value = Value> {
     let unit = prop_oneof![Just("AAAA"), Just("//8A"), Just("=")];
     let end = prop_oneof![Just(""), Just("AA=="), Just("AAA=")];
     (unit, 1usize..2500, end).prop_map(|(unit, n, end)| json!(unit.repeat(n) + end))
 }
 
-/// A word, which should be short.
+/// Generates short strings, such as those for MIME types and URIs.
 fn any_word() -> impl Strategy<Value = Value> {
     let words = "(image/png|audio/wav|file:///é|\n|[a-z]{0,9})";
     let times = prop_oneof![9 => 0usize..3, 1 => 400usize..30_000];
     (words, times).prop_map(|(word, n)| json!(word.repeat(n)))
 }
 
-/// An object with these members, some of them left out, and annotations.
+/// Generates objects with annotations and some of these members.
 fn any_object(members: Vec<(&'static str, BoxedStrategy<Value>)>) -> BoxedStrategy<Value> {
     let named = members.into_iter().map(|(name, value)| {
         let value = proptest::option::weighted(0.9, value);
@@ -458,8 +465,8 @@ fn any_kind_and_result() -> impl Strategy<Value = (Asked, Value)> {
     any_kind().prop_flat_map(|kind| (Just(kind), any_result(kind.form)))
 }
 
-/// Escapes everything that is not ASCII, without forming surrogate pairs, as JavaScript writes text
-/// that is not Unicode.
+/// Escapes all non-ASCII characters, without surrogate pairs. JavaScript writes text that is not
+/// valid Unicode in this way.
 fn ascii(json: &str) -> String {
     let escaped = json.chars().map(|c| match c {
         ' '..='~' => c.to_string(),

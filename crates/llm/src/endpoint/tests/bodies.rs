@@ -1,4 +1,4 @@
-//! The bodies of requests.
+//! Tests the bodies of requests to providers.
 
 use insta::assert_snapshot;
 use wiremock::matchers::any;
@@ -7,7 +7,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 use super::*;
 use crate::NoDeltas;
 
-/// Path, headers and body of what a request sends, an element of a list a line.
+/// Returns the path, headers and body that are sent for a request, with one line per list element.
 async fn sent(mut config: EndpointConfig, path: &str, request: &Request) -> String {
     let server = MockServer::start().await;
     Mock::given(any())
@@ -121,7 +121,7 @@ async fn little_is_sent_when_little_is_asked() {
     "#);
     let mut anthropic = config(Dialect::Anthropic, "http://127.0.0.1/", false);
     anthropic.key = None;
-    // A header of the user's stands instead of ours.
+    // The user's header replaces ours.
     let version = ("anthropic-version".to_owned(), Key::new("2099-01-01"));
     anthropic.headers = [version].into();
     assert_snapshot!(sent(anthropic, "/v1", &hello()).await, @r#"

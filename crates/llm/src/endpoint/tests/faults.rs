@@ -1,4 +1,4 @@
-//! Failures on the wire, and the errors that they become.
+//! Tests failures of a connection, and the errors that result from them.
 
 use std::fmt::Write as _;
 
@@ -16,8 +16,8 @@ async fn error(model: &EndpointModel) -> LlmError {
 const HALF: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"hal\"}}]}\n\n";
 const WHOLE: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
 
-/// What a server does on the wire, whether it is asked to stream, and what is made
-/// of it.
+/// A name, whether streaming is requested, what the server does, and the expected kind and message
+/// of the error.
 type Case = (&'static str, bool, Vec<Step>, ErrorKind, &'static str);
 
 fn head() -> Step {
@@ -260,7 +260,7 @@ async fn what_passes_is_tried_again() {
     }
 }
 
-/// Everything that a server can say a key back in.
+/// Returns all the ways in which a server can repeat a key.
 fn echoes() -> Vec<ResponseTemplate> {
     let said = format!("your key {KEY} and {TOKEN} are wrong");
     let event = |value: serde_json::Value| format!("data: {value}\n\n");
@@ -282,7 +282,7 @@ fn echoes() -> Vec<ResponseTemplate> {
     ]
 }
 
-/// A log that is kept.
+/// A log in memory.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -325,7 +325,7 @@ async fn no_key_is_in_any_error_log_or_debug_output() {
         }
     }
     let log = String::from_utf8(log.0.lock().clone()).unwrap();
-    assert!(log.contains("a model gave no reply"), "{log}");
+    assert!(log.contains("a request to a model failed"), "{log}");
     assert!(shown.contains("[key]"), "{shown}");
     for secret in [KEY, TOKEN, &KEY[..12], &TOKEN[..8]] {
         assert!(!shown.contains(secret), "{secret} in {shown}");

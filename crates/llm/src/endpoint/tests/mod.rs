@@ -1,4 +1,4 @@
-//! Endpoints against servers that say what they are told to.
+//! Tests endpoints against scripted HTTP servers.
 
 mod bodies;
 mod faults;
@@ -15,12 +15,12 @@ use tokio::net::{TcpListener, TcpStream};
 use super::*;
 use crate::{Message, ToolCall, ToolReply, ToolSpec};
 
-/// A key that nothing may show.
+/// A key that must never be shown.
 pub(super) const KEY: &str = "sk-live-0123456789abcdef/+=";
-/// A secret header that nothing may show.
+/// A secret header that must never be shown.
 pub(super) const TOKEN: &str = "tok_9876543210";
 
-/// What a raw server does on a connection.
+/// A step that a raw server performs on a connection.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     Send(Vec<u8>),
@@ -31,7 +31,7 @@ pub(super) fn send(text: &str) -> Step {
     Step::Send(text.as_bytes().to_vec())
 }
 
-/// A server that plays a script on each connection, in turn, then closes it.
+/// Starts a server that plays one script per connection, in order, and then closes the connection.
 pub(super) async fn raw(scripts: Vec<Vec<Step>>) -> Url {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -103,7 +103,7 @@ pub(super) fn model(dialect: Dialect, base_url: &str, stream: bool) -> EndpointM
     endpoint.model(Target::new("test", "model-1"), limits)
 }
 
-/// A conversation with all that there is.
+/// Returns a conversation that contains every kind of message.
 pub(super) fn conversation() -> Request {
     let call = |id: &str, arguments: &str| ToolCall {
         id: id.to_owned(),
@@ -154,7 +154,7 @@ pub(super) fn hello() -> Request {
     }
 }
 
-/// Keeps the deltas.
+/// Records the deltas.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Heard(Arc<Mutex<Vec<String>>>);
 
@@ -170,7 +170,7 @@ impl OnDelta for Heard {
     }
 }
 
-/// Events as they stand in a stream.
+/// Returns events in the format of a stream.
 pub(super) fn events(of: &[serde_json::Value]) -> String {
     of.iter()
         .map(|event| format!("data: {event}\n\n"))

@@ -1,4 +1,4 @@
-//! The replies that are read.
+//! Tests how the replies of providers are parsed.
 
 use serde_json::{Value, json};
 use wiremock::matchers::any;
@@ -7,7 +7,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 use super::*;
 use crate::{NoDeltas, Usage};
 
-/// The reply to `hello`, and its text as it came.
+/// Returns the reply to `hello`, and the parts of its text as they arrived.
 async fn reply(
     dialect: Dialect,
     answer: ResponseTemplate,
@@ -91,7 +91,7 @@ async fn openai_streams_text_and_usage() {
 async fn openai_streams_calls_in_parts() {
     let call = |call: Value| delta(&json!({ "tool_calls": [call] }));
     let cases = [
-        // As OpenAI does it: by index, the name first.
+        // OpenAI assigns the parts of a call by index, and sends the name first.
         (
             vec![
                 call(
@@ -105,7 +105,7 @@ async fn openai_streams_calls_in_parts() {
             ],
             vec![("a", "Read", "{\"file\":\"x\"}"), ("b", "Grep", "{}")],
         ),
-        // Each call whole, all with the index 0, arguments as objects.
+        // Each call is complete, all calls have the index 0, and arguments are objects.
         (
             vec![
                 call(
@@ -117,7 +117,7 @@ async fn openai_streams_calls_in_parts() {
             ],
             vec![("a", "Read", "{\"file\":\"x\"}"), ("b", "Grep", "{}")],
         ),
-        // Without index or id; the id is ours.
+        // Calls have neither index nor id, so we create the ids.
         (
             vec![
                 call(json!({ "function": { "name": "Read", "arguments": "{" } })),
@@ -125,7 +125,7 @@ async fn openai_streams_calls_in_parts() {
             ],
             vec![("call_1_0", "Read", "{}")],
         ),
-        // With ids alone.
+        // Calls have ids but no index.
         (
             vec![
                 call(json!({ "id": "a", "function": { "name": "Read" } })),
@@ -144,7 +144,7 @@ async fn openai_streams_calls_in_parts() {
     }
 }
 
-/// Answers of servers like OpenAI's, and the replies that they are.
+/// Returns answers of OpenAI-compatible servers, each with the expected reply.
 fn answers() -> [(Value, Reply); 9] {
     let message = |message: Value, why: Value| json!({ "choices": [{ "message": message, "finish_reason": why }] });
     let none = Usage::default();
@@ -176,7 +176,7 @@ fn answers() -> [(Value, Reply); 9] {
             message(json!({ "content": "x" }), Value::Null),
             expected("x", &[], Stop::End, none),
         ),
-        // A list of parts; thinking is told apart.
+        // A list of parts with thinking, which is left out.
         (
             message(
                 json!({ "content": [{ "type": "thinking", "thinking": [{ "type": "text", "text": "hm" }] }, { "type": "text", "text": "yes" }] }),
@@ -184,7 +184,7 @@ fn answers() -> [(Value, Reply); 9] {
             ),
             expected("yes", &[], Stop::End, none),
         ),
-        // llama.cpp: arguments as an object, `stop` beside calls.
+        // llama.cpp: arguments are an object, and the finish reason is `stop` in spite of calls.
         (
             message(
                 json!({ "content": null, "tool_calls": [{ "function": { "name": "Read", "arguments": { "a": 1 } } }] }),

@@ -1,7 +1,7 @@
 //! The `continuation` profile: slices and markers, byte for byte as in its original format.
 
 use serde_json::json;
-use spillgate_artifact::{ContentKind, Facts, Stats};
+use spillgate_artifact::{ContentKind, Facts, HandleForm, Stats};
 use spillgate_lookup::{Slice, slice};
 use spillgate_text::{ScanFacts, TokenCounter};
 
@@ -21,6 +21,11 @@ pub(crate) struct Continuation;
 impl Strategy for Continuation {
     fn name(&self) -> &'static str {
         "continuation"
+    }
+
+    /// The form that the profile's texts and tests were written for.
+    fn handle_form(&self) -> HandleForm {
+        HandleForm::Long
     }
 
     fn sizes(&self) -> Sizes {
@@ -60,7 +65,7 @@ fn slice_chars(limits: &Limits) -> u64 {
     limits.chars.unwrap_or(DEFAULT_SLICE_CHARS)
 }
 
-/// Formats the first slice and the call for more.
+/// Formats the first slice and the call that returns the next one.
 fn first(slice: &Slice, id: &str) -> String {
     let Slice {
         text, end, total, ..

@@ -1,5 +1,5 @@
-//! The `funnel` profile: a receipt, a trailer, and guidance for a director
-//! (docs/spec/texts.md, "Funnel profile").
+//! The `funnel` profile: a receipt, a trailer, and instructions for the model that works with the
+//! saved file (docs/spec/texts.md, "Funnel profile").
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt::{self, Write};
@@ -8,7 +8,7 @@ use std::{io, mem};
 
 use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use spillgate_artifact::{ContentKind, Facts, FileName, ReadRange, Stats};
+use spillgate_artifact::{ContentKind, Facts, FileName, HandleForm, ReadRange, Stats};
 use spillgate_lookup::Artifact;
 
 use crate::RetrieveError;
@@ -77,6 +77,11 @@ pub(crate) struct Funnel;
 impl Strategy for Funnel {
     fn name(&self) -> &'static str {
         "funnel"
+    }
+
+    /// The form that the profile's texts and tests were written for.
+    fn handle_form(&self) -> HandleForm {
+        HandleForm::Long
     }
 
     fn sizes(&self) -> Sizes {

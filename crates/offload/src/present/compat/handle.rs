@@ -1,6 +1,6 @@
 //! The `handle` profile: three lines, byte for byte as in its original format.
 
-use spillgate_artifact::{ContentKind, Handle as Name, Stats, Tokens};
+use spillgate_artifact::{ContentKind, Handle as Name, HandleForm, Stats, Tokens};
 use spillgate_text::{ScanFacts, TokenCounter};
 
 use super::truncate::DEFAULT_MAX_BYTES;
@@ -14,6 +14,11 @@ pub(crate) struct Handle;
 impl Strategy for Handle {
     fn name(&self) -> &'static str {
         "handle"
+    }
+
+    /// The form that the profile's texts and tests were written for.
+    fn handle_form(&self) -> HandleForm {
+        HandleForm::Long
     }
 
     fn sizes(&self) -> Sizes {

@@ -1,6 +1,6 @@
 //! The `reject` profile: an error that says what to do instead, without partial data.
 
-use spillgate_artifact::Stats;
+use spillgate_artifact::{HandleForm, Stats};
 use spillgate_outline::grouped;
 use spillgate_text::ScanFacts;
 
@@ -19,6 +19,11 @@ pub(crate) struct Reject;
 impl Strategy for Reject {
     fn name(&self) -> &'static str {
         "reject"
+    }
+
+    /// The form that the profile's texts and tests were written for.
+    fn handle_form(&self) -> HandleForm {
+        HandleForm::Long
     }
 
     fn sizes(&self) -> Sizes {

@@ -1,6 +1,6 @@
 //! The `truncate` profile, and the message for a result that could not be stored.
 
-use spillgate_artifact::{ContentKind, Stats};
+use spillgate_artifact::{ContentKind, HandleForm, Stats};
 use spillgate_store::StoreError;
 use spillgate_text::{ScanFacts, TokenCounter};
 
@@ -57,6 +57,11 @@ pub(crate) struct Truncate;
 impl Strategy for Truncate {
     fn name(&self) -> &'static str {
         "truncate"
+    }
+
+    /// The form that the profile's texts and tests were written for.
+    fn handle_form(&self) -> HandleForm {
+        HandleForm::Long
     }
 
     fn sizes(&self) -> Sizes {

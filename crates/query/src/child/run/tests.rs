@@ -1,4 +1,4 @@
-//! The results of filters.
+//! Tests the results of filters.
 
 use proptest::prelude::*;
 use spillgate_artifact::Layout;
@@ -11,6 +11,7 @@ fn request(filter: &str, format: Format) -> Request {
         filter: filter.to_owned(),
         raw: false,
         slurp: false,
+        fold: false,
         start: 0,
         byte: 0,
         window: 1 << 20,
@@ -24,7 +25,7 @@ fn request(filter: &str, format: Format) -> Request {
     }
 }
 
-/// Returns the results, followed by the error if there is one.
+/// Returns the results of a filter, followed by the error if there is one.
 fn given(request: &Request, data: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut sink = Sink::new(request, &mut out);
@@ -50,7 +51,7 @@ fn give(filter: &str, json: &str) -> String {
     given(&request(filter, Format::Json), json).join(" ")
 }
 
-/// Filters, documents and their results.
+/// Filters, documents and the expected results.
 const MANUAL: &[(&str, &str, &str)] = &[
     (
         ".",
@@ -242,17 +243,17 @@ const MANUAL: &[(&str, &str, &str)] = &[
     (
         ".a[",
         "1",
-        "Filter { message: \"closing bracket expected\", at: 3 }",
+        "Filter { message: \"closing bracket expected\", at: 3, fix: Some(\".a[]\") }",
     ),
     (
         ".a | nope(1)",
         "1",
-        "Filter { message: \"there is no nope with 1 arguments\", at: 5 }",
+        "Filter { message: \"there is no nope with 1 argument\", at: 5, fix: None }",
     ),
     (
         "include \"x\"; .",
         "1",
-        "Filter { message: \"modules are not available\", at: 9 }",
+        "Filter { message: \"modules are not available\", at: 9, fix: None }",
     ),
     (
         ".a.b",
@@ -334,6 +335,315 @@ fn lines_rows_and_text() {
     assert_eq!(got, ["\"abc\"", r#""\"b\"""#]);
 }
 
+const PEOPLE: &str = "name,team,age,zip,score\nann,x,30,01234,1.50\nbob,y,41,10001,n/a\n\
+    cy,x,,02134,20\n";
+
+/// Returns the results of a filter on records, and what is said about them.
+fn explained(filter: &str, format: Format, data: &str) -> String {
+    let asked = request(filter, format);
+    let mut out = Vec::new();
+    let ran = run(&asked, data.as_bytes(), &mut Sink::new(&asked, &mut out));
+    let mut lines = vec![format!("{filter}: {}", given(&asked, data).join(" "))];
+    match ran {
+        Ok(summary) => {
+            let reading = summary.reading.map(|reading| format!("{reading:?}"));
+            lines.extend(reading);
+            lines.extend(
+                summary
+                    .not_read
+                    .map(|why| format!("not the other way: {why}")),
+            );
+            lines.extend(summary.missing.map(|missing| missing.to_string()));
+            lines.extend(summary.hints);
+        }
+        Err(refusal) => lines.push(format!("{refusal:?}")),
+    }
+    lines.join("\n  ")
+}
+
+#[test]
+fn filters_read_records_as_they_are_written() {
+    let table = Format::Table { delimiter: b',' };
+    let all: Vec<String> = [
+        // These filters read the array of all rows.
+        ".[] | select(.team == \"x\") | .name",
+        "map(select(.age > 30)) | length",
+        "[.[] | select(.team == \"x\") | .name]",
+        "group_by(.team) | map({team: .[0].team, n: length})",
+        "length",
+        ".[1].name, .[0].zip",
+        ".[0:2] | map(.zip)",
+        ".[-1].score",
+        "sort_by(.age) | map(.name)",
+        "map(.age) | add",
+        "max_by(.age).name",
+        "first(.[] | select(.age > 35)).name",
+        "reduce .[] as $p (0; . + ($p.age // 0))",
+        "{n: length, oldest: (map(.age) | max)}",
+        // These filters read each row.
+        "select(.team == \"y\") | .name",
+        ".zip",
+        "[.name, .age] | @csv",
+        "keys | length",
+        // These filters fail in the first reading and succeed in the other one.
+        "[.[]] | @csv",
+        "if type == \"array\" then length else error(\"no array\") end",
+        "[., inputs] | length",
+    ]
+    .map(|filter| explained(filter, table, PEOPLE))
+    .into();
+    insta::assert_snapshot!(all.join("\n"), @r#"
+    .[] | select(.team == "x") | .name: "ann" "cy"
+      All
+    map(select(.age > 30)) | length: 1
+      All
+    [.[] | select(.team == "x") | .name]: ["ann","cy"]
+      All
+    group_by(.team) | map({team: .[0].team, n: length}): [{"team":"x","n":2},{"team":"y","n":1}]
+      All
+    length: 3
+      All
+    .[1].name, .[0].zip: "bob" "01234"
+      All
+    .[0:2] | map(.zip): ["01234","10001"]
+      All
+    .[-1].score: "20"
+      All
+    sort_by(.age) | map(.name): ["cy","ann","bob"]
+      All
+    map(.age) | add: 71
+      All
+    max_by(.age).name: "bob"
+      All
+    first(.[] | select(.age > 35)).name: "bob"
+      All
+    reduce .[] as $p (0; . + ($p.age // 0)): 71
+      All
+    {n: length, oldest: (map(.age) | max)}: {"n":3,"oldest":41}
+      All
+    select(.team == "y") | .name: "bob"
+    .zip: "01234" "10001" "02134"
+    [.name, .age] | @csv: "\"ann\",30" "\"bob\",41" "\"cy\","
+    keys | length: 5 5 5
+      Each
+    [.[]] | @csv: "\"ann\",\"x\",30,\"01234\",\"1.50\"" "\"bob\",\"y\",41,\"10001\",\"n/a\"" "\"cy\",\"x\",,\"02134\",\"20\""
+      Each
+      not the other way: not a cell: object
+    if type == "array" then length else error("no array") end: 3
+      All
+    [., inputs] | length: 3
+    "#);
+}
+
+#[test]
+fn filters_read_lines_as_they_are_written() {
+    let lines = "{\"a\":1,\"b\":{\"c\":\"x\"}}\n{\"a\":20}\nno JSON\n{\"a\":3}\n";
+    let all: Vec<String> = [
+        ".[] | select(.a > 1) | .a",
+        "map(.a) | add",
+        "length",
+        ".[0].b.c",
+        "[.[].b.c?] | length",
+        ".a",
+        ".b.d",
+        ".[].aa",
+        "select(.type == \"x\")",
+    ]
+    .map(|filter| explained(filter, Format::Ndjson, lines))
+    .into();
+    insta::assert_snapshot!(all.join("\n"), @r#"
+    .[] | select(.a > 1) | .a: 20 3
+      All
+    map(.a) | add: 24
+      All
+    length: 3
+      All
+    .[0].b.c: "x"
+      All
+    [.[].b.c?] | length: 3
+      All
+    .a: 1 20 3
+    .b.d: null null null
+      .b has no .d; it has "c"
+    .[].aa: null null null
+      All
+      .[] has no .aa; it has "a", "b"
+    select(.type == "x"): 
+      . has no .type; it has "a", "b"
+    "#);
+    let all: Vec<String> = [".[0]", "length", "map(.x)"]
+        .map(|filter| explained(filter, Format::Ndjson, "[1,2]\n[3]\n"))
+        .into();
+    insta::assert_snapshot!(all.join("\n"), @r#"
+    .[0]: 1 3
+      Each
+    length: 2 1
+      Each
+    map(.x): failed: cannot index 1 with "x"
+      Each
+      .[] has no .x; it is a number
+    "#);
+}
+
+#[test]
+fn columns_that_are_taken_for_something_else_are_named() {
+    let table = Format::Table { delimiter: b',' };
+    let all: Vec<String> = [
+        "map(select(.score > 10)) | length",
+        "map(select(.zip == 2134)) | length",
+        "select(.age == \"41\")",
+        "sort_by(.score) | .[0].name",
+        "map(.score) | add",
+        "map(select(.team = \"x\")) | length",
+        ".naem",
+        "group_by(.teem) | length",
+        ".[] | select(.Score != null) | .name",
+        "map(.salary)",
+        "select(.nmae | startswith(\"a\"))",
+        "select(.age | startswith(\"4\"))",
+        "map(select(.score | tonumber? // 0 | . > 10)) | length",
+    ]
+    .map(|filter| explained(filter, table, PEOPLE))
+    .into();
+    insta::assert_snapshot!(all.join("\n"), @r#"
+    map(select(.score > 10)) | length: 3
+      All
+      .score holds text (row 2: "n/a"), and text is greater than every number: take (.score | tonumber? // null)
+    map(select(.zip == 2134)) | length: 0
+      All
+      .zip holds text (row 1: "01234"), and text is greater than every number: take (.zip | tonumber? // null)
+    select(.age == "41"): 
+      .age holds numbers, which never equal a text: compare with a number, or take (.age | tostring)
+    sort_by(.score) | .[0].name: "ann"
+      All
+      .score holds text (row 2: "n/a"), and text is greater than every number: take (.score | tonumber? // null)
+    map(.score) | add: "1.50n/a20"
+      All
+      .score holds text (row 2: "n/a"), and text is greater than every number: take (.score | tonumber? // null)
+    map(select(.team = "x")) | length: 3
+      All
+      `=` in `select` assigns, so nothing is dropped: compare with `==`
+    .naem: null null null
+      . has no .naem; did you mean .name? It has "name", "team", "age", "zip", "score"
+    group_by(.teem) | length: 1
+      All
+      .[] has no .teem; did you mean .team? It has "team", "name", "age", "zip", "score"
+    .[] | select(.Score != null) | .name: 
+      All
+      .[] has no .Score; did you mean .score? It has "score", "name", "age", "team", "zip"
+    map(.salary): [null,null,null]
+      All
+      .[] has no .salary; it has "score", "name", "team", "age", "zip"
+    select(.nmae | startswith("a")): failed: cannot use null as string
+      . has no .nmae; did you mean .name? It has "name", "team", "age", "zip", "score"
+    select(.age | startswith("4")): failed: cannot use 30 as string
+    map(select(.score | tonumber? // 0 | . > 10)) | length: 1
+      All
+    "#);
+}
+
+#[test]
+fn a_filter_that_is_not_jq_is_repaired_if_the_fault_is_plain() {
+    let fixed = |filter: &str| match run(
+        &request(filter, Format::Json),
+        b"1",
+        &mut Sink::new(&request(filter, Format::Json), &mut Vec::new()),
+    ) {
+        Err(Refusal::Filter { fix, .. }) => fix.unwrap_or_else(|| "?".to_owned()),
+        other => format!("{other:?}"),
+    };
+    let cases = [
+        ("map(select(.a == 'x y'))", "map(select(.a == \"x y\"))"),
+        (".[] | select(.a == “x”)", ".[] | select(.a == \"x\")"),
+        (".a && .b", ".a and .b"),
+        (
+            "select(.a === 1 || .b !== \"||\")",
+            "select(.a == 1 or .b != \"||\")",
+        ),
+        (".items[0", ".items[0]"),
+        ("[.a | {b: .c", "[.a | {b: .c}]"),
+        ("select(.a == \"x)", "select(.a == \"x\")"),
+        ("select(.a == \"x) | .b", "?"),
+        ("select(.a == \"x", "select(.a == \"x\")"),
+        (".items[*].name", ".items[].name"),
+        ("$.items[*].name", ".items[].name"),
+        ("$[0].name", ".[0].name"),
+        ("items[].name", ".items[].name"),
+        (
+            ".[] | select(name == \"x\")",
+            ".[] | select(.name == \"x\")",
+        ),
+        (".a | lenght", ".a | length"),
+        ("map(.a) | sum", "map(.a) | add"),
+        ("[.[].a] | avg", "[.[].a] | (add / length)"),
+        ("sort(.a) | group(.b)", "sort_by(.a) | group_by(.b)"),
+        (".a | startsWith(\"x\")", ".a | startswith(\"x\")"),
+        ("jq '.a | count'", ".a | length"),
+        (".a |", ".a"),
+        (".a ==", "?"),
+        ("frobnicate(.a; .b)", "?"),
+        ("$x", "?"),
+    ];
+    for (filter, want) in cases {
+        assert_eq!(fixed(filter), want, "{filter}");
+    }
+}
+
+/// Generates filters that read the array of all records.
+fn of_all() -> impl Strategy<Value = String> {
+    let each = proptest::sample::select(vec![
+        ".a",
+        ".b?",
+        "select(.a == 1)",
+        ".",
+        "[.a, .b]",
+        "length",
+    ]);
+    let total = proptest::sample::select(vec!["length", ".", "add", "map(tojson)", ".[0]"]);
+    let first = proptest::sample::select(vec![
+        ".[0]",
+        ".[2].a",
+        ".[0:2]",
+        ".[1:2] | length",
+        ".[:1][].b",
+        "length",
+        "sort_by(.a)",
+        "first",
+        "[.[0].a, .[1].a]",
+        "group_by(.b)",
+        ".[-1]",
+    ]);
+    prop_oneof![
+        each.clone().prop_map(|each| format!(".[] | {each}")),
+        (each.clone(), total.clone()).prop_map(|(each, total)| format!("[.[] | {each}] | {total}")),
+        (each, total).prop_map(|(each, total)| format!("map({each}) | {total}")),
+        first.prop_map(str::to_owned),
+    ]
+}
+
+proptest! {
+    /// A filter that reads the array of all records streams them where it can. The results are
+    /// those of `-s`, where all records are in memory.
+    #[test]
+    fn streamed_records_give_what_an_array_gives(
+        records in proptest::collection::vec((0..4_i32, "[a-c]{0,2}"), 1..8),
+        filter in of_all(),
+        is_table in any::<bool>(),
+    ) {
+        let rows: String = records.iter().map(|(a, b)| format!("{a},{b}\n")).collect();
+        let line = |(a, b): &(i32, String)| format!("{{\"a\":{a},\"b\":\"{b}\"}}\n");
+        let lines: String = records.iter().map(line).collect();
+        let (format, data) = if is_table {
+            (Format::Table { delimiter: b',' }, format!("a,b\n{rows}"))
+        } else {
+            (Format::Ndjson, lines)
+        };
+        let asked = request(&filter, format);
+        let slurped = Request { slurp: true, ..asked.clone() };
+        prop_assert_eq!(given(&asked, &data), given(&slurped, &data), "{} of {}", filter, data);
+    }
+}
+
 #[test]
 fn bytes_that_are_no_text_are_no_reason_to_break_down() {
     for (filter, data, want) in [
@@ -370,8 +680,8 @@ fn deep_documents_are_refused_before_they_are_parsed() {
     assert_eq!(give("length", &deep[1..130]), "1");
 }
 
-/// Generates JSON as hostile tools write it: white space, escapes, repeated keys, numbers of any
-/// form.
+/// Generates JSON as untrusted tools may write it: with white space, escapes, repeated keys, and
+/// numbers of any form.
 fn any_json() -> impl Strategy<Value = String> {
     let number = "-?(0|[1-9][0-9]{0,25})(\\.[0-9]{1,3})?([eE][+-]?[0-9]{1,2})?";
     let string = r#""([a-c \[\]{},:é漢🚀]|\\["\\/bfnrt]|\\u00e9|\\ud83d\\ude80|\\u0041){0,4}""#;
@@ -426,7 +736,7 @@ fn any_path() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Generates filters that build values that JSON does not have.
+/// Generates filters that build values that JSON cannot represent.
 fn odd() -> impl Strategy<Value = String> {
     let value = proptest::sample::select(vec![
         ".",
@@ -470,11 +780,11 @@ proptest! {
 
     #[test]
     fn paths_in_the_bytes_give_what_jaq_gives(json in any_json(), path in any_path()) {
-        // A definition at the start keeps the filter whole.
+        // A definition at the start prevents a plan, so jaq runs the whole filter.
         let whole = format!("def whole: .; {path}");
         prop_assert!(plan(&whole).is_none());
         let fails = |mut results: Vec<String>| {
-            // Both must fail at the same place; jaq's own words differ.
+            // Both must fail at the same place, but jaq's own messages differ.
             let failed = results.pop_if(|last| last.starts_with("failed: "));
             (results, failed.is_some())
         };

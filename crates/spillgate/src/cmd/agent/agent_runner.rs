@@ -1,7 +1,7 @@
 //! Runs an agent from its plan to its end.
 //!
 //! `AgentRunner` opens the agent's tools, runs its session and closes what it opened. A sub-agent
-//! goes the same way, within the call that it answers.
+//! takes the same steps, during the tool call that started it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub(super) struct AgentRunner {
     is_kept: bool,
     clock: Arc<dyn Clock>,
     counter: Arc<dyn TokenCounter>,
-    /// Closes servers in the background.
+    /// Tasks that close servers in the background.
     closing: Mutex<JoinSet<()>>,
     /// Servers that were started but whose opening failed or was cancelled.
     leftovers: Leftovers,
@@ -82,8 +82,8 @@ struct Servers {
 }
 
 impl Servers {
-    /// Starts to end the servers in the background; the run waits for them at its own end. A server
-    /// that is slow to end delays neither a report nor a turn of the calling agent.
+    /// Begins to end the servers in the background. The run waits for them only at its own end, so
+    /// a server that is slow to end delays neither a report nor a turn of the calling agent.
     fn end(&mut self, is_hurried: bool) {
         let all = std::mem::take(&mut self.all);
         if all.is_empty() || Handle::try_current().is_err() {
@@ -103,15 +103,17 @@ impl Servers {
 }
 
 impl Drop for Servers {
-    /// The run was cancelled, so the servers end in a hurry.
+    /// Ends the remaining servers quickly, because the agent's run was cancelled or could not
+    /// begin.
     fn drop(&mut self) {
         self.end(true);
     }
 }
 
 impl AgentRunner {
-    /// `limits` are those of the main agent. `is_kept` keeps what agents store after the run.
-    /// `hurry` is cancelled when the user no longer wants to wait.
+    /// Creates the runner. `limits` are the limits of the main agent. With `is_kept`, the results
+    /// that agents stored are kept after the run. `hurry` is cancelled when the user no longer
+    /// wants to wait for servers to end.
     pub(super) fn new(
         settings: Settings,
         limits: &RunRules,
@@ -157,7 +159,7 @@ impl AgentRunner {
         Ok(Journal::begin(about, Arc::clone(&self.clock)))
     }
 
-    /// Opens what an agent needs for a task.
+    /// Opens the tools of an agent, and prepares its session for a task.
     pub(super) async fn ready(
         self: &Arc<Self>,
         plan: &Plan,
@@ -213,7 +215,8 @@ impl AgentRunner {
         })
     }
 
-    /// Begins the journal of a run: a tree of its own, or a part of `within`.
+    /// Begins the journal of an agent's run, as a new tree or, with `within`, as a part of that
+    /// operation.
     pub(super) fn journal(&self, ready: &Ready, within: Option<&Scope>) -> Journal {
         let (about, clock) = (ready.about.clone(), Arc::clone(&self.clock));
         match within {
@@ -323,7 +326,7 @@ impl AgentRunner {
     }
 }
 
-/// A sub-agent.
+/// A sub-agent that an agent may call.
 #[derive(Debug)]
 struct Below {
     lead: Arc<AgentRunner>,
@@ -367,12 +370,13 @@ impl Launch for Below {
     }
 }
 
-/// Returns the policy that stores results over the agent's cap and shows them by its profile.
+/// Returns the policy that stores results larger than the agent's cap and presents them in the
+/// agent's profile.
 fn policy(agent: &Agent) -> Result<Policy, Failure> {
     let cap = &agent.tool_response_max_bytes;
     let bytes = Some(cap.value.unwrap_or(0));
     let rule = match agent.tool_output.profile.value {
-        // The profile has its own limit, in characters.
+        // The continuation profile has its own limit, in characters.
         Way::Continuation if agent.tool_output.enabled.value => Rule {
             profile: Some(Profile::Continuation),
             max_bytes: bytes.filter(|_| cap.source != Source::BuiltIn),

@@ -1,4 +1,4 @@
-//! The models that an agent calls.
+//! The models that an agent uses for its own turns and for extractions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +63,7 @@ pub(super) fn catalogue(agent: &Agent, settings: &Settings) -> Catalogue {
     for target in agent.models.value.iter().chain(extracts) {
         let (timeout, retries) = (agent.llm_timeout.value, agent.max_retries.value);
         if timeout.is_none() && retries.is_none() {
-            continue; // an entry of its own would hide that the provider is unknown
+            continue; // a new entry would hide that the provider is unknown
         }
         let of = catalogue
             .providers
@@ -81,7 +81,7 @@ pub(super) fn catalogue(agent: &Agent, settings: &Settings) -> Catalogue {
     catalogue
 }
 
-/// Blames an unknown provider on the place that names it.
+/// Reports an unknown provider at the place that names it.
 fn unknown(agent: &Agent, provider: &str, error: &CatalogueError) -> Failure {
     let (own, extracts) = (&agent.models, &agent.tool_output.models);
     let is_own = own.value.iter().any(|target| target.provider == provider);
@@ -102,15 +102,16 @@ fn unknown(agent: &Agent, provider: &str, error: &CatalogueError) -> Failure {
     }))
 }
 
-/// Rounds up to whole seconds, the unit of provider settings: never less than configured.
+/// Rounds up to whole seconds, the unit of provider settings, so that no timeout becomes shorter
+/// than configured.
 fn seconds(time: Duration) -> u64 {
     let more = u64::from(time.subsec_nanos() > 0);
     time.as_secs().saturating_add(more)
 }
 
 /// Returns the budget of a conversation in a window of `window` tokens with replies of up to
-/// `max_output` tokens. By default a reply has at most a quarter of the window (ai-agent's rule),
-/// and the buffer leaves a small window most of its room.
+/// `max_output` tokens. Unless the files set them, a reply has at most a quarter of the window
+/// (ai-agent's rule), and the buffer takes at most an eighth.
 pub(super) fn window(agent: &Agent, window: u64, max_output: u64) -> Window {
     let buffer = &agent.context_window_buffer;
     Window {

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::settings::Settings;
 
-/// Longest value that is shown, in characters.
+/// Maximum length of a shown value, in characters.
 const VALUE: usize = 200;
 
 /// Prints what would run; starts nothing.
@@ -114,7 +114,8 @@ fn about(text: &mut String, plan: &Plan, settings: &Settings) {
 
 /// Formats settings in columns: key, value, source.
 fn rows(agent: &Agent) -> Vec<String> {
-    /// Widest value column, in characters: a longer value does not push the sources away.
+    /// Maximum width of the value column, in characters. A longer value shifts the source only in
+    /// its own row.
     const WIDE: usize = 40;
     let rows = agent.settings().iter();
     let shown: Vec<_> = rows

@@ -13,16 +13,16 @@ use crate::output::Output;
 const INTERRUPTED: u8 = 130;
 /// Exit code when a limit of the run was reached.
 const USED_UP: u8 = 3;
-/// Longest reason or last words of the model, in characters.
+/// Maximum length of a shown reason and of the model's last words, in characters.
 const WORDS: usize = 500;
 
 /// A run that has ended.
 #[derive(Debug)]
 pub(super) struct Over<'a> {
     pub(super) trace: &'a Trace,
-    /// The store session that held its results.
+    /// The store session that contains the results of the run.
     pub(super) session: &'a str,
-    /// Exit code of the signal that cancelled it.
+    /// Exit code for the signal that cancelled the run.
     pub(super) signal: Option<u8>,
     /// The run directory, if it is kept.
     pub(super) kept: Option<String>,
@@ -33,7 +33,8 @@ pub(super) struct Over<'a> {
 }
 
 impl Over<'_> {
-    /// Prints the outcome, and why the trace is missing; returns the exit code.
+    /// Prints the outcome and, if the trace could not be written, the reason; returns the exit
+    /// code.
     pub(super) fn say(&self, is_quiet: bool, out: &Output) -> Result<u8, Failure> {
         if out.json {
             out.object(&self.object())?;
@@ -84,7 +85,7 @@ impl Over<'_> {
     }
 
     /// Returns the model's report with a newline at its end. It is unchanged, except that on a
-    /// terminal control characters that would move the cursor are made visible.
+    /// terminal the control characters that would move the cursor are made visible.
     fn report(&self, is_terminal: bool) -> String {
         let content = self.trace.report.as_ref().map(|report| &report.content);
         let content = content.map_or("", String::as_str);

@@ -1,4 +1,4 @@
-//! Updates the live view and the trace file while a run goes on.
+//! Updates the live view and the trace file during a run.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// Time between two updates of the live view.
 const LOOK: Duration = Duration::from_millis(150);
 
-/// Longest time between two writes of the trace.
+/// Maximum time between two writes of the trace.
 const WRITE: Duration = Duration::from_secs(2);
 
 /// Whether the final trace was written.
@@ -102,7 +102,10 @@ impl Following<'_> {
         if let Some(writing) = self.writing.take()
             && let Err(failure) = joined(writing).await
         {
-            tracing::error!(error = failure.text(), "the trace is not up to date");
+            tracing::error!(
+                error = failure.text(),
+                "the trace of the run could not be written"
+            );
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Builds the guarded tools of an agent and their rules.
 //!
-//! What the agent's files say is converted to the form of `[guarded]` in `spillgate.toml`, so that
-//! `guarded_settings` makes the rules of both. Two things differ for an agent: oversized results
-//! are stored where the agent's results are stored, and its tool timeout also limits commands.
+//! The settings in the agent's files are converted to the form of `[guarded]` in `spillgate.toml`,
+//! so that the module `guarded_settings` builds the rules from both. Two things differ for an
+//! agent: oversized results are stored where the agent's results are stored, and its tool timeout
+//! also limits commands.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -43,7 +44,7 @@ fn workspace(source: &ToolSource, said: &Said) -> Result<Workspace, Failure> {
     // The error leaves out the path: it may come from a variable.
     Workspace::open(&root).map_err(|error| {
         let what = format!("is no directory that can be opened: {error}");
-        blamed(source, &["root"], what)
+        wrong(&Problems::from(source.entry.wrong(&["root"], what)))
     })
 }
 
@@ -73,8 +74,8 @@ fn of_entry(key: &[&'static str]) -> Vec<&'static str> {
     names.collect()
 }
 
-/// Shortest limit of a command, one second: less is too short for any command, and no call can ask
-/// for less.
+/// Minimum of the limit for commands: one second. Less is too short for any command, and no call
+/// can ask for less.
 const LEAST: Duration = Duration::from_secs(1);
 
 /// Returns the longest time that a command may take, if the files set one for all calls. The
@@ -84,9 +85,9 @@ fn longest(agent: &Agent) -> Option<Duration> {
     (limit.source != Source::BuiltIn).then(|| limit.value.max(LEAST))
 }
 
-/// Decides what happens to an oversized result. Without `onOverflow` it is stored only where the
-/// session would store it: a session without a store would cut the result, and one with a higher
-/// cap would show it.
+/// Decides what happens to an oversized result. Without `onOverflow`, the result is stored only if
+/// the session would store it, too. Otherwise it is rejected, because a session without a store
+/// would cut the result, and a session with a higher cap would show it.
 fn on_overflow(agent: &Agent, source: &ToolSource, said: &Said) -> Result<OnOverflow, Failure> {
     let stores = agent.tool_output.enabled.value;
     match said.on_overflow {
@@ -109,7 +110,7 @@ fn on_overflow(agent: &Agent, source: &ToolSource, said: &Said) -> Result<OnOver
     }
 }
 
-/// Converts what the files say to the form of `[guarded]`.
+/// Converts the settings of an entry to the form of `[guarded]`.
 fn settings(source: &ToolSource, said: &Said, on_overflow: OnOverflow) -> GuardedSettings {
     let there = GuardedTool::ALL
         .into_iter()
@@ -183,8 +184,4 @@ fn web(said: &GuardedWeb) -> WebSettings {
             .map_or(usual.allow.clone(), |names| names.0),
         ..usual
     }
-}
-
-fn blamed(source: &ToolSource, keys: &[&str], what: impl Into<String>) -> Failure {
-    wrong(&Problems::from(source.entry.wrong(keys, what)))
 }

@@ -1,8 +1,9 @@
-//! Selects the tool results that an agent caches, and computes their cache realm.
+//! Selects the tool results that an agent caches, and computes the realm of its cache keys.
 //!
-//! All runs of a user share one cache. The realm therefore covers everything that an answer depends
-//! on besides the call: the configuration of the hosts, the directory that relative paths in their
-//! arguments start from, and all sub-agents.
+//! All runs of a user share one cache. The realm is a part of each key. It separates agents for
+//! which the same call may return different results. It therefore covers everything that a result
+//! depends on besides the call: the configuration of the hosts, the directory that relative paths
+//! in their arguments start from, and all sub-agents.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,8 +50,8 @@ pub(super) fn caching(plan: &Plan, clock: &Arc<dyn Clock>) -> Result<Option<Cach
 }
 
 /// Returns rules that keep sub-agents and guarded tools out of the cache, unless `cache.tools`
-/// names them. A `ttl` for tools is not meant for what a model wrote. A guarded command has
-/// effects, and files change while an agent works on them.
+/// names them. The general `ttl` is not meant for them: a sub-agent's answer is written by a model,
+/// a guarded command has effects, and files change while an agent works on them.
 fn unkept(plan: &Plan) -> Vec<(String, Option<std::time::Duration>)> {
     let named = |name: &str| {
         let of = format!("{name}/");
@@ -67,8 +68,8 @@ fn unkept(plan: &Plan) -> Vec<(String, Option<std::time::Duration>)> {
         .collect()
 }
 
-/// Returns what the answers of an agent's hosts depend on. It contains secrets: hash it, never show
-/// it.
+/// Returns everything that the answers of an agent's hosts depend on. The value contains secrets:
+/// hash it, never show it.
 fn realm(plan: &Plan) -> Value {
     let sources = plan.agent.tools.iter().map(|source| {
         let (name, value) = (source.entry.name(), source.entry.value());
@@ -88,7 +89,7 @@ fn realm(plan: &Plan) -> Value {
     json!([sources.collect::<Value>(), below.collect::<Value>()])
 }
 
-/// Makes a path absolute: two projects may have files of the same relative path.
+/// Makes a path absolute, because two projects may contain files of the same relative path.
 fn whole(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -47,8 +47,8 @@ pub(crate) fn agent(common: &Common, agent: &Arguments, out: &Output) -> Result<
     }
 }
 
-/// Reads `view TRACE` from the task: behind another option (`agent --json view TRACE`) clap does
-/// not see `view` as a subcommand.
+/// Reads `view TRACE` from the task. If another option comes first (`agent --json view TRACE`),
+/// clap does not recognize `view` as a subcommand.
 fn viewed(run: &AgentRun) -> Result<AgentView, Failure> {
     let [trace] = &run.task[..] else {
         let what = "`agent view` shows one trace";

@@ -1,4 +1,4 @@
-//! Command-line options that override an agent's files.
+//! Converts command-line options to settings, which override the settings in an agent's files.
 
 use spillgate_agent_files::{Models, Names, Output, OutputFormat, Settings, ToolOutput};
 

@@ -1,7 +1,7 @@
 //! The plan of a run: a prompt file and the prompt files that it may call.
 //!
-//! Everything is read before anything starts, so that errors are reported at once, with file, line
-//! and key.
+//! All files are read before anything starts, so that errors are reported immediately, with file,
+//! line and key.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use spillgate_agent_files::{Agent, ConfigFile, Problems, PromptFile, Settings, r
 use crate::failure::{Failure, Fault};
 use crate::settings::directories;
 
-/// Most agents in a run, however they call one another.
+/// Maximum number of agents in a run. An agent that several agents may call counts once for each of
+/// them.
 const MOST_AGENTS: usize = 100;
 
 /// An agent and the agents that it may call.
@@ -25,8 +26,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Reads `file` and everything that it names. `over` holds command-line options, which apply to
-    /// this file alone; `config` is the configuration file that the user named.
+    /// Reads the prompt file `file` and all files that it names. `over` holds command-line options,
+    /// which apply to this file alone; `config` is the configuration file that the user named.
     pub(super) fn read(
         file: &Path,
         over: &Settings,
@@ -47,7 +48,7 @@ struct Reading<'a> {
     /// The chain of files that led to this one.
     above: Vec<PathBuf>,
     count: usize,
-    /// Deepest nesting of agents, as the first file sets it.
+    /// Maximum nesting of agents, which the main agent's file sets.
     max_depth: Option<usize>,
 }
 
@@ -73,7 +74,8 @@ impl Reading<'_> {
         })
     }
 
-    /// Notes a file; refuses one that calls itself through others.
+    /// Counts a file and adds it to the chain. Refuses circles, too deep a nesting, and too many
+    /// agents.
     fn enter(&mut self, file: &Path) -> Result<(), Failure> {
         let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
         let refused = |what: String, hint: &str| {
@@ -109,7 +111,8 @@ impl Reading<'_> {
     }
 
     /// Returns the places of a configuration file, nearest first. The working directory is not
-    /// among them: a file that happens to be there may be a stranger's, and it starts programs.
+    /// among them: a file that happens to be there may be untrusted, and a configuration file
+    /// starts programs.
     fn candidates(&self, file: &Path) -> Result<Vec<PathBuf>, Failure> {
         if let Some(config) = self.config {
             if config.is_file() {
@@ -127,8 +130,8 @@ impl Reading<'_> {
     }
 }
 
-/// Checks that all tool sources and sub-agents have different names: `tools`, the cache and
-/// accounts know them by name.
+/// Checks that all tool sources and sub-agents have different names, because `tools`, the cache and
+/// the accounts identify them by name.
 fn told_apart(agent: &Agent, below: &[Arc<Plan>]) -> Result<(), Failure> {
     let refused = |what: String| {
         Err(Failure::new("agent_files", Fault::Caller, what)
@@ -155,7 +158,7 @@ fn told_apart(agent: &Agent, below: &[Arc<Plan>]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reports what is wrong with the files, one problem a line.
+/// Reports the problems of the files, one per line.
 pub(super) fn wrong(problems: &Problems) -> Failure {
     Failure::new("agent_files", Fault::Caller, problems.to_string())
         .hint("docs/agent-files.md has all keys; --dry-run shows what holds")

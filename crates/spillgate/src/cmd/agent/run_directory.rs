@@ -1,4 +1,5 @@
-//! The directory that a run stores results in, and the removal of leftovers.
+//! The directory in which a run stores results, and the removal of directories that killed runs
+//! left.
 //!
 //! ```text
 //! <parent>/ai-agent-<12 hex>/   0700   one run, as ai-agent lays it out
@@ -6,9 +7,9 @@
 //!   session-<uuid>/…                   what the store keeps
 //! ```
 //!
-//! The directory is removed when its run ends, however it ends. The lock dies with its process and
-//! so tells the leftovers of a killed run from a living run's directory. A directory without our
-//! lock belongs to another program, whatever its name.
+//! The directory is removed when its run ends, whether it succeeds or fails. The system releases
+//! the lock when the process dies, so an unlocked directory is the leftover of a killed run. A
+//! directory without our lock file belongs to another program, whatever its name.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -28,8 +29,8 @@ use crate::failure::{Failure, Fault};
 const PREFIX: &str = "ai-agent-";
 /// Prefix of a directory that has no lock yet; no other program uses it.
 const DRAFT: &str = "spillgate-agent-";
-/// Attempts to make the directory: another run may take it for a leftover and remove it before it
-/// is locked.
+/// Maximum number of attempts to create the directory. Another run may take the new directory for a
+/// leftover and remove it before it is locked.
 const ATTEMPTS: u32 = 5;
 /// Hexadecimal digits after the prefix.
 const DIGITS: usize = 12;
@@ -42,7 +43,7 @@ pub(super) struct RunDirectory {
     is_kept: AtomicBool,
     /// Held during removal, so that a second caller waits for the first.
     removing: Mutex<()>,
-    /// Locked; closing it unlocks it.
+    /// The locked lock file. Closing it releases the lock.
     _lock: File,
 }
 
@@ -96,8 +97,9 @@ impl RunDirectory {
         if self.is_kept.load(Ordering::SeqCst) {
             return;
         }
-        // Another task may be writing into it. The new name puts it out of reach at once, and if we
-        // are killed meanwhile it is still recognized as a leftover.
+        // Another task may still be writing into the directory. After the renaming, that task can
+        // no longer reach the directory. If this process is killed meanwhile, the directory is
+        // still recognized as a leftover.
         let away = self.path.with_file_name(name(PREFIX));
         match fs::rename(&self.path, &away) {
             Ok(()) => clear(&away),
@@ -107,7 +109,8 @@ impl RunDirectory {
     }
 }
 
-/// Removes a run directory, its lock last: what remains is then found at the next start.
+/// Removes a run directory. The lock file is removed last, so that a directory that is not removed
+/// completely is found at the next start.
 fn clear(path: &Path) {
     for entry in entries(path) {
         if entry.file_name() != LOCK {
@@ -146,8 +149,8 @@ impl Drop for Stay {
     }
 }
 
-/// Removes what killed runs of this user left below `parent` and returns how many directories it
-/// removed. Never fails: the calling run does not depend on it.
+/// Removes the directories that killed runs of this user left below `parent`, and returns their
+/// number. Errors are ignored, because the calling run does not depend on the removal.
 pub(super) fn clear_leftovers(parent: &Path) -> usize {
     let ours = entries(parent).into_iter().filter(|entry| {
         let name = entry.file_name();
@@ -161,8 +164,9 @@ pub(super) fn clear_leftovers(parent: &Path) -> usize {
             clear(&path);
             return !path.exists();
         }
-        // The draft's run was killed before it locked the directory, or it is still alive and will
-        // make another one. A directory in use is not empty, so `remove_dir` leaves it.
+        // Either the run of this draft was killed before it locked the directory, or the run is
+        // still alive and will create another directory. A directory in use is not empty, so
+        // `remove_dir` leaves it.
         let name = entry.file_name();
         let is_draft = name.to_str().is_some_and(|name| is_name(name, DRAFT));
         is_draft && fs::remove_dir(&path).is_ok()
@@ -170,7 +174,7 @@ pub(super) fn clear_leftovers(parent: &Path) -> usize {
     removed.count()
 }
 
-/// Returns a name with 12 random digits that nobody can guess, so nobody can create it first.
+/// Returns a name with 12 random digits. Nobody can guess it and create the directory first.
 fn name(prefix: &str) -> String {
     let random = FileId::random().to_string().replace('-', "");
     // The first 12 digits of a random UUID are all random.
@@ -303,7 +307,7 @@ mod tests {
     fn a_panic_is_an_end_too() {
         let parent = tempfile::tempdir().unwrap();
         let room = RunDirectory::open(parent.path()).unwrap();
-        // A task that is still running holds a reference like this.
+        // A task that is still running would hold such a reference.
         let elsewhere = Arc::clone(&room);
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let stay = Stay::in_room(room);
@@ -339,14 +343,14 @@ mod tests {
         ] {
             others.push(leftover(parent, name));
         }
-        // No lock of ours, or a link in its place.
+        // A directory without a lock file, and one with a link in its place.
         let foreign = parent.join("ai-agent-0123456789ad");
         fs::create_dir(&foreign).unwrap();
         let linked = leftover(parent, "ai-agent-0123456789ae");
         fs::remove_file(linked.join(LOCK)).unwrap();
         symlink(dead.join("text"), linked.join(LOCK)).unwrap();
         others.extend([foreign, linked]);
-        // A link to a directory that would be removed.
+        // A link to a directory that looks like a leftover.
         let target = leftover(parent, "elsewhere");
         symlink(&target, parent.join("ai-agent-0123456789af")).unwrap();
         others.extend([target.join("text"), parent.join("ai-agent-0123456789af")]);

@@ -1,11 +1,10 @@
 //! Runs an agent from its plan to its exit code.
 //!
 //! ```text
-//! listen to signals → run directory → trace without turns → tools → session → report → servers end
+//! listen to signals → run directory → initial trace → open tools → session → report → servers end
 //! ```
 //!
-//! The purpose of the run comes first: the report is printed and the trace written before anything
-//! waits for servers to end.
+//! The report is printed and the trace is written before anything waits for servers to end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +28,7 @@ use crate::logs::log_to_stderr;
 use crate::output::Output;
 use crate::settings::Settings;
 
-/// Longest wait for background writes after the run has ended.
+/// Maximum wait for background writes after the run has ended.
 const LAST: Duration = Duration::from_millis(500);
 
 /// Exit code of a timeout, as in `timeout(1)`.
@@ -66,7 +65,7 @@ pub(super) fn run(
     code
 }
 
-/// The working parts of a run.
+/// The objects that a run needs from its start to its end.
 struct Parts {
     settings: Settings,
     stop: Stop,
@@ -92,9 +91,10 @@ impl Parts {
         let parent = parent.unwrap_or_else(std::env::temp_dir);
         let cleared = clear_leftovers(&parent);
         if cleared > 0 {
-            tracing::info!(cleared, "directories of killed runs were removed");
+            tracing::info!(cleared, "directories left by killed runs were removed");
         }
-        // Signals are handled before there is a directory that a signal would leave behind.
+        // Signals must be handled before the directory exists: an unhandled signal would leave it
+        // behind.
         let stop = Stop::listen()?;
         let room = RunDirectory::open(&parent)?;
         stop.clears(&room);
@@ -120,8 +120,8 @@ impl Parts {
     ) -> Result<Ended, Failure> {
         let time = plan.agent.timeout.value.unwrap_or(DEFAULT_RUN_TIME);
         let deadline = Instant::now().checked_add(time);
-        // The new trace replaces that of a former run from the start, and a trace file that cannot
-        // be written fails before anything is started.
+        // The new trace replaces the trace of an earlier run from the start, and a trace file that
+        // cannot be written fails before anything is started.
         let before = lead.before(plan, &task)?;
         follow::write(self.trace.as_ref(), before.trace()).await?;
         let ready = match self.ready(lead, plan, task, deadline).await {
@@ -182,7 +182,10 @@ impl Parts {
         trace.ended = Some(SystemClock.now());
         trace.root.error = Some(failure.text().to_owned());
         if let Err(unwritten) = follow::write(self.trace.as_ref(), trace).await {
-            tracing::error!(error = unwritten.text(), "the trace is not up to date");
+            tracing::error!(
+                error = unwritten.text(),
+                "the trace of the run could not be written"
+            );
         }
         failure
     }

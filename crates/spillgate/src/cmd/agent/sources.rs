@@ -1,7 +1,7 @@
 //! Opens the sources of an agent's tools.
 //!
-//! All sources that its files name must open: without one of its servers, an agent would do
-//! something other than it was told to.
+//! If a source that the agent's files name cannot be opened, the run fails, because an agent
+//! without some of its tools might do something other than its task.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::net;
 #[derive(Debug, Default)]
 pub(super) struct Opened {
     pub(super) hosts: Vec<Arc<dyn Host>>,
-    /// Those of `hosts` that have to be closed.
+    /// The MCP servers among `hosts`, which have to be closed.
     pub(super) servers: Vec<Arc<McpTools>>,
 }
 
@@ -49,7 +49,7 @@ fn server_of(source: &ToolSource, server: &McpServer) -> Result<Server, Failure>
             arguments: server.args.clone(),
             env: server.env.clone(),
             directory: server.cwd.as_ref().map(|cwd| directory(source).join(cwd)),
-            // Its output would appear in the middle of the live view, unfiltered.
+            // Otherwise the server's output would appear unfiltered in the middle of the live view.
             log: ServerLog::StderrTail,
         }),
         (None, Some(url)) if server.kind == Some(McpKind::Sse) => Transport::Sse(http(url)),
@@ -162,7 +162,7 @@ pub(super) async fn open(
     Ok(opened)
 }
 
-/// Returns those tools of `hosts` that the agent is to have.
+/// Returns the hosts with the tools that the agent's files select. Sub-agents are always included.
 fn chosen(agent: &Agent, hosts: &[Arc<dyn Host>]) -> Result<Vec<Arc<dyn Host>>, Failure> {
     let mut names: Vec<(&str, Option<&str>)> = Vec::new();
     for source in &agent.tools {
@@ -193,9 +193,9 @@ fn chosen(agent: &Agent, hosts: &[Arc<dyn Host>]) -> Result<Vec<Arc<dyn Host>>, 
     }
 }
 
-/// Lists the tools there are to choose from.
+/// Lists the tools that can be selected.
 fn tools_of(hosts: &[Arc<dyn Host>]) -> String {
-    /// Most tool names that are listed for a host.
+    /// Maximum number of tool names that are listed for a host.
     const MOST: usize = 20;
     let told = hosts.iter().map(|host| {
         let tools = host.tools();
@@ -254,14 +254,14 @@ fn not_started(agent: &Agent, failed: &[String]) -> Failure {
     ))
 }
 
-/// Longest time for all servers to end.
+/// Maximum time for all servers to end.
 const ENDING: Duration = Duration::from_secs(8);
 
-/// Ends all servers at once.
+/// Ends all servers at the same time.
 pub(super) async fn close(servers: &[Arc<McpTools>], hurried: bool) {
     let closing = servers.iter().map(|server| server.close(hurried));
     let all = futures_util::future::join_all(closing);
     if tokio::time::timeout(ENDING, all).await.is_err() {
-        tracing::warn!("servers did not end in time");
+        tracing::warn!("servers did not exit in time and are left running");
     }
 }

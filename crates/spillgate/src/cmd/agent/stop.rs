@@ -1,7 +1,8 @@
 //! Handles the signals that end a run early.
 //!
-//! The first signal asks the run to end: it cancels calls, writes a trace and removes the
-//! directory. A second signal does not wait for that.
+//! After the first signal, the run ends in an orderly way: it cancels its calls, writes the trace
+//! and removes its directory. A second signal removes the directory and ends the process
+//! immediately.
 
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -18,25 +19,28 @@ use super::run_directory::RunDirectory;
 pub(super) struct Stop {
     cancel: CancellationToken,
     signal: Arc<AtomicI32>,
-    /// Weak: the directory goes when the run drops it, not when the thread ends.
+    /// A weak reference, so that the directory is removed when the run drops it, and not only when
+    /// the thread ends.
     room: Arc<OnceLock<Weak<RunDirectory>>>,
     handle: Handle,
 }
 
 impl Stop {
-    /// Starts to listen. A second signal ends the process. A signal that was ignored at our start
-    /// stays ignored: a user of `nohup` wants that.
+    /// Starts to listen. A second signal ends the process. A signal that was already ignored when
+    /// this process started stays ignored, because users of `nohup` expect that.
     pub(super) fn listen() -> io::Result<Self> {
         let ignored = ignored();
         let heard = [SIGHUP, SIGINT, SIGTERM];
-        let heard = heard.into_iter().filter(|signal| !has(ignored, *signal));
+        let heard = heard
+            .into_iter()
+            .filter(|signal| ignored >> (signal - 1) & 1 == 0);
         let mut signals = Signals::new(heard)?;
         let cancel = CancellationToken::new();
         let signal = Arc::new(AtomicI32::new(0));
         let room = Arc::new(OnceLock::<Weak<RunDirectory>>::new());
         let (handle, first) = (signals.handle(), Arc::clone(&signal));
         let (cancels, clears) = (cancel.clone(), Arc::clone(&room));
-        // A thread of its own works even when the runtime hangs.
+        // Signals are handled on a separate thread, which works even if the runtime hangs.
         std::thread::spawn(move || {
             for signal in &mut signals {
                 if first
@@ -85,15 +89,11 @@ impl Drop for Stop {
     }
 }
 
-/// Returns the signals that this process ignores, one bit each, as Linux reports them. Other
-/// systems do not report them without `unsafe`, so there none counts as ignored.
+/// Returns the signals that this process ignores, one bit each, as Linux reports them. On other
+/// systems they cannot be read without `unsafe`, so no signal counts as ignored.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
         .unwrap_or(0)
-}
-
-fn has(mask: u64, signal: i32) -> bool {
-    mask >> (signal - 1) & 1 == 1
 }

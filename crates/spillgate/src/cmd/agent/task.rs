@@ -12,10 +12,11 @@ use rustix::fs::{FileType, fstat};
 
 use crate::failure::{Failure, Fault};
 
-/// Most bytes of a task, 16 MiB: more than any model's context.
+/// Maximum size of a task, 16 MiB: more than any model's context.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// How long to wait for piped input, 100 ms: input that begins within it was meant for us.
+/// How long to wait for piped input, 100 ms. Input that arrives in that time counts as meant for
+/// this run.
 const AT_ONCE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
@@ -23,9 +24,9 @@ const AT_ONCE: Timespec = Timespec {
 
 /// A source of a task other than the command line.
 pub(super) trait Input {
-    /// Whether it is a terminal, so that a person would have to type.
+    /// Whether the input is a terminal, at which a person would have to type the task.
     fn is_terminal(&self) -> bool;
-    /// Whether there is something to read, as far as can be told at once.
+    /// Whether the input contains something to read. Waits only briefly.
     fn has_something(&mut self) -> io::Result<bool>;
     /// Reads everything, up to `most` bytes.
     fn all(&mut self, most: u64) -> io::Result<Vec<u8>>;
@@ -49,7 +50,8 @@ impl Input for Stdin {
         if poll(&mut waiting, Some(&AT_ONCE))? == 0 {
             return Ok(false);
         }
-        // Consuming a byte is fine: input here is an error, so none of it is used.
+        // The byte that is consumed here is not needed, because any input at this point is an
+        // error.
         let mut first = [0];
         let mut file = File::from(stdin.as_fd().try_clone_to_owned()?);
         Ok(file.read(&mut first)? > 0)

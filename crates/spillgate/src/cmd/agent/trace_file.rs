@@ -1,7 +1,9 @@
-//! The file of `--trace`, which is complete at every moment, however the run ends.
+//! The file of `--trace`, which contains a complete JSON document at every moment, however the run
+//! ends.
 //!
-//! It is written beside its target and renamed into place, repeatedly while the run goes on and
-//! once at its end. A killed run leaves what was known seconds before.
+//! The trace is written to a temporary file beside it, which is then renamed. This is repeated
+//! during the run and done once more at its end. If a run is killed, the file contains the trace as
+//! it was a few seconds before.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -46,7 +48,7 @@ impl TraceFile {
     fn replace(&self, trace: &impl serde::Serialize) -> io::Result<()> {
         let mut json = serde_json::to_vec_pretty(trace)?;
         json.push(b'\n');
-        // A file of that name was left by an earlier process with our id.
+        // An existing draft was left by an earlier process with our process id.
         drop(fs::remove_file(&self.draft));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);

@@ -1,4 +1,4 @@
-//! Formats figures and untrusted texts for a person.
+//! Formats figures and untrusted texts for display to a person.
 
 use std::time::Duration;
 

@@ -17,8 +17,8 @@ use crate::output::Output;
 use crate::server_args::Auth;
 use crate::settings::{Settings, login_directory};
 
-/// Variable with the secret of a client that is already registered. Every user of the machine could
-/// read it on the command line.
+/// Variable with the secret of a client that is already registered. There is no option for it,
+/// because every user of the machine can read command lines.
 const CLIENT_SECRET: &str = "SPILLGATE_CLIENT_SECRET";
 
 /// Program that opens a page in a browser.
@@ -132,11 +132,12 @@ fn open(page: &str) {
     let command = command.arg(page).stdin(Stdio::null());
     let opened = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     if let Err(error) = opened {
-        tracing::info!(%error, "no browser was opened");
+        tracing::info!(%error, "no browser could be opened");
     }
 }
 
-/// Reads the URL that the user copies from the browser. Waits forever where nobody can type.
+/// Reads the URL that the user copies from the browser. If the input ends without a URL, waits
+/// forever.
 async fn pasted() -> std::io::Result<String> {
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     while let Some(line) = lines.next_line().await? {

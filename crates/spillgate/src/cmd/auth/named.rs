@@ -1,4 +1,4 @@
-//! Finds the server that a name or URL on the command line means.
+//! Finds the server to which a name or a URL on the command line refers.
 
 use reqwest::Url;
 use spillgate_clients::{Client, Launch, inspect, places};
@@ -11,11 +11,11 @@ use crate::servers::{Address, add_client_file, address, remote_names};
 use crate::settings::Settings;
 use crate::tool_output::nearest;
 
-/// Words that users type who expect subcommands.
+/// Words that users may type because they expect subcommands.
 const VERBS: [&str; 3] = ["login", "status", "logout"];
 
-/// Returns the URL of a server: the typed URL, or that of a server of this name in the
-/// configuration or in a client's entry that `wrap` has written.
+/// Returns the URL of a server: the typed URL, or the URL of the server that has the typed name in
+/// the configuration or in a client's entry that `wrap` has written.
 pub(super) fn url(common: &Common, typed: &str) -> Result<Url, Failure> {
     if typed.contains("://") {
         return parsed(typed).ok_or_else(|| {

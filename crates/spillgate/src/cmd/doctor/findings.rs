@@ -27,7 +27,7 @@ pub(super) struct Finding {
     pub(super) server: Option<String>,
     pub(super) level: Level,
     pub(super) what: String,
-    /// How to fix it; `None` if it is good.
+    /// How to fix the problem; `None` if there is no problem.
     pub(super) fix: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `spillgate doctor`: checks every link from a client to its servers.
+//! `spillgate doctor`: checks every step from a client's configuration to its working servers.
 
 mod findings;
 mod probe;
@@ -186,7 +186,7 @@ fn forbidden_in(
     }
 }
 
-/// Reports look-up tools that wrapped servers leave out and that no other entry offers.
+/// Reports that wrapped servers do not list the look-up tools although no other entry offers them.
 fn offered(lookups: &Lookups, client: Client, of: Finding) -> Option<Finding> {
     let (what, fix) = match lookups {
         Lookups::Offered(_) => return None,

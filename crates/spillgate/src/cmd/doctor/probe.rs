@@ -1,4 +1,4 @@
-//! Starts a server as its client starts it and lists its tools.
+//! Starts a server in the way that its client starts it, and lists the server's tools.
 
 use spillgate_mcp::{ProtocolVersion, error_code, frame};
 use std::path::Path;
@@ -33,9 +33,10 @@ pub(super) struct Failed {
     pub(super) fix: String,
 }
 
-/// Most pages of a server's tool list.
+/// Maximum number of pages of a server's tool list.
 const MOST_PAGES: u32 = 100;
-/// How long a gateway may take to end: longer than it gives its own server.
+/// How long a gateway may take to end. It is longer than the time that the gateway gives its own
+/// server.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of standard error that are read.
 const MOST_SAID: u64 = 64 << 10;
@@ -52,7 +53,7 @@ pub(super) fn version(program: &Path) -> Option<String> {
     Some(version.to_owned())
 }
 
-/// Probes all servers at once; returns the answers in the order of `launches`.
+/// Probes all servers at the same time; returns the answers in the order of `launches`.
 pub(super) fn all(
     launches: Vec<Launch>,
     limit: Duration,
@@ -129,8 +130,8 @@ async fn one(launch: &Launch, limit: Duration) -> Result<Listed, Failed> {
     })
 }
 
-/// Ends a gateway, whose closed input makes it end itself and its server. If it does not end in
-/// time, signals end its whole process group.
+/// Ends a gateway by closing its input, which makes it end itself and its server. If it does not
+/// end in time, signals end its whole process group.
 async fn end(mut child: Child) {
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     for signal in [Signal::TERM, Signal::KILL] {
@@ -138,7 +139,7 @@ async fn end(mut child: Child) {
         let Some(group) = group.filter(|_| went.is_err()) else {
             return;
         };
-        // It may have ended just now.
+        // The process may have ended in the meantime.
         let _ = kill_process_group(group, signal);
     }
 }
@@ -197,7 +198,7 @@ impl Server {
 
     async fn send(&mut self, frame: Vec<u8>) -> Result<(), String> {
         let sent = self.to.write_all(&frame::line(frame)).await;
-        // A server that has exited explains why in what follows.
+        // A broken pipe is ignored: if the server has exited, reading its answer reports why.
         sent.or_else(|error| match error.kind() {
             std::io::ErrorKind::BrokenPipe => Ok(()),
             _ => Err(format!("it could not be written to: {error}")),

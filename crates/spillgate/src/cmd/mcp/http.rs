@@ -1,4 +1,4 @@
-//! `spillgate mcp --http`: serves many clients at once.
+//! `spillgate mcp --http`: serves many clients at the same time.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
@@ -34,7 +34,7 @@ pub(super) async fn serve(
     let listener = TcpListener::bind(address).await;
     let listener = listener.map_err(|error| not_listening(address, &error))?;
     let bound = listener.local_addr()?;
-    // Standard error may be closed; that is no reason not to serve.
+    // A failure is ignored: standard error may be closed, and the server can work without it.
     drop(writeln!(
         std::io::stderr(),
         "spillgate: listening on http://{bound}{}",
@@ -128,7 +128,7 @@ fn tokens(files: &[String], variables: &[String]) -> Result<Vec<Token>, Failure>
     }
 }
 
-/// Warns only: on a machine without other accounts nobody else reads the file.
+/// Only warns, because on a machine without other accounts nobody else can read the file.
 fn warn_of_readers(file: &str) {
     const OTHERS: u32 = 0o007;
     let mode = std::fs::metadata(file).map(|found| found.permissions().mode() & 0o777);

@@ -1,4 +1,5 @@
-//! The look-up tools: a server of its own that offers them, and the choice of who lists them.
+//! The look-up tools: runs a separate MCP server for them, and decides whether a gateway lists them
+//! or leaves that to the separate server.
 
 use std::path::PathBuf;
 
@@ -49,7 +50,7 @@ pub(super) fn are_all(app: &App, mcp: &Mcp) -> Result<bool, Failure> {
     let is_none = crate::servers::configured(&app.settings, &[])?.is_empty();
     if is_none {
         tracing::warn!(
-            "no server was named: only the tools that look into stored results are offered; `spillgate mcp --help` says how to name one"
+            "no server is configured: only the look-up tools are offered; `spillgate mcp --help` says how to name a server"
         );
     }
     Ok(is_none)
@@ -60,15 +61,15 @@ pub(super) fn serve(app: &App) -> Result<u8, Failure> {
     let (tools, listed) = super::retrieval(app)?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(serve_lookups(LookupTools::new(tools, listed)));
-    // A look-up whose client has gone must not keep the process alive.
+    // A look-up whose client has disconnected must not keep the process alive.
     runtime.shutdown_background();
     app.tidy(None);
     served.map_err(|error| Failure::new("stdio", Fault::Us, error.to_string()))?;
     Ok(0)
 }
 
-/// Returns when the gateway lists the look-up tools itself and, if never, where else they are
-/// reached. A message must not name a tool that the model cannot call.
+/// Returns when the gateway lists the look-up tools itself. If it never does, also returns how else
+/// they are reached, because a message must not name a tool that the model cannot call.
 pub(super) fn listed(app: &App, mcp: &Mcp) -> (ListTools, Option<Audience>) {
     let command_line = || audience::command_line(&app.store_option());
     match (&mcp.lookups_in, app.settings.list_tools) {
@@ -86,7 +87,7 @@ fn is_offered(place: &LookupsIn) -> bool {
     match lookups(place.client, &place.file, &places) {
         Ok(found) => matches!(found, Lookups::Offered(_)),
         Err(error) => {
-            tracing::warn!(%error, "whether the client offers the look-up tools is not known");
+            tracing::warn!(%error, "the client's configuration could not be read, so it is not known whether it offers the look-up tools");
             false
         }
     }

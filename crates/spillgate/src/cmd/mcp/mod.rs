@@ -48,7 +48,8 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
     let gateway = gateway(&app, mcp)?;
     let runtime = runtime(mcp)?;
     greet_a_person(mcp);
-    // The only server of one client starts at once, and its own error reaches the client.
+    // If there is one client with one server, the server starts immediately, and its own error
+    // reaches the client.
     if mcp.http.is_some() || gateway.servers.len() > 1 {
         tell_what_is_missing(&gateway.servers);
     }
@@ -82,7 +83,7 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
         drop(ended);
         code
     });
-    // A look-up whose client has gone must not keep the process alive.
+    // A look-up whose client has disconnected must not keep the process alive.
     runtime.shutdown_background();
     app.ledger.flush_inline(SystemClock.now());
     app.tidy(None);
@@ -90,8 +91,8 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
     code
 }
 
-/// One client is served by one thread, which saves hand-overs between threads; many clients by a
-/// thread per core.
+/// Returns the runtime. A single client is served by one thread, which saves hand-overs between
+/// threads; many clients are served by one thread per core.
 fn runtime(mcp: &Mcp) -> std::io::Result<Runtime> {
     let mut builder = match mcp.http {
         Some(_) => Builder::new_multi_thread(),
@@ -108,7 +109,7 @@ fn load(common: &Common, mcp: &Mcp) -> Result<Gateway, Failure> {
 
 fn gateway(app: &App, mcp: &Mcp) -> Result<Gateway, Failure> {
     let servers = servers(app, mcp)?;
-    // An HTTP client resumes the streams of a single server by itself.
+    // The streams of a single server are resumed by an HTTP client itself.
     let resume = mcp.http.is_none() || servers.len() > 1;
     let extractor = extractor(app)?;
     let (list_tools, elsewhere) = lookups::listed(app, mcp);
@@ -168,7 +169,8 @@ fn of_configuration(app: &App, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
         servers::add_client_file(&mut settings, &file)?;
     }
     let servers = servers::configured(&settings, &mcp.servers).map_err(|failure| {
-        // A key of our configuration does not exist in a client's file: name that file instead.
+        // If the servers come from a client's file, the error names this file, because the keys of
+        // our configuration do not exist there.
         match app.client_file() {
             Some(file) if failure.text().starts_with('`') => {
                 let what = format!("{}: {}", file.display(), failure.text());
@@ -206,16 +208,16 @@ const WAYS: &str = "say which, in one of these ways:
   [servers.NAME] with a `command` or a `url` in spillgate.toml                those of the configuration
 `spillgate wrap CLIENT` puts the gateway before the servers that a client has already";
 
-/// Explains itself to a user who starts by hand what a client should start.
+/// Tells a user at a terminal that this command waits for an MCP client.
 fn greet_a_person(mcp: &Mcp) {
     if mcp.http.is_none() && std::io::stdin().is_terminal() {
         tracing::warn!(
-            "waiting for an MCP client on standard input: a client starts this by itself, `spillgate wrap CLIENT` has it do so; ctrl-c ends"
+            "waiting for an MCP client on standard input. MCP clients start this command themselves; `spillgate wrap CLIENT` sets one up. Ctrl-C ends it"
         );
     }
 }
 
-/// Warns at once about programs that do not exist, not only when a client connects.
+/// Warns at the start about programs that do not exist, and not only when a client connects.
 fn tell_what_is_missing(servers: &[Server]) {
     for server in servers {
         let Transport::Command(command) = &server.spec.transport else {
@@ -230,7 +232,7 @@ fn tell_what_is_missing(servers: &[Server]) {
             tracing::warn!(
                 server = server.spec.name,
                 program = command.program,
-                "its program is not there or cannot be executed: correct the command, or the PATH that the gateway is started with"
+                "the server's program does not exist or is not executable: correct its command, or the PATH that the gateway starts with"
             );
         }
     }
@@ -248,7 +250,7 @@ fn extractor(app: &App) -> Result<Option<Extractor>, Failure> {
     Ok(Some(Extractor::new(offloader, model, extraction)))
 }
 
-/// Returns the look-up tools as a server that stores offers them, and the names of those that it
+/// Returns the look-up tools of a server that stores results, and the names of the tools that it
 /// lists.
 pub(crate) fn retrieval(app: &App) -> Result<(RetrievalTools, Vec<&'static str>), Failure> {
     let extractor = extractor(app)?;
@@ -262,7 +264,8 @@ pub(crate) fn retrieval(app: &App) -> Result<(RetrievalTools, Vec<&'static str>)
     Ok((tools, listed))
 }
 
-/// `elsewhere` is where the look-up tools are reached if this server does not list them.
+/// Returns the offloader of the gateway. `elsewhere` describes where the look-up tools are reached
+/// if this server does not list them.
 fn behind_the_gateway(
     app: &App,
     extractor: Option<&Extractor>,
@@ -274,7 +277,7 @@ fn behind_the_gateway(
         .with_lookup_timeout(app.settings.lookup_timeout())
 }
 
-/// Returns a server's name: its program, or what a launcher starts.
+/// Returns a server's name: the name of its program, or of the program that a launcher starts.
 fn name_of(command: &[String]) -> String {
     let stem = |path: &str| {
         let name = Path::new(path)

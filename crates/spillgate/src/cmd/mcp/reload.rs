@@ -19,8 +19,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// Modification time and length of a file; `None` if it does not exist.
 type Mark = Option<(SystemTime, u64)>;
 
-/// Applies the configuration whenever one of its files changes. An invalid one is logged, and the
-/// last good one stays in force.
+/// Applies the configuration whenever one of its files changes. An invalid configuration is logged,
+/// and the last valid one stays in use.
 pub(super) async fn watch(hub: Arc<Hub>, files: Vec<PathBuf>, common: Common, mcp: Mcp) {
     let mut known = marks(&files);
     loop {
@@ -35,17 +35,17 @@ pub(super) async fn watch(hub: Arc<Hub>, files: Vec<PathBuf>, common: Common, mc
             Ok(Ok(gateway)) => {
                 hub.reload(gateway).await;
                 let but = if mcp.http.is_some() {
-                    ", but for `[http]` and its tokens, which are read at the start"
+                    ", except for `[http]` and its tokens, which are read only at the start"
                 } else {
                     ""
                 };
-                tracing::warn!("the configuration has changed and is in force{but}");
+                tracing::warn!("the configuration has changed; the new values are now used{but}");
             }
             Ok(Err(failure)) => {
                 let what = failure.text();
                 tracing::warn!(
                     what,
-                    "the configuration has changed, but is wrong: the old one stays in force"
+                    "the configuration file has changed but contains errors: the old configuration is still used"
                 );
             }
             Err(error) => tracing::error!(%error, "the configuration could not be read"),

@@ -11,8 +11,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
 
 use serde_json::json;
-use spillgate_artifact::{Clock, Origin, SystemClock};
-use spillgate_offload::Outcome;
+use spillgate_artifact::{Clock, Ending, Origin, SystemClock, Timestamp};
+use spillgate_offload::{Choice, Outcome, PendingResult};
 
 use super::outcome;
 use crate::args::Run;
@@ -36,9 +36,10 @@ fn merged(app: &App, run: &Run, out: &Output) -> Result<u8, Failure> {
     let (reader, writer) = wide_pipe()?;
     let begun = SystemClock.now();
     let running = Running::start(&run.command, writer.try_clone()?, writer)?;
-    let outcome = capture(app, run, reader)?;
-    let code = running.wait()?;
-    let took = begun.age_at(SystemClock.now());
+    let pending = capture(app, run, reader)?;
+    let status = running.wait()?;
+    let ending = ending(status, begun);
+    let (outcome, code) = (settle(pending, ending), code(status));
     let mut object = match out.json {
         true => outcome::to_json(app, &outcome)?,
         false => json!(null),
@@ -47,7 +48,7 @@ fn merged(app: &App, run: &Run, out: &Output) -> Result<u8, Failure> {
         if code != 0 {
             outcome::failed(&mut object, &format!("exit code {code}"));
         }
-        object["duration_ms"] = json!(took.as_millis());
+        object["duration_ms"] = json!(ending.duration_ms);
     }
     if !out.json {
         outcome::print(&outcome, out)?;
@@ -68,6 +69,7 @@ fn merged(app: &App, run: &Run, out: &Output) -> Result<u8, Failure> {
 
 fn split(app: &App, run: &Run, out: &Output) -> Result<u8, Failure> {
     let ((stdout, stdout_end), (stderr, stderr_end)) = (wide_pipe()?, wide_pipe()?);
+    let begun = SystemClock.now();
     let running = Running::start(&run.command, stdout_end, stderr_end)?;
     let (from_stdout, from_stderr) = std::thread::scope(|scope| {
         let from_stderr = scope.spawn(|| capture(app, run, stderr));
@@ -82,7 +84,11 @@ fn split(app: &App, run: &Run, out: &Output) -> Result<u8, Failure> {
         (from_stdout, from_stderr)
     });
     let (from_stdout, from_stderr) = (from_stdout?, from_stderr??);
-    let code = running.wait()?;
+    let status = running.wait()?;
+    let ending = ending(status, begun);
+    let [from_stdout, from_stderr] =
+        [from_stdout, from_stderr].map(|pending| settle(pending, ending));
+    let code = code(status);
     if out.json {
         out.object(&json!({
             "stdout": outcome::to_json(app, &from_stdout)?,
@@ -118,7 +124,7 @@ fn print_to_stderr(outcome: &Outcome) -> io::Result<()> {
     }
 }
 
-fn capture(app: &App, run: &Run, mut reader: PipeReader) -> Result<Outcome, Failure> {
+fn capture(app: &App, run: &Run, mut reader: PipeReader) -> Result<PendingResult, Failure> {
     let words: Vec<String> = run
         .command
         .iter()
@@ -136,12 +142,34 @@ fn capture(app: &App, run: &Run, mut reader: PipeReader) -> Result<Outcome, Fail
     let mut progress = CaptureProgress::new();
     Ok(app
         .offloader
-        .stream(origin, &mut reader, &mut |bytes| progress.at(bytes))?)
+        .submit_stream(origin, false, &mut reader, &mut |bytes| progress.at(bytes))?)
+}
+
+/// Decides what is shown of the output of a command that has ended.
+fn settle(pending: PendingResult, ending: Ending) -> Outcome {
+    pending
+        .ended(ending)
+        .settle(Choice::Limits { is_over: None })
+}
+
+fn ending(status: ExitStatus, begun: Timestamp) -> Ending {
+    let took = begun.age_at(SystemClock.now());
+    Ending {
+        exit_code: status.code(),
+        signal: status.signal(),
+        duration_ms: u64::try_from(took.as_millis()).ok(),
+    }
+}
+
+/// Returns the exit code, or 128 + n if signal n ended the command.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|n| 128 + n));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
 fn wide_pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = pipe()?;
-    // Fails above the user's pipe limit; the default size works, too.
+    // This fails if the size is above the user's limit for pipes. The default size works, too.
     let _ = rustix::pipe::fcntl_setpipe_size(&writer, PIPE_BYTES);
     Ok((reader, writer))
 }
@@ -160,8 +188,8 @@ impl Running {
     ) -> Result<Self, Failure> {
         // Started before the command, so that a signal in between is not lost.
         let signals = signals::Passing::start()?;
-        // Only `Command` holds the write ends, and it is dropped here: otherwise the pipe would
-        // never end.
+        // Only `Command` holds the write ends, and it is dropped at the end of this statement.
+        // Otherwise the readers would never see the end of the pipe.
         let child = Command::new(&command[0])
             .args(&command[1..])
             .stdout(stdout)
@@ -172,20 +200,15 @@ impl Running {
         Ok(Self { child, signals })
     }
 
-    /// Waits for the command; returns its exit code, or 128 + n when signal n ended it.
-    fn wait(mut self) -> Result<u8, Failure> {
+    /// Waits for the command to end.
+    fn wait(mut self) -> Result<ExitStatus, Failure> {
         let status = self.child.wait()?;
         drop(self.signals);
-        Ok(code_of(status))
+        Ok(status)
     }
 }
 
-fn code_of(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|n| 128 + n));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
-}
-
-/// Uses the exit codes of shells.
+/// Returns the failure of a command that could not be started, with the exit code that shells use.
 fn not_started(program: &OsString, error: &io::Error) -> Failure {
     let message = format!(
         "the command `{}` could not be started: {error}",

@@ -1,4 +1,4 @@
-//! The text of each kind of content block.
+//! Tests the text of each kind of content block.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn read(mut given: Given) -> String {
     text
 }
 
-/// Returns the text of a frame, which must be the same from memory and from the store.
+/// Returns the text of a frame. It must be the same whether the frame is in memory or in the store.
 async fn gives(frame: &str) -> String {
     let in_memory = read(of_answer(Frame::Memory(frame.to_owned().into())));
     let large = ["\"result\":", "\"error\":"].iter();
@@ -28,7 +28,7 @@ async fn gives(frame: &str) -> String {
     in_memory
 }
 
-/// Returns the text of a frame in the store that arrives in two parts.
+/// Returns the text of a frame in the store. The frame arrives in two parts, split at byte `cut`.
 async fn spooled(frame: &str, cut: usize) -> String {
     let store: Arc<dyn ArtifactStore> = Arc::new(MemoryStore::default());
     let mut taking = FrameReader::new(store).spooling_at(8).begin();

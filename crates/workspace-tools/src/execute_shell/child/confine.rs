@@ -1,15 +1,14 @@
-//! Confines a process before it becomes the shell.
+//! Restricts what a process may access before it becomes the shell of a command.
 //!
-//! Access is given up before the shell begins, and cannot be regained. Access that cannot be
-//! given up is an error: nothing runs half confined.
+//! The process cannot undo the restrictions. If one of them fails, the shell does not start.
 
 use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreatedAttr, Scope, make_bitflags, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, Scope, make_bitflags, path_beneath_rules,
 };
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
@@ -21,7 +20,7 @@ use rustix::thread::{
 use crate::execute_shell::protocol::Confinement;
 use crate::execute_shell::sandbox::Network;
 
-/// Devices that may be written and store nothing.
+/// Devices that commands may read and write. None of them stores data.
 const DEVICES: [&str; 8] = [
     "/dev/null",
     "/dev/zero",
@@ -50,19 +49,20 @@ pub(super) fn confine(confinement: &Confinement) -> Result<(), String> {
     })
 }
 
-/// With these capabilities a process of root reads the variables and the memory maps of any
-/// other process in `/proc`, without asking Landlock (Linux: `perfmon_capable`).
+/// With these capabilities, a process that runs as root can read the environment variables and the
+/// memory maps of any other process in `/proc`, because the kernel skips Landlock's check (Linux:
+/// `perfmon_capable`).
 const SEES_OTHERS: [CapabilitySet; 2] = [CapabilitySet::PERFMON, CapabilitySet::SYS_ADMIN];
 
-/// Drops the capabilities for good: neither executing a program as root nor inheritance brings
-/// them back.
+/// Drops the capabilities permanently: neither executing a program as root nor inheritance restores
+/// them.
 fn give_up_capabilities() -> std::io::Result<()> {
     let mut sets = capabilities(None)?;
     for capability in SEES_OTHERS {
         match remove_capability_from_bounding_set(capability) {
-            // An old kernel does not know all of them.
+            // An old kernel does not know all of these capabilities.
             Ok(()) | Err(Errno::INVAL) => {}
-            // A process without the capability does not gain it either: no new privileges.
+            // A process without the capability cannot gain it: Landlock sets `no_new_privs`.
             Err(_) if !sets.permitted.contains(capability) => {}
             Err(error) => return Err(error.into()),
         }
@@ -77,8 +77,8 @@ fn give_up_capabilities() -> std::io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
-/// The oldest sufficient Landlock: older versions let a process truncate files that it may not
-/// write.
+/// The oldest Landlock version that suffices: older versions let a process truncate files that it
+/// may not write.
 const FILES: ABI = ABI::V3;
 
 fn lock(confinement: &Confinement) -> Result<(), Box<dyn Error>> {
@@ -91,11 +91,14 @@ fn lock(confinement: &Confinement) -> Result<(), Box<dyn Error>> {
     let rules = rules
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::IoctlDev)?
-        // Keeps the command from signalling its supervisor or us.
+        // Prevents the command from signalling its supervisor or our process.
         .scope(make_bitflags!(Scope::{AbstractUnixSocket | Signal}))?;
     let mut rules = rules.create()?;
+    // All access rights except to create device nodes, because with a device node root could
+    // access every disk.
+    let write = AccessFs::from_all(FILES) & !make_bitflags!(AccessFs::{MakeChar | MakeBlock});
     for path in &confinement.writable {
-        rules = rules.add_rule(PathBeneath::new(PathFd::new(path)?, written()))?;
+        rules = rules.add_rule(PathBeneath::new(PathFd::new(path)?, write))?;
     }
     let read = AccessFs::from_read(FILES);
     let device = make_bitflags!(AccessFs::{ReadFile | WriteFile | IoctlDev});
@@ -107,13 +110,8 @@ fn lock(confinement: &Confinement) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// All access except creating device nodes, through which root would reach all disks.
-fn written() -> BitFlags<AccessFs> {
-    AccessFs::from_all(FILES) & !make_bitflags!(AccessFs::{MakeChar | MakeBlock})
-}
-
-/// Enters an empty network namespace. Without the privilege for that, the process first enters
-/// a user namespace, in which it keeps its user.
+/// Enters an empty network namespace. Without the privilege to do so, the process first enters a
+/// user namespace, in which it keeps its user.
 fn leave_network() -> Result<(), std::io::Error> {
     if unshare(UnshareFlags::NEWNET).is_ok() {
         return Ok(());

@@ -1,16 +1,17 @@
 //! The supervisor of a command.
 //!
-//! The supervisor starts one shell, reports how it ended, and ends every process that came of
-//! it once no one wants it any more: when standard input closes or a termination signal
-//! arrives. As a subreaper it adopts processes that leave the group or lose their parent, so
-//! that none escapes. It runs as long as any process is left.
+//! The supervisor starts one shell and reports how it ended. When its standard input closes or a
+//! termination signal arrives, the caller no longer waits for the command, and the supervisor ends
+//! every process that descends from the shell. It is a subreaper, so it adopts processes that leave
+//! the process group or lose their parent, and none of them escapes. The supervisor runs until all
+//! of these processes have ended.
 
 mod confine;
 mod start;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, PipeReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
@@ -25,19 +26,19 @@ use signal_hook::low_level::pipe;
 use super::protocol::{ExitOutcome, Report, Request};
 use super::{GRACE, KILLING, processes};
 
-/// The argument with which the program becomes the shell instead of a supervisor.
+/// The argument that makes the program become the shell instead of a supervisor.
 const START: &str = "start";
 
-/// How often to check for remaining processes.
+/// Interval between two checks for remaining processes.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Bytes to read of the reason a shell was not started.
+/// Maximum length, in bytes, of the reason why a shell was not started.
 const WHY: u64 = 4096;
 
 /// Supervises one command: reads the request from standard input, and sends output to standard
-/// output and reports to standard error. `arguments` are those behind the ones that make the
-/// program a supervisor. Returns the exit code. Must be called in a process of its own that has
-/// a single thread.
+/// output and reports to standard error. `arguments` are the program's arguments after
+/// [`Supervisor::arguments`](crate::Supervisor::arguments). Returns the exit code. Must be called
+/// in a process of its own that has a single thread.
 pub fn shell_child_main(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     match arguments.next() {
         None => u8::from(supervise().is_err()),
@@ -82,11 +83,11 @@ fn report(report: &Report) -> io::Result<()> {
     io::stderr().write_all(&line)
 }
 
-/// Starts this program again, which confines itself and becomes the shell. Until then, its
-/// standard output carries the reason if it cannot.
+/// Starts this program again as the process that confines itself and becomes the shell. If that
+/// process fails before it is the shell, it writes the reason to its standard output.
 fn spawn(request: &Request, line: &str) -> io::Result<Pid> {
     let output = io::stdout().as_fd().try_clone_to_owned()?;
-    let (mut refusal, refuses) = io::pipe()?;
+    let (refusal, refuses) = io::pipe()?;
     let mut child = Command::new("/proc/self/exe")
         .args(&request.supervisor)
         .arg(START)
@@ -95,28 +96,24 @@ fn spawn(request: &Request, line: &str) -> io::Result<Pid> {
         .stdout(refuses)
         .stderr(output)
         .spawn()?;
-    // The output closes when the command's last process closes it.
+    // Closes this process's copy of the output pipe, so that the pipe closes when the command's
+    // last process closes it.
     rustix::stdio::dup2_stdout(File::options().write(true).open("/dev/null")?)?;
     let pid = Pid::from_child(&child);
-    // Reported before anything runs that could end us. An error is ignored: if no one reads the
-    // report, standard input closes, too.
+    // The report is sent before the command runs, because the command could end this process. An
+    // error is ignored: if nobody reads the report, standard input closes, too.
     let group = pid.as_raw_nonzero().get();
     drop(report(&Report::Started { group }));
     let mut stdin = child.stdin.take().expect("invariant: it is piped");
-    // If the process has ended already, its output tells more.
+    // An error is ignored: if the process has already ended, its output gives the reason.
     drop(stdin.write_all(line.as_bytes()));
     drop(stdin);
-    let why = read_refusal(&mut refusal)?;
-    match why.is_empty() {
-        true => Ok(pid),
-        false => Err(io::Error::other(why)),
-    }
-}
-
-fn read_refusal(refusal: &mut PipeReader) -> io::Result<String> {
     let mut why = Vec::new();
     refusal.take(WHY).read_to_end(&mut why)?;
-    Ok(String::from_utf8_lossy(&why).into_owned())
+    match why.is_empty() {
+        true => Ok(pid),
+        false => Err(io::Error::other(String::from_utf8_lossy(&why))),
+    }
 }
 
 /// The events that a supervisor waits for: a child ended, or it is time to end.
@@ -162,7 +159,7 @@ impl Events {
 
 /// The processes under supervision.
 struct ChildWatch {
-    /// The shell, until it has ended.
+    /// The shell; `None` after it has ended.
     shell: Option<Pid>,
 }
 
@@ -182,14 +179,14 @@ impl ChildWatch {
         if let Some(fate) = ended {
             self.shell = None;
             let background = is_left;
-            // An error is ignored: if no one reads the report, standard input closes, too.
+            // An error is ignored: if nobody reads the report, standard input closes, too.
             drop(report(&Report::Ended { fate, background }));
         }
         is_left
     }
 
-    /// Ends all remaining processes, first with `SIGTERM`, then with `SIGKILL`. Returns how
-    /// many are left nevertheless, such as those of another user.
+    /// Ends all remaining processes, first with `SIGTERM`, then with `SIGKILL`. Returns the number
+    /// of processes that still run, such as processes of another user.
     fn end_all(&mut self, events: &Events) -> io::Result<u64> {
         let own = getpid();
         for process in processes::descendants(own)? {
@@ -201,7 +198,8 @@ impl ChildWatch {
         while self.reap() && Instant::now() < patience {
             events.wait(Some(LOOK))?;
         }
-        // A killed process starts nothing more, so sooner or later all are killed.
+        // A killed process starts no other processes, so repeated kills eventually reach all of
+        // them.
         let patience = Instant::now() + KILLING;
         while self.reap() && Instant::now() < patience {
             for process in processes::descendants(own)? {

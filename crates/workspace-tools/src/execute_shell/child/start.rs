@@ -1,4 +1,4 @@
-//! Turns a process into the shell of a command.
+//! Turns a forked process into the shell that runs a command.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,10 +13,11 @@ use super::confine::confine;
 use crate::execute_shell::protocol::Request;
 use crate::execute_shell::running::no_start;
 
-/// Becomes the shell. Returns only on failure, with the exit code, after writing the reason to
-/// what was standard output.
+/// Becomes the shell. Returns only on failure: writes the reason to the original standard output
+/// and returns the exit code.
 pub(super) fn start() -> u8 {
-    // Closed on exec, when the shell begins: the supervisor reads to its end.
+    // This copy of standard output closes on exec, when the shell starts. Until then the supervisor
+    // reads from it.
     let Ok(why) = io::stdout().as_fd().try_clone_to_owned() else {
         return 1;
     };
@@ -26,15 +27,15 @@ pub(super) fn start() -> u8 {
 }
 
 fn become_shell() -> io::Result<std::convert::Infallible> {
-    // If a command kills its supervisor, it dies with it.
+    // If a command kills its supervisor, the kernel kills the shell, too.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let mut request = String::new();
     io::stdin().read_to_string(&mut request)?;
     let request: Request = serde_json::from_str(&request)?;
     dup2_stdin(File::open("/dev/null")?)?;
     dup2_stdout(io::stderr())?;
-    // A session of its own gives a group that can be ended as one, and no terminal on which a
-    // program could ask for a password.
+    // A new session gives the shell its own process group, which can be ended as a whole, and
+    // detaches it from the terminal, on which a program could ask for a password.
     setsid()?;
     if let Some(confinement) = &request.confinement {
         confine(confinement).map_err(io::Error::other)?;

@@ -37,8 +37,8 @@ fn while_changing(change: impl Fn(&mut File) + Sync, check: impl Fn(&str)) {
     });
 }
 
-/// Every answer consists of lines of the file, except perhaps the last line, and is within the
-/// limit (`call` checks that).
+/// Every answer consists of lines of the file, except perhaps its last line, and is within the
+/// limit (`call` checks the limit).
 fn is_honest(answer: &str) {
     if answer.starts_with("Error: ") {
         let known = [

@@ -41,7 +41,7 @@ fn texts_in_all_encodings() {
     ];
     for (encoding, text) in legacy {
         let answer = read(&encoded(encoding, text), json!({}));
-        // Encodings that cannot be distinguished are reported under the other's name.
+        // If two encodings cannot be distinguished, the name of the other one is reported.
         let name = match encoding.name() {
             "gb18030" => "GBK",
             "KOI8-R" => "KOI8-U",
@@ -51,7 +51,7 @@ fn texts_in_all_encodings() {
     }
     for text in [FRENCH, RUSSIAN, JAPANESE] {
         assert_eq!(read(text.as_bytes(), json!({})), text);
-        // Without a byte order mark, only text with much ASCII is recognized.
+        // Without a byte order mark, only text with many ASCII characters is recognized.
         let marks: &[bool] = if text == FRENCH {
             &[true, false]
         } else {

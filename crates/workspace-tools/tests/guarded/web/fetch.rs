@@ -159,7 +159,7 @@ async fn what_is_no_page_is_told() {
     Error: Page content (~25013 tokens) exceeds maximum allowed tokens (25000). Please use save_to parameter to save content to a file, then use grep_content to search it.
     ----
     {"url":"http://SERVER/huge"}
-    Error: What HOST sends is larger than 5242880 bytes (it declares 6291456), the most that is read. Please use save_to parameter to save content to a file, then use grep_content to search it.
+    Error: The response of HOST is larger than the maximum of 5242880 bytes (the server declares 6291456 bytes). Please use save_to parameter to save content to a file, then use grep_content to search it.
     "#);
 }
 
@@ -177,10 +177,10 @@ async fn what_cannot_be_asked_is_told() {
     });
     insta::assert_snapshot!(told.await, @r#"
     {"url":"http://SERVER/inside"}
-    Error: HOST redirects to what is not fetched: 169.254.169.254 is not on the public web (link-local), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.
+    Error: HOST redirects to a URL that is not fetched: 169.254.169.254 is not on the public web (link-local), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.
     ----
     {"timeout":1,"url":"http://SERVER/slow"}
-    Error: HOST took longer than 1 s. Nothing was kept; try it again with a longer timeout (up to 120 s), or use another URL.
+    Error: HOST took longer than 1 s. No part of the page was kept; try again with a longer timeout (up to 120 s), or use another URL.
     ----
     {"url":"example.com"}
     Error: The url is wrong: it must begin with http:// or https://. Give a whole URL such as https://example.com/page.
@@ -263,7 +263,7 @@ async fn no_advice_leads_to_the_next_refusal() {
     }
     insta::assert_snapshot!(told.join("\n"), @"
     Error: Page content (~25013 tokens) exceeds maximum allowed tokens (25000). Nothing may be saved here; please fetch a page with less in it.
-    Error: What HOST sends is larger than 5242880 bytes (it declares 6291456), the most that is read. Nothing may be saved here; please fetch a page with less in it.
+    Error: The response of HOST is larger than the maximum of 5242880 bytes (the server declares 6291456 bytes). Nothing may be saved here; please fetch a page with less in it.
     Error: http://SERVER/pdf is application/pdf, 11 bytes: no text that could be shown. Nothing may be saved here; please use another source.
     Error: Nothing may be saved here. Leave save_to out.
     ");

@@ -15,7 +15,7 @@ fn count(root: &Path) -> usize {
     fs::read_dir(root).unwrap().count()
 }
 
-/// Serves pages of all kinds; `large` is one of them.
+/// Serves pages of all kinds, including a page with the text `large`.
 async fn pages(large: &str) -> Server {
     Server::start(vec![
         ("/page", page(200, "text/html", PAGE)),
@@ -115,7 +115,7 @@ async fn nothing_is_left_of_what_breaks_off_or_is_dropped() {
         told = dropped => panic!("{told}"),
         () = begun => {}
     }
-    // If a write was in progress, the thread that writes finishes first.
+    // If a write was in progress, its thread finishes the write first.
     for _ in 0..2000 {
         if count(root.path()) == 0 {
             break;

@@ -7,7 +7,7 @@ use spillgate_workspace_tools::Rules;
 use super::server::{Server, page};
 use super::{call, tools};
 
-/// Starts a service with thirty results, one with none, and one that is down.
+/// Starts three search services: with thirty results, without results, and failing.
 async fn services() -> Server {
     let result = |at: u32| {
         json!({
@@ -88,7 +88,7 @@ async fn results_are_told() {
     No results for 'a b'. Use other words.
 
     ----
-    Error: SearXNG answered with HTTP 502. This is the service's fault; try it later.
+    Error: SearXNG answered with HTTP 502. This is the service's fault; try again later.
     ----
     Error: query is missing
     ----

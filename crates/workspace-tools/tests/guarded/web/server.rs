@@ -15,12 +15,12 @@ pub(crate) struct Server {
 pub(crate) struct ToolResult {
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
-    /// Whether the connection stays open for ever.
+    /// Whether the connection stays open forever.
     pub(crate) hangs: bool,
 }
 
 impl Server {
-    /// Starts the server. `SERVER` in a head stands for its address.
+    /// Starts the server. `SERVER` in a head is replaced by the server's address.
     pub(crate) async fn start(answers: Vec<(&'static str, ToolResult)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -28,7 +28,7 @@ impl Server {
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let answers = Arc::clone(&answers);
-                // A client that disconnects is not an error of the server.
+                // It is not an error of the server if a client disconnects.
                 tokio::spawn(async move { drop(answered(stream, address, &answers).await) });
             }
         });

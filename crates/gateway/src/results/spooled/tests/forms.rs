@@ -1,8 +1,8 @@
-//! Tests of particular results: a value that is sent twice, a failure, one result of a batch.
+//! Tests of special results: a value that is sent twice, a failure, one result in a batch.
 
 use super::*;
 
-/// Rows in `structuredContent`, repeated as a single text, and as one text each.
+/// Returns results with rows in `structuredContent`, repeated as one text, and as one text per row.
 fn rows_twice(n: usize) -> [Value; 2] {
     let rows: Vec<Value> = (0..n)
         .map(|id| json!({"id": id, "note": "Käse \"x\""}))

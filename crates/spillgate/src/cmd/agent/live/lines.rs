@@ -1,6 +1,6 @@
 //! The lines of the live view.
 //!
-//! Every text in them that a tool or a model wrote has gone through [`one_line`].
+//! Every text in these lines that a tool or a model wrote has passed through [`one_line`].
 
 use spillgate_agent::{Decided, Op, Status};
 use spillgate_artifact::Reason;
@@ -8,33 +8,34 @@ use spillgate_llm::{Reply, ToolCall, Usage};
 
 use crate::cmd::agent::words::{bytes, count, number, one_line, time, usage};
 
-/// Longest arguments that are shown, in characters: by default, and with `--verbose`.
+/// Maximum length of the shown arguments of a call, in characters: by default, and with
+/// `--verbose`.
 const ARGUMENTS: usize = 160;
 const ALL_ARGUMENTS: usize = 2000;
-/// Longest name, in characters.
+/// Maximum length of a name, in characters.
 const NAME: usize = 64;
-/// Longest error or status, in characters.
+/// Maximum length of an error or a status, in characters.
 const WORDS: usize = 200;
 
-/// The model replied.
+/// Says that the model replied.
 pub(super) fn replied(turn: u32, reply: &Reply) -> String {
     let target = one_line(&reply.target.to_string(), NAME);
     format!("turn {turn}: {target}, {}", usage(&reply.usage))
 }
 
-/// The model gave no reply.
+/// Says that the model gave no reply.
 pub(super) fn unanswered(turn: u32, why: &str) -> String {
     format!("turn {turn}: no reply: {}", one_line(why, WORDS))
 }
 
-/// The model requested a tool call.
+/// Says that the model requested a tool call.
 pub(super) fn called(call: &ToolCall, is_verbose: bool) -> String {
     let most = if is_verbose { ALL_ARGUMENTS } else { ARGUMENTS };
     let name = one_line(&call.name, NAME);
     format!("→ {name} {}", one_line(&call.arguments, most))
 }
 
-/// A call under way, followed by the innermost operation that runs for it.
+/// Names a running call, followed by the operations that run within it, down to the innermost.
 pub(super) fn under_way(op: &Op) -> String {
     let mut text = one_line(&op.name, NAME);
     let mut within = op;
@@ -46,7 +47,7 @@ pub(super) fn under_way(op: &Op) -> String {
     text
 }
 
-/// A call has returned, with the decision on its result.
+/// Says that a call has returned, and what was decided about its result.
 pub(super) fn came(op: &Op) -> String {
     let size = op.response_bytes.map(|size| format!("{}, ", bytes(size)));
     let cached = if op.cached { "from the cache, " } else { "" };
@@ -98,7 +99,7 @@ fn fell_back(op: &Op) -> Option<String> {
     Some(format!("fell back to {}: {why}", made.strategy.name()))
 }
 
-/// Why a result is not shown.
+/// Says why a result is not shown.
 fn because(reason: Reason) -> &'static str {
     match reason {
         Reason::SizeCap => "over the size cap",
@@ -107,7 +108,7 @@ fn because(reason: Reason) -> &'static str {
     }
 }
 
-/// A status that the model reported.
+/// Formats a status that the model reported.
 pub(super) fn status(status: &Status) -> String {
     let part = |name: &str, text: &str| match one_line(text, WORDS) {
         text if text.is_empty() => String::new(),
@@ -122,7 +123,7 @@ pub(super) fn status(status: &Status) -> String {
     )
 }
 
-/// How full the window is, and the cost so far.
+/// Says how full the window is, and what the run has cost so far.
 pub(super) fn state(turn: u32, tokens: u64, limit: u64, used: &Usage) -> String {
     let percent = tokens.saturating_mul(100).checked_div(limit).unwrap_or(100);
     let cost = used.cost.map(|cost| format!(", {cost}"));

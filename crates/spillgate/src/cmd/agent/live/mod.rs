@@ -1,8 +1,9 @@
 //! The live view of a running agent, on standard error.
 //!
-//! It shows turns, calls under way, decisions on their results, the model's words as they come, how
-//! full the window is, and the cost. Replies and words arrive as events ([`Watcher`]). Calls are
-//! read from the tree of operations, because it also has the calls of sub-agents and extractions.
+//! It shows turns, running calls, decisions about their results, the model's text as it arrives,
+//! how full the context window is, and the cost. Replies and their text arrive as events
+//! ([`Watcher`]). Calls are read from the tree of operations, because it also contains the calls of
+//! sub-agents and extractions.
 
 mod lines;
 mod screen;
@@ -25,7 +26,7 @@ use screen::Screen;
 
 /// Bytes of the model's text that are kept: only the end is shown.
 const KEPT: usize = 4096;
-/// Longest agent name, in characters.
+/// Maximum length of an agent's name, in characters.
 const NAME: usize = 40;
 
 /// The live view of one agent. Each sub-agent has one of its own; all of them share the screen.
@@ -52,19 +53,19 @@ struct Shared {
     turns: AtomicU32,
 }
 
-/// The state of one agent as the view knows it.
+/// The figures and the text of one agent that the view shows.
 #[derive(Debug, Default)]
 struct Seen {
     turn: u32,
     tokens: u64,
-    /// Tokens that the conversation may have.
+    /// Maximum tokens of the conversation.
     limit: u64,
     used: Usage,
     /// The end of what the model has written in this reply.
     said: String,
 }
 
-/// A call as the view knows it.
+/// How a call is shown.
 #[derive(Debug)]
 enum Seeing {
     UnderWay(Option<ProgressBar>),
@@ -91,7 +92,8 @@ impl Shared {
         if op.kind == OpKind::Tool {
             self.call(op, path, &who, calls, is_given_up);
         }
-        // An operation that its finished call left unfinished will never end by itself.
+        // Once a tool call has ended, operations within it that are still unfinished will never
+        // end.
         let is_given_up = is_given_up || op.kind == OpKind::Tool && !op.unfinished;
         for (at, child) in op.children.iter().enumerate() {
             path.push(at);
@@ -164,14 +166,16 @@ impl Live {
         }
     }
 
-    /// The agent begins. Its conversation may have `limit` tokens; `journal` records what it does.
+    /// Records that the agent begins. Its conversation is limited to `limit` tokens; `journal`
+    /// records what the agent does.
     pub(super) fn begins(&self, limit: u64, journal: &Journal) {
         self.seen().limit = limit;
-        // Only the first call sets it: the main agent's journal covers all agents.
+        // Only the first call sets the journal, because the main agent's journal covers all agents.
         drop(self.shared.journal.set(journal.clone()));
     }
 
-    /// Whether an update can show anything new: without moving parts, only after an event.
+    /// Returns whether an update can show anything new. Without moving parts, that is the case only
+    /// after an event.
     pub(super) fn is_to_look(&self) -> bool {
         let has_changed = self.shared.has_changed.swap(false, Ordering::SeqCst);
         match self.shared.screen {
@@ -202,7 +206,7 @@ impl Live {
         self.show_state(&seen);
     }
 
-    /// The agent has ended: removes everything that moves.
+    /// Removes all moving parts, because the agent has ended.
     pub(super) fn end(&self) {
         if !self.is_first() {
             return;
@@ -262,7 +266,7 @@ impl Watcher for Live {
     }
 
     fn asks(&self, _: &Request) {
-        // The outcome of earlier calls must stand above the next turn.
+        // The outcomes of earlier calls must be printed above the next turn.
         if let Some(journal) = self.shared.journal.get()
             && !matches!(self.shared.screen, Screen::Nothing)
         {
@@ -282,7 +286,7 @@ impl Watcher for Live {
     }
 
     fn settled(&self, _: &CallId, _: &Settled) {
-        // Set again after the event: an update may have cleared the flag in between.
+        // The flag is set again after the event, because an update may have cleared it in between.
         self.shared.has_changed.store(true, Ordering::SeqCst);
     }
 
@@ -308,8 +312,8 @@ impl Drop for Live {
     }
 }
 
-/// Returns the tokens of an agent's conversation: what its model counted last, plus what was shown
-/// since.
+/// Returns the tokens of an agent's conversation: the last count of its model, plus the tokens of
+/// the results shown since then.
 fn tokens_of(agent: &Op) -> Option<u64> {
     let turns = agent.children.iter().filter(|op| op.kind == OpKind::Turn);
     let mut turns: Vec<&Op> = turns.collect();

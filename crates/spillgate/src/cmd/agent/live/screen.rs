@@ -1,6 +1,7 @@
 //! The screen of the live view.
 //!
-//! On a terminal, operations under way move below lines that stay; on a pipe there are only lines.
+//! On a terminal, finished events are printed as lines, and the running operations are animated
+//! below them. On a pipe only lines are printed.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -27,8 +28,8 @@ pub(in crate::cmd::agent) enum Look {
 }
 
 impl Look {
-    /// Chooses by the options and by whether standard error is a terminal. Moving parts would draw
-    /// over a log that the user asked for.
+    /// Chooses the look by the options and by whether standard error is a terminal. If the user
+    /// asked for a log, nothing moves, because moving parts would overwrite the log.
     pub(in crate::cmd::agent) fn of(is_quiet: bool, is_verbose: bool, has_log: bool) -> Self {
         match (is_quiet, std::io::stderr().is_terminal()) {
             (true, _) => Self::Nothing,
@@ -100,7 +101,7 @@ impl Screen {
         Some(one)
     }
 
-    /// Removes everything that moves.
+    /// Removes all moving parts.
     pub(super) fn end(&self) {
         if let Self::Moving { all, state, words } = self {
             words.finish_and_clear();
@@ -116,7 +117,7 @@ fn bar(template: &str) -> ProgressBar {
     ProgressBar::new_spinner().with_style(style)
 }
 
-/// Returns as much of the end of a text as one line shows.
+/// Returns the end of a text, as much as fits one line.
 fn tail(said: &str) -> String {
     let from = said
         .char_indices()

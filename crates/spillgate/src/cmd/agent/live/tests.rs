@@ -1,4 +1,4 @@
-//! The live view, line by line.
+//! Tests of the live view, line by line.
 
 use insta::assert_snapshot;
 use spillgate_agent::{Decided, Made, Strategy};

@@ -1,4 +1,4 @@
-//! Tables of a run's cost and of its tool calls.
+//! Formats the cost of a run and its tool calls as tables.
 
 use spillgate_agent::{Accounting, Part};
 use spillgate_llm::Usage;
@@ -6,11 +6,12 @@ use spillgate_llm::Usage;
 use super::table::{Side, table};
 use crate::cmd::agent::words::{number, one_line};
 
-/// Longest name, in characters.
+/// Maximum length of a name, in characters.
 const NAME: usize = 60;
 
-/// Formats two tables, of models and of tools, with those of sub-agents after their names, and a
-/// line of extractions by strategy for each agent that had any.
+/// Formats a table of models and a table of tools. The table of tools also lists those of
+/// sub-agents, under the sub-agent's name. A line of extractions by strategy follows for each agent
+/// that had any.
 pub(super) fn accounts(accounting: &Accounting) -> String {
     let mut text = format!("{}\n{}", models(accounting), tools(accounting));
     extractions(&mut text, accounting, "");

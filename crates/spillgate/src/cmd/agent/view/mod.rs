@@ -18,7 +18,7 @@ use crate::agent_args::{AgentView, TracePart};
 use crate::failure::{Failure, Fault};
 use crate::output::Output;
 
-/// Longest task or reason, in characters.
+/// Maximum length of a task or a reason, in characters.
 const WORDS: usize = 300;
 
 pub(super) fn view(view: &AgentView, out: &Output) -> Result<u8, Failure> {
@@ -44,7 +44,8 @@ fn parsed(text: &str) -> Result<Trace, String> {
             "is a trace of version {version}; this program reads up to {TRACE_VERSION}: it was written by a newer one"
         ));
     }
-    // Parsed from the text, because its errors then have line numbers.
+    // The trace is parsed from the text and not from the value, because only then errors have line
+    // numbers.
     serde_json::from_str(text).map_err(|error| format!("is no trace of an agent: {error}"))
 }
 
@@ -79,7 +80,8 @@ fn shown(trace: &Trace, part: Option<TracePart>) -> String {
     }
 }
 
-/// Makes visible what would move a terminal's cursor in a text of several lines.
+/// Makes the control characters in a text of several lines visible, because they could move a
+/// terminal's cursor.
 pub(super) fn harmless(text: &str) -> String {
     marked(&text.replace("\r\n", "\n")).into_owned()
 }

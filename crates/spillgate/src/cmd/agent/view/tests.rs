@@ -1,4 +1,4 @@
-//! The text of a trace.
+//! Tests of the text that shows a trace.
 
 use insta::assert_snapshot;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The operations of a trace as an indented table.
+//! Formats the operations of a trace as an indented table.
 
 use spillgate_agent::{Op, OpKind};
 
@@ -6,7 +6,7 @@ use super::table::{Side, table};
 use crate::cmd::agent::live::decided;
 use crate::cmd::agent::words::{bytes, number, one_line, time};
 
-/// Longest name, target or error, in characters.
+/// Maximum length of a name, a target or an error, in characters.
 const NAME: usize = 60;
 const WORDS: usize = 160;
 
@@ -48,7 +48,7 @@ fn enter(rows: &mut Vec<[String; 6]>, op: &Op, depth: usize) {
 fn name(op: &Op) -> String {
     let name = one_line(&op.name, NAME);
     match &op.server {
-        // An agent is a server with one tool, itself.
+        // For a call of an agent, server and tool have the same name, which is shown only once.
         Some(server) if *server != op.name => format!("{name} ({})", one_line(server, NAME)),
         _ => name,
     }

@@ -1,0 +1,680 @@
+//! Finds the lines that say how a run failed and why.
+//!
+//! One pass classifies the lines that may report a failure ([`classify`]). Then the places worth
+//! showing are picked, best first: what ended the run, the counts of failures, the first error of
+//! the step that failed, the last error before its end, then the other errors, each kind of line
+//! once. An outline and a preview show them with a few lines around; a search for the reason shows
+//! more ([`picks`]).
+
+mod classify;
+
+use std::collections::VecDeque;
+use std::io;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use spillgate_artifact::ContentKind;
+use spillgate_text::View;
+
+use crate::log::signature;
+use crate::parts::{SamplePlan, grouped};
+use crate::{EntryKind, OutlineEntry};
+use classify::{Class, Report, classify, each_suspect, is_apart, prefix, uncoloured};
+
+/// Most lines that are remembered from the beginning of a part, and from its end.
+const FIRST: usize = 256;
+const LAST: usize = 1024;
+/// Most beginnings of steps that are remembered: the first step that fails counts.
+const STEPS: usize = 4096;
+/// Most different lines whose number is counted.
+const KEPT: usize = 4096;
+/// Most places that are picked.
+const PICKED: usize = 64;
+/// Most places of one kind (the same class and the same first word) that are picked.
+const ALIKE: usize = 6;
+/// The least weight of a line that reports a failure by itself.
+const STRONG: f64 = 2.0;
+/// Most lines before and after a line that are shown with it. Those far away are dispensable.
+type Around = (u64, usize);
+/// Around what ended the run: what led to it.
+const END: Around = (16, 0);
+/// Around the first and the last error.
+const MAIN: Around = (8, 20);
+/// Around another error, or a count.
+const OTHER: Around = (1, 5);
+const ALONE: Around = (0, 0);
+/// Bytes before the end of a text in which the output of a run that failed says so, if a tenth of the
+/// text is less.
+const NEAR_END: u64 = 4096;
+/// Bytes before the end in which a line is enough that prose may have, too, such as `cannot open x`.
+const LAST_WORDS: u64 = 512;
+/// The least weight of a line that prose hardly ever has.
+const SURE: f64 = 2.5;
+/// Number of lines at the end of the text that may be shown.
+const LAST_LINES: u64 = 24;
+/// Rank of the last line, as in [`OutlineEntry::rank`]; each line before it ranks one further back.
+const LAST_RANK: usize = 6;
+/// Most frames of a stack that are shown.
+const FRAMES: usize = 2;
+
+/// A place that says why a run failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailurePick {
+    /// First byte of its line in the view.
+    pub start: u64,
+    /// The byte after its line, without the newline.
+    pub end: u64,
+    /// How many lines are like it.
+    pub count: u64,
+    /// Lines before it that led to it.
+    pub before: u64,
+    /// Most lines after it that belong to it.
+    pub after: usize,
+    /// Whether a runner put a time stamp before it.
+    pub is_stamped: bool,
+    /// Whether a step ends with it, as its runner says.
+    pub is_step_end: bool,
+}
+
+/// A line that reports a failure.
+#[derive(Debug, Clone, Copy)]
+struct Hit {
+    start: u64,
+    end: u64,
+    signature: u64,
+    kind: u64,
+    is_stamped: bool,
+    report: Report,
+}
+
+/// What one part of a text holds.
+#[derive(Debug, Default)]
+struct Findings {
+    first: Vec<Hit>,
+    last: VecDeque<Hit>,
+    /// Lines that begin a step.
+    steps: Vec<Hit>,
+    counts: FxHashMap<u64, u64>,
+}
+
+impl Findings {
+    fn of(text: &[u8], start: u64) -> Self {
+        let mut found = Self::default();
+        let mut known: FxHashMap<u64, Option<Report>> = FxHashMap::default();
+        each_suspect(text, |from, to| {
+            let line = &text[from..to];
+            let stamp = prefix(line);
+            let line = uncoloured(&line[stamp..]);
+            let line = &*line;
+            let signature = signature(line);
+            // Lines that differ in numbers report the same, unless they count failures.
+            let known = known.entry(signature);
+            let report = match known {
+                std::collections::hash_map::Entry::Occupied(known)
+                    if known.get().is_none_or(|one| one.class != Class::Count)
+                        && !has_zero(line) =>
+                {
+                    *known.get()
+                }
+                known => {
+                    let report = classify(line);
+                    known.insert_entry(report);
+                    report
+                }
+            };
+            let Some(report) = report else { return };
+            let start = start + from as u64;
+            let hit = Hit {
+                start,
+                end: start + (to - from) as u64,
+                signature,
+                kind: kind_of(line),
+                is_stamped: stamp > 0,
+                report,
+            };
+            match report.class {
+                Class::Step if found.steps.len() == STEPS => {}
+                Class::Step => found.steps.push(hit),
+                _ => found.add(hit),
+            }
+        });
+        found
+    }
+
+    fn add(&mut self, hit: Hit) {
+        self.count(hit.signature, 1);
+        self.keep(hit);
+    }
+
+    fn count(&mut self, signature: u64, count: u64) {
+        if self.counts.len() < KEPT || self.counts.contains_key(&signature) {
+            *self.counts.entry(signature).or_default() += count;
+        }
+    }
+
+    fn keep(&mut self, hit: Hit) {
+        if self.first.len() < FIRST {
+            self.first.push(hit);
+            return;
+        }
+        if self.last.len() == LAST {
+            self.last.pop_front();
+        }
+        self.last.push_back(hit);
+    }
+
+    /// Adds what the part that follows holds.
+    fn absorb(&mut self, next: Self) {
+        for (signature, count) in next.counts {
+            self.count(signature, count);
+        }
+        let room = STEPS - self.steps.len();
+        self.steps.extend(next.steps.into_iter().take(room));
+        for hit in next.first.into_iter().chain(next.last) {
+            self.keep(hit);
+        }
+    }
+
+    fn hits(&self) -> impl DoubleEndedIterator<Item = &Hit> {
+        self.first.iter().chain(&self.last)
+    }
+}
+
+/// Whether a line has a 0 that may be a count: `0 failed` and `1 failed` have one signature.
+fn has_zero(line: &[u8]) -> bool {
+    memchr::memchr(b'0', &line[..line.len().min(200)]).is_some()
+}
+
+/// The kind of a line: its first word, without figures.
+fn kind_of(line: &[u8]) -> u64 {
+    let line = line.trim_ascii_start();
+    let word = line
+        .iter()
+        .position(u8::is_ascii_whitespace)
+        .unwrap_or(line.len());
+    signature(&line[..word.min(24)])
+}
+
+/// Picks the places. Unless somebody asks for them, text that does not end in a failure has none.
+fn pick(
+    view: &View,
+    plan: &SamplePlan,
+    kind: ContentKind,
+    is_asked: bool,
+) -> io::Result<Vec<FailurePick>> {
+    let parts = plan.look(view.source(), Findings::of)?;
+    let mut found = Findings::default();
+    for part in parts {
+        found.absorb(part);
+    }
+    // Code has the words of failures in it although nothing failed.
+    let is_code = kind == ContentKind::Code;
+    let is_output = !is_code || found.hits().any(|hit| hit.report.is_output);
+    // A log may report errors anywhere.
+    let is_of_run = is_asked || kind == ContentKind::Log || found.ends_in_failure(view.bytes());
+    match is_output && is_of_run {
+        true => Ok(found.picked(view.bytes())),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// Returns the places of a text that say why something failed, best first.
+///
+/// # Errors
+///
+/// Fails if the text cannot be read.
+pub fn picks(view: &View, kind: ContentKind) -> io::Result<Vec<FailurePick>> {
+    let plan = SamplePlan::spread(view.source(), 0)?;
+    pick(view, &plan, kind, true)
+}
+
+/// Returns the length of what a runner of tools put before a line: a time stamp, perhaps behind
+/// the names of the job and the step.
+#[must_use]
+pub fn runner_prefix(line: &[u8]) -> usize {
+    prefix(line)
+}
+
+impl Findings {
+    /// Returns whether a runner reports that a step failed, or a line near the end reports a failure:
+    /// output of a run that failed ends with it. Prose, such as a manual or the log of a version
+    /// control system, speaks of failures anywhere.
+    fn ends_in_failure(&self, bytes: u64) -> bool {
+        let is_within = |hit: &Hit, last: u64| hit.start >= bytes - bytes.min(last);
+        self.hits().any(|hit| {
+            let is_sure = hit.report.weight >= SURE && is_within(hit, NEAR_END.max(bytes / 10));
+            let is_last = hit.report.weight >= STRONG && is_within(hit, LAST_WORDS);
+            is_sure || is_last || hit.report.class == Class::StepEnd
+        })
+    }
+
+    fn picked(&self, bytes: u64) -> Vec<FailurePick> {
+        let is = |class: Class| move |hit: &&Hit| hit.report.class == class;
+        // The first step that failed is the cause; steps after it may fail because of it.
+        let end = self.hits().find(is(Class::StepEnd)).or_else(|| {
+            self.hits()
+                .rev()
+                .find(|hit| is(Class::End)(hit) && hit.report.weight >= STRONG)
+        });
+        let until = end.map_or(bytes, |end| end.end);
+        let step = self.steps.iter().rev().find(|step| step.start < until);
+        let from = step.map_or(0, |step| step.start);
+        let is_inside = |hit: &Hit| hit.start >= from && hit.start < until;
+        let mut chosen = Chosen::default();
+        if let Some(end) = end {
+            chosen.add(self, end, END);
+        }
+        let strong = |class: Class| {
+            move |hit: &&Hit| {
+                hit.report.class == class && hit.report.weight >= STRONG && is_inside(hit)
+            }
+        };
+        // The lines that say why, or if there are none, those that say what.
+        let class = match self.hits().any(|hit| strong(Class::Error)(&hit)) {
+            true => Class::Error,
+            false => Class::Status,
+        };
+        let hits = self.hits().filter(strong(class));
+        let best = hits.map(|hit| hit.report.weight).fold(0.0, f64::max);
+        let strong = |hit: &&Hit| strong(class)(hit) && hit.report.weight >= best;
+        let counts = self
+            .hits()
+            .rev()
+            .filter(|hit| is(Class::Count)(hit) && hit.start < until);
+        for count in counts.take(8) {
+            chosen.add_if_new(self, count, OTHER, 2);
+        }
+        if let Some(first) = self.hits().find(strong) {
+            chosen.add(self, first, MAIN);
+        }
+        if let Some(last) = self.hits().rev().find(strong) {
+            chosen.add(self, last, MAIN);
+        }
+        if let (Some(step), Some(_)) = (step, end) {
+            chosen.add(self, step, ALONE);
+        }
+        let is_told = best > 0.0;
+        let mut others: Vec<(f64, &Hit)> = self
+            .hits()
+            .filter(|hit| hit.report.weight >= if is_told { STRONG } else { 1.0 })
+            .map(|hit| (self.score(hit, is_inside(hit), bytes), hit))
+            .collect();
+        others.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.start.cmp(&b.1.start)));
+        for (_, hit) in others {
+            if chosen.picks.len() == PICKED {
+                break;
+            }
+            let around = if hit.report.weight >= STRONG {
+                OTHER
+            } else {
+                ALONE
+            };
+            chosen.add_if_new(self, hit, around, ALIKE);
+        }
+        let is_failure = end.is_some() || best > 0.0 || chosen.has_strong;
+        match is_failure {
+            true => chosen.picks,
+            false => Vec::new(),
+        }
+    }
+
+    /// How much a line says: its weight, less if there are many like it, or if it stands in a step
+    /// that did not fail, or far from the end.
+    fn score(&self, hit: &Hit, is_inside: bool, bytes: u64) -> f64 {
+        /// Up to this many lines alike, each counts in full; each doubling beyond takes off a part
+        /// of the weight, a fifth at first.
+        const FEW: f64 = 16.0;
+        const FADING: f64 = 0.25;
+        /// What a line at the beginning counts for, compared with one at the end: what ended a run
+        /// stands near its end.
+        const AT_START: f64 = 0.6;
+        /// What a line outside of the steps that failed counts for.
+        const OUTSIDE: f64 = 0.4;
+        let count = self.counts.get(&hit.signature).copied().unwrap_or(1).max(1);
+        let rarity = 1.0 / (1.0 + (count as f64 / FEW).max(1.0).log2() * FADING);
+        let place = AT_START + (1.0 - AT_START) * hit.start as f64 / bytes.max(1) as f64;
+        let step = if is_inside { 1.0 } else { OUTSIDE };
+        hit.report.weight * rarity * place * step
+    }
+}
+
+#[derive(Default)]
+struct Chosen {
+    picks: Vec<FailurePick>,
+    starts: FxHashSet<u64>,
+    signatures: FxHashSet<u64>,
+    kinds: FxHashMap<u64, usize>,
+    has_strong: bool,
+}
+
+impl Chosen {
+    fn add(&mut self, found: &Findings, hit: &Hit, (before, after): Around) {
+        if !self.starts.insert(hit.start) {
+            return;
+        }
+        self.has_strong |= hit.report.weight >= STRONG;
+        self.signatures.insert(hit.signature);
+        *self.kinds.entry(hit.kind).or_default() += 1;
+        self.picks.push(FailurePick {
+            start: hit.start,
+            end: hit.end,
+            count: found.counts.get(&hit.signature).copied().unwrap_or(1),
+            before,
+            after,
+            is_stamped: hit.is_stamped,
+            is_step_end: hit.report.class == Class::StepEnd,
+        });
+    }
+
+    /// Adds a line unless one like it, or `most` of its kind, are there.
+    fn add_if_new(&mut self, found: &Findings, hit: &Hit, around: Around, most: usize) {
+        let of_kind = self.kinds.get(&hit.kind).copied().unwrap_or(0);
+        if of_kind < most && !self.signatures.contains(&hit.signature) {
+            self.add(found, hit, around);
+        }
+    }
+}
+
+/// Returns the lines that say why a run failed, each with a rank; none if nothing failed.
+pub(crate) fn outline(
+    view: &View,
+    plan: &SamplePlan,
+    kind: ContentKind,
+) -> io::Result<Vec<OutlineEntry>> {
+    let picks = pick(view, plan, kind, false)?;
+    let mut lines: FxHashMap<u64, OutlineEntry> = FxHashMap::default();
+    // Behind the end of a step, its runner cleans up.
+    if !picks.is_empty() && !picks[0].is_step_end {
+        last_lines(view, picks.len().min(LAST_RANK), &mut lines)?;
+    }
+    for (at, pick) in picks.iter().enumerate() {
+        block(view, pick, at, &mut lines)?;
+    }
+    let mut lines: Vec<OutlineEntry> = lines.into_values().collect();
+    lines.sort_by_key(|line| line.line);
+    Ok(lines)
+}
+
+/// Adds the last lines of the text, of which the later are the more telling.
+fn last_lines(
+    view: &View,
+    rank: usize,
+    lines: &mut FxHashMap<u64, OutlineEntry>,
+) -> io::Result<()> {
+    let total = view.lines();
+    let mut reader = view.lines_from((total + 1).saturating_sub(LAST_LINES).max(1))?;
+    while let Some((span, bytes)) = reader.next_bytes()? {
+        let bytes = bytes.trim_ascii_end();
+        let line = uncoloured(&bytes[prefix(bytes)..]);
+        if line.trim_ascii().is_empty() || is_apart(&line) {
+            continue;
+        }
+        let far = usize::try_from(total - span.number).unwrap_or(0);
+        let text = String::from_utf8_lossy(&line).into_owned();
+        let entry = OutlineEntry::new(rank + far, 0, EntryKind::Failure, text);
+        let line = Some(span.number);
+        lines.insert(span.number, OutlineEntry { line, ..entry });
+    }
+    Ok(())
+}
+
+/// Adds a picked line and what belongs to it.
+fn block(
+    view: &View,
+    pick: &FailurePick,
+    at: usize,
+    lines: &mut FxHashMap<u64, OutlineEntry>,
+) -> io::Result<()> {
+    let number = view.line_of_offset(pick.start)?;
+    let first = number.saturating_sub(pick.before).max(1);
+    let mut reader = view.lines_from(first)?;
+    let mut above: Vec<(u64, String)> = Vec::new();
+    let mut indent = 0;
+    let (mut taken, mut frames, mut blanks) = (0, 0, 0);
+    let mut add = |number: u64, rank: usize, text: String| {
+        let entry = lines.entry(number).or_insert_with(|| {
+            let entry = OutlineEntry::new(rank, 0, EntryKind::Failure, text);
+            OutlineEntry {
+                line: Some(number),
+                ..entry
+            }
+        });
+        entry.rank = entry.rank.min(rank);
+    };
+    while let Some((span, bytes)) = reader.next_bytes()? {
+        let bytes = bytes.trim_ascii_end();
+        let line = uncoloured(&bytes[prefix(bytes)..]);
+        let line = &*line;
+        let text = || String::from_utf8_lossy(line).into_owned();
+        let is_blank = line.trim_ascii().is_empty();
+        if span.number < number {
+            match is_apart(line) {
+                true if pick.before == MAIN.0 => above.clear(),
+                false if !is_blank => above.push((span.number, text())),
+                _ => {}
+            }
+            continue;
+        }
+        if span.number == number {
+            indent = line.len() - line.trim_ascii_start().len();
+            let text = match pick.count {
+                0..=1 => text(),
+                count => format!("{} ({} like it)", text(), grouped(count)),
+            };
+            add(number, at, text);
+            for (far, (number, text)) in above.drain(..).rev().enumerate() {
+                add(number, at + 2 + far * 2, text);
+            }
+            continue;
+        }
+        if taken >= pick.after || is_apart(line) || line.starts_with(b"##[") {
+            break;
+        }
+        if is_blank {
+            blanks += 1;
+            continue;
+        }
+        let depth = line.len() - line.trim_ascii_start().len();
+        let belongs = blanks < 2 && (depth > indent || begins_as_detail(line.trim_ascii_start()));
+        // What stands in the next paragraphs may belong to the first and to the last error.
+        if !belongs && pick.after != MAIN.1 && (blanks > 0 || taken > 1) {
+            break;
+        }
+        if is_frame(line) {
+            frames += 1;
+            if frames > FRAMES {
+                continue;
+            }
+        }
+        taken += 1;
+        let far = match belongs {
+            true => taken / 2,
+            false => 1 + taken + 3 * blanks,
+        };
+        add(span.number, at + 1 + far, text());
+    }
+    Ok(())
+}
+
+/// Whether a line continues the report above it.
+fn begins_as_detail(line: &[u8]) -> bool {
+    const DETAILS: [&str; 36] = [
+        "at ",
+        "|",
+        "-->",
+        "=",
+        ">",
+        "E ",
+        "^",
+        "~",
+        "Caused by",
+        "caused by",
+        "...",
+        "File \"",
+        "note:",
+        "help:",
+        "+ ",
+        "- ",
+        "Expected",
+        "Received",
+        "Actual",
+        "expected",
+        "actual",
+        "got",
+        "want",
+        "left:",
+        "right:",
+        "reason",
+        "because",
+        "symbol:",
+        "location:",
+        "Error",
+        "error",
+        "assert",
+        "Caused",
+        "where",
+        "TypeError",
+        "AssertionError",
+    ];
+    DETAILS
+        .iter()
+        .any(|detail| line.starts_with(detail.as_bytes()))
+}
+
+/// Whether a line is a frame of a stack.
+fn is_frame(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let is_numbered = digits > 0 && line[digits..].starts_with(b": ");
+    is_numbered
+        || [&b"at "[..], b"... ", b"File \""]
+            .iter()
+            .any(|with| line.starts_with(with))
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::tests::{texts, view_of};
+
+    /// Returns the lines that are shown, at most `most` of them.
+    fn shown(text: &str, most: usize) -> String {
+        let view = view_of(text);
+        let plan = SamplePlan::spread(view.source(), 0).unwrap();
+        let mut lines = outline(&view, &plan, ContentKind::Log).unwrap();
+        lines.sort_by_key(|line| line.rank);
+        lines.truncate(most);
+        lines.sort_by_key(|line| line.line);
+        texts(&lines)
+    }
+
+    #[test]
+    fn how_a_run_ended_and_why() {
+        let passed: String = (0..300)
+            .map(|i| format!("test parse_error_{i}_is_reported ... ok\n"))
+            .collect();
+        let failed = "test sums ... FAILED\n\nfailures:\n\n---- sums stdout ----\n\
+            thread 'sums' panicked at src/lib.rs:7:5:\nassertion `left == right` failed\n  left: 3\n right: 4\n\n\
+            failures:\n    sums\n\ntest result: FAILED. 300 passed; 1 failed\n\nerror: test failed, to rerun pass `--lib`\n";
+        assert_snapshot!(shown(&format!("{passed}{failed}"), 9), @"
+        301: test sums ... FAILED
+        305: ---- sums stdout ----
+        306: thread 'sums' panicked at src/lib.rs:7:5:
+        307: assertion `left == right` failed
+        308:   left: 3
+        309:  right: 4
+        312:     sums
+        314: test result: FAILED. 300 passed; 1 failed
+        316: error: test failed, to rerun pass `--lib`
+        ");
+    }
+
+    #[test]
+    fn the_step_that_failed_first_is_shown_without_time_stamps() {
+        let step = |name: &str, lines: &[&str]| {
+            let lines: String = lines
+                .iter()
+                .map(|line| format!("2026-11-24T10:00:00.1234567Z {line}\n"))
+                .collect();
+            format!("2026-11-24T10:00:00.1234567Z ##[group]Run {name}\n{lines}")
+        };
+        let text = [
+            step("make lint", &["error: flaky, retried", "0 errors"]),
+            step(
+                "make test",
+                &[
+                    "a.c:3:5: error: expected ';'",
+                    "##[error]Process completed with exit code 2.",
+                ],
+            ),
+            step(
+                "upload",
+                &[
+                    "Error: no coverage reports found",
+                    "##[error]Process completed with exit code 1.",
+                ],
+            ),
+        ];
+        assert_snapshot!(shown(&text.concat(), 4), @"
+        4: ##[group]Run make test
+        5: a.c:3:5: error: expected ';'
+        6: ##[error]Process completed with exit code 2. (2 like it)
+        8: Error: no coverage reports found
+        ");
+    }
+
+    #[test]
+    fn repeated_lines_are_shown_once() {
+        let text: String = (0..40)
+            .map(|i| format!("/w/A.java:[{i},3] error: cannot find symbol\n"))
+            .collect();
+        assert_snapshot!(shown(&format!("{text}BUILD FAILURE\n"), 4), @"
+        1: /w/A.java:[0,3] error: cannot find symbol (40 like it)
+        2: /w/A.java:[1,3] error: cannot find symbol
+        40: /w/A.java:[39,3] error: cannot find symbol
+        41: BUILD FAILURE
+        ");
+    }
+
+    #[test]
+    fn a_log_shows_its_errors_without_its_other_entries() {
+        let text: String = (0..300)
+            .map(|i| match i {
+                170 => "10:00:00 ERROR disk full on /data\n".to_owned(),
+                _ => format!("10:00:00 INFO batch {i} ok\n"),
+            })
+            .collect();
+        assert_snapshot!(shown(&text, 9), @"171: ERROR disk full on /data");
+        let fine = text.replace("ERROR disk full on /data", "INFO disk fine");
+        assert_eq!(shown(&fine, 9), "");
+    }
+
+    #[test]
+    fn a_stack_is_cut_to_its_first_frames() {
+        let frames: String = (0..60)
+            .map(|i| format!("\tat a.B.c{i}(B.java:{i})\n"))
+            .collect();
+        let text = format!(
+            "x\njava.lang.IllegalStateException: no\n{frames}Caused by: java.io.IOException: disk\n{frames}"
+        );
+        assert_snapshot!(shown(&text, 6), @"
+        1: x
+        2: java.lang.IllegalStateException: no
+        3: 	at a.B.c0(B.java:0)
+        4: 	at a.B.c1(B.java:1)
+        63: Caused by: java.io.IOException: disk
+        64: 	at a.B.c0(B.java:0)
+        ");
+    }
+
+    #[test]
+    fn code_that_speaks_of_errors_has_not_failed() {
+        let code =
+            "fn f() -> Result<(), Error> {\n    return Err(Error::Failed); // error: failed\n}\n"
+                .repeat(50);
+        let view = view_of(&code);
+        let plan = SamplePlan::spread(view.source(), 0).unwrap();
+        assert_eq!(outline(&view, &plan, ContentKind::Code).unwrap(), []);
+    }
+}

@@ -1,0 +1,324 @@
+//! Searches documents for readers: prose, manuals, Markdown and HTML.
+//!
+//! Such a text is split into passages with headings above them ([`blocks`]). A person who asks about
+//! it uses other words than it does, so the question is widened by other forms of its words and
+//! other words for them, which count less. A word in the heading above a passage, or beside it,
+//! counts for the passage, too.
+
+use std::io;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use spillgate_artifact::ContentKind;
+use spillgate_lookup::Artifact;
+use spillgate_text::View;
+
+use crate::SearchOutcome;
+use crate::blocks::{Blocks, blocks};
+use crate::candidates::Candidate;
+use crate::matcher::{Matcher, WordCache};
+use crate::page::Block;
+use crate::question::{MOST_TERMS, Question, Term, Terms};
+use crate::rank::Ranked;
+
+/// Most bytes of a document that is split: its passages are kept in memory.
+pub(crate) const MOST_BYTES: u64 = 8 << 20;
+
+/// How soon repetitions of a term stop counting, and how strongly the length of a passage reduces
+/// its score: the usual values of BM25.
+const K1: f64 = 1.2;
+const B: f64 = 0.5;
+/// How often a term in the heading above, in the passages beside, and in a tag counts, compared
+/// with the passage itself.
+const ABOVE: f64 = 1.0;
+const BESIDE: f64 = 0.2;
+const IN_TAG: f64 = 0.4;
+/// A passage with less than this share of the best score says nothing more.
+const DROP: f64 = 0.35;
+/// Most passages that are ranked.
+const MOST_RANKED: usize = 512;
+
+/// The hits in a passage.
+#[derive(Debug, Default, Clone)]
+struct Hits {
+    times: Vec<(usize, u32)>,
+    terms: Terms,
+    /// Terms in tags.
+    in_tags: Terms,
+    first: Option<usize>,
+}
+
+impl Hits {
+    fn add(&mut self, terms: Terms, at: usize) {
+        self.first.get_or_insert(at);
+        self.terms |= terms;
+        for term in each(terms) {
+            match self.times.iter_mut().find(|(known, _)| *known == term) {
+                Some((_, times)) => *times += 1,
+                None => self.times.push((term, 1)),
+            }
+        }
+    }
+}
+
+/// Returns the numbers of the terms of a set.
+fn each(mut terms: Terms) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let at = terms.trailing_zeros() as usize;
+        (terms != 0).then(|| {
+            terms &= terms - 1;
+            at
+        })
+    })
+}
+
+/// Returns the passages that answer in a document for readers.
+pub(crate) fn answer<'a>(
+    artifact: &'a Artifact,
+    question: &Question,
+) -> io::Result<SearchOutcome<'a>> {
+    let view = artifact.view();
+    let kind = artifact.manifest().facts.stats.kind;
+    let text = view.source().bytes(0, view.bytes())?;
+    let wide = question.widened();
+    let split = blocks(&text, kind);
+    let found = Found::new(&text, &split, &wide);
+    let ranked = found.ranked(&split, &wide);
+    let seen = each(Terms::MAX).filter(|&at| found.with[at] > 0.0);
+    let seen = seen.fold(0, |seen, at| seen | 1 << at);
+    // Tags are left out, unless a name stands only in them.
+    let is_name = |at: usize| {
+        matches!(
+            question.terms.get(at),
+            Some(Term::Phrase(_) | Term::Whole(_))
+        )
+    };
+    let tagged: FxHashSet<u64> = split
+        .all
+        .iter()
+        .zip(&found.hits)
+        .filter(|(_, hits)| each(hits.in_tags & !hits.terms).any(is_name))
+        .map(|(block, _)| block.start as u64)
+        .collect();
+    let is_markup = split.shown.is_some();
+    // The headings that say what a passage does not.
+    let mut headings: FxHashMap<u64, (u64, u64)> = FxHashMap::default();
+    for one in &ranked {
+        let at = usize::try_from(one.candidate.template).unwrap_or(0);
+        let block = split.all[at];
+        let mut above = block.heading;
+        while let Some(heading) = above.map(|above| split.headings[above]) {
+            let own = found.own_of_heading[&heading.start];
+            if own & !found.hits[at].terms != 0 {
+                let place = (heading.start as u64, heading.end as u64);
+                headings.insert(one.candidate.start, place);
+                break;
+            }
+            above = heading.above;
+        }
+    }
+    Ok(SearchOutcome {
+        ranked,
+        seen,
+        header: None,
+        is_unstamped: false,
+        blocks: Box::new(move |one, _| {
+            let mut block = whole_lines(view, one, one.candidate.start, one.candidate.end)?;
+            block.is_untagged = is_markup && !tagged.contains(&one.candidate.start);
+            let mut ways = vec![vec![block.clone()]];
+            if let Some(&(start, end)) = headings.get(&one.candidate.start) {
+                let mut heading = whole_lines(view, one, start, end)?;
+                heading.is_untagged = is_markup;
+                ways.insert(0, vec![block.clone(), heading]);
+            }
+            if let Some(header) = crate::text::table_header(view, one)? {
+                ways.insert(0, vec![block, header]);
+            }
+            ways.push(vec![crate::text::line_of_hit(view, one)?]);
+            Ok(ways)
+        }),
+    })
+}
+
+/// Returns the view lines of a range of bytes.
+fn whole_lines(view: &View, one: &Ranked, start: u64, end: u64) -> io::Result<Block> {
+    let mut block = crate::text::block(one);
+    (block.start, block.end) = (start, end);
+    if let Some(line) = view.line_at(start)? {
+        block.start = line.start;
+    }
+    if let Some(line) = view.line_at(end.saturating_sub(1))? {
+        block.end = line.end;
+    }
+    if !(block.start..block.end).contains(&block.hit) {
+        block.hit = block.start;
+    }
+    Ok(block)
+}
+
+/// Whether a document is one for readers that can be split.
+pub(crate) fn is_split(view: &View, kind: ContentKind, is_prose: bool) -> bool {
+    view.bytes() <= MOST_BYTES
+        && (matches!(kind, ContentKind::Markdown | ContentKind::Html) || is_prose)
+}
+
+/// What a scan of a document found.
+struct Found {
+    /// The hits in each passage.
+    hits: Vec<Hits>,
+    /// The terms in each heading and those above it, by its number.
+    above: Vec<Terms>,
+    /// The terms of a heading alone, by its first byte.
+    own_of_heading: FxHashMap<usize, Terms>,
+    /// How many passages have each term.
+    with: [f64; MOST_TERMS],
+    /// Bytes of text of each passage, and of a usual one.
+    lengths: Vec<f64>,
+    usual: f64,
+}
+
+impl Found {
+    fn new(text: &[u8], split: &Blocks, question: &Question) -> Self {
+        let matcher = Matcher::new(question, &[]);
+        let mut known = WordCache::default();
+        let shown = split.shown.as_deref().unwrap_or(text);
+        let mut hits = vec![Hits::default(); split.all.len()];
+        let mut at = 0;
+        for hit in matcher.hits(shown, &mut known) {
+            while split.all.get(at).is_some_and(|block| block.end <= hit.at) {
+                at += 1;
+            }
+            match split.all.get(at) {
+                Some(block) if block.start <= hit.at => hits[at].add(hit.terms, hit.at),
+                _ => {}
+            }
+        }
+        if split.shown.is_some() {
+            let mut at = 0;
+            for hit in matcher.hits(text, &mut known) {
+                while split.all.get(at).is_some_and(|block| block.end <= hit.at) {
+                    at += 1;
+                }
+                match split.all.get(at) {
+                    Some(block) if block.start <= hit.at => {
+                        hits[at].in_tags |= hit.terms;
+                        hits[at].first.get_or_insert(hit.at);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let mut above: Vec<Terms> = Vec::with_capacity(split.headings.len());
+        let mut own_of_heading = FxHashMap::default();
+        for heading in &split.headings {
+            let of = matcher.hits(&shown[heading.start..heading.end], &mut known);
+            let own = of.fold(0, |terms, hit| terms | hit.terms);
+            own_of_heading.insert(heading.start, own);
+            let outer = heading.above.map_or(0, |at| above[at]);
+            above.push(own | outer);
+        }
+        let mut with = [0.0; MOST_TERMS];
+        for one in &hits {
+            each(one.terms | one.in_tags).for_each(|term| with[term] += 1.0);
+        }
+        let lengths: Vec<f64> = split
+            .all
+            .iter()
+            .map(|block| match &split.shown {
+                None => (block.end - block.start) as f64,
+                Some(shown) => {
+                    let words = shown[block.start..block.end].split(u8::is_ascii_whitespace);
+                    let words = words.filter(|word| !word.is_empty());
+                    words.map(|word| word.len() as f64 + 1.0).sum()
+                }
+            })
+            .collect();
+        let usual = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
+        Self {
+            hits,
+            above,
+            own_of_heading,
+            with,
+            lengths,
+            usual: usual.max(1.0),
+        }
+    }
+
+    /// Returns the passages with terms of the question, best first. The template of each is its
+    /// number.
+    fn ranked(&self, split: &Blocks, question: &Question) -> Vec<Ranked> {
+        let count = split.all.len() as f64;
+        let mut worth: Vec<f64> = (0..question.terms.len())
+            .map(|at| {
+                let with = self.with[at];
+                question.weights[at] * (1.0 + (count - with + 0.5) / (with + 0.5)).ln()
+            })
+            .collect();
+        // A short part of an identifier means nothing without it.
+        for &(part, _) in &question.short_parts {
+            let mut of_part = question.short_parts.iter().filter(|one| one.0 == part);
+            if question.weights[part] < 1.0 && !of_part.any(|one| self.with[one.1] > 0.0) {
+                worth[part] = 0.0;
+            }
+        }
+        let mut ranked = Vec::new();
+        for (at, block) in split.all.iter().enumerate() {
+            let hits = &self.hits[at];
+            let above = block.heading.map_or(0, |heading| self.above[heading]);
+            if hits.terms | hits.in_tags | above == 0 {
+                continue;
+            }
+            let score = self.score(at, above, question, &worth);
+            if score <= 0.0 {
+                continue;
+            }
+            let first_hit = hits.first.map_or(0, |first| first - block.start);
+            ranked.push(Ranked {
+                score,
+                first_hit: first_hit as u64,
+                is_literal: false,
+                candidate: Candidate {
+                    start: block.start as u64,
+                    end: block.end as u64,
+                    terms: hits.terms | above,
+                    rank: 1.0,
+                    template: at as u64,
+                    json: None,
+                },
+            });
+        }
+        ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
+        ranked.truncate(MOST_RANKED);
+        // Where the score drops, the answer ends.
+        let least = ranked.first().map_or(0.0, |best| best.score * DROP);
+        ranked.retain(|one| one.score >= least);
+        ranked
+    }
+
+    /// BM25 of a passage. Of a term and those that stand for it, the best counts.
+    fn score(&self, at: usize, above: Terms, question: &Question, worth: &[f64]) -> f64 {
+        let hits = &self.hits[at];
+        let beside = |at: Option<usize>| {
+            at.and_then(|at| self.hits.get(at))
+                .map_or(0, |one| one.terms)
+        };
+        let beside = beside(at.checked_sub(1)) | beside(Some(at + 1));
+        let norm = 1.0 - B + B * self.lengths[at] / self.usual;
+        let mut best = [0.0f64; MOST_TERMS];
+        let any = hits.terms | hits.in_tags | above | beside;
+        for term in each(any) {
+            let has = |set: Terms| f64::from(u8::from(set >> term & 1 == 1));
+            let own = hits.times.iter().find(|(known, _)| *known == term);
+            let own = own.map_or(0.0, |&(_, times)| f64::from(times));
+            let tagged = if own == 0.0 {
+                IN_TAG * has(hits.in_tags)
+            } else {
+                0.0
+            };
+            let times = own + tagged + ABOVE * has(above) + BESIDE * has(beside);
+            let of = worth[term] * times * (K1 + 1.0) / (times + K1 * norm);
+            let stands_for = question.stands_for[term];
+            best[stands_for] = best[stands_for].max(of);
+        }
+        best.iter().sum()
+    }
+}

@@ -1,0 +1,62 @@
+//! `spillgate diff`: prints how two stored outputs differ.
+
+use std::time::Duration;
+
+use serde_json::json;
+use similar::TextDiff;
+use spillgate_artifact::Handle;
+use spillgate_offload::RetrieveError;
+
+use crate::args::Diff;
+use crate::failure::{Failure, Fault};
+use crate::output::Output;
+use crate::wiring::App;
+
+/// Maximum bytes of an output that is compared, because the comparison holds both in memory.
+const MOST_COMPARED: u64 = 64 << 20;
+
+/// Lines around a change.
+const CONTEXT: usize = 3;
+
+/// Time after which the comparison settles for a difference that is correct but perhaps not the
+/// smallest.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(crate) fn diff(app: &App, diff: &Diff, out: &Output) -> Result<u8, Failure> {
+    let handles = [app.handle(&diff.older)?, app.handle(&diff.newer)?];
+    let [older, newer] = [text(app, handles[0])?, text(app, handles[1])?];
+    let compared = TextDiff::configure()
+        .timeout(PATIENCE)
+        .diff_lines(older.as_str(), newer.as_str());
+    let [from, to] = handles.map(|handle| handle.to_string());
+    let mut unified = compared.unified_diff();
+    let unified = unified.context_radius(CONTEXT).header(&from, &to);
+    let text = unified.to_string();
+    let count = |sign| {
+        let lines = compared.iter_all_changes();
+        lines.filter(|line| line.tag() == sign).count()
+    };
+    let added = count(similar::ChangeTag::Insert);
+    let removed = count(similar::ChangeTag::Delete);
+    match out.json {
+        true => out.object(&json!({"added": added, "removed": removed, "diff": text}))?,
+        false => out.text(&text)?,
+    }
+    Ok(u8::from(added + removed > 0))
+}
+
+/// Returns the readable text of an output.
+fn text(app: &App, handle: Handle) -> Result<String, Failure> {
+    let artifact = app.offloader.artifact(handle)?;
+    let view = artifact.view().source();
+    if view.len() > MOST_COMPARED {
+        let what = format!(
+            "{handle} has {} bytes; at most {MOST_COMPARED} are compared",
+            view.len()
+        );
+        return Err(Failure::new("too_large", Fault::Caller, what)
+            .hint("compare parts: `spillgate read HANDLE --bytes A..B` prints one"));
+    }
+    let bytes = view.bytes(0, u64::MAX).map_err(RetrieveError::from)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
