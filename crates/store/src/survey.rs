@@ -1,12 +1,14 @@
-//! Lists everything in a store of files, including what is damaged.
+//! Lists everything in a store on disk, including damaged artifacts.
 
 use std::fs;
 use std::path::Path;
+use std::time::SystemTime;
 
-use spillgate_artifact::{FileId, Handle, SessionId, Timestamp};
+use spillgate_artifact::{Handle, Timestamp};
 
 use crate::files::{FileStore, Paths};
 use crate::open::readable_entries;
+use crate::place::ArtifactDirectory;
 use crate::{Listed, StoreError};
 
 /// All artifacts of a store.
@@ -21,23 +23,23 @@ pub struct Survey {
 /// An artifact whose manifest cannot be used.
 #[derive(Debug)]
 pub struct Unreadable {
-    /// Its handle, from the names of its files.
+    /// Its handle, derived from the names of its files.
     pub handle: Handle,
     /// What is wrong with the manifest.
     pub why: StoreError,
-    /// When it was last opened; when it was stored if it never was.
+    /// When the artifact was last opened or, if it was never opened, stored.
     pub used: Timestamp,
-    /// Bytes of raw part, view and index.
+    /// Total bytes of the raw part, the view and the index.
     pub bytes: u64,
 }
 
 impl FileStore {
-    /// Returns the bytes of all artifacts, whether or not their manifests can be read.
+    /// Returns the total bytes of all artifacts, including artifacts whose manifest cannot be read.
     pub(crate) fn usage(&self) -> Result<u64, StoreError> {
         let mut bytes = 0;
-        for (_, directory) in self.sessions()? {
-            for file in manifests(&directory)? {
-                bytes += Paths::new(&directory, file).bytes();
+        for (place, directory) in self.places()? {
+            for handle in manifests(place, &directory)? {
+                bytes += Paths::new(&directory, handle).bytes();
             }
         }
         Ok(bytes)
@@ -45,23 +47,35 @@ impl FileStore {
 
     pub(crate) fn look_over(&self) -> Result<Survey, StoreError> {
         let mut survey = Survey::default();
-        for (session, directory) in self.sessions()? {
-            for file in manifests(&directory)? {
-                survey.add(session, &directory, file);
+        for (place, directory) in self.places()? {
+            for handle in manifests(place, &directory)? {
+                survey.add(&directory, handle);
             }
         }
-        let listed = &mut survey.listed;
-        listed.sort_by_key(|one| (one.manifest.facts.created, one.manifest.handle));
+        // A manifest states its time in whole seconds. The file tells the order within a second.
+        survey.listed.sort_by_cached_key(|one| {
+            let handle = one.manifest.handle;
+            (one.manifest.facts.created, self.written(handle), handle)
+        });
         survey.damaged.sort_by_key(|one| (one.used, one.handle));
         Ok(survey)
     }
+
+    /// Returns when the readable text of an artifact was written.
+    fn written(&self, handle: Handle) -> Option<SystemTime> {
+        let paths = self.paths(handle).ok()?;
+        let modified = |path| fs::symlink_metadata(path).and_then(|found| found.modified());
+        modified(&paths.view)
+            .or_else(|_| modified(&paths.raw))
+            .ok()
+    }
 }
 
-/// The artifacts of a session: every file id that has a manifest.
-fn manifests(directory: &Path) -> Result<Vec<FileId>, StoreError> {
-    let id = |entry: fs::DirEntry| -> Option<FileId> {
+/// Returns the artifacts in a directory: every name that has a manifest.
+fn manifests(place: ArtifactDirectory, directory: &Path) -> Result<Vec<Handle>, StoreError> {
+    let id = |entry: fs::DirEntry| -> Option<Handle> {
         let name = entry.file_name();
-        name.to_str()?.strip_suffix(".json")?.parse().ok()
+        place.handle(name.to_str()?.strip_suffix(".json")?)
     };
     Ok(readable_entries(directory)?
         .into_iter()
@@ -70,9 +84,8 @@ fn manifests(directory: &Path) -> Result<Vec<FileId>, StoreError> {
 }
 
 impl Survey {
-    fn add(&mut self, session: SessionId, directory: &Path, file: FileId) {
-        let handle = Handle { session, file };
-        let paths = Paths::new(directory, file);
+    fn add(&mut self, directory: &Path, handle: Handle) {
+        let paths = Paths::new(directory, handle);
         let used = || {
             let found = fs::symlink_metadata(&paths.manifest);
             found.and_then(|found| found.modified()).map(Timestamp::new)
@@ -84,7 +97,7 @@ impl Survey {
                 bytes,
                 manifest,
             }),
-            // Removed a moment ago.
+            // The artifact was removed a moment ago.
             Err(StoreError::Absent { .. }) => {}
             Err(why) => self.damaged.push(Unreadable {
                 handle,
@@ -97,7 +110,7 @@ impl Survey {
 }
 
 impl Paths {
-    /// Bytes of raw part, view and index.
+    /// Returns the total bytes of the raw part, the view and the index.
     pub(crate) fn bytes(&self) -> u64 {
         let size = |path: &Path| fs::symlink_metadata(path).map_or(0, |found| found.len());
         size(&self.view) + size(&self.raw) + size(&self.lines)

@@ -4,11 +4,11 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillgate_artifact::{Clock, FileName, Handle, SystemClock};
+use spillgate_artifact::{Clock, FileName, Handle, HandleForm, SystemClock, Word};
 use spillgate_store::conformance::{self, facts_of};
 use spillgate_store::{
     ArtifactStore, FileStore, Gone, Lifetime, Part, Retention, StoreError, SyncWhen, sweep,
@@ -19,6 +19,17 @@ fn store_in(base: &Path) -> FileStore {
 }
 
 fn put(store: &dyn ArtifactStore, raw: &[u8], view: Option<&[u8]>) -> Handle {
+    put_as(HandleForm::Short, store, raw, view)
+}
+
+/// Returns the path of an artifact's file with this suffix.
+fn part(base: &Path, handle: Handle, suffix: &str) -> PathBuf {
+    let mut path = store_in(base).view_path(handle).into_os_string();
+    path.push(suffix);
+    path.into()
+}
+
+fn put_as(form: HandleForm, store: &dyn ArtifactStore, raw: &[u8], view: Option<&[u8]>) -> Handle {
     let mut draft = store.draft().unwrap();
     draft.write(Part::Raw, raw).unwrap();
     let mut facts = facts_of(raw);
@@ -27,10 +38,10 @@ fn put(store: &dyn ArtifactStore, raw: &[u8], view: Option<&[u8]>) -> Handle {
         facts.view.is_raw = false;
         facts.view.bytes = view.len() as u64;
     }
-    draft.commit(facts, b"index").unwrap().handle()
+    draft.commit(facts, b"index", form).unwrap().handle()
 }
 
-/// Names of the files in all sessions of a base.
+/// Returns the names of the files in all sessions of a base directory.
 fn names(base: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(base)
         .unwrap()
@@ -61,55 +72,112 @@ fn conforms() {
 
 #[test]
 fn only_the_owner_may_read() {
-    let base = tempfile::tempdir().unwrap();
-    let store = store_in(&base.path().join("deep/store"));
-    let handle = put(&store, b"raw", Some(b"view"));
-    let session = store.base().join(handle.session.to_string());
-    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    for directory in [store.base(), session.as_path()] {
-        assert_eq!(mode(directory), 0o700, "{directory:?}");
-    }
-    let file = handle.file.to_string();
-    let expected = ["", ".json", ".lines", ".raw"].map(|suffix| format!("{file}{suffix}"));
-    assert_eq!(names(store.base()), expected);
-    for name in expected {
-        assert_eq!(mode(&session.join(&name)), 0o600, "{name}");
+    for form in [HandleForm::Short, HandleForm::Long] {
+        let base = tempfile::tempdir().unwrap();
+        let store = store_in(&base.path().join("deep/store"));
+        let handle = put_as(form, &store, b"raw", Some(b"view"));
+        let view = part(store.base(), handle, "");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        for directory in [store.base(), view.parent().unwrap()] {
+            assert_eq!(mode(directory), 0o700, "{directory:?}");
+        }
+        let paths =
+            ["", ".json", ".lines", ".raw"].map(|suffix| part(store.base(), handle, suffix));
+        let expected = paths
+            .each_ref()
+            .map(|path| path.file_name().unwrap().to_str().unwrap());
+        assert_eq!(names(store.base()), expected);
+        for path in &paths {
+            assert_eq!(mode(path), 0o600, "{path:?}");
+        }
     }
 }
 
 #[test]
 fn another_process_finds_what_was_stored() {
+    for form in [HandleForm::Short, HandleForm::Long] {
+        let base = tempfile::tempdir().unwrap();
+        let handle = put_as(form, &store_in(base.path()), b"kept", None);
+        let stored = store_in(base.path()).open(handle).unwrap();
+        assert_eq!(stored.raw.bytes(0, 99).unwrap(), b"kept");
+    }
+}
+
+#[test]
+fn what_is_stored_within_a_second_is_listed_in_order() {
     let base = tempfile::tempdir().unwrap();
-    let handle = put(&store_in(base.path()), b"kept", None);
-    let stored = store_in(base.path()).open(handle).unwrap();
-    assert_eq!(stored.raw.bytes(0, 99).unwrap(), b"kept");
+    let store = store_in(base.path());
+    let mut handles = Vec::new();
+    for _ in 0..6 {
+        handles.push(put(&store, b"x", None));
+        // File systems count in steps of up to 10 ms.
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    store.open(handles[0]).unwrap();
+    let listed = store.list().unwrap();
+    let order: Vec<Handle> = listed.iter().map(|one| one.manifest.handle).collect();
+    assert_eq!(order, handles);
 }
 
 #[test]
 fn a_session_goes_with_its_store() {
     let base = tempfile::tempdir().unwrap();
     let store = FileStore::new(base.path(), Lifetime::Session, Arc::new(SystemClock));
-    put(&store, b"x", None);
+    for form in [HandleForm::Short, HandleForm::Long] {
+        put_as(form, &store, b"x", Some(b"view"));
+    }
+    let removed = put(&store, b"x", None);
+    store
+        .remove(removed, Gone::Removed, SystemClock.now())
+        .unwrap();
     drop(store);
     assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
+}
+
+/// The name of a removed artifact must not be used again, because the tombstone would then describe
+/// another artifact.
+#[test]
+fn a_word_is_reserved_by_creating_its_index() {
+    let base = tempfile::tempdir().unwrap();
+    let store = store_in(base.path());
+    let handle = put(&store, b"x", None);
+    let lines = part(base.path(), handle, ".lines");
+    let again = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&lines);
+    assert!(again.is_err());
+    store
+        .remove(handle, Gone::Removed, SystemClock.now())
+        .unwrap();
+    let file = lines.file_name().unwrap().to_str().unwrap();
+    let word: Word = file.strip_suffix(".lines").unwrap().parse().unwrap();
+    assert_eq!(names(base.path()), [format!("{word}.gone")]);
 }
 
 #[test]
 fn links_lead_nowhere() {
     let base = tempfile::tempdir().unwrap();
     let outside = tempfile::tempdir().unwrap();
-    let real = put(&store_in(outside.path()), b"secret", None);
-    // A symbolic link to a session elsewhere is no session.
-    let session = real.session.to_string();
-    symlink(outside.path().join(&session), base.path().join(&session)).unwrap();
+    let elsewhere = store_in(outside.path());
+    let secrets =
+        [HandleForm::Short, HandleForm::Long].map(|form| put_as(form, &elsewhere, b"secret", None));
     let store = store_in(base.path());
-    assert!(matches!(store.open(real), Err(StoreError::Absent { .. })));
+    for real in secrets {
+        // A symbolic link to a directory elsewhere does not count as a directory of the store.
+        let secret = part(outside.path(), real, "");
+        let directory = secret.parent().unwrap();
+        symlink(directory, base.path().join(directory.file_name().unwrap())).unwrap();
+        assert!(matches!(store.open(real), Err(StoreError::Absent { .. })));
+    }
     assert_eq!(store.list().unwrap(), []);
+    let [real, _] = secrets;
+    fs::remove_file(base.path().join(real.to_string().get(..1).unwrap())).unwrap();
     // A part that is a symbolic link is not read.
     let handle = put(&store, b"mine", None);
-    let part = store.base().join(handle.to_string());
-    fs::remove_file(&part).unwrap();
-    symlink(outside.path().join(real.to_string()), &part).unwrap();
+    let view = part(store.base(), handle, "");
+    fs::remove_file(&view).unwrap();
+    symlink(part(outside.path(), real, ""), &view).unwrap();
     assert!(matches!(store.open(handle), Err(StoreError::Io { .. })));
 }
 
@@ -118,8 +186,8 @@ fn a_cut_or_foreign_file_is_called_damaged() {
     let base = tempfile::tempdir().unwrap();
     let store = store_in(base.path());
     let (cut, foreign) = (put(&store, b"abc", None), put(&store, b"abc", None));
-    fs::write(base.path().join(cut.to_string()), b"a").unwrap();
-    let manifest = |handle: Handle| base.path().join(format!("{handle}.json"));
+    fs::write(part(base.path(), cut, ""), b"a").unwrap();
+    let manifest = |handle: Handle| part(base.path(), handle, ".json");
     fs::copy(manifest(cut), manifest(foreign)).unwrap();
     for handle in [cut, foreign] {
         let error = store.open(handle).unwrap_err();
@@ -134,7 +202,7 @@ fn what_a_killed_writer_left_is_removed_and_a_living_ones_is_not() {
     let kept = put(&store, b"kept", None);
     let mut living = store.draft().unwrap();
     living.write(Part::Raw, b"living").unwrap();
-    // What a kill leaves: a draft without a lock, and parts without a manifest.
+    // A killed writer leaves a draft without a lock, or parts without a manifest.
     let session = base.path().join(store.session().to_string());
     let dead = "5f3c2b1a-0000-4000-8000-000000000001";
     for name in [
@@ -146,16 +214,25 @@ fn what_a_killed_writer_left_is_removed_and_a_living_ones_is_not() {
     ] {
         fs::write(session.join(name), b"half").unwrap();
     }
+    let letter = base.path().join("k");
+    fs::create_dir_all(&letter).unwrap();
+    for suffix in ["", ".raw", ".lines"] {
+        fs::write(letter.join(format!("kqvbnrtzaewmxo{suffix}")), b"half").unwrap();
+    }
+    fs::write(letter.join("not ours"), b"kept").unwrap();
     assert_eq!(store.remove_leftovers(Duration::from_mins(1)).unwrap(), 0);
-    assert_eq!(store.remove_leftovers(Duration::ZERO).unwrap(), 5);
+    assert_eq!(store.remove_leftovers(Duration::ZERO).unwrap(), 8);
+    assert!(letter.join("not ours").exists());
     assert_eq!(store.list().unwrap().len(), 1);
-    let receipt = living.commit(facts_of(b"living"), b"").unwrap();
+    let receipt = living
+        .commit(facts_of(b"living"), b"", HandleForm::Short)
+        .unwrap();
     assert!(store.open(receipt.handle()).is_ok() && store.open(kept).is_ok());
 }
 
 #[test]
 fn a_read_only_base_is_denied() {
-    // As root every directory is writable, so use one that nobody may write to.
+    // Root can write to every directory, so the test uses a directory that nobody can write to.
     let store = store_in(Path::new("/proc/spillgate"));
     let error = store.draft().unwrap_err();
     assert!(
@@ -179,12 +256,12 @@ fn a_named_text_can_be_opened_by_its_path_until_it_is_removed() {
             facts.view.is_raw = false;
             facts.view.bytes = view.len() as u64;
         }
-        draft.commit(facts, b"index").unwrap()
+        draft.commit(facts, b"index", HandleForm::Long).unwrap()
     };
     let first = named(b"one", None);
     let path = store.open(first.handle()).unwrap().file.unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"one");
-    // The newer artifact takes the name. Its raw bytes are the text.
+    // The link of the same name now leads to the newer artifact, whose text is its raw bytes.
     let second = named(b"\x1b[1mtwo", Some(b"two"));
     assert_eq!(fs::read(&path).unwrap(), b"\x1b[1mtwo");
     let now = SystemClock.now();
@@ -210,7 +287,7 @@ fn what_is_changed_in_a_manifest_or_an_index_is_noticed_when_it_is_opened() {
     let base = tempfile::tempdir().unwrap();
     let store = store_in(base.path());
     let handle = put(&store, b"raw", Some(b"view"));
-    let part = |suffix: &str| base.path().join(format!("{handle}{suffix}"));
+    let part = |suffix: &str| part(base.path(), handle, suffix);
     let manifest = fs::read(part(".json")).unwrap();
     let text = String::from_utf8(manifest.clone()).unwrap();
     let changed = [
@@ -243,7 +320,7 @@ fn an_artifact_without_a_usable_manifest_is_listed_and_can_be_removed() {
     let now = SystemClock.now();
     for damage in ["garbage", "{}", ""] {
         let handle = put(&store, b"raw", Some(b"view"));
-        let manifest = base.path().join(format!("{handle}.json"));
+        let manifest = part(base.path(), handle, ".json");
         fs::write(&manifest, damage).unwrap();
         let survey = store.survey().unwrap();
         assert_eq!(survey.listed.len(), 1);
@@ -256,13 +333,13 @@ fn an_artifact_without_a_usable_manifest_is_listed_and_can_be_removed() {
         assert!(
             names(base.path())
                 .iter()
-                .filter(|name| name.starts_with(&handle.file.to_string()))
-                .all(|name| *name == format!("{}.gone", handle.file))
+                .filter(|name| name.starts_with(&handle.to_string()))
+                .all(|name| *name == format!("{handle}.gone"))
         );
     }
-    // It counts towards the quota and is evicted when it is the least recently used.
+    // The damaged artifact counts toward the quota and is evicted if it is the least recently used.
     let handle = put(&store, &[1; 1000], None);
-    fs::write(base.path().join(format!("{handle}.json")), "garbage").unwrap();
+    fs::write(part(base.path(), handle, ".json"), "garbage").unwrap();
     let retention = Retention {
         max_bytes: Some(500),
         ..Retention::default()
@@ -278,7 +355,7 @@ fn what_a_newer_version_wrote_is_refused_and_kept() {
     let base = tempfile::tempdir().unwrap();
     let store = store_in(base.path());
     let handle = put(&store, b"raw", None);
-    let path = base.path().join(format!("{handle}.json"));
+    let path = part(base.path(), handle, ".json");
     let text = fs::read_to_string(&path).unwrap();
     for newer in [
         text.replace("\"format\": 1", "\"format\": 7"),
@@ -299,7 +376,7 @@ fn what_a_newer_version_wrote_is_refused_and_kept() {
             []
         );
     }
-    // Manifests of older versions have neither a format nor sums.
+    // Manifests of older versions contain neither a format nor checksums.
     let mut old: serde_json::Value = serde_json::from_str(&text).unwrap();
     let members = old.as_object_mut().unwrap();
     assert!(members.remove("format").is_some() && members.remove("checks").is_some());
@@ -312,7 +389,7 @@ fn a_pin_keeps_what_this_version_does_not_know() {
     let base = tempfile::tempdir().unwrap();
     let store = store_in(base.path());
     let handle = put(&store, b"raw", None);
-    let path = base.path().join(format!("{handle}.json"));
+    let path = part(base.path(), handle, ".json");
     let mut manifest: serde_json::Value =
         serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     manifest["checks"] = serde_json::Value::Null;
@@ -327,8 +404,8 @@ fn a_pin_keeps_what_this_version_does_not_know() {
     }
 }
 
-/// A file system with room for `bytes`, mounted until it is dropped; `None` if we may not mount
-/// one.
+/// A file system of `bytes` bytes, which is mounted until this value is dropped. `None` if the test
+/// may not mount a file system.
 struct Small(tempfile::TempDir);
 
 impl Small {
@@ -345,7 +422,7 @@ impl Small {
             .then_some(Self(at))
     }
 
-    /// Takes all the free space.
+    /// Uses up all free space.
     fn fill(&self) {
         let mut file = fs::File::create(self.0.path().join("full")).unwrap();
         while std::io::Write::write_all(&mut file, &[1; 4096]).is_ok() {}
@@ -399,7 +476,7 @@ fn on_a_full_disk_things_are_pinned_and_removed() {
     let swept = sweep(&store, retention, None, SystemClock.now()).unwrap();
     assert_eq!(swept.len(), 1);
     for (handle, why) in [(removed, "was removed"), (evicted, "was evicted")] {
-        // There is room for the tombstone once the other files are removed.
+        // The tombstone fits after the other files were removed.
         let error = store.open(handle).unwrap_err();
         assert!(error.to_string().contains(why), "{error}");
     }
@@ -416,9 +493,10 @@ fn what_is_no_file_is_not_waited_for() {
         let made = std::process::Command::new("mkfifo").arg(path).status();
         assert!(made.unwrap().success());
     };
-    fifo(&base.path().join(format!("{manifest}.json")));
-    fifo(&base.path().join(body.to_string()));
+    fifo(&part(base.path(), manifest, ".json"));
+    fifo(&part(base.path(), body, ""));
     let session = base.path().join(store.session().to_string());
+    fs::create_dir(&session).unwrap();
     let stray = session.join(".draft-5f3c2b1a-0000-4000-8000-000000000001");
     fs::write(&stray, "").unwrap();
     fifo(&stray);
@@ -487,7 +565,7 @@ fn a_part_that_is_missing_is_damage_and_a_removed_artifact_is_not() {
     let store = store_in(base.path());
     for suffix in ["", ".raw", ".lines"] {
         let handle = put(&store, b"raw", Some(b"view"));
-        fs::remove_file(base.path().join(format!("{handle}{suffix}"))).unwrap();
+        fs::remove_file(part(base.path(), handle, suffix)).unwrap();
         let error = store.open(handle).unwrap_err();
         assert!(
             error
@@ -496,7 +574,8 @@ fn a_part_that_is_missing_is_damage_and_a_removed_artifact_is_not() {
             "{error}"
         );
     }
-    // Whenever the artifact is removed, a reader gets it whole or learns why it is gone.
+    // At whatever moment the artifact is removed, a reader gets all of it, or an error with the
+    // reason.
     for _ in 0..200 {
         let handle = put(&store, b"raw", Some(b"view"));
         std::thread::scope(|scope| {
