@@ -249,8 +249,8 @@ async fn pump(
     }
     if let Some(how) = too_long {
         tracing::warn!("a server {how}");
-        // The rest of the output cannot be split into messages, and the server would block on the
-        // full pipe.
+        // The rest of the output cannot be split into messages. If nobody reads it, the server
+        // blocks on the full pipe, so the server is killed.
         let _ = child.lock().await.start_kill();
         sink.take(event(Item::Gone(how))).await;
         return;

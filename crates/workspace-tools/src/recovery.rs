@@ -117,7 +117,8 @@ pub(crate) struct RefusedSearch<'a> {
 }
 
 impl RefusedSearch<'_> {
-    /// Formats a call with the same search and other arguments.
+    /// Formats a call of `tool` that repeats this search in `path`, with the arguments `other`
+    /// added.
     fn again(&self, tool: &str, path: &str, other: Vec<(&'static str, Value)>) -> String {
         let same = [("pattern", json!(self.pattern)), ("path", json!(path))];
         let all = same.into_iter().chain(self.more.clone()).chain(other);
@@ -255,7 +256,8 @@ pub(crate) async fn apart(
         .unwrap_or_default()
 }
 
-/// Renders the block with the structure of `text` and the calls that follow from it.
+/// Renders the block with the structure of `text`, and with the calls that `calls` chooses for this
+/// structure.
 fn with_structure(
     shared: &Shared,
     recovery: Recovery,
@@ -314,7 +316,8 @@ fn count_lines(text: &[u8]) -> u64 {
     ends + u64::from(text.last().is_some_and(|&last| last != b'\n'))
 }
 
-/// The longest line in bytes as an answer shows it: replacing invalid UTF-8 makes it longer.
+/// The length in bytes of the longest line as an answer shows it. Replacing invalid UTF-8 makes a
+/// line longer.
 fn longest(text: &[u8]) -> u64 {
     let lines = text.split(|&byte| byte == b'\n');
     let longest = lines.map(<[u8]>::len).max().unwrap_or(0) as u64;

@@ -1,4 +1,4 @@
-//! Lets a modern client use a legacy server.
+//! Lets a modern client (MCP 2026-07-28) use a legacy server (2025-11-25 or older).
 //!
 //! One [`ToLegacy`] is one session with the server. It serves the requests of any number of
 //! clients. Each request to the server gets a number, by which its answer, its progress and its

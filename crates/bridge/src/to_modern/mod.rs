@@ -1,4 +1,4 @@
-//! Lets a legacy client use a modern server.
+//! Lets a legacy client (MCP 2025-11-25 or older) use a modern server (2026-07-28).
 //!
 //! One [`ToModern`] is the session of one client. It adds to the client's requests what modern
 //! requests must contain. It stores the state of the session (log level, subscriptions, questions

@@ -165,8 +165,8 @@ enum Former {
 }
 
 impl<'a> Rows<'a> {
-    /// Reads the rows of `lines`. If `lines` begins at a row of the whole view, all rows read are
-    /// rows of the whole view.
+    /// Reads the rows of `lines`. These are the same rows as in the whole view if `lines` begins
+    /// where a row of the whole view begins.
     pub(crate) fn new(view: &'a View, sort: Sort, lines: LineRange) -> io::Result<Self> {
         let former = match sort {
             Sort::Text(kind) => Former::Text(Ranker::new(kind)),

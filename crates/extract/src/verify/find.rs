@@ -66,8 +66,8 @@ impl Wanted {
         let stored = unmasked(quote);
         add(quote, true);
         add(&stored, stored == quote);
-        // Also search for the quote without the punctuation of the sentence and without marks of
-        // omission.
+        // Also search for the quote without punctuation or an ellipsis at its ends, which may
+        // belong to the sentence of the answer.
         let ends = ['.', ',', ';', ':', '!', '?', '…'];
         add(stored.trim_matches(ends), false);
         Self {
@@ -166,8 +166,8 @@ struct Pass<'v> {
     /// escape has not been read.
     rest: Vec<u8>,
     text: Normaliser,
-    /// The position in the view at which `text` begins. It is used only if `text` is not the normal
-    /// form.
+    /// The position in the view at which `text` begins. Used only in the first pass, in which
+    /// `text` contains the bytes of the view unchanged.
     base: u64,
 }
 

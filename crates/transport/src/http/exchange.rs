@@ -25,7 +25,7 @@ const AFTERWORDS: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Maximum number of consecutive attempts that yield no event.
+/// Maximum number of consecutive attempts to resume a stream that yield no event.
 pub(super) const MOST_TRIES: u32 = 5;
 
 /// A position in a stream.

@@ -37,9 +37,9 @@ pub(crate) fn is_modern(version: &str) -> bool {
     version >= MODERN
 }
 
-/// The tools' arguments that headers repeat, for one server. They are read from the `x-mcp-header`
-/// entries of the input schemas in responses to `tools/list`. Connections to the same server may
-/// share this value.
+/// The tool arguments that one server wants repeated in headers. They are read from the
+/// `x-mcp-header` entries of the input schemas in responses to `tools/list`. Connections to the
+/// same server may share this value.
 #[derive(Debug, Clone, Default)]
 pub struct ParamHeaders {
     tools: Arc<Mutex<HashMap<String, Vec<Annotation>>>>,

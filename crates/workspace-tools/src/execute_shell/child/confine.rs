@@ -111,7 +111,7 @@ fn lock(confinement: &Confinement) -> Result<(), Box<dyn Error>> {
 }
 
 /// Enters an empty network namespace. Without the privilege to do so, the process first enters a
-/// user namespace, in which it keeps its user.
+/// user namespace, in which it keeps its user id.
 fn leave_network() -> Result<(), std::io::Error> {
     if unshare(UnshareFlags::NEWNET).is_ok() {
         return Ok(());
