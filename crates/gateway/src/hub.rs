@@ -28,9 +28,9 @@ use crate::upstream::upstream_set::Memory;
 /// times its size in memory.
 const AT_ONCE: usize = 4;
 
-/// Total size, in KiB, of the responses from all servers that wait to be processed. Above this
-/// size, we stop reading from a server. Without this waiting room, the small responses of a server
-/// would have to wait for large responses to other clients.
+/// Maximum total size, in KiB, of the responses from all servers that wait to be processed. When it
+/// is reached, we stop reading from the servers. Up to this size, a large response to one client
+/// does not delay the responses that the same server sends to other clients.
 const ROOM_KIB: u32 = 32 << 10;
 
 /// The servers of a gateway and the handling of their results, shared by all clients.
@@ -199,7 +199,7 @@ impl Hub {
         }
     }
 
-    /// Closes what stateless requests share. Sessions are closed separately.
+    /// Closes the servers that stateless requests share. Sessions are closed separately.
     pub async fn close(&self, hurried: bool) {
         let scout = self.scout.lock().take();
         if let Some(scout) = scout {

@@ -30,7 +30,7 @@ const MOST_PLACES: usize = 64;
 /// A single block may fill the whole list and is held in memory.
 const MOST_CROWD: u64 = 64 << 20;
 
-/// Whether `structuredContent` repeats the text.
+/// How `structuredContent` repeats the texts of a result, if it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Twin {
     /// `structuredContent` differs from the texts.

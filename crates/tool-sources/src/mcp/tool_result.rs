@@ -126,7 +126,7 @@ fn of_spooled(spooled: Spooled) -> io::Result<Given> {
     let result = envelopes.iter().find_map(|one| one.result);
     let error = parsed::<ErrorResponse<'_>>(frame).and_then(|failed| failed.error);
     if !result.is_some_and(is_large) && !error.is_some_and(is_large) {
-        // The large part is neither the result nor the error, so it is not needed.
+        // The large value is neither the result nor the error, so it is not needed.
         return of_memory(frame);
     }
     let found = ResultFrame {
