@@ -235,7 +235,7 @@ impl Extractor {
             Err(StrategyError::Io(error)) => Err(error.into()),
             Err(StrategyError::Lookup(error)) => Err(error.into()),
             Err(error) => {
-                tracing::warn!(%strategy, %error, "the chosen strategy could not run: the extraction reads a truncated text instead");
+                tracing::warn!(%strategy, %error, "the chosen strategy could not run: the extraction returns a truncated text instead");
                 truncated(case, Some((strategy, error.to_string()))).await
             }
         }

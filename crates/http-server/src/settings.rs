@@ -10,9 +10,7 @@ use crate::{HttpServerError, auth, guard};
 
 /// Settings of the HTTP server (`[http]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-// If the value is not a table, the error names `struct FrontSettings`, the type's earlier name.
-// `expecting` keeps this text.
-#[serde(default, deny_unknown_fields, expecting = "struct FrontSettings")]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct HttpServerSettings {
     /// The address to listen on, such as `127.0.0.1:8700`. With port 0, the system chooses a free
     /// port.

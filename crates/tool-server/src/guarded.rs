@@ -159,12 +159,12 @@ impl Server {
                 let shown = offloaded(&lookups.tools.offloader, origin, all, is_error).await;
                 shown.map_err(|error| {
                     let what =
-                        format!("the output could not be taken in: {error}; this is our fault");
+                        format!("the output could not be stored: {error}; this is our fault");
                     ErrorData::internal_error(what, None)
                 })?
             }
             (Body::Oversized(_), None) => {
-                let what = "nothing is there to store what the tool gave; this is our fault";
+                let what = "the output is too large, but no store is set up; this is our fault";
                 return Err(ErrorData::internal_error(what, None));
             }
         };

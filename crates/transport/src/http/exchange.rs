@@ -116,7 +116,7 @@ impl Inner {
             Content::Refusal => Some(Item::Refused(self.refused(posted).await)),
             Content::Nothing => {
                 let status = posted.response.status().as_u16();
-                let what = format!("HTTP status {status} and nothing else, to a request");
+                let what = format!("HTTP status {status} but no response to the request");
                 Some(Item::Failed(ConnectionError::NotMcp(what)))
             }
             Content::Other => Some(Item::Failed(not_mcp(&posted.response))),

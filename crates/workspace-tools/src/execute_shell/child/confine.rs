@@ -43,9 +43,9 @@ pub(super) fn confine(confinement: &Confinement) -> Result<(), String> {
         })?;
     }
     lock(confinement)
-        .map_err(|error| format!("the system has no Landlock that will do: {error}"))?;
+        .map_err(|error| format!("the system's Landlock cannot confine the command: {error}"))?;
     give_up_capabilities().map_err(|error| {
-        format!("the system does not let us give up what root may read in /proc: {error}")
+        format!("cannot drop the capabilities that let root read other processes' /proc: {error}")
     })
 }
 
