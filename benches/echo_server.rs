@@ -135,7 +135,7 @@ fn on_http(events: bool) -> io::Result<()> {
     println!("http://{}/mcp", listener.local_addr()?);
     loop {
         let (stream, _) = listener.accept()?;
-        // A client that disconnects is not an error here.
+        // An error is ignored: it means that the client has disconnected.
         thread::spawn(move || drop(connection(stream, events)));
     }
 }

@@ -76,7 +76,7 @@ impl Asking {
     pub(crate) fn answer_tokens(&self) -> u64 {
         let limits = self.model.limits();
         let asked = self.case.settings.answer_tokens.max(1);
-        // An answer that can fill the window would leave no room for data.
+        // If the answer could fill the whole window, there would be no room for data.
         asked.min(limits.max_output).min(limits.window / 3).max(1)
     }
 }

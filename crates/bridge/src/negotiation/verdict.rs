@@ -35,8 +35,8 @@ pub(crate) fn verdict(asked: &str, key: &RequestId, event: &ServerEvent) -> Opti
                 match said.first().is_some_and(is_error) {
                     true => of_answer(asked, &refusal.body),
                     false if asked == "initialize" => Verdict::Unclear,
-                    // The server requires a session, or it does not know `server/discover`. Both
-                    // show a legacy server.
+                    // The server requires a session, or it does not know `server/discover`. In both
+                    // cases, it is a legacy server.
                     false => Verdict::Legacy,
                 }
             }

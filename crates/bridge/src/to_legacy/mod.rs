@@ -137,9 +137,9 @@ impl ToLegacy {
                 put_for(&mut splice, frame, named, number.as_json());
                 steps.tell_server(splice.apply(frame), Some(method), &self.headers());
             }
-            // These are not forwarded. The bridge does the handshake with the server itself. The
-            // server requests the roots again each time. The server gets no progress, because a
-            // modern client receives its questions as results, not as requests.
+            // These notifications are not forwarded. The bridge itself does the handshake with the
+            // server. The server requests the roots whenever it needs them. And the client cannot
+            // report progress on the server's requests, because it receives them as results.
             "notifications/initialized"
             | "notifications/roots/list_changed"
             | "notifications/progress" => {}

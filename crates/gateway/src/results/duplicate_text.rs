@@ -235,7 +235,7 @@ fn may_be_json(source: &dyn ByteSource, text: &TextPart) -> io::Result<bool> {
         rest = match rest {
             [b'\\', b'n' | b'r' | b't', rest @ ..] if text.is_string => rest,
             [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] => rest,
-            // The escaped character may be any character, also a bracket.
+            // An escape may stand for any character, including a bracket.
             [b'{' | b'[', ..] | [b'\\', b'u', ..] => return Ok(true),
             _ => return Ok(false),
         };

@@ -43,7 +43,7 @@ impl Drop for Process {
 impl Processes {
     /// Sets the limit on the number of processes.
     pub(crate) fn bound(&self, most: usize) {
-        // Only the first call has an effect. There is only one call, at the start.
+        // Only the first call has an effect. The method is called only once, at the start.
         let _ = self.most.set(most);
     }
 

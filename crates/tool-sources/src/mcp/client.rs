@@ -101,8 +101,8 @@ impl Client {
     }
 
     pub(super) fn send(&self, message: Outgoing) {
-        // After closing, there is no receiver, so the message is dropped. This notifies a caller
-        // that waits for its answer.
+        // After closing, there is no receiver, so the message is dropped. Dropping it notifies the
+        // caller that waits for its answer.
         drop(self.outbox.send(message));
     }
 

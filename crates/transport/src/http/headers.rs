@@ -213,7 +213,8 @@ fn standard(
     if method != "tools/call" {
         return;
     }
-    // A client that sent these headers over HTTP has set them itself, and the server checks them.
+    // If the client's own HTTP request has `Mcp-Method`, the client has also set the headers for
+    // the arguments, and they are passed on. The server checks them.
     let is_said = given(message, &METHOD).is_some();
     let derived = name.filter(|_| !is_said);
     let derived = derived.and_then(|name| known.of(&name, params.arguments));
@@ -223,7 +224,7 @@ fn standard(
                 put(headers, &name, &encoded(&value));
             }
         }
-        // Also the case if the client knows the tool and the gateway does not.
+        // Also reached if the client has listed the tool but the gateway does not know it.
         None => {
             for (name, value) in &message.headers {
                 if name.starts_with(PARAM) {

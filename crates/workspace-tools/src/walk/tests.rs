@@ -64,7 +64,7 @@ fn ignore_files() {
             "",
             "a.rs d/b.rs d/e/c.rs",
         ),
-        // Rules from above the starting point apply, too.
+        // Ignore files in directories above the starting point apply, too.
         (&[(".gitignore", "*.log\n/d/e")], "d", "d/b.rs"),
         (&[(".gitignore", "*.log\n/d/e")], "d/../d", "d/b.rs"),
         // A path that the caller names is searched even if it is ignored.

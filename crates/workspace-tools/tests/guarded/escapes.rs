@@ -205,7 +205,7 @@ const NAMES: &[&str] = &[
     "../*/secret.txt",
     "*/../../out/*",
     "[.][.]/out/*",
-    // Tricks with characters.
+    // With additional characters, in upper case, or misspelt.
     "../out/secret.txt\0.png",
     "a.txt\0/../../out/secret.txt",
     "\0",
