@@ -282,7 +282,7 @@ async fn judge(
     Ok((good, all))
 }
 
-/// The documents, stored like the result of any tool.
+/// A store of the documents. Each document is stored like the result of a tool.
 struct Shelf<'a> {
     data: &'a Path,
     offloader: Offloader,

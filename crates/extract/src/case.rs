@@ -25,12 +25,13 @@ pub(crate) struct Case {
     pub settings: Arc<ExtractionSettings>,
     pub counter: Arc<dyn TokenCounter>,
     pub nonces: Arc<dyn Nonces>,
-    /// The scope in which operations are recorded.
+    /// The trace scope in which operations are recorded.
     pub scope: Scope,
 }
 
 impl Case {
-    /// Returns a new slot whose nonce does not occur in `data`.
+    /// Returns a new slot (the tags that enclose a model's answer) whose nonce does not occur in
+    /// `data`.
     pub(crate) fn slot(&self, data: &str) -> Slot {
         loop {
             let nonce = self.nonces.fresh();

@@ -238,7 +238,7 @@ impl Hub {
         self.traces.get().map(|traces| &**traces)
     }
 
-    /// Waits until there is room for a response of `bytes` bytes to wait in memory.
+    /// Waits until a response of `bytes` bytes may be held in memory until it is processed.
     pub(crate) async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let kib = u32::try_from(bytes >> 10).unwrap_or(ROOM_KIB);
         let kib = kib.clamp(1, ROOM_KIB);

@@ -144,7 +144,7 @@ pub enum Stop {
     Other(String),
 }
 
-/// The future that [`ChatModel::chat`] returns. Dropping it cancels the exchange.
+/// The future that [`ChatModel::chat`] returns. Dropping it cancels the request.
 pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Result<Reply, LlmError>> + Send + 'a>>;
 
 /// Receives the text of a reply while it arrives.

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 /// instead, this output would be lost.
 const COMMAND: &str = "execute_shell";
 
-/// The guarded tools as a host of an agent.
+/// The guarded tools as a [`Host`], which is a source of an agent's tools.
 pub struct GuardedTools {
     name: String,
     guarded: WorkspaceTools,

@@ -25,8 +25,7 @@ use crate::{
 };
 use spillgate_mcp::RequestId;
 
-/// How long a server may take to end after its input is closed. The protocol requires it to end
-/// then.
+/// How long a server may take to end after its input is closed. MCP requires a server to end then.
 const GRACE: Duration = Duration::from_secs(4);
 
 /// How long a server may take to end after SIGTERM. This must stay below two seconds: clients such

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use spillgate_mcp::{Envelope, Generation, RequestId, error_code, generation_of_server, messages};
 use spillgate_transport::{Frame, Item, ServerEvent};
 
-/// What an answer to `initialize` or `server/discover` shows.
+/// What an answer to `initialize` or `server/discover` shows about the server's generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The server speaks 2025-11-25 or older.

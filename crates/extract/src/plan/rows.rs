@@ -45,7 +45,7 @@ pub(crate) struct Row {
 pub(crate) enum Shape {
     /// Members or elements of the innermost open container.
     Whole {
-        /// The number of members or elements; 0 if an element only continues, and outside of JSON.
+        /// The number of members or elements that begin in the row; 0 outside of JSON.
         children: u64,
     },
     /// The first line of a container that is larger than a row.

@@ -40,8 +40,8 @@ use place::{Place, citations};
 
 /// The mark after a value that does not occur in the output.
 pub(crate) const UNVERIFIED: &str = " [unverified]";
-/// The mark after a quote that occurs in other lines than the answer names. The lines and a closing
-/// bracket follow.
+/// The mark after a quote that occurs only in lines other than those that the answer names. The
+/// lines and a closing bracket follow.
 pub(crate) const FOUND_AT: &str = " [found at L";
 /// The mark after a reference to lines that do not exist.
 pub(crate) const NO_SUCH_LINE: &str = " [no such line]";
@@ -187,7 +187,7 @@ fn beside(answer: &str, text: &Range<usize>, named: &[Named]) -> [Option<usize>;
     [next.map(|_| after), before]
 }
 
-/// Returns the marks for quotes that occur in other lines than the answer names.
+/// Returns the marks for quotes that occur only in lines other than those that the answer names.
 fn corrected(
     artifact: &Artifact,
     answer: &str,
@@ -244,8 +244,8 @@ fn marked(
     text + &answer[from..]
 }
 
-/// Returns the places that the answer is based on: where its values were found, and the lines that
-/// it names without a value next to them that was found.
+/// Returns the places that the answer is based on: the places where its values were found, and the
+/// lines that it names if no value next to them was found.
 fn places(
     artifact: &Artifact,
     answer: &str,

@@ -1,4 +1,5 @@
-//! Wrappers of connections and of the ledger that count events for the metrics.
+//! Wrappers that count events for the metrics: of connections, and of the ledger, which records
+//! what happened to each result.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -58,7 +58,7 @@ pub(super) struct FileCalls<'a> {
 }
 
 impl FileCalls<'_> {
-    /// Adds the calls for this file to the block.
+    /// Adds the calls for this file to the recovery block.
     pub(super) fn named(&self, structure: &Structure, recovery: Recovery) -> Recovery {
         if structure.kind == ContentKind::Binary {
             // od prints four characters per byte, and an offset for each line.

@@ -13,7 +13,7 @@ const NAME_CHARS: usize = 200;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
-    /// The path contains a NUL, which no path can.
+    /// The path contains a NUL, which no path may contain.
     #[error(
         "The path contains a NUL character, which no path may contain. Give the path as glob_files lists it."
     )]
