@@ -51,7 +51,7 @@ pub(crate) struct Reading {
     /// Maximum size of a rendered chunk, in tokens.
     pub chunk_tokens: u64,
     /// The configured maximum size of a chunk, in tokens. Set only if larger chunks are read,
-    /// because an output in chunks of the configured size would have too many of them.
+    /// because there would be too many chunks of the configured size.
     pub asked_tokens: Option<u64>,
     /// Number of splits that are left for chunks that a provider rejects as too long.
     splits: AtomicU64,

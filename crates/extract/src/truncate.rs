@@ -26,9 +26,10 @@ pub(crate) struct Truncated {
     pub bytes_examined: u64,
 }
 
-/// Returns the whole view if it fits `budget` together with `reserved`, the text that the caller
-/// puts before it. Otherwise returns both ends of the view, byte for byte. Of a large view, only
-/// the ends are read. If even the notices do not fit, returns only the notices.
+/// Returns the whole view (the output's readable text) if it fits `budget` together with
+/// `reserved`, the text that the caller puts before it. Otherwise returns the beginning and the end
+/// of the view, byte for byte. Of a large view, only these two parts are read. If even the notices
+/// do not fit, returns only the notices.
 pub(crate) fn truncation(
     artifact: &Artifact,
     budget: TokenBudget,

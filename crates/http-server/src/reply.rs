@@ -218,7 +218,7 @@ fn events(stream_event: StreamEvent) -> VecDeque<Chunk> {
             let events = errors.flat_map(|error| in_memory(sse::message(None, error)));
             events.collect()
         }
-        // These do not arrive here, because `StreamRouter` has turned them into error responses.
+        // These do not arrive here: `StreamRouter` answers them with an error, or ends the stream.
         Item::Ended | Item::Failed(_) | Item::Gone(_) => VecDeque::new(),
     }
 }

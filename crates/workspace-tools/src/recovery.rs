@@ -168,7 +168,7 @@ pub(crate) fn for_search(
 }
 
 /// The recovery block for a refused file list. Takes the number of files, and the directories that
-/// contain most of them in descending order.
+/// contain the most of these files, in descending order.
 pub(crate) fn for_list(
     shared: &Shared,
     asked: &RefusedSearch<'_>,

@@ -139,7 +139,7 @@ impl ToLegacy {
             }
             // These notifications are not forwarded. The bridge itself does the handshake with the
             // server. The server requests the roots whenever it needs them. And the client cannot
-            // report progress on the server's requests, because it receives them as results.
+            // report progress on requests of the server, because these become results for it.
             "notifications/initialized"
             | "notifications/roots/list_changed"
             | "notifications/progress" => {}

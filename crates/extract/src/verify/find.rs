@@ -1,4 +1,4 @@
-//! Finds quotes in a view of the output.
+//! Finds quotes in the view of an output, which is its readable text.
 //!
 //! The lines that an answer names are searched first, then the whole view in two passes. The first
 //! pass searches all quotes byte for byte. The second pass searches the normal forms of the quotes
