@@ -9,8 +9,8 @@
 //! It has two tools: `small` answers with a result of about 1 KB, `big` with 1 MB of log text, or
 //! `{"mb": N}` times that. Each result is assembled once, at its first call, so that a round trip
 //! costs two writes and no other work of the server; a server in a scripting language would hide
-//! the relay behind its own hundreds of microseconds. Many MB are the same block repeated, so that
-//! a gigabyte takes no memory here either. Std only, built by `run.sh` with `rustc -O`.
+//! the relay behind its own hundreds of microseconds. A result of many MB repeats one block, so
+//! that even a gigabyte takes little memory here. Std only, built by `run.sh` with `rustc -O`.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -135,7 +135,7 @@ fn on_http(events: bool) -> io::Result<()> {
     println!("http://{}/mcp", listener.local_addr()?);
     loop {
         let (stream, _) = listener.accept()?;
-        // A client that disconnects is not an error here.
+        // An error is ignored: it means that the client has disconnected.
         thread::spawn(move || drop(connection(stream, events)));
     }
 }

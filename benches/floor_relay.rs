@@ -50,7 +50,7 @@ fn tcp(to: &str) -> io::Result<()> {
         }
         for (mut from, to) in [(client.try_clone()?, server.try_clone()?), (server, client)] {
             thread::spawn(move || {
-                // Either end may close, which closes the other.
+                // When one end closes, the other end is shut down, too.
                 drop(pump(&mut from, &to));
                 drop(to.shutdown(Shutdown::Write));
             });

@@ -6,8 +6,8 @@
 //!   p50 and p99 round trip of the last N in nanoseconds and the bytes of the last reply. The clock
 //!   stops when the whole line is in memory, before anything is checked: the client adds no parsing
 //!   to what it measures.
-//! - `rtt http TOOL ARGUMENTS WARMUP N URL`: does the same over Streamable HTTP, on one connection
-//!   that is kept. The clock stops when the whole response is in memory, whether a JSON body or an
+//! - `rtt http TOOL ARGUMENTS WARMUP N URL`: does the same over Streamable HTTP. All calls use one
+//!   connection. The clock stops when the whole response is in memory, whether a JSON body or an
 //!   event stream.
 //! - `rtt start IDLE_MS CMD…`: prints nanoseconds from before the spawn to the `initialize` reply,
 //!   and the resident memory of CMD's own process (not of its children) IDLE_MS after that, in KB.

@@ -56,7 +56,8 @@ impl BridgedConnector {
         })
     }
 
-    /// Creates a connector for stateless exchanges, which share the server's process.
+    /// Creates a connector for stateless exchanges (single requests of MCP 2026-07-28), which share
+    /// the server's process.
     #[must_use]
     pub fn exchange(
         shared: &Arc<SharedServers>,
@@ -107,8 +108,8 @@ impl Connector for BridgedConnector {
 struct NegotiatedConnection {
     negotiation: Arc<Negotiation>,
     connection: Arc<dyn Connection>,
-    /// Whether this is a stateless exchange. At its end, its open requests are cancelled, because
-    /// the server continues to run.
+    /// Whether the connection is for a single stateless request. At its end, its open requests are
+    /// cancelled, because the server continues to run.
     is_exchange: bool,
 }
 

@@ -96,8 +96,8 @@ impl Default for Limits {
     }
 }
 
-/// The number of a client's connection or exchange. It marks the client's messages and the events
-/// for the client. In a bridge for one client's session, it is always the same number.
+/// The number of a client's connection or stateless request. It marks the client's messages and the
+/// events for the client. In a bridge for one client's session, it is always the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Caller(pub u64);
 

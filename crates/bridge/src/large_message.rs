@@ -107,7 +107,8 @@ pub(crate) fn answer(
     Ok(Frame::Spooled(Box::new(edited)))
 }
 
-/// Bridges a notification. `told` builds the clients' messages from the stand-in.
+/// Bridges a notification. `told` builds the clients' messages from the stand-in, in which
+/// placeholders replace the large parts.
 pub(crate) fn notice(
     spooled: Spooled,
     steps: &mut Steps,

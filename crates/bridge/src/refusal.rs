@@ -97,7 +97,7 @@ pub(crate) fn too_large(size: usize) -> RefusalReply {
     RefusalReply::new(
         error_code::SERVER_ERROR,
         "gateway",
-        format!("the result of {size} bytes came while input was waited for and could not be kept"),
+        format!("a result of {size} bytes arrived before the client's input and could not be kept"),
         "call again, and come back with the input sooner",
     )
 }

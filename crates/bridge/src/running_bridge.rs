@@ -114,7 +114,7 @@ impl RunningBridge {
     /// Sets the connection to the server. The bridge keeps only a weak reference; the code that
     /// opened the connection must keep it open.
     pub(crate) fn connect(&self, connection: &Arc<dyn Connection>) {
-        // Only the first call has an effect, because there is only one connection.
+        // A bridge has only one connection, so this cannot fail.
         let _ = self.connection.set(Arc::downgrade(connection));
     }
 
@@ -231,8 +231,8 @@ impl RunningBridge {
                 (ServerAction::Abandon(key), Some(connection)) => connection.abandon(&key).await,
                 (ServerAction::Listen, Some(connection)) => {
                     tokio::spawn(async move {
-                        // An error is not serious, because a server need not offer a stream for its
-                        // own messages.
+                        // The error is only logged, because a server need not offer a stream for
+                        // its own messages.
                         if let Err(error) = connection.listen(None).await {
                             tracing::debug!(%error, "the server offers no stream for messages that answer no request");
                         }

@@ -582,7 +582,7 @@ fn bounds() {
     S {"jsonrpc":"2.0","id":2,"result":{}}
     C {"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"t","inputResponses":{"1":{"action":"accept"}},"requestState":"state-1",META}}
         -> server {"jsonrpc":"2.0","id":77,"result":{"action":"accept"}}
-        -> client 0 on "b" {"jsonrpc":"2.0","id":"b","error":{"code":-32000,"data":{"fault":"gateway","hint":"call again, and come back with the input sooner"},"message":"the result of 36 bytes came while input was waited for and could not be kept"}}
+        -> client 0 on "b" {"jsonrpc":"2.0","id":"b","error":{"code":-32000,"data":{"fault":"gateway","hint":"call again, and come back with the input sooner"},"message":"a result of 36 bytes arrived before the client's input and could not be kept"}}
     C {"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{META}}
         -> client 0 on "l" {"jsonrpc":"2.0","id":"l","error":{"code":-32000,"data":{"fault":"client","hint":"wait for answers before sending more"},"message":"more than 0 streams of changes at once"}}
     "#);

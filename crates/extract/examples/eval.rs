@@ -198,7 +198,7 @@ fn oracle_reply(question: &Question, request: &Request) -> Reply {
     says(request, &text)
 }
 
-/// A model that is deliberately bad, and a check of what it leads to.
+/// A deliberately bad model, and a check of the extraction that uses it.
 #[derive(Clone, Copy)]
 struct Bad {
     name: &'static str,
@@ -257,8 +257,8 @@ fn failed(found: &Extraction) -> bool {
     found.status == Status::Failed && found.body.starts_with(warning)
 }
 
-/// Returns for how many documents an extraction with this bad model ends as documented, and the
-/// number of documents.
+/// Extracts from each document with this bad model. Returns the number of extractions that pass the
+/// check `is_as_documented`, and the number of documents.
 async fn judge(
     shelf: &mut Shelf<'_>,
     questions: &[Question],
@@ -282,7 +282,7 @@ async fn judge(
     Ok((good, all))
 }
 
-/// The documents, stored like the result of any tool.
+/// A store of the documents. Each document is stored like the result of a tool.
 struct Shelf<'a> {
     data: &'a Path,
     offloader: Offloader,
@@ -363,7 +363,8 @@ fn shown(request: &Request) -> String {
     text.lines().map(row).collect::<Vec<_>>().join("\n")
 }
 
-/// Removes the number of a row: `12|`, `12-15|`, or `12+` for a continued line.
+/// Removes the line numbers from the start of a row: `12|`, `12-15|`, or `12+` for a continued
+/// line.
 fn row(line: &str) -> &str {
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-');
     match number.strip_prefix(['|', '+']) {

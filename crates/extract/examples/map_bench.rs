@@ -1,4 +1,4 @@
-//! Measures the cost of reading in chunks, apart from the time of the model.
+//! Measures how long it takes to read an output in chunks, apart from the time of the model.
 //!
 //! Prints one JSON object with the calls per second for a model that takes no time, and the
 //! speed-up of reading four chunks in parallel with a model that takes 50 ms. `benches/run.sh
@@ -68,7 +68,8 @@ async fn seconds(
         let text = in_slot(&seen.request.system, "NO RELEVANT DATA FOUND");
         Ok(Scripted::says(text))
     });
-    // A small window keeps chunks small, because they would otherwise be made larger.
+    // A model with a small window keeps the chunks small. With a large window, the extraction
+    // would use fewer, larger chunks.
     let model = model
         .with_limits(3000, 500)
         .with_latency(Duration::from_millis(latency));

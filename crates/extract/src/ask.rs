@@ -1,11 +1,13 @@
-//! Asks a model one question and reads the answer from its slot.
+//! Asks a model one question and reads the answer from its slot: the pair of tags in which the
+//! prompt asks for the answer.
 
 use spillgate_conversation::{Slot, SlotError};
 use spillgate_llm::{ErrorKind, LlmError, Message, NoDeltas, Request, Stop};
 
 use crate::case::Asking;
 
-/// How often the same question is asked before a reply without the wrapper counts as a failure.
+/// How often the same question is asked before a reply without the tags of the slot counts as a
+/// failure.
 const ATTEMPTS: u32 = 2;
 
 /// Why there is no answer.
@@ -20,13 +22,13 @@ pub(crate) enum AskError {
     /// The model refused.
     #[error("the model refused")]
     Refused,
-    /// The model replied, but not in the slot.
+    /// The model replied, but without an answer in the slot.
     #[error("{0}")]
     NoAnswer(#[from] SlotError),
 }
 
 impl AskError {
-    /// Returns the failure without the id of the exchange, so that the same failure of many chunks
+    /// Returns the failure without the id of the request, so that the same failure of many chunks
     /// is reported only once.
     pub(crate) fn alike(&self) -> Self {
         let bare =

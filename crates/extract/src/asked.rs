@@ -66,7 +66,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// No mode has this name.
+/// The error for a name that no mode has. Contains the name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown mode '{0}'; allowed are auto, full-chunked, read-grep, truncate and search")]
 pub struct UnknownMode(pub String);

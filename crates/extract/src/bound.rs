@@ -5,8 +5,8 @@
 
 use spillgate_text::TokenCounter;
 
-/// Ends an answer that was cut. It contains no line number, because line numbers in an answer are
-/// checked against the output.
+/// The text that ends an answer that was cut. It contains no line number, because line numbers in
+/// an answer are checked against the output.
 const CUT: &str = "\n[CUT: the answer goes on; ask for less at a time]";
 /// Maximum length of a token in bytes, with a margin.
 const BYTES_A_TOKEN: u64 = 16;

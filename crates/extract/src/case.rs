@@ -12,7 +12,8 @@ use crate::ExtractionSettings;
 use crate::bound::bounded;
 use crate::trace::Scope;
 
-/// Minimum for the configured length of an answer, in tokens. A smaller setting counts as this.
+/// Minimum for the configured length of an answer, in tokens. A smaller setting is raised to this
+/// value.
 const LEAST: u64 = 64;
 
 /// A question about one artifact.
@@ -24,12 +25,13 @@ pub(crate) struct Case {
     pub settings: Arc<ExtractionSettings>,
     pub counter: Arc<dyn TokenCounter>,
     pub nonces: Arc<dyn Nonces>,
-    /// The scope in which operations are recorded.
+    /// The trace scope in which operations are recorded.
     pub scope: Scope,
 }
 
 impl Case {
-    /// Returns a new slot whose nonce does not occur in `data`.
+    /// Returns a new slot (the tags that enclose a model's answer) whose nonce does not occur in
+    /// `data`.
     pub(crate) fn slot(&self, data: &str) -> Slot {
         loop {
             let nonce = self.nonces.fresh();
@@ -39,15 +41,15 @@ impl Case {
         }
     }
 
-    /// Cuts an answer to the size in which it is passed on.
+    /// Cuts an answer to the maximum size that the calling model may get.
     pub(crate) fn bounded(&self, answer: String) -> String {
         let bytes = self.settings.most_bytes.unwrap_or(u64::MAX);
         bounded(answer, self.shown_tokens(), bytes, &*self.counter)
     }
 
-    /// Returns the maximum length, in tokens, of an answer that is passed on. It is twice the
-    /// requested number, which leaves room for marks and for models whose tokenizer counts
-    /// differently.
+    /// Returns the maximum length, in tokens, of an answer that the calling model gets. It is twice
+    /// the configured number, which leaves room for marks such as `[unverified]` and for models
+    /// whose tokenizer counts differently.
     pub(crate) fn shown_tokens(&self) -> u64 {
         self.settings.answer_tokens.max(LEAST).saturating_mul(2)
     }
@@ -75,7 +77,7 @@ impl Asking {
     pub(crate) fn answer_tokens(&self) -> u64 {
         let limits = self.model.limits();
         let asked = self.case.settings.answer_tokens.max(1);
-        // An answer that can fill the window would leave no room for data.
+        // If the answer could fill the whole window, there would be no room for data.
         asked.min(limits.max_output).min(limits.window / 3).max(1)
     }
 }

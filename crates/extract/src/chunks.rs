@@ -13,9 +13,9 @@ use crate::prompt::{self, ChunkInfo};
 /// Minimum size of a chunk, in tokens. A smaller one is not worth a request.
 const LEAST: u64 = 128;
 
-/// Divisor of the fraction of the window that stays free (one twentieth), because the model's
-/// tokenizer differs from the one that counts here. A chunk that exceeds the window in spite of
-/// this is split.
+/// One twentieth of the model's window (1 / `MARGIN`) stays free, because the model's tokenizer
+/// differs from the one that counts here. A chunk that exceeds the window in spite of this is
+/// split.
 const MARGIN: u64 = 20;
 
 /// Minimum number of splits that are allowed when a provider rejects chunks as too long.
@@ -50,8 +50,8 @@ pub(crate) struct Reading {
     pub order: Vec<usize>,
     /// Maximum size of a rendered chunk, in tokens.
     pub chunk_tokens: u64,
-    /// The configured maximum size of a chunk, if larger chunks are read because chunks of this
-    /// size would be too many.
+    /// The configured maximum size of a chunk, in tokens. Set only if larger chunks are read,
+    /// because there would be too many chunks of the configured size.
     pub asked_tokens: Option<u64>,
     /// Number of splits that are left for chunks that a provider rejects as too long.
     splits: AtomicU64,
@@ -145,7 +145,7 @@ fn is_exhaustive(extract: &str) -> bool {
 
 impl Reading {
     /// Takes one split from the budget; returns `false` if none is left. Without this limit, a
-    /// server that rejects everything as too long would receive requests down to single lines.
+    /// server that rejects everything as too long would receive a request for every single line.
     pub(crate) fn may_split(&self) -> bool {
         let taken = |left: u64| left.checked_sub(1);
         let order = Ordering::Relaxed;

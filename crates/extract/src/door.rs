@@ -1,4 +1,5 @@
-//! Answers a model's calls of `tool_output`. Errors, too, are returned as text in an envelope.
+//! Answers a model's calls of `tool_output`. Answers and errors are returned as text below a fixed
+//! heading ([`envelope`]).
 
 use serde_json::{Value, json};
 use spillgate_artifact::Handle;
@@ -10,7 +11,7 @@ use crate::{Asked, Extractor, Mode, Watch, envelope};
 /// Maximum length of a handle that an answer repeats, in characters.
 const HANDLE: usize = 120;
 
-/// The answer to a text that is not a handle, such as the second half of a handle.
+/// The answer to a call whose `handle` is not a whole handle, but for example only its second half.
 const NO_HANDLE: &str = "It was never stored here: handles have the form \
                          session-<uuid>/<uuid>, both parts, as the tool-result message has them.";
 

@@ -51,13 +51,13 @@ pub(crate) enum StrategyError {
     /// No chunk could be read.
     #[error("{0}")]
     Chunks(String),
-    /// The model of the read-grep child could not be reached.
+    /// The model of the read-grep strategy could not be reached.
     #[error("{0}")]
     Model(#[from] LlmError),
-    /// The model of the read-grep child refused.
+    /// The model of the read-grep strategy refused to answer.
     #[error("the model refused")]
     Refused,
-    /// The read-grep child ended without an answer.
+    /// The model of the read-grep strategy ended its search without an answer.
     #[error("{0}")]
     NoAnswer(#[from] SlotError),
     /// The output could not be read.

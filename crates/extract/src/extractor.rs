@@ -66,7 +66,8 @@ struct Answered {
 }
 
 impl Extractor {
-    /// Creates an extractor for the outputs that `offloader` stored. Without a model, it searches.
+    /// Creates an extractor for the outputs that `offloader` stored. Without a model, it answers
+    /// with the passages that match a question best.
     #[must_use]
     pub fn new(
         offloader: Offloader,
@@ -177,7 +178,7 @@ impl Extractor {
         Ok(extraction)
     }
 
-    /// Records in the ledger what was shown, how it was made and what it cost.
+    /// Records an answer in the ledger: the size of its text, how it was made and what it cost.
     fn account(&self, handle: Handle, text: &str, made: Option<&Made>, trace: &Op) {
         let Sum { calls, usage } = trace.sum();
         let spent = Spent {
@@ -234,7 +235,7 @@ impl Extractor {
             Err(StrategyError::Io(error)) => Err(error.into()),
             Err(StrategyError::Lookup(error)) => Err(error.into()),
             Err(error) => {
-                tracing::warn!(%strategy, %error, "the chosen strategy could not run: the extraction reads a truncated text instead");
+                tracing::warn!(%strategy, %error, "the chosen strategy could not run: the extraction returns a truncated text instead");
                 truncated(case, Some((strategy, error.to_string()))).await
             }
         }

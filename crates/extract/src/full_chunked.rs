@@ -10,7 +10,8 @@ use crate::prompt::NOTHING;
 use crate::reduce::{HEADING, outputs};
 use crate::watch::Watch;
 
-/// Maximum number of chunks whose descriptions are repeated if no chunk has an answer.
+/// If no chunk has an answer, the result repeats how the model described the chunks. This is the
+/// maximum number of descriptions.
 const REPEATED: usize = 5;
 /// Maximum length of each description, in characters.
 const DESCRIBED: usize = 400;

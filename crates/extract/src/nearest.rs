@@ -17,7 +17,7 @@ const LINE_CHARS: usize = 160;
 /// Maximum number of absent words that are listed.
 const MOST_ABSENT: usize = 8;
 
-/// What the output contains in place of a text that was not found.
+/// What an extraction that found nothing reports about the output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Nearest {
     /// The most relevant line; `None` if no line shares a word with the question.

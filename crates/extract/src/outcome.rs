@@ -105,7 +105,7 @@ impl fmt::Display for Strategy {
 /// A place in the output that an answer cites.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Citation {
-    /// The lines of the view, as `spillgate read` counts them.
+    /// The lines of the view (the output's readable text), as `spillgate read` counts them.
     pub lines: LineRange,
     /// The range of raw bytes that the lines come from, as the first byte and the byte after the
     /// last one.
@@ -131,7 +131,7 @@ pub enum Match {
     Normalised,
 }
 
-/// How much of an output was examined.
+/// How much of an output was examined. Sizes are those of the view, the output's readable text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Coverage {
     /// Bytes of the view that a model or a search has examined, each counted once.

@@ -122,7 +122,7 @@ pub(crate) fn reduce(case: &Case, outputs: &str, slot: &Slot) -> String {
 /// The user message of a reduction, worded as in the shipped system (docs/spec/sources.md).
 pub(crate) const SYNTHESIZE: &str = "Synthesize the extracted content into a final answer.";
 
-/// Formats the system prompt of the read-grep child, which searches `filename`.
+/// Formats the system prompt of the read-grep strategy, whose model searches `filename`.
 pub(crate) fn read_grep(case: &Case, filename: &str, slot: &Slot) -> String {
     let manifest = case.artifact.manifest();
     let stats = &manifest.facts.stats;
@@ -162,7 +162,7 @@ pub(crate) fn read_grep(case: &Case, filename: &str, slot: &Slot) -> String {
     )
 }
 
-/// Formats the user message that starts the read-grep child. It repeats the question, because small
+/// Formats the first user message of the read-grep strategy. It repeats the question, because small
 /// models grep for the words that they read last.
 pub(crate) fn search_the_file(case: &Case) -> String {
     format!(

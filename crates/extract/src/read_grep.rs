@@ -27,7 +27,7 @@ use crate::trace::{OpKind, Scope};
 use crate::watch::Watch;
 
 impl Asking {
-    /// Lets a child search for the answer.
+    /// Lets a model (the child) search the output for the answer.
     pub(crate) async fn read_grep(&self, watch: &dyn Watch) -> Result<Drafted, StrategyError> {
         let case = &self.case;
         if case.artifact.view().bytes() == 0 {

@@ -28,8 +28,8 @@ pub struct ExtractionSettings {
     /// Whether to stop reading once a chunk has a verified answer.
     #[serde(alias = "earlyStop")]
     pub early_stop: bool,
-    /// Maximum length of a model's answer, in tokens. An answer of at most twice this length is
-    /// passed on.
+    /// Maximum length of a model's answer, in tokens. If the answer is longer all the same, the
+    /// calling model gets at most twice this length.
     #[serde(alias = "answerTokens")]
     pub answer_tokens: u64,
     /// Maximum size of the passages of `search`, in tokens.
@@ -39,17 +39,18 @@ pub struct ExtractionSettings {
     /// which every client passes on completely.
     #[serde(alias = "truncateTokens")]
     pub truncate_tokens: u64,
-    /// Maximum number of requests to the model of the read-grep child.
+    /// Maximum number of requests to the model in the read-grep strategy.
     #[serde(alias = "maxTurns")]
     pub max_turns: u32,
-    /// Maximum number of calls that the child may make in one reply.
+    /// Maximum number of calls that this model may make in one reply.
     #[serde(alias = "maxToolCallsPerTurn")]
     pub max_tool_calls_per_turn: u32,
-    /// Maximum size of one result of the child's tools, in tokens.
+    /// Maximum size of one result of `Read` or `Grep` in the read-grep strategy, in tokens.
     #[serde(alias = "toolTokens")]
     pub tool_tokens: u64,
-    /// Maximum size of an answer that is passed on, in bytes, without the lines around it; `None`
-    /// means no limit. It is not a key in configuration files: [`within`](Self::within) sets it.
+    /// Maximum size of an answer for the calling model, in bytes, without the lines around it;
+    /// `None` means no limit. It is not a key in configuration files: [`within`](Self::within) sets
+    /// it.
     #[serde(skip)]
     pub most_bytes: Option<u64>,
 }

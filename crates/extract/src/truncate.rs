@@ -26,9 +26,10 @@ pub(crate) struct Truncated {
     pub bytes_examined: u64,
 }
 
-/// Returns the whole view if it fits `budget` together with `reserved`, the text that the caller
-/// puts before it. Otherwise returns both ends of the view, byte for byte. Of a large view, only
-/// the ends are read. If even the notices do not fit, returns only the notices.
+/// Returns the whole view (the output's readable text) if it fits `budget` together with
+/// `reserved`, the text that the caller puts before it. Otherwise returns the beginning and the end
+/// of the view, byte for byte. Of a large view, only these two parts are read. If even the notices
+/// do not fit, returns only the notices.
 pub(crate) fn truncation(
     artifact: &Artifact,
     budget: TokenBudget,
@@ -110,8 +111,8 @@ impl Ends {
     }
 }
 
-/// Returns the end of a beginning of at most `most` bytes: after a line break if there is one
-/// nearby, otherwise after a whole character.
+/// Returns where to end the beginning of a text, at `most` bytes or earlier: after a line break if
+/// there is one nearby, otherwise after a whole character.
 fn head_end(bytes: &[u8], most: usize) -> usize {
     let most = most.min(bytes.len());
     let near = most - most / NEAR;
@@ -124,8 +125,8 @@ fn head_end(bytes: &[u8], most: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns the start of an end that begins at `from` or later: at the start of a line if there is
-/// one nearby, otherwise at the start of a character.
+/// Returns where to start the last part of a text, at `from` or later: at the start of a line if
+/// there is one nearby, otherwise at the start of a character.
 fn tail_start(bytes: &[u8], from: usize) -> usize {
     let near = from + (bytes.len() - from) / NEAR;
     if from > 0 && bytes[from - 1] == b'\n' {

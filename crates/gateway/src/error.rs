@@ -33,8 +33,8 @@ pub(crate) fn refused(of: &RequestId, refusal: &Refusal) -> Vec<u8> {
     let said = messages(&refusal.body);
     if let Some(answer) = said.first().filter(|one| one.is_response()) {
         let mut splice = ByteEdits::default();
-        // The servers of the SDKs do not know the request's id when they refuse it, so the body may
-        // contain another id.
+        // Servers that use an SDK may refuse a request before they have read its id, so the body
+        // may contain another id.
         if let Some(id) = answer.id.filter(|_| answer.key().as_ref() != Some(of)) {
             splice.replace(span_in(&refusal.body, id.get()), of.as_json());
         }

@@ -28,9 +28,9 @@ use crate::upstream::upstream_set::Memory;
 /// times its size in memory.
 const AT_ONCE: usize = 4;
 
-/// Total size, in KiB, of the responses from all servers that wait to be processed. Above this
-/// size, we stop reading from a server. Without this waiting room, the small responses of a server
-/// would have to wait for large responses to other clients.
+/// Maximum total size, in KiB, of the responses from all servers that wait to be processed. When it
+/// is reached, we stop reading from the servers. Up to this size, a large response to one client
+/// does not delay the responses that the same server sends to other clients.
 const ROOM_KIB: u32 = 32 << 10;
 
 /// The servers of a gateway and the handling of their results, shared by all clients.
@@ -199,7 +199,7 @@ impl Hub {
         }
     }
 
-    /// Closes what stateless requests share. Sessions are closed separately.
+    /// Closes the servers that stateless requests share. Sessions are closed separately.
     pub async fn close(&self, hurried: bool) {
         let scout = self.scout.lock().take();
         if let Some(scout) = scout {
@@ -238,7 +238,7 @@ impl Hub {
         self.traces.get().map(|traces| &**traces)
     }
 
-    /// Waits until there is room for a response of `bytes` bytes to wait in memory.
+    /// Waits until a response of `bytes` bytes may be held in memory until it is processed.
     pub(crate) async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let kib = u32::try_from(bytes >> 10).unwrap_or(ROOM_KIB);
         let kib = kib.clamp(1, ROOM_KIB);

@@ -315,8 +315,9 @@ impl Drop for ForgetOnDrop<'_> {
     }
 }
 
-/// Passes something to the gateway, to its end even if the client stops waiting. Returns a task
-/// only if this does not complete immediately, because a task would wake another thread.
+/// Runs a future that passes a message to the gateway, and completes it even if the client stops
+/// waiting. Starts a task for it, and returns the task, only if the future does not complete
+/// immediately, because starting a task wakes another thread.
 fn spawn_unless_ready(mut handing: BoxFuture<'static, ()>) -> Option<JoinHandle<()>> {
     match (&mut handing).now_or_never() {
         Some(()) => None,

@@ -28,7 +28,7 @@ impl Problem {
         }
     }
 
-    /// Returns a refusal for a reason in the HTTP transport.
+    /// Returns a refusal with this status, for a reason for which JSON-RPC has no error code.
     pub(crate) fn http(status: StatusCode, message: impl Into<String>) -> Self {
         Self::new(status, error_code::SERVER_ERROR, message)
     }

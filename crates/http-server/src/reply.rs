@@ -71,8 +71,8 @@ impl Drop for OpenStream {
         };
         let (peer, handing) = (Arc::clone(&self.peer), self.handing.take());
         runtime.spawn(async move {
-            // Wait until the request has been passed on, because a request cannot be cancelled
-            // before.
+            // Wait until the request has been passed on, because it cannot be cancelled before
+            // that.
             if let Some(handing) = handing {
                 drop(handing.await);
             }
@@ -218,7 +218,7 @@ fn events(stream_event: StreamEvent) -> VecDeque<Chunk> {
             let events = errors.flat_map(|error| in_memory(sse::message(None, error)));
             events.collect()
         }
-        // `StreamRouter` turns these into errors.
+        // These do not arrive here: `StreamRouter` answers them with an error, or ends the stream.
         Item::Ended | Item::Failed(_) | Item::Gone(_) => VecDeque::new(),
     }
 }

@@ -10,8 +10,7 @@ use crate::{HttpServerError, auth, guard};
 
 /// Settings of the HTTP server (`[http]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-// `expecting` keeps the error text for a value that is not a table.
-#[serde(default, deny_unknown_fields, expecting = "struct FrontSettings")]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct HttpServerSettings {
     /// The address to listen on, such as `127.0.0.1:8700`. With port 0, the system chooses a free
     /// port.
@@ -156,11 +155,12 @@ fn algorithms() -> Vec<Algorithm> {
 }
 
 /// The default limit on sessions, and on server processes, without authentication. One person's
-/// clients need only a few, and the limit prevents that a program which keeps opening sessions
-/// fills the memory.
+/// clients need only a few, and the limit keeps a program that opens one session after another from
+/// filling the memory.
 const MOST_OF_ANYONE: usize = 32;
 
-/// One minute, a difference that most validators of tokens allow.
+/// The default difference between the clocks, in seconds: one minute, which most validators of
+/// tokens allow.
 const fn leeway() -> u64 {
     60
 }

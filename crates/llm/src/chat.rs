@@ -123,7 +123,7 @@ pub struct Reply {
     pub usage: Usage,
     /// The target that answered. If targets failed, it is not the first one.
     pub target: Target,
-    /// The provider's id of the exchange. Its support staff can use it.
+    /// The id that the provider gave to the request. The provider's support staff can look it up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }
@@ -144,7 +144,7 @@ pub enum Stop {
     Other(String),
 }
 
-/// The future that [`ChatModel::chat`] returns. Dropping it cancels the exchange.
+/// The future that [`ChatModel::chat`] returns. Dropping it cancels the request.
 pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Result<Reply, LlmError>> + Send + 'a>>;
 
 /// Receives the text of a reply while it arrives.

@@ -16,7 +16,7 @@ pub struct LlmError {
     pub target: Target,
     /// What happened, on one line. If the provider answered, this is its status and message.
     pub message: String,
-    /// The provider's id of the exchange.
+    /// The id that the provider gave to the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
     /// How long the provider asks to wait.

@@ -5,8 +5,8 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens of an exchange, as counted by the provider. All counts are zero if the provider does not
-/// count them.
+/// Tokens of a request and its reply, as counted by the provider. All counts are zero if the
+/// provider does not count them.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens of the prompt, including cached ones.

@@ -110,7 +110,7 @@ impl Generation {
     }
 
     /// Adds to `result` the members that this generation requires of a cacheable result. `for_ms`
-    /// is its lifetime in milliseconds.
+    /// is the lifetime of the result in milliseconds.
     #[must_use]
     pub fn cached(self, mut result: Value, for_ms: u64) -> Value {
         if self == Self::Modern {

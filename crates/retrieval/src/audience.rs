@@ -1,4 +1,4 @@
-//! Our tools and commands, written as the calls that messages suggest.
+//! The calls of our tools and commands as the messages about stored outputs suggest them.
 
 use spillgate_offload::{Audience, Purpose, Quoting, Way};
 
@@ -9,10 +9,10 @@ struct Lookup {
     purpose: Purpose,
     tool: &'static str,
     arguments: &'static str,
-    /// The arguments, with `{argument}` or `{start}` and `{lines}` in place of their values.
+    /// The arguments with slots (`{argument}`, `{start}`, `{lines}`) in place of their values.
     slots: &'static str,
-    /// The command and the same with slots; `None` for a look-up that needs a model, because it is
-    /// not known whether the command line has one.
+    /// The command with example arguments, and the command with slots. `None` for a look-up that
+    /// needs a model, because the command line may not have one.
     command: Option<[&'static str; 2]>,
 }
 

@@ -33,8 +33,9 @@ use crate::stdio::serve;
 /// How often a client that asked for progress is notified that a call is still running.
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
-/// Claude Code replaces results over some 48 KiB by its own preview unless the tool declares
-/// how long its results may be (docs/spec/limits.md, "What clients take").
+/// The `_meta` key with which a tool declares how long its results may be. Without it, Claude Code
+/// replaces results above about 48 KiB with a preview of its own (docs/spec/limits.md, "What
+/// clients take").
 const CLAUDE_CODE_SIZE: &str = "anthropic/maxResultSizeChars";
 
 /// Maximum number of look-ups into stored outputs that run at the same time.
@@ -158,12 +159,12 @@ impl Server {
                 let shown = offloaded(&lookups.tools.offloader, origin, all, is_error).await;
                 shown.map_err(|error| {
                     let what =
-                        format!("the output could not be taken in: {error}; this is our fault");
+                        format!("the output could not be stored: {error}; this is our fault");
                     ErrorData::internal_error(what, None)
                 })?
             }
             (Body::Oversized(_), None) => {
-                let what = "nothing is there to store what the tool gave; this is our fault";
+                let what = "the output is too large, but no store is set up; this is our fault";
                 return Err(ErrorData::internal_error(what, None));
             }
         };
@@ -220,8 +221,8 @@ impl LookupTools {
 }
 
 /// Stores an oversized output and returns the text that is shown instead. Every output is stored,
-/// even one with few bytes, because bytes may take three times the space as text. Fails if the
-/// output cannot be read or the task is aborted.
+/// even one with few bytes, because bytes that are not valid UTF-8 take up to three times as much
+/// space in a text. Fails if the output cannot be read or the task is aborted.
 pub async fn offloaded(
     offloader: &Offloader,
     origin: Origin,

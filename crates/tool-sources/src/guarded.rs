@@ -1,7 +1,8 @@
-//! Offers the guarded tools to an agent and runs them in this process.
+//! Offers the guarded tools (`read_file`, `execute_shell` and others) to an agent, and runs them in
+//! this process.
 //!
-//! No server is needed, so a host consists of a name, the selected tools and their implementation.
-//! If a tool's output is too large, it is not cut: the session gets the whole output and stores it.
+//! No server is needed, so [`GuardedTools`] contains only a name and the tools themselves. If a
+//! tool's output is too large, it is not cut: the session gets the whole output and stores it.
 
 use std::fmt;
 use std::io::{Cursor, Read};
@@ -16,11 +17,11 @@ use spillgate_workspace_tools::{Body, Definition, OversizedOutput, ToolResult, W
 use tokio::time::timeout;
 
 /// The tool whose calls have time limits of their own, set by the rules and by the call. At such a
-/// limit, the tool still returns what the command has printed; a limit of the host would lose this
-/// output.
+/// limit, the tool still returns what the command has printed. If [`GuardedTools`] limited the call
+/// instead, this output would be lost.
 const COMMAND: &str = "execute_shell";
 
-/// The guarded tools as a host of an agent.
+/// The guarded tools as a [`Host`], which is a source of an agent's tools.
 pub struct GuardedTools {
     name: String,
     guarded: WorkspaceTools,

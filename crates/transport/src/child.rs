@@ -25,8 +25,7 @@ use crate::{
 };
 use spillgate_mcp::RequestId;
 
-/// How long a server may take to end after its input is closed. The protocol requires it to end
-/// then.
+/// How long a server may take to end after its input is closed. MCP requires a server to end then.
 const GRACE: Duration = Duration::from_secs(4);
 
 /// How long a server may take to end after SIGTERM. This must stay below two seconds: clients such
@@ -249,8 +248,8 @@ async fn pump(
     }
     if let Some(how) = too_long {
         tracing::warn!("a server {how}");
-        // The rest of the output cannot be split into messages, and the server would block on the
-        // full pipe.
+        // The rest of the output cannot be split into messages. If nobody reads it, the server
+        // blocks on the full pipe, so the server is killed.
         let _ = child.lock().await.start_kill();
         sink.take(event(Item::Gone(how))).await;
         return;

@@ -34,8 +34,8 @@ pub struct Access {
     pub authority: Option<Arc<dyn Authority>>,
 }
 
-/// A function that returns the access to a server, or an error text that says why the server cannot
-/// be used.
+/// A function that returns the [`Access`] to a server, or an error text that says why the server
+/// cannot be used.
 pub type AccessTo = Arc<dyn Fn(&HttpServer) -> Result<Access, String> + Send + Sync>;
 
 /// Opens connections over all supported transports.

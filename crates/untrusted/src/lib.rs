@@ -25,8 +25,8 @@ pub const STORED: &str = "⟨stored⟩ ";
 /// the first is named, because a mark costs about eight tokens.
 const NAMED: usize = 4;
 
-/// Returns whether a character, in every context, is invisible or changes how other characters
-/// look. A tab and a newline are visible.
+/// Returns whether a character is invisible or changes how other characters look, regardless of
+/// whether the text around it needs the character. A tab and a newline count as visible.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     match c {

@@ -1,5 +1,6 @@
-//! Uses an MCP server: connects to it when needed, reconnects and repeats the greeting after the
-//! server has ended, and tracks the requests that wait for its answers.
+//! Uses an MCP server: connects to it when needed, reconnects and repeats the greeting (the
+//! client's `initialize`) after the server has ended, and tracks the requests that wait for its
+//! answers.
 //!
 //! The code that uses servers implements [`Owner`]. There are two owners: the gateway's session,
 //! which has several servers and a client, and the agent's client of one server. An [`Upstream`] is

@@ -177,7 +177,8 @@ impl<O: Owner> Upstream<O> {
     /// Waits until the server has ended, and returns how it ended.
     pub async fn ended(&self) -> String {
         loop {
-            // Create the future before the check; otherwise an end between the two would be missed.
+            // Create the future before the check. If the server ended between the check and a later
+            // creation, the notification would be missed.
             let ended = self.ended.notified();
             if let Some(how) = self.how_it_ended() {
                 return how;

@@ -131,7 +131,8 @@ impl Decoder {
     }
 
     /// Detects which of two formats the body has: zlib, which the standard calls `deflate`, or bare
-    /// deflate, which some servers send. The low half of the first byte of zlib is method 8.
+    /// deflate, which some servers send. In zlib, the low four bits of the first byte are 8, the
+    /// number of the compression method.
     fn begun(&mut self, slice: &[u8]) {
         let Inner::Deflate(sink) = &mut self.inner else {
             return;

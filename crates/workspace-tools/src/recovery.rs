@@ -32,12 +32,12 @@ pub(crate) const MOST_BYTES: usize = 1 << 20;
 /// Maximum number of files or directories that a list names.
 pub(crate) const TOP: usize = 10;
 
-/// Counts tokens. Loaded when the first block is made.
+/// Counts tokens. Loaded when the first recovery block is made.
 static COUNTER: LazyLock<Arc<dyn TokenCounter>> = LazyLock::new(|| Tokenizer::default().counter());
 
-/// The block for a refused file. `name` is the path that the tools accept, relative to the root;
-/// `lines` is the number of lines, if it is known already. Reads at most [`MOST_BYTES`] of the
-/// file, by position, so the file's cursor does not move.
+/// The recovery block for a refused file. `name` is the path that the tools accept, relative to the
+/// root; `lines` is the number of lines, if it is known already. Reads at most [`MOST_BYTES`] of
+/// the file, by position, so the file's cursor does not move.
 pub(crate) fn for_file(shared: &Shared, name: &str, file: &File, lines: Option<u64>) -> String {
     if !shared.rules.detailed_recovery {
         return String::new();
@@ -85,7 +85,7 @@ pub(crate) struct RefusedOutput<'a> {
     pub(crate) has_ended: bool,
 }
 
-/// The block for a command whose output was refused.
+/// The recovery block for a command whose output was refused.
 pub(crate) fn for_command(shared: &Shared, command: &str, printed: &RefusedOutput<'_>) -> String {
     if !shared.rules.detailed_recovery {
         return String::new();
@@ -117,7 +117,8 @@ pub(crate) struct RefusedSearch<'a> {
 }
 
 impl RefusedSearch<'_> {
-    /// Formats a call with the same search and other arguments.
+    /// Formats a call of `tool` that repeats this search in `path`, with the arguments `other`
+    /// added.
     fn again(&self, tool: &str, path: &str, other: Vec<(&'static str, Value)>) -> String {
         let same = [("pattern", json!(self.pattern)), ("path", json!(path))];
         let all = same.into_iter().chain(self.more.clone()).chain(other);
@@ -125,8 +126,8 @@ impl RefusedSearch<'_> {
     }
 }
 
-/// The block for a refused search. Takes the number of matches, if known, the number of files,
-/// and the files with the most matches in descending order.
+/// The recovery block for a refused search. Takes the number of matches, if known, the number of
+/// files, and the files with the most matches in descending order.
 pub(crate) fn for_search(
     shared: &Shared,
     asked: &RefusedSearch<'_>,
@@ -166,8 +167,8 @@ pub(crate) fn for_search(
     render(shared, &recovery.command((most > 0).then_some(first)))
 }
 
-/// The block for a refused file list. Takes the number of files, and the directories with the
-/// most of them in descending order.
+/// The recovery block for a refused file list. Takes the number of files, and the directories that
+/// contain the most of these files, in descending order.
 pub(crate) fn for_list(
     shared: &Shared,
     asked: &RefusedSearch<'_>,
@@ -215,7 +216,8 @@ fn count_entries(top: &[PathCount], count: impl Fn(u64) -> String) -> impl Itera
     told.collect::<Vec<_>>().into_iter()
 }
 
-/// The block for a refused web page. `text` is its text, or its source if `is_raw`.
+/// The recovery block for a refused web page. `text` is the text of the page, or its source if
+/// `is_raw`.
 pub(crate) fn for_page(shared: &Shared, url: &str, text: &str, is_raw: bool) -> String {
     if !shared.rules.detailed_recovery {
         return String::new();
@@ -239,8 +241,8 @@ pub(crate) fn for_page(shared: &Shared, url: &str, text: &str, is_raw: bool) -> 
     )
 }
 
-/// Makes a block on a blocking thread, because it takes a while. Returns an empty string if the
-/// rules do not ask for a block.
+/// Makes a recovery block on a blocking thread, because it takes a while. Returns an empty string
+/// if the rules do not ask for recovery blocks.
 pub(crate) async fn apart(
     shared: &Arc<Shared>,
     block: impl FnOnce(&Shared) -> String + Send + 'static,
@@ -255,7 +257,8 @@ pub(crate) async fn apart(
         .unwrap_or_default()
 }
 
-/// Renders the block with the structure of `text` and the calls that follow from it.
+/// Renders a recovery block with the structure of `text`, and with the calls that `calls` chooses
+/// for this structure.
 fn with_structure(
     shared: &Shared,
     recovery: Recovery,
@@ -276,7 +279,7 @@ fn with_structure(
     )
 }
 
-/// Renders the block within the limit of an answer, which may be configured very small.
+/// Renders a recovery block within the limit of an answer, which may be configured very small.
 fn render(shared: &Shared, recovery: &Recovery) -> String {
     let most = RECOVERY_TOKENS.min(shared.rules.max_tokens);
     let reachable = recovery.clone().of_tools(|tool| shared.rules.allows(tool));
@@ -314,7 +317,8 @@ fn count_lines(text: &[u8]) -> u64 {
     ends + u64::from(text.last().is_some_and(|&last| last != b'\n'))
 }
 
-/// The longest line in bytes as an answer shows it: replacing invalid UTF-8 makes it longer.
+/// The length in bytes of the longest line as an answer shows it. Replacing invalid UTF-8 makes a
+/// line longer.
 fn longest(text: &[u8]) -> u64 {
     let lines = text.split(|&byte| byte == b'\n');
     let longest = lines.map(<[u8]>::len).max().unwrap_or(0) as u64;

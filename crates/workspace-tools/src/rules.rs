@@ -54,7 +54,7 @@ impl Rules {
         self.only.is_empty() || self.only.iter().any(|one| one == name)
     }
 
-    /// Whether a refusal can advise `execute_shell`.
+    /// Whether a refusal may suggest `execute_shell`.
     pub(crate) fn has_shell(&self) -> bool {
         self.shell.is_some() && self.allows("execute_shell")
     }

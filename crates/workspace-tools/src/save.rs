@@ -109,8 +109,8 @@ impl SaveTarget {
     }
 }
 
-/// Returns the components of the path from the root that `name` means. `..` only removes a
-/// component that `name` itself contains.
+/// Converts `name` to a path from the root, and returns the components of this path. `..` only
+/// removes a component that `name` itself contains.
 fn steps(workspace: &Workspace, name: &str) -> Result<Vec<String>, ToolError> {
     let outside = || {
         ToolError::new(format!(

@@ -62,7 +62,7 @@ impl Negotiation {
         self.settled.notify_waiters();
     }
 
-    /// Passes the held messages to a bridge, after opening it.
+    /// Opens a bridge and passes the held messages to it.
     pub(crate) async fn bridge_held(self: Arc<Self>) {
         let (running, caller) = match self.open_bridge().await {
             Ok(joined) => joined,

@@ -154,7 +154,7 @@ impl Negotiation {
     }
 
     pub(crate) fn connect(&self, connection: &Arc<dyn Connection>) {
-        // Only the first call has an effect, because the connection is opened once.
+        // The connection is opened only once, so this cannot fail.
         let _ = self.connection.set(Arc::downgrade(connection));
     }
 

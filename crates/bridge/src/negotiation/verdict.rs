@@ -4,7 +4,7 @@ use serde::Deserialize;
 use spillgate_mcp::{Envelope, Generation, RequestId, error_code, generation_of_server, messages};
 use spillgate_transport::{Frame, Item, ServerEvent};
 
-/// What an answer to `initialize` or `server/discover` shows.
+/// What an answer to `initialize` or `server/discover` shows about the server's generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The server speaks 2025-11-25 or older.
@@ -35,8 +35,8 @@ pub(crate) fn verdict(asked: &str, key: &RequestId, event: &ServerEvent) -> Opti
                 match said.first().is_some_and(is_error) {
                     true => of_answer(asked, &refusal.body),
                     false if asked == "initialize" => Verdict::Unclear,
-                    // The server requires a session, or it does not know `server/discover`. Both
-                    // show a legacy server.
+                    // The server requires a session, or it does not know `server/discover`. In both
+                    // cases, it is a legacy server.
                     false => Verdict::Legacy,
                 }
             }

@@ -19,12 +19,12 @@ use crate::{Step, large_message};
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) request: Request,
-    /// Whether a question was returned to the client, which has not come back with an answer. The
-    /// client's request is then answered, but the server is still working on the call.
+    /// Whether the client's request was answered with a question that the client has not answered
+    /// yet. The server is still working on the call.
     pub(super) asking: bool,
     /// Questions for the next round, which has not begun.
     pub(super) waiting: Vec<Question>,
-    /// The server's answer, if it arrived before the client came back with its answers.
+    /// The server's answer, if it arrived before the client answered the questions.
     pub(super) finished: Option<Bytes>,
     /// Number of question rounds so far.
     pub(super) rounds: usize,

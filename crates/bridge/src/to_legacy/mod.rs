@@ -1,4 +1,4 @@
-//! Lets a modern client use a legacy server.
+//! Lets a modern client (MCP 2026-07-28) use a legacy server (2025-11-25 or older).
 //!
 //! One [`ToLegacy`] is one session with the server. It serves the requests of any number of
 //! clients. Each request to the server gets a number, by which its answer, its progress and its
@@ -137,9 +137,9 @@ impl ToLegacy {
                 put_for(&mut splice, frame, named, number.as_json());
                 steps.tell_server(splice.apply(frame), Some(method), &self.headers());
             }
-            // These are not forwarded. The bridge does the handshake with the server itself. The
-            // server requests the roots again each time. The server gets no progress, because a
-            // modern client receives its questions as results, not as requests.
+            // These notifications are not forwarded. The bridge itself does the handshake with the
+            // server. The server requests the roots whenever it needs them. And the client cannot
+            // report progress on requests of the server, because these become results for it.
             "notifications/initialized"
             | "notifications/roots/list_changed"
             | "notifications/progress" => {}

@@ -35,8 +35,8 @@ impl ToLegacy {
             | "notifications/resources/updated" => {
                 self.changed(method, envelope, &params, frame, steps);
             }
-            // These belong to mechanisms of the legacy generation that a modern client does not
-            // use.
+            // These notifications belong to mechanisms of the legacy generation that a modern
+            // client does not use.
             "notifications/elicitation/complete" | "notifications/tasks/status" => {}
             _ => self.other(frame, of, steps),
         }

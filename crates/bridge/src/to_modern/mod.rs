@@ -1,4 +1,4 @@
-//! Lets a legacy client use a modern server.
+//! Lets a legacy client (MCP 2025-11-25 or older) use a modern server (2026-07-28).
 //!
 //! One [`ToModern`] is the session of one client. It adds to the client's requests what modern
 //! requests must contain. It stores the state of the session (log level, subscriptions, questions
@@ -126,8 +126,8 @@ impl ToModern {
                 put_for(&mut splice, frame, named, number.as_json());
                 steps.tell_server(splice.apply(frame), Some(method), &headers());
             }
-            // These are not forwarded. A modern server asks for the roots when it needs them, and
-            // it sends no requests whose progress the client could report.
+            // These notifications are not forwarded. A modern server asks for the roots when it
+            // needs them, and it sends no requests whose progress the client could report.
             "notifications/roots/list_changed" | "notifications/progress" => {}
             _ => steps.tell_server(frame.to_vec(), Some(method), &headers()),
         }

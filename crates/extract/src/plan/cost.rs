@@ -1,4 +1,5 @@
-//! Computes the token cost of any range of a view as it would be shown to a model.
+//! Computes how many tokens any range of a view (the readable text of an output) would cost as it
+//! is shown to a model.
 //!
 //! Views of up to [`EXACT_BYTES`] are counted row by row. Larger views are divided into stretches
 //! of at least 64 KB. A few kilobytes of each stretch are counted, and the rest of the stretch is

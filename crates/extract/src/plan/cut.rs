@@ -176,8 +176,9 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// Returns how many rows the chunk gets: at least one, if there is one. Unless a single row is
-/// larger, the chunk ends before the cumulative cost `most`. `size` is the maximum cost of a chunk.
+/// Returns how many of the rows the chunk gets: at least one, unless there are none. The chunk ends
+/// before the cumulative cost `most`, unless its only row is larger. `size` is the maximum cost of
+/// a chunk.
 fn cut(rows: &[Costed], from: Cost, aim: Aim, most: Cost, size: Cost) -> usize {
     if rows.last().is_none_or(|last| last.until <= aim.high) {
         return rows.len();

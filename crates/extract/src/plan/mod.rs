@@ -1,4 +1,4 @@
-//! Plans the chunks in which a model reads an output.
+//! Plans the chunks in which a model reads an output. A *view* is the readable text of an output.
 //!
 //! ```text
 //! view lines → rows    what stays together (text · json)
@@ -67,7 +67,7 @@ pub(crate) struct Want {
 /// A part of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Chunk {
-    /// The view lines of the chunk, including those that it shares with the previous chunk.
+    /// The lines of the view in the chunk, including those that it shares with the previous chunk.
     pub lines: LineRange,
     /// The first line that is in no earlier chunk.
     pub own_first: u64,

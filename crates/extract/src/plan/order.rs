@@ -33,8 +33,7 @@ impl Plan {
         let mut order = Vec::with_capacity(self.chunks.len());
         let mut is_placed = vec![false; self.chunks.len()];
         for passage in &passages {
-            // A passage may cross the end of a chunk. Each of its chunks then contains a part of
-            // it.
+            // A passage may extend over several chunks. It then counts for each of them.
             let from = self
                 .chunks
                 .partition_point(|chunk| chunk.lines.last < passage.lines.first);

@@ -45,7 +45,7 @@ pub(crate) struct Row {
 pub(crate) enum Shape {
     /// Members or elements of the innermost open container.
     Whole {
-        /// The number of members or elements; 0 if an element only continues, and outside of JSON.
+        /// The number of members or elements that begin in the row; 0 outside of JSON.
         children: u64,
     },
     /// The first line of a container that is larger than a row.
@@ -165,8 +165,8 @@ enum Former {
 }
 
 impl<'a> Rows<'a> {
-    /// Reads the rows of `lines`. If `lines` begins at a row of the whole view, all rows read are
-    /// rows of the whole view.
+    /// Reads the rows of `lines`. These are the same rows as in the whole view if `lines` begins
+    /// where a row of the whole view begins.
     pub(crate) fn new(view: &'a View, sort: Sort, lines: LineRange) -> io::Result<Self> {
         let former = match sort {
             Sort::Text(kind) => Former::Text(Ranker::new(kind)),

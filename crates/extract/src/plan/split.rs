@@ -15,8 +15,8 @@ const AROUND: u64 = 20;
 
 impl Plan {
     /// Splits a chunk in two near its middle, at a suitable place and without overlap. A row of
-    /// several lines is split only if the chunk consists of it. Returns `None` if the chunk is a
-    /// single line.
+    /// several lines is split only if it is the only row of the chunk. Returns `None` if the chunk
+    /// is a single line.
     pub(crate) fn split(
         &self,
         artifact: &Artifact,
@@ -92,8 +92,8 @@ impl Plan {
     }
 }
 
-/// Returns the first line and byte of the second half. If possible, the first half contains lines
-/// that do not only repeat the previous chunk.
+/// Returns the first line and byte of the second half. If possible, the first half contains at
+/// least one line that the previous chunk does not contain.
 fn best_cut(artifact: &Artifact, chunk: &Chunk, sort: Sort) -> io::Result<Option<(u64, u64)>> {
     let (start, end) = chunk.bytes;
     let (middle, near) = (start.midpoint(end), (end - start) * AROUND / 100 / 2);

@@ -30,7 +30,7 @@ pub(super) struct Claim {
 pub(super) struct Named {
     /// The range of the reference in the answer.
     pub at: Range<usize>,
-    /// The first and last line of each named range. Some may not exist.
+    /// The first and last line of each named range. Some of these lines may not exist.
     pub lines: Vec<(u64, u64)>,
 }
 

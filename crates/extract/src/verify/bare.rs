@@ -1,8 +1,8 @@
 //! Finds values in an answer that are not quoted.
 //!
 //! Such values are addresses, paths, and names or numbers that contain a digit, an underscore or an
-//! inner capital letter, because a reader would copy these. They include numbers that a model
-//! counted or added up. These do not occur in the output, and marking them is intended.
+//! inner capital letter, because a reader would copy these. They include totals that the model
+//! computed. Totals do not occur in the output, so they are marked as unverified, as intended.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -21,7 +21,7 @@ static VALUE: LazyLock<Regex> = LazyLock::new(|| {
         r"|\w+(?:[.\-+/]\w+|[:,][0-9]+)*",
     ))
 });
-/// The ways in which prose refers to a line, in addition to citations.
+/// Matches references to lines in prose, such as `lines 12 to 15`, which are not citations.
 static LINE: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r"\bL([0-9]{1,18})(?:\s?[-–—]\s?L?([0-9]{1,18}))?\b|\b(?i:lines?)\s+([0-9]{1,18})(?:\s?(?:-|–|—|to|through)\s?([0-9]{1,18}))?\b",

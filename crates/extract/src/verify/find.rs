@@ -1,4 +1,4 @@
-//! Finds quotes in a view of the output.
+//! Finds quotes in the view of an output, which is its readable text.
 //!
 //! The lines that an answer names are searched first, then the whole view in two passes. The first
 //! pass searches all quotes byte for byte. The second pass searches the normal forms of the quotes
@@ -66,8 +66,8 @@ impl Wanted {
         let stored = unmasked(quote);
         add(quote, true);
         add(&stored, stored == quote);
-        // Also search for the quote without the punctuation of the sentence and without marks of
-        // omission.
+        // Also search for the quote without punctuation or an ellipsis at its ends, which may
+        // belong to the sentence of the answer.
         let ends = ['.', ',', ';', ':', '!', '?', '…'];
         add(stored.trim_matches(ends), false);
         Self {
@@ -166,8 +166,8 @@ struct Pass<'v> {
     /// escape has not been read.
     rest: Vec<u8>,
     text: Normaliser,
-    /// The position in the view at which `text` begins. It is used only if `text` is not the normal
-    /// form.
+    /// The position in the view at which `text` begins. Used only in the first pass, in which
+    /// `text` contains the bytes of the view unchanged.
     base: u64,
 }
 

@@ -40,8 +40,8 @@ use place::{Place, citations};
 
 /// The mark after a value that does not occur in the output.
 pub(crate) const UNVERIFIED: &str = " [unverified]";
-/// The mark after a quote that occurs in other lines than the answer names. The lines and a closing
-/// bracket follow.
+/// The mark after a quote that occurs only in lines other than those that the answer names. The
+/// lines and a closing bracket follow.
 pub(crate) const FOUND_AT: &str = " [found at L";
 /// The mark after a reference to lines that do not exist.
 pub(crate) const NO_SUCH_LINE: &str = " [no such line]";
@@ -88,8 +88,8 @@ pub(crate) fn ground(artifact: &Artifact, answer: &str) -> io::Result<Grounded> 
 #[derive(Default)]
 struct Values {
     wanted: Vec<Wanted>,
-    /// For each value: one of its positions in the answer, and the indices of the lines named next
-    /// to it.
+    /// For each value: one of its positions in the answer, and the indices of the line references
+    /// next to it.
     told: Vec<(Range<usize>, [Option<usize>; 2])>,
     /// For each claim, the index of its value; `None` for claims beyond [`MOST_VALUES`].
     of_claim: Vec<Option<usize>>,
@@ -171,7 +171,8 @@ fn numbered(quote: &str) -> Option<(u64, &str)> {
     Some((found[1].parse().ok()?, rest))
 }
 
-/// Returns the indices of the lines named next to a value: after it and before it.
+/// Returns the indices in `named` of the line references next to a value: the one after it and the
+/// one before it.
 fn beside(answer: &str, text: &Range<usize>, named: &[Named]) -> [Option<usize>; 2] {
     let after = named.partition_point(|one| one.at.start < text.end);
     let is_near = |from: usize, to: usize| {
@@ -186,7 +187,7 @@ fn beside(answer: &str, text: &Range<usize>, named: &[Named]) -> [Option<usize>;
     [next.map(|_| after), before]
 }
 
-/// Returns the marks for quotes that occur in other lines than the answer names.
+/// Returns the marks for quotes that occur only in lines other than those that the answer names.
 fn corrected(
     artifact: &Artifact,
     answer: &str,
@@ -243,8 +244,8 @@ fn marked(
     text + &answer[from..]
 }
 
-/// Returns the places that the answer is based on. These are the places of its values, and the
-/// lines that it names next to no value, or only next to values that were not found.
+/// Returns the places that the answer is based on: the places where its values were found, and the
+/// lines that it names if no value next to them was found.
 fn places(
     artifact: &Artifact,
     answer: &str,

@@ -41,8 +41,9 @@ pub(super) fn normal(text: &[u8]) -> Normaliser {
 }
 
 impl Normaliser {
-    /// Processes `text`, which begins at byte `base`, except for an end whose meaning depends on
-    /// later bytes. Returns how many bytes were processed.
+    /// Processes `text`, which begins at byte `base` of the original text. Stops before bytes whose
+    /// meaning depends on later bytes, such as half an escape. Returns how many bytes were
+    /// processed.
     pub(super) fn feed(&mut self, text: &[u8], base: u64, at_end: bool) -> usize {
         let mut at = 0;
         while let Some(&byte) = text.get(at) {

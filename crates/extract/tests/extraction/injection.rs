@@ -1,4 +1,4 @@
-//! Tests outputs that pretend to be more than data.
+//! Tests outputs that contain instructions for the model or imitate our protocol.
 
 use std::sync::Arc;
 

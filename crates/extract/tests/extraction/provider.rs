@@ -99,7 +99,7 @@ fn ok(body: &Value) -> ResponseTemplate {
     ResponseTemplate::new(200).set_body_json(body)
 }
 
-/// Returns the response to a request.
+/// A function that creates the response to a request.
 pub(crate) type Script = Arc<dyn Fn(&Asked) -> ResponseTemplate + Send + Sync>;
 
 /// The behaviour of a provider.

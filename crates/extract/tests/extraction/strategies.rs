@@ -186,7 +186,8 @@ async fn where_no_chunk_can_be_read_the_ends_are_shown() {
         (found.status, found.strategy),
         (Status::Failed, Strategy::Truncate)
     );
-    // There are two requests, because a reply without a wrapper is requested again.
+    // There are two requests, because the question is asked again after a reply without the tags
+    // that should enclose the answer.
     assert_eq!(found.calls, 2);
     let head: Vec<&str> = found.body.lines().take(3).collect();
     assert_snapshot!(head.join("\n"));

@@ -77,7 +77,7 @@ pub(super) fn notice(missing: &[(String, String)]) -> Option<String> {
 fn message(upstream: &Upstream, why: &str) -> Vec<u8> {
     let (name, why) = (plain(upstream.name(), MOST_NAME), plain(why, MOST_WHY));
     let data = format!(
-        "the server `{name}` is not available: it {why}; the others are, and it joins them once it answers"
+        "the server `{name}` is not available: it {why}; the other servers work, and this one is added once it answers"
     );
     let params = json!({"level": WARNING, "logger": "spillgate", "data": data});
     let params = params.to_string();

@@ -285,7 +285,8 @@ pub(super) fn keep(session: &Arc<Session>, upstream: &Arc<Upstream>, after: Dura
     });
 }
 
-/// Makes one attempt. Returns whether nothing remains to be done.
+/// Makes one attempt to start the server and to fetch its missed lists. Returns whether nothing
+/// remains to be done.
 async fn try_it(session: &Weak<Session>, slot: Slot) -> bool {
     let Some(session) = session.upgrade().filter(|one| !one.is_closing()) else {
         return true;

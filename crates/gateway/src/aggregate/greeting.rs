@@ -1,4 +1,5 @@
-//! Merges the greetings of several servers into one greeting for the client.
+//! Merges the greetings of several servers (their answers to `initialize` or `server/discover`)
+//! into one greeting for the client.
 
 use std::sync::Arc;
 use std::time::Duration;

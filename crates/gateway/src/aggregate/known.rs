@@ -30,8 +30,8 @@ const MOST_BYTES: u64 = 4 << 20;
 /// Maximum number of files in the directory. The oldest files are removed first.
 const MOST_FILES: usize = 256;
 
-/// How long a client waits for a server that did not answer last time. A server that answers
-/// promptly now still answers within this time.
+/// How long a client waits for a server that did not answer last time. It is long enough for a
+/// server that answers promptly this time.
 const MOMENT: Duration = Duration::from_millis(300);
 
 /// A complete list of one server.
@@ -57,7 +57,7 @@ struct Said {
 
 impl Said {
     /// Records that the server answered a request with this method. Returns whether the server had
-    /// left the previous one unanswered.
+    /// left the previous request with this method unanswered.
     fn answers(&mut self, method: &str) -> bool {
         self.unanswered.remove(method)
     }
@@ -194,8 +194,8 @@ impl Known {
         }
     }
 
-    /// Writes to disk what is known of a server. If this fails, clients only wait longer after the
-    /// next start.
+    /// Writes to disk what is known of a server. If this fails, the only consequence is that
+    /// clients wait longer after the next start.
     fn write(&self, server: &str) {
         let _one_at_a_time = self.writing.lock();
         let (spec, said) = match self.servers.lock().get(server) {
@@ -215,7 +215,7 @@ fn write(directory: &Path, name: &str, said: &Said) -> io::Result<()> {
     let file = directory.join(name);
     let text = serde_json::to_vec(said)?;
     if text.len() as u64 > MOST_BYTES {
-        // Remove the old file, because its content would be used as the last known state.
+        // Remove the old file; otherwise its outdated content would be used after the next start.
         return match fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),

@@ -41,7 +41,7 @@ impl Kind {
     /// Returns the method that requests the list, and the member of the result that contains it.
     pub(super) fn list(self) -> (&'static str, &'static str) {
         match self {
-            // Pages are found in the list of tools.
+            // The pages of MCP Apps are found in the list of tools.
             Self::Tools | Self::Pages => ("tools/list", "tools"),
             Self::Prompts => ("prompts/list", "prompts"),
             Self::Resources => ("resources/list", "resources"),

@@ -39,8 +39,8 @@ pub(super) struct Reference {
 pub(super) enum Part {
     /// The whole text as it was received.
     All,
-    /// From the first to the last line of the view, counted from 1. `None` stands for the last line
-    /// of the view.
+    /// From the first to the last line of the view (the readable form of the text), counted from 1.
+    /// `None` stands for the last line of the view.
     Lines(u64, Option<u64>),
     /// A byte range of the view.
     Bytes(ByteRange),

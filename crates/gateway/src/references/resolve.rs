@@ -46,8 +46,8 @@ impl Most {
     }
 }
 
-/// Returns the original text instead of the view. If a tool writes this text to a file, for
-/// example, the file then contains exactly what was stored.
+/// Returns the original text instead of the view, its readable form. If a tool writes this text to
+/// a file, for example, the file then contains exactly what was stored.
 fn all(artifact: &Artifact, most: Most) -> Result<String, String> {
     most.admit(artifact.manifest().facts.stats.bytes)?;
     let text = artifact.text().and_then(|text| text.bytes(0, u64::MAX));

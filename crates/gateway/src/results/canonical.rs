@@ -4,8 +4,8 @@ use memchr::{memchr, memchr2};
 use sha2::{Digest, Sha256};
 use spillgate_text::JsonStringDecoder;
 
-/// Takes the place of the quotes around a string in the hashed bytes. This byte does not occur in
-/// UTF-8, so no string contains it.
+/// The byte that replaces the quotes around a string before hashing. It does not occur in UTF-8, so
+/// no string contains it.
 const QUOTE: u8 = 0xff;
 
 /// Hashes JSON that arrives in blocks of any size. Text that is not JSON also gets a hash.

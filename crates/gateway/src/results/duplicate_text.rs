@@ -30,7 +30,7 @@ const MOST_PLACES: usize = 64;
 /// A single block may fill the whole list and is held in memory.
 const MOST_CROWD: u64 = 64 << 20;
 
-/// Whether `structuredContent` repeats the text.
+/// How `structuredContent` repeats the texts of a result, if it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Twin {
     /// `structuredContent` differs from the texts.
@@ -235,7 +235,7 @@ fn may_be_json(source: &dyn ByteSource, text: &TextPart) -> io::Result<bool> {
         rest = match rest {
             [b'\\', b'n' | b'r' | b't', rest @ ..] if text.is_string => rest,
             [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] => rest,
-            // The escaped character may be any character, also a bracket.
+            // An escape may stand for any character, including a bracket.
             [b'{' | b'[', ..] | [b'\\', b'u', ..] => return Ok(true),
             _ => return Ok(false),
         };

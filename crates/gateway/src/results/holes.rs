@@ -1,4 +1,5 @@
-//! Reads the sizes, types and URIs of the binary blocks that the skeleton of a large result omits.
+//! Reads the sizes, types and URIs of the binary blocks of a large result. The result's skeleton,
+//! which is held in memory ([`spillgate_transport::Skeleton`]), omits them.
 
 use std::borrow::Cow;
 use std::io;

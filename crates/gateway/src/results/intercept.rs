@@ -29,8 +29,8 @@ use crate::rewrite::output_schema;
 /// changes each `outputSchema` so that it also allows an object with only this member.
 pub(crate) const ENVELOPE_KEY: &str = "spillgate";
 
-/// Maximum size, in bytes, of a marked retrieval from another Spillgate behind this one that passes
-/// unchanged. A larger one is treated like any other result.
+/// Maximum size, in bytes, of a result with the retrieval mark, from another Spillgate behind this
+/// one, that passes unchanged. A larger one is treated like any other result.
 const MOST_RETRIEVED: u64 = 64 << 10;
 
 /// The kind of a result, its client and its limits.
@@ -208,7 +208,7 @@ pub(crate) fn damaged(error: &io::Error) -> StoreError {
     }
 }
 
-/// Logs in the same words as ai-agent, for programs that read its logs.
+/// Logs in the same words as the program ai-agent, for tools that read the logs of ai-agent.
 fn log(stored: &Result<Receipt, StoreError>) {
     let receipt = match stored {
         Ok(receipt) => receipt,

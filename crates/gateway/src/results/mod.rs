@@ -155,8 +155,9 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Returns the texts of the blocks as JSON, and for each whether it is a string. If the names
-    /// of documents are many or long, each whole document counts as text.
+    /// Returns the texts of the blocks as JSON, and for each whether it is a string. If the members
+    /// around the texts of documents (URIs, annotations) exceed [`MOST_OTHERS`] together, each
+    /// whole document counts as text.
     fn texts(&self) -> impl Iterator<Item = (&'a str, bool)> {
         let named = |block: &&Block<'a>| matches!(block.kind, Kind::Document(_));
         let around = |block: &Block<'a>| {

@@ -82,7 +82,7 @@ impl<'a> Place<'a> {
         lengths.sum()
     }
 
-    /// Whether a part of `part` is lost.
+    /// Whether any bytes of `part` are lost.
     #[must_use]
     pub fn is_lost(&self, part: &str) -> bool {
         let Some(stand_in) = self.large.filter(|_| self.is_lost) else {

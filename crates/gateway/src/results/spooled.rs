@@ -1,8 +1,8 @@
 //! Replaces oversized results in frames that are too large for memory.
 //!
-//! A result is handled like a result in memory ([`intercept`]), except that its skeleton is used
-//! instead of its bytes. Its text and its large parts stay in a draft of the store and are read
-//! from there.
+//! A result is handled like a result in memory ([`intercept`]), except that its skeleton (a copy
+//! without the large parts) is used instead of its bytes. Its text and its large parts stay in a
+//! draft of the store and are read from there.
 
 use bytes::Bytes;
 use spillgate_mcp::{ByteEdits, Envelope, messages, span_in};

@@ -56,7 +56,7 @@ fn in_place(schema: &str, original: &Value) -> Option<String> {
     let looks_around = LOOKING_AROUND
         .iter()
         .any(|name| members.get(name).is_some());
-    // Whether a member of the root moves into the choice beside the envelope.
+    // Whether a member of the root moves into the `anyOf`, as the alternative to the envelope.
     let is_moved = |name: &str| {
         RESTRICTING.contains(&name) || (name == "additionalProperties" && looks_around)
     };
@@ -84,7 +84,7 @@ fn in_place(schema: &str, original: &Value) -> Option<String> {
         }
         strict.push(member);
         if !written {
-            root.push(String::new()); // the choice is inserted here
+            root.push(String::new()); // the `anyOf` is inserted here
             written = true;
         }
     }
@@ -107,8 +107,8 @@ fn in_place(schema: &str, original: &Value) -> Option<String> {
     Some(format!("{{{}}}", root.join(",")))
 }
 
-/// Returns the server's properties and ours. A server's property with our name becomes a choice
-/// between both.
+/// Returns the server's properties and ours. If the server has a property with our name, an `anyOf`
+/// allows both.
 fn widened_properties(properties: &ObjectView<'_>, wraps: bool) -> String {
     const OURS: &str = r#"{"type":"string"}"#;
     let mut all: Vec<String> = Vec::new();
@@ -147,7 +147,7 @@ fn allows_objects(root: &Value) -> bool {
     }
 }
 
-/// Whether a path leads into a property that becomes a choice. The path would then no longer
+/// Whether a path leads into a property that becomes an `anyOf`. The path would then no longer
 /// resolve.
 fn is_within_a_choice(path: &str, wraps: bool) -> bool {
     let below = path
@@ -170,8 +170,8 @@ fn refers_into(
     OF_ROOT.iter().any(|key| root.get(key).is_some()) || references(root).iter().any(leads_into)
 }
 
-/// Returns a choice between the schema and the envelope. Used for schemas that cannot be extended
-/// in place.
+/// Returns an `anyOf` of the schema and the envelope. Used for schemas that cannot be extended in
+/// place.
 fn beside_the_envelope(tool: &str, schema: &str, original: &Value) -> String {
     let envelope = envelope();
     // Repeat the dialect at the root: in the newest dialect, some older schemas are invalid, for
@@ -279,7 +279,7 @@ mod tests {
             r#"{"properties":{"spillgate":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["spillgate"]}]}"#,
             r##"{"properties":{"a":{"$ref":"#/allOf/0"}},"allOf":[{"type":"object"}]}"##,
             r#"{"type":"array","properties":{"a":true}}"#,
-            // A reference into a property that becomes a choice would no longer resolve.
+            // A reference into a property that becomes an `anyOf` would no longer resolve.
             r##"{"type":"object","properties":{"result":{"items":{"x":1}},"a":{"$ref":"#/properties/result/items"}},"x-fastmcp-wrap-result":true}"##,
         ];
         let all: Vec<String> = schemas.map(|schema| widened("get it", schema)).into();

@@ -19,8 +19,8 @@ use crate::{GatewayError, Hub, Incoming, Session};
 const MOST_FROM_CLIENT: usize = 64 << 20;
 
 /// Passes messages between the process's standard streams and the servers until the client closes
-/// its end. Returns the exit code of the process: 0, 1 if all servers have ended on their own, or
-/// 128 + n after signal n.
+/// its end. Returns the exit code of the process: 1 if all servers have ended on their own, 128 + n
+/// after signal n, otherwise 0.
 pub async fn run(hub: Arc<Hub>) -> Result<u8, GatewayError> {
     // Signals must be caught before the servers start, because a signal must then also end the
     // servers.

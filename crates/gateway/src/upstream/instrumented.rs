@@ -1,4 +1,5 @@
-//! Wrappers of connections and of the ledger that count events for the metrics.
+//! Wrappers that count events for the metrics: of connections, and of the ledger, which records
+//! what happened to each result.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -43,7 +44,7 @@ impl Drop for Process {
 impl Processes {
     /// Sets the limit on the number of processes.
     pub(crate) fn bound(&self, most: usize) {
-        // Only the first call has an effect. There is only one call, at the start.
+        // Only the first call has an effect. The method is called only once, at the start.
         let _ = self.most.set(most);
     }
 

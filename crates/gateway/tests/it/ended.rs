@@ -81,8 +81,8 @@ async fn each_ends_when_it_takes_too_long() {
     assert_eq!(client.in_order(), "");
 }
 
-/// Tests that a request that is abandoned or cancelled gets no response and that nothing is sent to
-/// the server, and that a request whose response is not read gets a response immediately.
+/// A request that is abandoned or cancelled gets no response, and nothing is sent to the server. A
+/// request whose response is not read gets a response immediately.
 #[test]
 fn each_ends_when_nobody_waits_for_it() {
     // The only thread for look-ups is busy until all messages have been sent.

@@ -27,7 +27,7 @@ use spillgate_upstream::Server;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 
-/// A server's reaction to a message: frames to send, or its end.
+/// A server's reaction to a message: frames to send, or the end of the server.
 pub(crate) type Answer = Arc<dyn Fn(&Value) -> Vec<Value> + Send + Sync>;
 
 /// Returns the size above which a frame is not held in memory, if the test or this run of the suite

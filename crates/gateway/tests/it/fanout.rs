@@ -344,7 +344,7 @@ async fn a_client_of_one_server_gets_several() {
         told.push(client.next().await["method"].to_string());
     }
     client.sent();
-    // The response to a request from the time when there was one server is sent to that server.
+    // The first server sent this request while it was the only server. The response goes to it.
     client
         .send(&json!({"jsonrpc": "2.0", "id": 1, "result": {"roots": []}}))
         .await;

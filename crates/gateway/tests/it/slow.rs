@@ -185,15 +185,15 @@ async fn a_bad_server_holds_up_nobody() {
     assert_snapshot!(table.join("\n"), @r#"
     silent: 3 0 0 0 s: work
       Some("[spillgate] Not available yet: `bad` (has not answered yet). What they offer is listed once they answer.")
-      ["{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"data\":\"the server `bad` is not available: it has not answered yet; the others are, and it joins them once it answers\",\"level\":\"warning\",\"logger\":\"spillgate\"}}"]
+      ["{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"data\":\"the server `bad` is not available: it has not answered yet; the other servers work, and this one is added once it answers\",\"level\":\"warning\",\"logger\":\"spillgate\"}}"]
       Some("spillgate_server_unavailable{server=\"bad\"} 1")
     reads nothing: 3 0 0 0 s: work
       Some("[spillgate] Not available yet: `bad` (has not answered yet). What they offer is listed once they answer.")
-      ["{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"data\":\"the server `bad` is not available: it has not answered yet; the others are, and it joins them once it answers\",\"level\":\"warning\",\"logger\":\"spillgate\"}}"]
+      ["{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"data\":\"the server `bad` is not available: it has not answered yet; the other servers work, and this one is added once it answers\",\"level\":\"warning\",\"logger\":\"spillgate\"}}"]
       Some("spillgate_server_unavailable{server=\"bad\"} 1")
     dead: 0 0 0 0 s: work
       Some("[spillgate] Not available yet: `bad` (exited with status 7). What they offer is listed once they answer.")
-      ["{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"data\":\"the server `bad` is not available: it exited with status 7; the others are, and it joins them once it answers\",\"level\":\"warning\",\"logger\":\"spillgate\"}}"]
+      ["{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"data\":\"the server `bad` is not available: it exited with status 7; the other servers work, and this one is added once it answers\",\"level\":\"warning\",\"logger\":\"spillgate\"}}"]
       Some("spillgate_server_unavailable{server=\"bad\"} 1")
     noisy: 0 0 0 0 s: noisy work
       None

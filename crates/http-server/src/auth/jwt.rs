@@ -80,7 +80,7 @@ impl Verifier {
         let path = resource.path().trim_end_matches('/');
         let metadata = format!("{WELL_KNOWN}{path}");
         let metadata_url = resource.join(&metadata).map_err(|error| {
-            HttpServerError::Settings(format!("`auth.resource` is no address: {error}"))
+            HttpServerError::Settings(format!("`auth.resource` is not a URL: {error}"))
         })?;
         Ok(Self {
             oauth: oauth.clone(),

@@ -60,7 +60,7 @@ struct CachedKeys {
 
 /// Parses a URL whose server is authenticated: an `https` URL, or an `http` URL on loopback.
 pub(crate) fn checked(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| format!("`{text}` is no address: {error}"))?;
+    let url = Url::parse(text).map_err(|error| format!("`{text}` is not a URL: {error}"))?;
     match url.scheme() {
         "https" => Ok(url),
         "http" if is_loopback(&url) => Ok(url),

@@ -9,8 +9,10 @@ const MOST_BYTES: u64 = 64 << 10;
 
 /// Reads a key file.
 ///
-/// # Errors Fails if users other than the owner can read the file (the error says what to do), or
-/// if it is not text.
+/// # Errors
+///
+/// Fails if users other than the owner can read the file (the error says what to do), or if it is
+/// not text.
 pub fn read_key_file(path: &Path) -> io::Result<String> {
     let file = File::open(path)?;
     // The metadata comes from the open file, because the file at the path may be replaced.

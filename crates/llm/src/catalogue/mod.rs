@@ -104,7 +104,7 @@ pub enum CatalogueError {
     Limits {
         /// The model.
         target: Target,
-        /// Tokens of its context.
+        /// Size of its context window, in tokens.
         window: u64,
         /// Maximum length of a reply, in tokens.
         max_output: u64,
@@ -119,7 +119,8 @@ pub enum CatalogueError {
     },
 }
 
-/// A prepared provider. Its models share one HTTP client and one gate.
+/// A prepared provider. Its models share one HTTP client and one [`Gate`], which limits their
+/// requests.
 struct PreparedProvider {
     endpoint: Endpoint,
     gate: Arc<Gate>,

@@ -109,8 +109,8 @@ enum Event {
 }
 
 #[derive(Debug, Deserialize)]
-// The parser's error messages contain the name `struct Start`, which does not depend on the name of
-// the type.
+// With `expecting`, parse errors name `struct Start`, so that renaming the type does not change
+// them.
 #[serde(expecting = "struct Start")]
 struct MessageStart {
     #[serde(default)]
@@ -119,8 +119,8 @@ struct MessageStart {
 
 /// A complete answer.
 #[derive(Debug, Deserialize)]
-// The parser's error messages contain the name `struct Answer`, which does not depend on the name
-// of the type.
+// With `expecting`, parse errors name `struct Answer`, so that renaming the type does not change
+// them.
 #[serde(expecting = "struct Answer")]
 struct MessageResponse {
     #[serde(default)]
@@ -165,8 +165,8 @@ enum Delta {
 }
 
 #[derive(Debug, Deserialize)]
-// The parser's error messages contain the name `struct Ending`, which does not depend on the name
-// of the type.
+// With `expecting`, parse errors name `struct Ending`, so that renaming the type does not change
+// them.
 #[serde(expecting = "struct Ending")]
 struct MessageEnd {
     #[serde(default)]
@@ -176,8 +176,8 @@ struct MessageEnd {
 /// Token counts. Each may be missing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-// The parser's error messages contain the name `struct Counted`, which does not depend on the name
-// of the type.
+// With `expecting`, parse errors name `struct Counted`, so that renaming the type does not change
+// them.
 #[serde(expecting = "struct Counted")]
 struct TokenCounts {
     #[serde(rename = "input_tokens")]

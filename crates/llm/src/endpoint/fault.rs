@@ -58,7 +58,7 @@ impl Fault {
             none if none.is_empty() => error.to_string(),
             message => message.clone(),
         };
-        Self::new(kind, format!("the provider broke off: {message}"))
+        Self::new(kind, format!("the provider reported an error: {message}"))
     }
 }
 

@@ -73,8 +73,8 @@ fn tool(tool: &ToolSpec) -> Value {
 /// A complete answer or one part of a stream. Both have the same format, except that a part has
 /// `delta` where a complete answer has `message`.
 #[derive(Debug, Deserialize)]
-// The parser's error messages contain the name `struct Answer`, which does not depend on the name
-// of the type.
+// With `expecting`, parse errors name `struct Answer`, so that renaming the type does not change
+// them.
 #[serde(expecting = "struct Answer")]
 struct CompletionResponse {
     #[serde(default)]
@@ -97,8 +97,8 @@ struct Choice {
 
 /// A message of the model. Thinking (`reasoning`, `reasoning_content`) is ignored.
 #[derive(Debug, Deserialize)]
-// The parser's error messages contain the name `struct Said`, which does not depend on the name of
-// the type.
+// With `expecting`, parse errors name `struct Said`, so that renaming the type does not change
+// them.
 #[serde(expecting = "struct Said")]
 struct AssistantMessage {
     /// A text, or a list of parts.
@@ -111,8 +111,8 @@ struct AssistantMessage {
 }
 
 #[derive(Debug, Deserialize)]
-// The parser's error messages contain the name `struct Called`, which does not depend on the name
-// of the type.
+// With `expecting`, parse errors name `struct Called`, so that renaming the type does not change
+// them.
 #[serde(expecting = "struct Called")]
 struct ToolCallPart {
     #[serde(default)]
@@ -133,8 +133,8 @@ struct Function {
 }
 
 #[derive(Debug, Deserialize)]
-// The parser's error messages contain the name `struct Counted`, which does not depend on the name
-// of the type.
+// With `expecting`, parse errors name `struct Counted`, so that renaming the type does not change
+// them.
 #[serde(expecting = "struct Counted")]
 struct TokenCounts {
     #[serde(default)]

@@ -57,9 +57,9 @@ impl PartialCall {
 /// Parses JSON from a provider.
 pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Fault> {
     serde_json::from_str(text).map_err(|error| {
-        // Only the beginning is copied, because the text may have megabytes. It is longer than the
-        // text that is finally shown, so that no key in it is cut before the redactor recognises
-        // it.
+        // Only the beginning is copied, because the text may have megabytes. The copy is longer
+        // than the text that is finally shown, so that no key in it is cut before the redactor
+        // recognises the key.
         let start: String = text.trim_start().chars().take(4000).collect();
         Fault::bad_reply(match start.is_empty() {
             true => "the answer is empty".to_owned(),

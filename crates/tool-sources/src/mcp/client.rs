@@ -22,7 +22,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// The slot of the server. A client has only one.
+/// The index of the server among the client's servers. A client has only one server.
 const ONLY: Slot = 0;
 
 /// The state of a client, which receives all events of the server's connection.
@@ -101,8 +101,8 @@ impl Client {
     }
 
     pub(super) fn send(&self, message: Outgoing) {
-        // After closing, there is no receiver, so the message is dropped. This notifies a caller
-        // that waits for its answer.
+        // After closing, there is no receiver, so the message is dropped. Dropping it notifies the
+        // caller that waits for its answer.
         drop(self.outbox.send(message));
     }
 

@@ -223,7 +223,7 @@ async fn greeted(peer: &Peer) -> Result<Greeting, String> {
     });
     let greeting = peer.ask("initialize", &params).await?;
     let greeting: Initialized = serde_json::from_value(greeting)
-        .map_err(|error| format!("answered `initialize` with what is no greeting: {error}"))?;
+        .map_err(|error| format!("answered `initialize` with an invalid result: {error}"))?;
     tracing::debug!(
         version = greeting.protocol_version,
         "an MCP server answered `initialize`"

@@ -226,7 +226,7 @@ fn result(frame: &[u8], method: &str) -> Result<Value, String> {
         #[serde(default)]
         error: Option<Value>,
     }
-    let unreadable = || format!("answered `{method}` with what is no answer");
+    let unreadable = || format!("answered `{method}` with an invalid response");
     let text = std::str::from_utf8(frame).map_err(|_| unreadable())?;
     let response: Response = object_in(text).ok_or_else(unreadable)?;
     match (response.result, response.error) {

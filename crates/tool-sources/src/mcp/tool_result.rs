@@ -27,8 +27,8 @@ use super::body::{Piece, ResultBody};
 /// so the limit is generous.
 const LONGEST_NAME: usize = 1000;
 
-/// Maximum length, as JSON and in bytes, of a name that is shown at all. It applies equally in
-/// memory and in the store.
+/// Maximum length, as JSON and in bytes, of a name that is shown. A longer name is left out,
+/// whether the result is in memory or in the store.
 const LONGEST_NAMED: usize = 4000;
 
 /// Number of bytes that are examined at a time.
@@ -126,7 +126,7 @@ fn of_spooled(spooled: Spooled) -> io::Result<Given> {
     let result = envelopes.iter().find_map(|one| one.result);
     let error = parsed::<ErrorResponse<'_>>(frame).and_then(|failed| failed.error);
     if !result.is_some_and(is_large) && !error.is_some_and(is_large) {
-        // The large part is neither the result nor the error, so it is not needed.
+        // The large value is neither the result nor the error, so it is not needed.
         return of_memory(frame);
     }
     let found = ResultFrame {

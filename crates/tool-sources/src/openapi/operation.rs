@@ -149,7 +149,7 @@ struct Operation<'a> {
     verb: Verb,
 }
 
-/// A parameter with the name of its argument.
+/// A parameter of an operation, and the name of the tool's argument for it.
 struct Parameter<'a> {
     at: Located<'a>,
     name: &'a str,

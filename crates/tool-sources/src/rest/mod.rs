@@ -57,8 +57,8 @@ pub struct RestTool {
     /// be listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub query: Vec<String>,
-    /// Format of a body that contains the arguments without another position; JSON by default.
-    /// `GET` and `DELETE` requests have no body, so these arguments are added to the query.
+    /// Format of the body, which contains the arguments that have no other position; JSON by
+    /// default. `GET` and `DELETE` requests have no body; their arguments are added to the query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<BodyForm>,
     /// The body: JSON in which a string that is a placeholder stands for the argument, of any type;

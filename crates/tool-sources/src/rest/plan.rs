@@ -214,7 +214,7 @@ fn parts(url: &str) -> Result<(Url, &str, Option<&str>), String> {
             "has a placeholder before its path, but a model must not choose the server".to_owned(),
         );
     }
-    let origin = Url::parse(&origin).map_err(|error| format!("is no address: {error}"))?;
+    let origin = Url::parse(&origin).map_err(|error| format!("is not a URL: {error}"))?;
     match (origin.scheme(), origin.host_str()) {
         ("http" | "https", Some(_)) => Ok((origin, path.strip_prefix('/').unwrap_or(path), query)),
         _ => Err("must begin with http:// or https:// and a host".to_owned()),

@@ -121,7 +121,8 @@ fn redirected(request: &Request, response: &Response) -> Result<Option<Request>,
     let location = location.to_str().ok();
     let url = location.and_then(|to| request.url.join(to).ok());
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
-    let url = url.ok_or_else(|| format!("{what} was redirected to what is no web address."))?;
+    let url = url
+        .ok_or_else(|| format!("{what} was redirected to an address that is not a web address."))?;
     let mut next = request.clone();
     let becomes_get = match status {
         StatusCode::SEE_OTHER => true,

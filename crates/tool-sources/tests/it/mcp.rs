@@ -333,7 +333,7 @@ async fn servers_that_do_not_start() {
     the MCP server `gone` could not be started: `no-such-program`: No such file or directory (os error 2)
     the MCP server `ends` exited with status 3 (its last words: loading / no such directory)
     the MCP server `refuses` refused `initialize`: too old
-    the MCP server `odd` answered `initialize` with what is no greeting: missing field `protocolVersion`
+    the MCP server `odd` answered `initialize` with an invalid result: missing field `protocolVersion`
     the MCP server `silent` was not ready within 3 s
     fine has echo secret slow
     ");

@@ -202,7 +202,7 @@ async fn what_goes_wrong_is_told() {
     no such thing
     (GET HOST: HTTP 204 No Content, without a body)
     ERROR GET HOST was redirected more than 5 times. The tool's address is wrong.
-    ERROR GET HOST was redirected to what is no web address.
+    ERROR GET HOST was redirected to an address that is not a web address.
     ERROR GET NOBODY could not be reached: Connection refused (os error 111). The service may be down; try it later.
     ");
 }
@@ -321,7 +321,7 @@ fn descriptions_that_cannot_be_used() {
     the REST tool `t`: its members: unknown variant `TRACE`, expected one of `GET`, `get`, `POST`, `post`, `PUT`, `put`, `PATCH`, `patch`, `DELETE`, `delete`
     the REST tool `t`: url: must begin with http:// or https:// and a host
     the REST tool `t`: url: has a placeholder before its path, but a model must not choose the server
-    the REST tool `t`: url: is no address: relative URL without a base
+    the REST tool `t`: url: is not a URL: relative URL without a base
     the REST tool `t`: url: has a `${` that is not a placeholder: write ${parameters.NAME}
     the REST tool `t`: headers.a b: "a b" is not the name of a header
     the REST tool `t`: headers.Host: is set by the connection: leave it out

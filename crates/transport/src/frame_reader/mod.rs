@@ -2,7 +2,7 @@
 //!
 //! A small message is collected in memory. A large message has one large member, usually the
 //! result. While this member arrives, a separate thread writes it to a draft of the store, hashes
-//! it and builds its skeleton.
+//! it and builds its [`Skeleton`](crate::Skeleton), a copy without its large parts.
 
 mod lexer;
 mod outline;

@@ -1,4 +1,4 @@
-//! Builds the skeleton of a value that arrives as a stream.
+//! Builds the [`Skeleton`] of a JSON value that arrives as a stream.
 
 use super::lexer::{Lexer, Token};
 use crate::skeleton::Skeleton;
@@ -16,7 +16,7 @@ const DEEPEST: usize = 8;
 /// Maximum nesting of brackets. Each level takes one byte.
 const MOST_DEPTH: usize = 1 << 20;
 
-/// Members whose structure is kept.
+/// Names of the members whose structure is kept in the skeleton.
 const KEPT: [&str; 5] = ["content", "contents", "messages", "resource", "_meta"];
 
 /// Maximum length, in bytes, of a member name that is examined.

@@ -56,7 +56,7 @@ impl Worker {
     }
 
     pub(super) async fn take(&self, block: Vec<u8>) {
-        // The thread ends before its blocks only if it panics. `finish` reports that.
+        // Sending fails only if the thread has panicked. `finish` reports the panic.
         drop(self.blocks.send(block).await);
     }
 

@@ -25,7 +25,7 @@ const AFTERWORDS: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Maximum number of consecutive attempts that yield no event.
+/// Maximum number of consecutive attempts to resume a stream that yield no event.
 pub(super) const MOST_TRIES: u32 = 5;
 
 /// A position in a stream.
@@ -116,7 +116,7 @@ impl Inner {
             Content::Refusal => Some(Item::Refused(self.refused(posted).await)),
             Content::Nothing => {
                 let status = posted.response.status().as_u16();
-                let what = format!("HTTP status {status} and nothing else, to a request");
+                let what = format!("HTTP status {status} but no response to the request");
                 Some(Item::Failed(ConnectionError::NotMcp(what)))
             }
             Content::Other => Some(Item::Failed(not_mcp(&posted.response))),

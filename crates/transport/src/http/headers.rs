@@ -37,9 +37,9 @@ pub(crate) fn is_modern(version: &str) -> bool {
     version >= MODERN
 }
 
-/// The tools' arguments that headers repeat, for one server. They are read from the `x-mcp-header`
-/// entries of the input schemas in responses to `tools/list`. Connections to the same server may
-/// share this value.
+/// The tool arguments that one server wants repeated in headers. They are read from the
+/// `x-mcp-header` entries of the input schemas in responses to `tools/list`. Connections to the
+/// same server may share this value.
 #[derive(Debug, Clone, Default)]
 pub struct ParamHeaders {
     tools: Arc<Mutex<HashMap<String, Vec<Annotation>>>>,
@@ -213,7 +213,8 @@ fn standard(
     if method != "tools/call" {
         return;
     }
-    // A client that sent these headers over HTTP has set them itself, and the server checks them.
+    // If the client's own HTTP request has `Mcp-Method`, the client has also set the headers for
+    // the arguments, and they are passed on. The server checks them.
     let is_said = given(message, &METHOD).is_some();
     let derived = name.filter(|_| !is_said);
     let derived = derived.and_then(|name| known.of(&name, params.arguments));
@@ -223,7 +224,7 @@ fn standard(
                 put(headers, &name, &encoded(&value));
             }
         }
-        // Also the case if the client knows the tool and the gateway does not.
+        // Also reached if the client has listed the tool but the gateway does not know it.
         None => {
             for (name, value) in &message.headers {
                 if name.starts_with(PARAM) {

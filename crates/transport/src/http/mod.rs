@@ -272,7 +272,7 @@ impl Inner {
             true => HURRIED_GOODBYE,
             false => GOODBYE,
         };
-        // We close even if the server did not receive this.
+        // The connection is closed even if the server did not receive this request.
         drop(timeout(patience, goodbye).await);
     }
 }

@@ -107,7 +107,7 @@ impl SseConnection {
             return self.inner.deliver(url, message).await;
         };
         // Do not wait for the response to the POST: some servers send it only when the request is
-        // complete, and may send requests to the client before.
+        // complete, and may send requests to the client before that.
         let inner = Arc::clone(&self.inner);
         let purpose = Purpose::Request(of.clone());
         self.inner.tasks.spawn(purpose, async move {

@@ -166,7 +166,7 @@ async fn what_is_no_mcp() {
         (
             "application/json",
             "",
-            "failed: answered with HTTP status 200 and nothing else, to a request",
+            "failed: answered with HTTP status 200 but no response to the request",
         ),
         (
             "text/event-stream",

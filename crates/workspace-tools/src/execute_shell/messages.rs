@@ -48,8 +48,8 @@ pub(crate) enum CommandEnding {
 /// Maximum size, in bytes, of the notes on an output: the exit and a note on the timeout.
 pub(crate) const NOTES: u64 = 1000;
 
-/// Returns the answer to a call. `block` is appended if the output is refused because it is too
-/// large.
+/// Returns the answer to a call. The recovery block `block` is appended if the output is refused
+/// because it is too large.
 pub(crate) fn reply(ran: CommandResult, block: &str, rules: &Rules, shell: &ShellRules) -> Reply {
     match ran.ending {
         CommandEnding::Ended(fate) => {

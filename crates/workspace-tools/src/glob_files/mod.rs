@@ -35,8 +35,8 @@ use spillgate_artifact::Interrupt;
 
 /// Maximum number of files that are listed if the call does not ask for a page. The specification
 /// of the `reject` profile (docs/spec/sources.md) demands a limit but gives no number. This number
-/// is ten times the limit of the system that it describes, and the list stays within 25,000 tokens
-/// if paths have up to 100 bytes.
+/// is ten times the limit of the system that the specification describes. With it, a list of paths
+/// of up to 100 bytes stays within 25,000 tokens.
 const MOST_FILES: u64 = 1000;
 
 pub(crate) fn definition(_: &Rules) -> Definition {

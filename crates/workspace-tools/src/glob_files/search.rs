@@ -49,7 +49,7 @@ impl<'a> GlobSearch<'a> {
     }
 }
 
-/// Visits the files of one thread of the walk, and collects the matches.
+/// Visits the files that one thread of the walk finds, and collects the matches.
 #[derive(Debug)]
 pub(super) struct GlobWorker<'a> {
     search: &'a GlobSearch<'a>,

@@ -210,8 +210,8 @@ impl SearchResults {
             rows.bytes = rows.text.len() as u64;
         }
         let before = search.bytes.fetch_add(rows.bytes, Ordering::Relaxed);
-        // A page may begin anywhere, so it needs all files. Otherwise only files whose rows fit are
-        // kept.
+        // A page may begin at any match, so all files with matches are kept for it. Without paging,
+        // only files whose rows fit the answer are kept.
         if query.is_paged() || before.saturating_add(rows.bytes) <= search.room {
             self.hits.push(FileMatches {
                 path: path.to_vec(),
@@ -241,7 +241,7 @@ impl SearchResults {
 
 /// Whether a searcher's error says that [`HEAP_LIMIT`] is exceeded.
 fn is_too_large(error: &io::Error) -> bool {
-    // The error has no kind of its own, so its text is examined.
+    // No `ErrorKind` stands for this error, so its text is examined.
     error.to_string().contains(&HEAP_LIMIT.to_string())
 }
 

@@ -32,7 +32,7 @@ pub(super) enum ReadError {
     /// Counting the lines exceeded the time limit. Contains the size of the file in bytes, and the
     /// limit.
     TimeOut(u64, Duration),
-    /// The file changed, so its lines are no longer where they were counted.
+    /// The file changed after its lines were counted, so the line offsets are wrong.
     Changed,
     /// The caller stopped waiting.
     Stopped,

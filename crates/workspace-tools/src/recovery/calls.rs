@@ -45,7 +45,7 @@ pub(super) fn names(rules: &Rules) -> u64 {
 /// Maximum length, in characters, of a command that a suggestion repeats.
 const COMMAND_CHARS: usize = 100;
 
-/// A pattern for failures, in the words of most programs.
+/// A pattern for the words with which most programs report failures.
 const FAILURES: &str = "error|fail|warn|fatal|panic";
 
 /// A file that calls are suggested for.
@@ -58,7 +58,7 @@ pub(super) struct FileCalls<'a> {
 }
 
 impl FileCalls<'_> {
-    /// Adds the calls for this file to the block.
+    /// Adds the calls for this file to the recovery block.
     pub(super) fn named(&self, structure: &Structure, recovery: Recovery) -> Recovery {
         if structure.kind == ContentKind::Binary {
             // od prints four characters per byte, and an offset for each line.

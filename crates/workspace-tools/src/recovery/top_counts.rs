@@ -24,7 +24,7 @@ impl TopCounts {
         }
     }
 
-    /// Adds what another thread saw.
+    /// Adds the counts of another thread.
     pub(crate) fn join(&mut self, other: Self) {
         for (Reverse(count), name) in other.top {
             self.push(&name, count);

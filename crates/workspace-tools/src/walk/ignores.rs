@@ -90,7 +90,7 @@ pub(super) fn ignores(
     }
 }
 
-/// Reads `.git/info/exclude`, which the `.gitignore` beside it overrides.
+/// Reads `.git/info/exclude`. The `.gitignore` in the directory of `.git` overrides its rules.
 fn excluded(folder: BorrowedFd<'_>) -> String {
     match open_beneath::directory(folder, b".git/info") {
         Ok(info) => lines(info.as_fd(), c"exclude"),

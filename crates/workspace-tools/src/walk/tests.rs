@@ -64,7 +64,7 @@ fn ignore_files() {
             "",
             "a.rs d/b.rs d/e/c.rs",
         ),
-        // Rules from above the starting point apply, too.
+        // Ignore files in directories above the starting point apply, too.
         (&[(".gitignore", "*.log\n/d/e")], "d", "d/b.rs"),
         (&[(".gitignore", "*.log\n/d/e")], "d/../d", "d/b.rs"),
         // A path that the caller names is searched even if it is ignored.
@@ -102,8 +102,8 @@ fn ignore_files() {
     }
 }
 
-/// Ignore files that would take gigabytes and minutes to compile have no effect; long lists of
-/// names do have one.
+/// Ignore files that would take gigabytes and minutes to compile have no effect. Ignore files with
+/// long lists of plain names work.
 #[test]
 fn ignore_files_that_are_large() {
     let numbered = |before: &str, count: u32, after: &str| -> String {

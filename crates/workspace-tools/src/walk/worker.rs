@@ -182,7 +182,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    /// Whether the rules exclude a name. Counts it if so.
+    /// Whether the rules exclude a name. If so, counts the name as skipped.
     fn is_left_out(&mut self, listing: &mut Listing, name: &[u8], is_directory: bool) -> bool {
         let verdict = listing.ignores.as_ref().map_or(Verdict::None, |ignores| {
             listing.path.truncate(listing.folder.path.len());

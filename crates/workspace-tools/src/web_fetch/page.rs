@@ -140,7 +140,7 @@ pub(super) async fn status(response: &mut FetchResponse, rules: &Rules) -> ToolE
     let Ok(page) = read(response, bytes, kind, false).await else {
         return refused;
     };
-    // At most a quarter of the answer's limit, even if the limit is very small.
+    // A character has up to four bytes, so the excerpt fills at most a quarter of the limit.
     let most = usize::try_from(rules.most_bytes() / 16).unwrap_or(EXCERPT);
     let mut excerpt = page.title.map_or(String::new(), |title| title + "\n");
     excerpt.push_str(page.text.trim());

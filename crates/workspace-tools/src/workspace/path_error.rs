@@ -13,7 +13,7 @@ const NAME_CHARS: usize = 200;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
-    /// The path contains a NUL, which no path can.
+    /// The path contains a NUL, which no path may contain.
     #[error(
         "The path contains a NUL character, which no path may contain. Give the path as glob_files lists it."
     )]
@@ -24,7 +24,7 @@ pub enum PathError {
          Give the path as glob_files lists it."
     )]
     TooLong(usize),
-    /// Nothing exists there, and nothing has a similar name.
+    /// Nothing exists at the path, and nothing has a similar name.
     #[error("{sought} '{name}' not found. Use glob_files to find it.")]
     Absent {
         /// What the path was expected to lead to.
@@ -32,7 +32,7 @@ pub enum PathError {
         /// The path.
         name: String,
     },
-    /// Nothing exists there, but something has a similar name.
+    /// Nothing exists at the path, but something has a similar name.
     #[error("{sought} '{name}' not found. Did you mean '{likely}'?")]
     Misspelt {
         /// What the path was expected to lead to.
@@ -56,7 +56,7 @@ pub enum PathError {
     Special {
         /// The path.
         name: String,
-        /// What it is.
+        /// The kind of special file, as a noun phrase.
         kind: &'static str,
     },
     /// The links on the path form a loop.
@@ -65,7 +65,7 @@ pub enum PathError {
     /// Permissions deny access.
     #[error("'{0}' cannot be read, because its permissions forbid it. Continue without it.")]
     Forbidden(String),
-    /// The system failed to open it.
+    /// The system failed to open the path.
     #[error("'{name}' cannot be opened: {error}. Try again, or continue without it.")]
     Unreadable {
         /// The path.

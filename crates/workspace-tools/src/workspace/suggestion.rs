@@ -14,8 +14,8 @@ const MOST_NAMES: usize = 10_000;
 /// Maximum number of components of a path that are examined.
 const MOST_PARTS: usize = 32;
 
-/// Maximum number of letters by which a name may differ. Also, at most one third of its letters may
-/// differ.
+/// Maximum number of letters by which a suggested name may differ from the given name. Also, at
+/// most one third of its letters may differ.
 const MOST_LETTERS: usize = 3;
 
 /// Returns the existing path that `path` was probably meant to be: with slashes instead of

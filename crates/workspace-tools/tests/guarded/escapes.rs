@@ -205,7 +205,7 @@ const NAMES: &[&str] = &[
     "../*/secret.txt",
     "*/../../out/*",
     "[.][.]/out/*",
-    // Tricks with characters.
+    // With additional characters, in upper case, or misspelt.
     "../out/secret.txt\0.png",
     "a.txt\0/../../out/secret.txt",
     "\0",
@@ -298,8 +298,8 @@ fn what_lies_inside_is_given_by_any_name() {
     }
 }
 
-/// Tells another thread to stop, even if this thread panics, because the scope waits for that
-/// thread.
+/// Tells another thread to stop when this value is dropped, even by a panic. Otherwise the thread
+/// scope would wait forever for the other thread.
 pub(crate) struct Ends<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Ends<'_> {

@@ -194,7 +194,7 @@ fn too_many() {
     assert_snapshot!(refused(&tools, GLOB, &asked), @"Error: File list (1001 files) exceeds maximum allowed files (1000). Please use a more specific pattern or limit results with max_results parameter.");
     let page = told(&tools, GLOB, &with(&asked, "max_results", 3));
     assert!(page.starts_with("[Files 1-3 of 1001]\n"), "{page}");
-    // A few long names may also exceed the limit together.
+    // Fewer files also exceed the limit if their names are long.
     let name = "long".repeat(60);
     for number in 0..500 {
         File::create(house.path().join(format!("{name}{number}"))).unwrap();

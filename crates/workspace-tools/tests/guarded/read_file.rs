@@ -36,7 +36,8 @@ fn lines(count: u32) -> String {
     (0..count).map(|line| format!("Line {line}\n")).collect()
 }
 
-/// Section 8.1 of the specification of the `reject` profile, verbatim (docs/spec/sources.md).
+/// A test from section 8.1 of the specification of the `reject` profile, verbatim
+/// (docs/spec/sources.md).
 #[test]
 fn test_read_file_rejects_large_file() {
     let dir = TempDir::new().unwrap();
@@ -48,7 +49,8 @@ fn test_read_file_rejects_large_file() {
     assert!(result.contains("exceeds maximum"));
 }
 
-/// Section 8.1 of the specification of the `reject` profile, verbatim (docs/spec/sources.md).
+/// A test from section 8.1 of the specification of the `reject` profile, verbatim
+/// (docs/spec/sources.md).
 #[test]
 fn test_read_file_pagination_works() {
     let dir = TempDir::new().unwrap();

@@ -242,7 +242,7 @@ fn follow<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
             let (first, last) = index.split_once(':').unwrap_or((index, index));
             let array = value.as_array()?;
             assert!(last.parse::<usize>().unwrap() <= array.len(), "{path}");
-            // If a path points after the last element, only the end of the array follows.
+            // If a path points after the last element, only the closing bracket follows.
             match array.get(first.parse::<usize>().unwrap()) {
                 Some(one) => value = one,
                 None => return Some(value),

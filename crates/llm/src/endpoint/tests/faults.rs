@@ -116,7 +116,7 @@ fn nonsense() -> Vec<Case> {
             true,
             broke_off,
             ErrorKind::Provider,
-            "the provider broke off: upstream",
+            "the provider reported an error: upstream",
         ),
     ]
 }
@@ -146,12 +146,12 @@ async fn anthropic_s_streams_have_an_end_and_errors_inside() {
         (
             vec![start.clone(), overloaded],
             ErrorKind::Provider,
-            "the provider broke off: Overloaded",
+            "the provider reported an error: Overloaded",
         ),
         (
             vec![start, too_long],
             ErrorKind::ContextLength,
-            "the provider broke off: prompt is too long: 3 tokens > 2 maximum",
+            "the provider reported an error: prompt is too long: 3 tokens > 2 maximum",
         ),
     ];
     for (of, kind, message) in cases {

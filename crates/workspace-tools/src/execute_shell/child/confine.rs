@@ -43,9 +43,9 @@ pub(super) fn confine(confinement: &Confinement) -> Result<(), String> {
         })?;
     }
     lock(confinement)
-        .map_err(|error| format!("the system has no Landlock that will do: {error}"))?;
+        .map_err(|error| format!("the system's Landlock cannot confine the command: {error}"))?;
     give_up_capabilities().map_err(|error| {
-        format!("the system does not let us give up what root may read in /proc: {error}")
+        format!("cannot drop the capabilities that let root read other processes' /proc: {error}")
     })
 }
 
@@ -111,7 +111,7 @@ fn lock(confinement: &Confinement) -> Result<(), Box<dyn Error>> {
 }
 
 /// Enters an empty network namespace. Without the privilege to do so, the process first enters a
-/// user namespace, in which it keeps its user.
+/// user namespace, in which it keeps its user id.
 fn leave_network() -> Result<(), std::io::Error> {
     if unshare(UnshareFlags::NEWNET).is_ok() {
         return Ok(());

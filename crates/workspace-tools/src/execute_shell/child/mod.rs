@@ -116,7 +116,7 @@ fn spawn(request: &Request, line: &str) -> io::Result<Pid> {
     }
 }
 
-/// The events that a supervisor waits for: a child ended, or it is time to end.
+/// The events that a supervisor waits for: a child ended, or the supervisor must end.
 struct Events {
     child: UnixStream,
     end: UnixStream,
@@ -134,7 +134,7 @@ impl Events {
         Ok(Self { child, end })
     }
 
-    /// Waits for an event. Returns true if it is time to end.
+    /// Waits for an event. Returns true if the supervisor must end.
     fn wait(&self, longest: Option<Duration>) -> io::Result<bool> {
         let longest = longest.map(Timespec::try_from).transpose();
         let longest = longest.map_err(io::Error::other)?;

@@ -16,8 +16,8 @@ use crate::execute_shell::running::no_start;
 /// Becomes the shell. Returns only on failure: writes the reason to the original standard output
 /// and returns the exit code.
 pub(super) fn start() -> u8 {
-    // This copy of standard output closes on exec, when the shell starts. Until then the supervisor
-    // reads from it.
+    // This copy of standard output closes on exec, when the shell starts. Until then, the
+    // supervisor reads from the other end of the pipe.
     let Ok(why) = io::stdout().as_fd().try_clone_to_owned() else {
         return 1;
     };

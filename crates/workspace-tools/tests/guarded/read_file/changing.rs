@@ -82,7 +82,7 @@ fn what_is_read_again_is_counted_again() {
     let path = dir.path().join("log");
     let tools = tools(dir.path());
     for round in 1..20 {
-        // The same length with other lines.
+        // The same length, but with the line break elsewhere.
         let text = format!("{}\n{}\n", "x".repeat(round), "y".repeat(20 - round));
         fs::write(&path, &text).unwrap();
         let arguments = json!({"file_path": "log", "offset": 1, "limit": 1});
