@@ -231,7 +231,7 @@ mod tests {
     /// A directory in which a test stores artifacts, and a record of the syncs.
     struct Bench {
         base: tempfile::TempDir,
-        /// Role of each synced file, and whether a manifest was in place at that moment.
+        /// For each sync, the role of the synced file and whether the manifest was in place.
         seen: Arc<Mutex<Vec<(String, bool)>>>,
     }
 

@@ -574,8 +574,8 @@ fn a_part_that_is_missing_is_damage_and_a_removed_artifact_is_not() {
             "{error}"
         );
     }
-    // At whatever moment the artifact is removed, a reader gets all of it, or an error with the
-    // reason.
+    // Whenever the artifact is removed, a reader gets either all of it or an error with the reason
+    // of its removal.
     for _ in 0..200 {
         let handle = put(&store, b"raw", Some(b"view"));
         std::thread::scope(|scope| {
