@@ -1,8 +1,8 @@
 //! Handles: the names of stored results.
 //!
 //! A handle is one word of 14 letters, or `session-<uuid>/<file-uuid>` (docs/spec/behaviour.md,
-//! "Storing"). It is parsed into letters or two UUIDs and formatted from them again, so a path is
-//! never built from a caller's text.
+//! "Storing"). A caller's text is parsed into letters or two UUIDs, and paths are built only from
+//! these.
 
 use std::fmt::{self, Write};
 use std::str::FromStr;

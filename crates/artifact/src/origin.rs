@@ -16,8 +16,8 @@ pub struct Origin {
     /// The arguments as they were sent: JSON from the gateway, or a command line from `run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-    /// The id that the caller gave this call (the `tool_call_id` of `get_continuation`), if it has
-    /// one. The artifact can also be found by this id.
+    /// The id that the caller gave this call (the `tool_call_id` of `get_continuation`), if any.
+    /// The artifact can also be found by this id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
 }
@@ -79,7 +79,7 @@ impl fmt::Display for Ending {
     }
 }
 
-/// How the text of a view is contained in the raw bytes.
+/// How the raw bytes contain the text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RawForm {

@@ -21,7 +21,7 @@ pub enum LoginError {
         /// The reason.
         why: String,
     },
-    /// The person refused the login, or the authorization server did.
+    /// The person or the authorization server refused the login.
     #[error("the login was refused: {0}")]
     Denied(String),
     /// The user has to log in again.

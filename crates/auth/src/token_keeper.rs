@@ -16,9 +16,9 @@ use crate::login::manager;
 use crate::vault::Login;
 use crate::{LoginError, Vault, origin_of};
 
-/// How long a token that was read is reused, so that the file is not opened for each message. If
-/// the token is replaced during this time, the server refuses the old token, and the file is read
-/// again.
+/// How long a token is reused after it was read, so that the file is not opened for each message.
+/// If the token in the file is replaced during this time, the server refuses the old token, and the
+/// file is read again.
 const REMEMBERED: Duration = Duration::from_secs(1);
 
 /// Supplies the tokens for one server, and renews a token when the server refuses it. Ignores
@@ -148,8 +148,8 @@ impl Authority for TokenKeeper {
 
     fn refused(&self, refused: Refused) -> BoxFuture<'_, Result<HeaderValue, NoCredential>> {
         let told = async move {
-            // Runs to the end even if the caller stops waiting: a refresh token can often be used
-            // only once, so the new one must be saved.
+            // Renewing runs to its end even if the caller stops waiting: a refresh token can often
+            // be used only once, so the new one must be saved.
             let keeper = self.clone();
             let renewing = tokio::spawn(async move { keeper.another(&refused).await });
             let renewed = renewing

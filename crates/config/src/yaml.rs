@@ -16,8 +16,8 @@ const BUDGET: usize = 8 * MAX_FILE_BYTES;
 /// memory.
 const NODE: usize = 64;
 
-/// Parses the only document of `text`, which starts on line `first_line` of the file; returns an
-/// empty table if there is none.
+/// Parses `text`, which starts on line `first_line` of the file and contains at most one document.
+/// Returns an empty table if it contains none.
 pub fn parse(text: &str, first_line: usize) -> Result<Node, Malformed> {
     let mut reader = Reader {
         parser: Parser::new_from_str(text),
@@ -111,7 +111,7 @@ impl<'t> Reader<'t> {
         };
         let node = Node::new(place, kind);
         if anchor > 0 {
-            // The copy of the value that is stored for the anchor counts, too.
+            // The value is stored a second time for the anchor, and this copy counts, too.
             let cost = self.spent - before;
             self.spend(cost, place)?;
             self.anchors.insert(anchor, (node.clone(), cost));
