@@ -125,7 +125,7 @@ pub struct ToolOutput {
     /// Maximum length of all passages that are returned if no model extracts an answer, in tokens;
     /// by default 1000.
     pub passage_tokens: Option<Count>,
-    /// Maximum length of the two ends of a cut text, in tokens; by default 2500.
+    /// Maximum tokens of a text whose middle is cut out; by default 2500.
     pub truncate_tokens: Option<Count>,
     /// Maximum number of requests to the model in the mode `read-grep`; by default 15.
     pub max_turns: Option<Whole<1, 1000>>,

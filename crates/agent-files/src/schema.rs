@@ -45,7 +45,7 @@ pub fn ai_agent_schema() -> Value {
     schema
 }
 
-/// Returns the schema of an API key that is given as a variable.
+/// Returns the schema of an API key, which must be given as a variable: `${NAME}`.
 fn named_key() -> Value {
     json!({
         "type": "string",
@@ -70,7 +70,8 @@ fn of<T: JsonSchema>() -> Value {
         .to_value()
 }
 
-/// Changes a schema so that it names keys like `maxTurns` and also accepts `max_turns`.
+/// Changes a schema so that it lists keys in camel case, such as `maxTurns`, and also accepts them
+/// in snake case, such as `max_turns`.
 #[derive(Debug, Clone)]
 struct Spellings;
 

@@ -80,7 +80,8 @@ pub struct Set<T> {
     pub value: T,
     /// The source.
     pub source: Source,
-    /// The value as written, if it contains variables: their values must not be shown.
+    /// The value as written, if it contains variables, because the variables' values must not be
+    /// shown.
     pub written: Option<String>,
 }
 

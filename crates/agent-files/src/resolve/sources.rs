@@ -206,8 +206,8 @@ fn choose(
     Ok(())
 }
 
-/// Splits a name into the source and the pattern of its tools. Names of servers in a registry
-/// contain slashes themselves: `io.github.owner/name`.
+/// Splits a name into the source and the pattern of its tools. The name of the source may itself
+/// contain slashes, such as a name from the MCP registry: `io.github.owner/name`.
 fn parts<'n>(name: &'n str, known: &[ToolSource]) -> (&'n str, Option<&'n str>) {
     let mut slashes = name.rmatch_indices('/').map(|(at, _)| at);
     let is_known = |name: &str| known.iter().any(|one| one.entry.name() == name);
