@@ -131,7 +131,7 @@ fn pairs(entry: &Entry, field: &str) -> Result<Vec<(String, String)>, String> {
     members.iter().map(pair).collect()
 }
 
-/// Returns a variable name for a header that no other header uses.
+/// Returns a name for the variable that passes a header. No other header uses this name.
 fn variable(header: &str, others: &[Header]) -> String {
     let word = |c: char| match c.is_ascii_alphanumeric() {
         true => c.to_ascii_uppercase(),
@@ -187,12 +187,12 @@ const SECRET: [&str; 9] = [
     "code",
     "credential",
 ];
-/// Minimum length of a path segment with letters and digits that counts as a secret and not as a
-/// word.
+/// A path segment with letters and digits counts as a secret, and not as a word, if it has at least
+/// this many bytes.
 const LONG: usize = 24;
 
 /// Returns whether an address seems to hold a secret, which everyone on the machine could read on a
-/// command line. A value that the client substitutes always counts as one.
+/// command line. A value that the client substitutes always counts as a secret.
 fn holds_secret(url: &str) -> bool {
     if url.contains("${") || url.contains("{env:") || url.contains("{file:") {
         return true;

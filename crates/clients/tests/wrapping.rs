@@ -204,7 +204,8 @@ const ONE: [(Client, &str); 9] = [
     ),
 ];
 
-/// Creates a house with the lookup tools in a separate entry, or in each server.
+/// Creates a client's file. `lookups` says whether the lookup tools get a separate entry or are
+/// listed by each server.
 fn house_with(client: Client, text: &str, lookups: bool) -> House {
     let mut house = House::new(client, Scope::User, text);
     house.lookups = lookups;

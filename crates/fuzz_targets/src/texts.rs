@@ -186,8 +186,8 @@ pub fn encodings(bytes: &[u8]) {
     }
 }
 
-/// Outlines any text as every kind of text. The outline must be within the budget, and each entry
-/// must be one line.
+/// Outlines any text as if it were of each kind (CSV, log, Markdown …) in turn. The outline must be
+/// within the budget, and each entry must be one line.
 pub fn outline(bytes: &[u8]) {
     let counter = Tokenizer::Heuristic.counter();
     let artifact = stored::artifact(bytes);
