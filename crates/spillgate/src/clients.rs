@@ -17,7 +17,7 @@ use crate::failure::{Failure, Fault};
 use crate::output::Output;
 use crate::settings::{directories, state_home};
 
-/// Returns the records of wrapped servers. They are stored beside the store, not in it, because the
+/// Returns the records of wrapped servers. Their directory is separate from the store, because the
 /// store may be moved or emptied.
 pub(crate) fn records() -> Result<Records, Failure> {
     Ok(Records::new(state_home()?.join("spillgate-clients")))
@@ -170,7 +170,7 @@ fn same_file(left: &Path, right: &Path) -> bool {
     real(left).is_some_and(|left| Some(left) == real(right))
 }
 
-/// Carries out plans, or shows what they would do; prints a report.
+/// Carries out plans, or with `--dry-run` only shows the changes. Prints a report.
 pub(crate) fn carry_out(
     client: Client,
     plans: &[Plan],

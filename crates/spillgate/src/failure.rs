@@ -45,7 +45,7 @@ pub(crate) struct Failure {
     pub(crate) kind: &'static str,
     pub(crate) message: String,
     pub(crate) fault: Fault,
-    /// How to correct it.
+    /// Advice on how to correct the failure.
     pub(crate) hint: String,
     pub(crate) code: u8,
 }

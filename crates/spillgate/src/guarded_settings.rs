@@ -16,9 +16,9 @@ use crate::tool_output::nearest;
 
 /// Minimum of `max_tokens`: a smaller answer says nothing useful.
 const LEAST_TOKENS: u64 = 100;
-/// Maximum seconds of a command, as in the tool itself.
+/// Maximum timeout of a command, in seconds; the tool `execute_shell` has the same maximum.
 const COMMAND_SECONDS: u64 = 600;
-/// Maximum seconds to fetch a page.
+/// Maximum timeout for fetching a web page, in seconds.
 const PAGE_SECONDS: u64 = 120;
 
 /// A function that builds a failure from a key, a message and advice.
@@ -32,15 +32,15 @@ pub(crate) struct GuardedSettings {
     pub(crate) tools: Option<Vec<String>>,
     /// Tokens above which an answer is refused.
     pub(crate) max_tokens: u64,
-    /// How a command's output or a page above the limit is handled.
+    /// How a command's output or a web page above the limit is handled.
     pub(crate) on_overflow: OnOverflow,
-    /// Whether refusals end with a recovery block.
+    /// Whether refusals end with a summary of the content and with calls to make next.
     pub(crate) detailed_recovery: bool,
-    /// Where `web_fetch` may save: anywhere, nowhere, or below some directories.
+    /// Where `web_fetch` may save pages: anywhere, nowhere, or below some directories.
     pub(crate) writable: Places,
     /// How commands run.
     pub(crate) shell: ShellSettings,
-    /// How pages are fetched.
+    /// How web pages are fetched.
     pub(crate) web: WebSettings,
     /// The search provider.
     pub(crate) search: Option<SearchSettings>,
@@ -137,7 +137,7 @@ impl ShellSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct WebSettings {
-    /// Timeout of a page, in seconds.
+    /// Default timeout for fetching a page, in seconds.
     pub(crate) timeout_seconds: u64,
     /// Private addresses that may be fetched, as `HOST:PORT`.
     pub(crate) allow: Vec<String>,
@@ -175,7 +175,7 @@ pub(crate) struct SearchSettings {
     /// The address, if it differs from the provider's usual one.
     #[serde(default)]
     pub(crate) url: Option<String>,
-    /// The environment variable that holds the key.
+    /// The environment variable that holds the API key.
     #[serde(default)]
     pub(crate) api_key_env: Option<String>,
 }
@@ -220,7 +220,7 @@ impl GuardedSettings {
         })
     }
 
-    /// Checks everything except the key in the environment, which only searches need.
+    /// Checks everything except the API key in the environment, which only searches need.
     pub(crate) fn check(&self, written: &Written) -> Result<(), Failure> {
         let wrong = |(key, what, hint): (&[&str], String, String)| written.wrong(key, &what, &hint);
         if let Some(fault) = self.fault() {
@@ -235,8 +235,8 @@ impl GuardedSettings {
             let hint = nearest(&search.provider, known.map(|(name, _)| name));
             return Err(wrong((&["guarded", "search", "provider"], what, hint)));
         };
-        // The check uses an arbitrary key, because it does not depend on whether the variable is
-        // set.
+        // The check passes an arbitrary API key, because the settings are valid even if the
+        // variable is not set.
         let made = Provider::new(service, search.url.as_deref(), Some(Key::new("any")));
         made.map(drop).map_err(|error| {
             let what = error.to_string();

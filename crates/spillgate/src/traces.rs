@@ -35,7 +35,7 @@ const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 const DISABLED: &str = "OTEL_SDK_DISABLED";
 const SERVICE: &str = "OTEL_SERVICE_NAME";
 
-/// How long a collector may take for a batch: as long as OpenTelemetry waits at shutdown.
+/// How long a collector may take to accept a batch; OpenTelemetry waits equally long at shutdown.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where spans are sent.

@@ -53,7 +53,7 @@ struct Extractions {
     count: u64,
     /// Answers by the strategy that made them (`none`: failed or cancelled).
     strategies: BTreeMap<String, u64>,
-    /// Answers whose first strategy could not run.
+    /// Answers of a fallback strategy, given because the first strategy could not run.
     fallbacks: u64,
     /// Requests to models.
     calls: u64,

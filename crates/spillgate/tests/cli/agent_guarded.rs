@@ -1,7 +1,7 @@
-//! A model that follows the advice in each refusal gets what it wanted.
+//! Tests that a model that follows the advice in each refusal reaches its goal.
 //!
-//! The scripted model builds its next call from the text of the error that it got. If the advice
-//! disappears, the model is lost and the run has no report.
+//! The scripted model builds its next call from the text of the error that it got. If an error
+//! lacks the advice, the script cannot go on and the run has no report.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,8 @@ use super::agent::conversation;
 use super::agent_lab::{Lab, Step};
 use super::tool::feed;
 
-/// The prompt file. Results are shown up to the tools' own limit, and are not stored below it.
+/// The prompt file. Its cap in bytes equals the tools' own limit of 25,000 tokens, so that no
+/// smaller result is stored.
 pub(crate) const PROMPT: &str = "---\nmodels: mock/reader\ntools: work\nmaxTurns: 40\n\
     toolResponseMaxBytes: 100000\n---\nYou find things out.\n";
 
@@ -32,7 +33,7 @@ pub(crate) fn number(text: &str, pattern: &str) -> Option<u64> {
     told(text, pattern)?.parse().ok()
 }
 
-/// Returns the call if the text contains these words.
+/// Returns the given call if the text contains these words.
 pub(crate) fn where_told(
     text: &str,
     words: &str,
@@ -65,7 +66,7 @@ pub(crate) fn lab(mut entry: Value, steps: Vec<Step>) -> Lab {
     lab
 }
 
-/// Writes a file with a fixed modification time: files of one age are listed by name.
+/// Writes a file with a fixed modification time, because files of the same age are listed by name.
 fn aged(lab: &Lab, name: &str, text: &str) {
     lab.write(name, text);
     let file = fs::File::options().append(true).open(lab.path(name));

@@ -103,8 +103,8 @@ fn in_and_out() {
     assert_eq!(is_in(&["auth", &url, "--status"]), Some(1));
 }
 
-/// A server can be named as in `spillgate.toml`, as in a client's list of servers, and as in a
-/// client's entry that was wrapped.
+/// Tests that a server can be given by its name in `spillgate.toml`, in a client's list of servers,
+/// or in a wrapped entry of a client.
 #[test]
 fn servers_have_names() {
     let tool = Tool::new();

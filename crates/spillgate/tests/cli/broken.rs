@@ -163,7 +163,7 @@ fn breaking() -> String {
             _ => {} // "nothing", "silent"
         }
         if ["stuck", "silent"].contains(&way) {
-            // Half open: the connection stays, and nothing arrives.
+            // The connection stays open, but nothing more is sent.
             std::thread::park();
         }
     })

@@ -45,7 +45,7 @@ impl Plan {
 
 struct Reading<'a> {
     config: Option<&'a Path>,
-    /// The chain of files that led to this one.
+    /// The chain of prompt files, each of which calls the next, that leads to the current one.
     above: Vec<PathBuf>,
     count: usize,
     /// Maximum nesting of agents, which the main agent's file sets.

@@ -209,7 +209,7 @@ pub(super) fn deadline(plan: &Plan) -> Option<Instant> {
     Instant::now().checked_add(plan.agent.timeout.value?)
 }
 
-/// Waits for a deadline; without one, forever.
+/// Waits until the deadline, or forever if there is none.
 pub(super) async fn at(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,

@@ -1,9 +1,9 @@
 //! The file of `--trace`, which contains a complete JSON document at every moment, however the run
 //! ends.
 //!
-//! The trace is written to a temporary file beside it, which is then renamed. This is repeated
-//! during the run and done once more at its end. If a run is killed, the file contains the trace as
-//! it was a few seconds before.
+//! The trace is written to a temporary file in the same directory, which is then renamed. This is
+//! repeated during the run and done once more at its end. If a run is killed, the file contains the
+//! trace as it was a few seconds before.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

@@ -54,7 +54,7 @@ fn parsed(text: &str) -> Option<Url> {
     url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
-/// Checks a URL of the configuration. The error does not repeat it: it may hold a secret.
+/// Checks a URL of the configuration. The error does not repeat the URL, which may hold a secret.
 fn usable(name: &str, url: &str) -> Result<Url, Failure> {
     parsed(url).ok_or_else(|| {
         let what = format!("the `url` of the server `{name}` is no address of HTTP");

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::failure::Failure;
 
-/// What a server said about itself.
+/// A server's name, version and tools, as it reported them.
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) name: String,
@@ -35,8 +35,8 @@ pub(super) struct Failed {
 
 /// Maximum number of pages of a server's tool list.
 const MOST_PAGES: u32 = 100;
-/// How long a gateway may take to end. It is longer than the time that the gateway gives its own
-/// server.
+/// How long a gateway may take to end. This is longer than the gateway waits for its own server to
+/// end.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of standard error that are read.
 const MOST_SAID: u64 = 64 << 10;

@@ -8,7 +8,7 @@ use reqwest::Url;
 use crate::failure::{Failure, Fault};
 use crate::server_args::Mcp;
 
-/// Returns the URL, if one was given. Errors do not repeat it: it may hold a secret.
+/// Returns the URL, if one was given. Errors do not repeat the URL, which may hold a secret.
 pub(super) fn url(mcp: &Mcp) -> Result<Option<String>, Failure> {
     let (option, url) = match (&mcp.url, &mcp.url_env) {
         (Some(url), _) => ("--url", url.clone()),
