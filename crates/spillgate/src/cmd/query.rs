@@ -29,8 +29,8 @@ pub(crate) fn query(app: &App, query: &Query, out: &Output) -> Result<u8, Failur
         byte: query.byte,
         raw: query.raw_output,
         slurp: query.slurp,
-        // Other programs read the output of `--json`, so each result has its own line in it, even
-        // if equal results follow each other.
+        // Other programs read the output of `--json`, so equal results in a row are not folded into
+        // one line.
         fold: !out.json,
         ..spillgate_query::Query::new(&query.filter, app.page(query.max_tokens))
     };
