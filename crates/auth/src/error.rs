@@ -28,7 +28,7 @@ pub enum LoginError {
     #[error("{0}")]
     Again(&'static str),
     /// The tokens could not be saved or read.
-    #[error("the tokens could not be stored in {path}: {source}")]
+    #[error("the file with the tokens, {path}, could not be read or written: {source}")]
     Vault {
         /// The file.
         path: String,

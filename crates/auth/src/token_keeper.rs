@@ -83,7 +83,9 @@ impl TokenKeeper {
             return Ok(kept); // another gateway or a new login has already replaced the token
         }
         if challenge.is_some_and(|challenge| challenge.contains("insufficient_scope")) {
-            return Err(again("the login does not give the rights that this needs"));
+            return Err(again(
+                "the login does not include the permissions that this request needs",
+            ));
         }
         let renewed = self.renewed(login, challenge).await?;
         self.vault.save(&renewed)?;

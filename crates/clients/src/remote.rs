@@ -107,11 +107,17 @@ fn bearer(client: Client, entry: &Entry, headers: &[Header]) -> Result<Option<St
     let variable = match entry.get(BEARER) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::String(variable)) if client == Client::Codex => variable,
-        Some(_) => return Err(format!("`{BEARER}` is not what Codex understands")),
+        Some(_) => {
+            return Err(format!(
+                "`{BEARER}` is supported only for Codex, and only as a text"
+            ));
+        }
     };
     let is_authorization = |header: &Header| header.name.eq_ignore_ascii_case("authorization");
     match headers.iter().any(is_authorization) {
-        true => Err(format!("`{BEARER}` stands beside a header `Authorization`")),
+        true => Err(format!(
+            "`{BEARER}` and a header `Authorization` are both set"
+        )),
         false => Ok(Some(variable.clone())),
     }
 }

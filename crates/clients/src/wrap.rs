@@ -118,7 +118,7 @@ impl New {
             server: list,
             scope: Scope::User,
             state: State::Added,
-            note: Some(format!("lets the tools of {name:?} be used")),
+            note: Some(format!("allows the tools of {name:?}")),
         });
         self.kept.push(kept);
         self.edits.push(edit);

@@ -741,7 +741,7 @@ fn vscode() {
     }
     ---
     asked (user): wrapped
-    boxed (user): left: its sandbox (`sandboxEnabled`) would hold the gateway, too, which could not write its store
+    boxed (user): left: its sandbox (`sandboxEnabled`) would also confine the gateway, which then could not write to its store
     far (user): wrapped
     files (user): wrapped
     own (user): left: `dev` has VS Code watch or debug the server's own process

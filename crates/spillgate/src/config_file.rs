@@ -76,7 +76,7 @@ impl Places {
             return Ok(());
         }
         if self.way(to).len() == to.len() {
-            let what = format!("stands for `{}`, which is set, too", to.join("."));
+            let what = format!("is another name for `{}`, which is also set", to.join("."));
             return Err(self.wrong(from, &what, "keep one of them"));
         }
         let key = to.iter().map(|&name| name.to_owned()).collect();

@@ -231,7 +231,7 @@ impl GuardedSettings {
         };
         let known = Service::NAMES.into_iter();
         let Some((_, service)) = known.clone().find(|(name, _)| *name == search.provider) else {
-            let what = format!("nobody is called {:?}", search.provider);
+            let what = format!("there is no search service {:?}", search.provider);
             let hint = nearest(&search.provider, known.map(|(name, _)| name));
             return Err(wrong((&["guarded", "search", "provider"], what, hint)));
         };
@@ -240,7 +240,7 @@ impl GuardedSettings {
         let made = Provider::new(service, search.url.as_deref(), Some(Key::new("any")));
         made.map(drop).map_err(|error| {
             let what = error.to_string();
-            let hint = "docs/guarded-tools.md says what each needs".to_owned();
+            let hint = "docs/guarded-tools.md says what each service needs".to_owned();
             wrong((&["guarded", "search", "url"], what, hint))
         })
     }
@@ -255,7 +255,7 @@ impl GuardedSettings {
         let known = Service::NAMES.into_iter();
         let named = known.clone().find(|(name, _)| *name == search.provider);
         let Some((_, service)) = named else {
-            let what = format!("nobody is called {:?}", search.provider);
+            let what = format!("there is no search service {:?}", search.provider);
             let hint = nearest(&search.provider, known.map(|(name, _)| name));
             return wrong("provider", what, &hint);
         };
@@ -274,7 +274,7 @@ impl GuardedSettings {
             Err(error) => wrong(
                 "provider",
                 error.to_string(),
-                "docs/guarded-tools.md says what each needs",
+                "docs/guarded-tools.md says what each service needs",
             ),
         }
     }
@@ -296,7 +296,10 @@ impl GuardedSettings {
             .iter()
             .find(|place| !place.components().all(is_plain));
         wrong.map(|place| {
-            let what = format!("{:?} is no path from the root", place.to_string_lossy());
+            let what = format!(
+                "{:?} is not a path relative to the root",
+                place.to_string_lossy()
+            );
             let hint = "write a directory below the root, as in \"notes\"";
             let key: &[&str] = &["guarded", "writable"];
             (key, what, hint.to_owned())
@@ -319,7 +322,7 @@ impl GuardedSettings {
             return Some(fault);
         }
         if self.max_tokens < LEAST_TOKENS {
-            let what = format!("{} tokens hold no answer", self.max_tokens);
+            let what = format!("{} tokens are too few for an answer", self.max_tokens);
             let hint = format!("write {LEAST_TOKENS} or more");
             return Some((&["guarded", "max_tokens"], what, hint));
         }
@@ -335,7 +338,7 @@ impl GuardedSettings {
         let mut times = times.into_iter();
         let wrong = times.find(|(_, seconds, most)| !(1..=*most).contains(seconds));
         wrong.map(|(key, seconds, most)| {
-            let what = format!("{seconds} s is no time for it");
+            let what = format!("{seconds} s is not an allowed timeout");
             (key, what, format!("write 1 to {most}"))
         })
     }

@@ -183,7 +183,7 @@ fn choose(
     let is_meant = |one: &&ToolSource| one.entry.name() == of || matcher.is_match(one.entry.name());
     let found: Vec<&ToolSource> = known.iter().filter(is_meant).collect();
     if found.is_empty() {
-        let what = format!("nothing has the name {}", quoted(of));
+        let what = format!("there is no tool source {}", quoted(of));
         return Err((what, advice(of, known)));
     }
     for source in found {
@@ -237,14 +237,20 @@ fn add(source: &ToolSource, tools: Option<&str>, chosen: &mut Vec<ToolSource>) {
 
 fn advice(name: &str, known: &[ToolSource]) -> String {
     match name {
-        "batch" | "agent__batch" => return "the session has it; see `batch`".to_owned(),
+        "batch" | "agent__batch" => {
+            return "every session offers this tool by itself; see `batch`".to_owned();
+        }
         "get_continuation" => {
-            return "the session has it with `toolOutput: {profile: continuation}`".to_owned();
+            return "the session offers this tool with `toolOutput: {profile: continuation}`"
+                .to_owned();
         }
         "tool_output" => {
-            return "the session has it once something is stored; see `toolOutput`".to_owned();
+            return "the session offers this tool once a result is stored; see `toolOutput`"
+                .to_owned();
         }
-        name if name.starts_with("agent__") => return "the session has it".to_owned(),
+        name if name.starts_with("agent__") => {
+            return "every session offers this tool by itself".to_owned();
+        }
         _ => {}
     }
     if known.is_empty() {

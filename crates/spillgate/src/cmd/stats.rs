@@ -180,7 +180,7 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
         return Ok(0);
     }
     let mut text = format!(
-        "{} stored outputs, {} in {}\n{inline} results passed through the gateway as they were\n\n",
+        "{} stored outputs, {} in {}\n{inline} results passed through the gateway unchanged\n\n",
         listed.len(),
         bytesize::ByteSize(stored_bytes),
         app.store.base().display(),

@@ -210,7 +210,7 @@ fn without_a_report_the_exit_code_says_so() {
     $ agent agent.ai find it --max-turns 2 --quiet
     --- 1
     error: no report: the turns were used up, the last reply had no report ("Your reply has neither a call nor a report.")
-    hint: `--trace FILE` writes down what it does, `spillgate agent view FILE` shows it
+    hint: `--trace FILE` records what the agent does, and `spillgate agent view FILE` shows the record
     "#);
     let output = lab.run(&["agent.ai", "find it", "--max-turns", "2", "--json"]);
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -326,22 +326,22 @@ fn what_is_wrong_is_told_before_anything_starts() {
     ];
     assert_snapshot!(all.join("\n"), @r#"
     error: .ai-agent.json:1:26: guardedTools.work.root: is no directory that can be opened: No such file or directory (os error 2)
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     error: .ai-agent.json:1:26: guardedTools.work.root: is no directory that can be opened: Not a directory (os error 20)
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     error: .ai-agent.json:1:26: guardedTools.work.onOverflow: is `offload`, but `toolOutput` is off and nothing is stored; write "reject", or take it out
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     error: .ai-agent.json:1:63: guardedTools.work.tools[0]: is listed, but disabled; remove it, or `shell: false`
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     error: .ai-agent.json:1:50: guardedTools.work.search.apiKeyEnv: the variable NOT_SET of the environment is not set; set it to the key
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
-    error: .ai-agent.json:1:50: guardedTools.work.search.provider: the `url` of SearXNG is wrong: relative URL without a base; docs/guarded-tools.md says what each needs
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
+    error: .ai-agent.json:1:50: guardedTools.work.search.provider: the `url` of SearXNG is wrong: relative URL without a base; docs/guarded-tools.md says what each service needs
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     error: .ai-agent.json:1:47: guardedTools.work.web.allowPrivate: must contain only HOST:PORT; write for example "127.0.0.1:8080"
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
-    error: agent.ai:3:1: tools[0]: nothing has the name "wrok"; did you mean `work`?
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
-    error: `tools` names what is not there: work/execute
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
+    error: agent.ai:3:1: tools[0]: there is no tool source "wrok"; did you mean `work`?
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
+    error: `tools` names tools that do not exist: work/execute
     hint: work has read_file, grep_content, glob_files, execute_shell, web_fetch
     "#);
 }

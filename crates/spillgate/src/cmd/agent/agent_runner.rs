@@ -350,7 +350,7 @@ impl Launch for Below {
             let ready = tokio::select! {
                 ready = self.lead.ready(&self.plan, task, &live) => ready.map_err(told)?,
                 () = at(deadline) => {
-                    let what = "the time was over before its tools were there";
+                    let what = "the time limit was reached before its tools were open";
                     return Err(NotLaunched(what.to_owned()));
                 }
             };

@@ -56,7 +56,7 @@ impl RunDirectory {
                 parent.display()
             );
             Failure::new("store", Fault::Us, what)
-                .hint("name a directory that may be written to with --store-dir DIR")
+                .hint("use --store-dir DIR to name a writable directory")
         };
         let parent = std::path::absolute(parent).map_err(wrong)?;
         let mut builder = DirBuilder::new();

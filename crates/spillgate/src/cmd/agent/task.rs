@@ -76,7 +76,7 @@ pub(super) fn task(arguments: &[String], input: &mut dyn Input) -> Result<String
         [one] => match input.has_something()? {
             true => Err(usage(
                 "the task is given twice: as an argument and on standard input",
-                "give one of them; what is piped can be the whole task, or `< /dev/null` keeps it out",
+                "give only one of them: piped input can be the whole task, and `< /dev/null` prevents piped input",
             )),
             false => worded(one),
         },

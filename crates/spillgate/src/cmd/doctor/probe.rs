@@ -201,7 +201,9 @@ impl Server {
         // A broken pipe is ignored: if the server has exited, reading its answer reports why.
         sent.or_else(|error| match error.kind() {
             std::io::ErrorKind::BrokenPipe => Ok(()),
-            _ => Err(format!("it could not be written to: {error}")),
+            _ => Err(format!(
+                "the request could not be sent to the server: {error}"
+            )),
         })
     }
 
@@ -214,7 +216,9 @@ impl Server {
             match self.from.read_line(&mut line).await {
                 Ok(0) => return Err(format!("it ended before it answered {method}")),
                 Ok(_) => {}
-                Err(error) => return Err(format!("it could not be read from: {error}")),
+                Err(error) => {
+                    return Err(format!("the server's answer could not be read: {error}"));
+                }
             }
             let Ok(frame) = serde_json::from_str::<Value>(&line) else {
                 self.noise += 1;

@@ -185,10 +185,10 @@ fn of_configuration(app: &App, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
     let (what, hint) = match app.client_file() {
         Some(file) => (
             format!(
-                "{}: every server of it is disabled, or has neither a `command` nor a `url`",
+                "{}: every server in it is disabled, or has neither a `command` nor a `url`",
                 file.display()
             ),
-            "give one of them either; --server NAME takes one that is disabled",
+            "give one of them a `command` or a `url`; --server NAME also starts a disabled server",
         ),
         None => (
             "there is no server to put the gateway in front of".to_owned(),
