@@ -114,8 +114,8 @@ pub enum Abort {
     Cancelled,
     /// The session exceeded its time limit.
     TimedOut,
-    /// The run that the session belongs to has used up its allowance
-    /// ([`Session::conclude`](crate::Session::conclude) gave the reason).
+    /// The run that the session belongs to has used up its allowance. The reason was passed to
+    /// [`Session::conclude`](crate::Session::conclude).
     UsedUp,
 }
 

@@ -31,7 +31,7 @@ pub trait Watcher: Send + Sync {
     fn calls(&self, planned: &Planned) {
         let _ = planned;
     }
-    /// The session decided what is shown of a call.
+    /// The session decided what the model is shown of a call's result.
     fn settled(&self, id: &CallId, settled: &Settled) {
         let _ = (id, settled);
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ContentKind, Ending, FileName, Handle, Origin, RawForm, Timestamp, Tokens};
 
-/// The figures of a text as it was received (docs/spec/behaviour.md, "Figures").
+/// The size and the kind of a text as it was received (docs/spec/behaviour.md, "Figures").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
     /// Bytes of the text.
@@ -45,7 +45,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Figures of the view, which is the readable text made from the raw bytes.
+/// The size and the layout of the view, which is the readable text made from the raw bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewFacts {
     /// Bytes of the view.
@@ -79,8 +79,8 @@ pub enum Layout {
     Markup,
 }
 
-/// What a store records about an artifact besides its bytes. The manifest is written last: an
-/// artifact exists if its manifest exists.
+/// The facts that a store records about an artifact. The manifest is written last: an artifact
+/// exists if its manifest exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The format of the manifest; [`Manifest::FORMAT`] in new manifests.
@@ -91,8 +91,8 @@ pub struct Manifest {
     /// Whether the artifact is exempt from the quota and from the age limit.
     #[serde(default)]
     pub pinned: bool,
-    /// Checksums of the data that the SHA-256 does not cover. `None` in old manifests and in
-    /// memory.
+    /// Checksums of the data that the SHA-256 does not cover. `None` in old manifests and in stores
+    /// in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<Checks>,
     /// Facts about the result.

@@ -269,7 +269,7 @@ mod tests {
             assert_eq!(SourceTruncated::of(&error), missing, "{how}");
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{how}");
         }
-        // Bytes past the end are not missing bytes.
+        // A range that begins at the end is empty, which is no error.
         assert_eq!(Cut.bytes(6, 9).unwrap(), b"");
         assert_eq!(Cut.fill_at(&mut [0; 6], 0).unwrap(), 3);
     }

@@ -1,6 +1,7 @@
 //! Parses JSON.
 //!
-//! Comments and trailing commas are accepted, because editors accept and write them in such files.
+//! Comments and trailing commas are accepted, because editors accept and write them in
+//! configuration files.
 
 use std::collections::HashMap;
 

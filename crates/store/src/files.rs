@@ -4,8 +4,8 @@
 //! <base>/                      0700
 //!   <letter>/                  0700   artifacts whose short handle begins with this letter
 //!     <word>                   0600   the view; `<word>` is the short handle
-//!     <word>.raw               0600   the raw bytes, where they differ
-//!     <word>.lines             0600   the view's line index; its creation reserves the word
+//!     <word>.raw               0600   the raw bytes, if they differ from the view
+//!     <word>.lines             0600   the view's line index; its creation reserves the handle
 //!     <word>.json              0600   the manifest, renamed into place last
 //!     <word>.gone              0600   the tombstone of a removed artifact
 //!   session-<uuid>/            0700   one run of a program that stores artifacts

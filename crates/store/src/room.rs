@@ -286,7 +286,7 @@ impl Room {
         self.passes.lock()
     }
 
-    /// Returns the same store, opened to remove artifacts.
+    /// Opens the store once more, to remove artifacts from it.
     fn store(self: &Arc<Self>) -> FileStore {
         let clock = Arc::clone(&self.clock);
         FileStore::new(&self.base, Lifetime::Durable, clock).in_room(Arc::clone(self))

@@ -110,7 +110,7 @@ fn what_is_stored_within_a_second_is_listed_in_order() {
     let mut handles = Vec::new();
     for _ in 0..6 {
         handles.push(put(&store, b"x", None));
-        // File systems count in steps of up to 10 ms.
+        // File systems record times in steps of up to 10 ms.
         std::thread::sleep(Duration::from_millis(20));
     }
     store.open(handles[0]).unwrap();

@@ -93,7 +93,7 @@ fn the_quota_holds_while_many_store() {
         watcher.join().unwrap()
     });
     // Eight writers may exceed the quota by the artifacts that they are storing, because each
-    // artifact is entered before it gets its name.
+    // artifact is counted before it gets its name.
     assert!(most <= QUOTA + 8 * SIZE as u64, "{most}");
     assert!(most > QUOTA / 2, "nothing was kept: {most}");
     assert!(total(&stores[0]) <= QUOTA);

@@ -240,15 +240,14 @@ impl Orchestrator {
         }
     }
 
-    /// Releases the result of a call, because it is shown.
+    /// Releases the held result of a call that is shown or dropped.
     pub fn release(&self, id: &CallId) {
         if let Some(pending) = self.held.lock().remove(id) {
             pending.pass();
         }
     }
 
-    /// Releases everything that is held, because the session has ended. No draft is left in the
-    /// store.
+    /// Releases all held results, because the session has ended. No draft is left in the store.
     pub fn let_go(&self) {
         self.held.lock().clear();
     }

@@ -28,7 +28,7 @@ use crate::settings::Settings;
 use crate::texts;
 use round::Round;
 
-/// The prompt, the task and the tools alone exceed what the model may be sent.
+/// The prompt, the task and the tools alone exceed the tokens that may be sent to the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the prompt, the task and the tools are {tokens} tokens, more than the {limit} that the model's window leaves \
