@@ -108,7 +108,7 @@ pub enum Overflow {
 pub enum WritableBelow {
     /// Anywhere below the root, or nowhere.
     Anywhere(bool),
-    /// Below these directories, paths from the root.
+    /// Below these directories, whose paths are relative to the root.
     Directories(Vec<PathBuf>),
 }
 

@@ -49,8 +49,8 @@ pub struct Settings {
     /// Tokens of the context window that are kept free; by default 8192, but at most an eighth of
     /// the window.
     pub context_window_buffer: Option<CountOrNone>,
-    /// Tool results of more bytes are stored, and the model sees a handle; by default 12288. 0
-    /// means no limit.
+    /// Tool results of more bytes than this are stored, and the model sees a handle; by default
+    /// 12288. 0 means no limit.
     pub tool_response_max_bytes: Option<CountOrNone>,
     /// What happens to oversized tool results; `false` cuts out their middle.
     #[schemars(with = "Option<ToolOutputSchema>")]

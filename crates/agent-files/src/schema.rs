@@ -97,7 +97,7 @@ impl Transform for Spellings {
     }
 }
 
-/// Renames properties and returns patterns for their other spelling.
+/// Renames properties to camel case, and returns patterns for their names in snake case.
 fn spell(properties: &mut Map<String, Value>) -> Map<String, Value> {
     let mut patterns = Map::new();
     let named = std::mem::take(properties).into_iter();

@@ -48,7 +48,7 @@ impl Source {
         }
     }
 
-    /// Resolves `path` relative to the source.
+    /// Resolves `path` relative to the directory of the source.
     pub(crate) fn path(&self, path: &Path) -> PathBuf {
         match self.directory() {
             Some(directory) => directory.join(path),

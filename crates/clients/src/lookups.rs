@@ -36,7 +36,7 @@ const TOOLS: [&str; 4] = [
     "spillgate_search",
 ];
 
-/// How a file offers the lookup tools in a separate entry.
+/// Whether a file has a separate entry that offers the lookup tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookups {
     /// The entry of this name offers the lookup tools.
@@ -47,8 +47,8 @@ pub enum Lookups {
     Missing,
 }
 
-/// Returns how `file` offers the lookup tools to `client` in the tables `places`. A file that does
-/// not exist offers none.
+/// Returns whether a separate entry of `file`, in one of the tables `places`, offers the lookup
+/// tools to `client`. A file that does not exist has no entry.
 pub fn lookups(
     client: Client,
     file: &Path,

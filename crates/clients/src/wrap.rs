@@ -100,7 +100,7 @@ fn plan(
     }
 }
 
-/// The edits of a file that are planned besides those of its servers, with their outcomes.
+/// The planned edits that do not concern the entries of servers, with their outcomes.
 #[derive(Default)]
 struct New {
     outcomes: Vec<Outcome>,

@@ -15,10 +15,10 @@ use tracing_subscriber::{EnvFilter, Layer, Registry};
 use crate::failure::{Failure, Fault};
 use crate::traces::{Collector, Exporting};
 
-/// Variable with the levels to log, as directives of `tracing`.
+/// Environment variable with the levels to log, as directives of `tracing`.
 const LEVELS: &str = "SPILLGATE_LOG";
 
-/// Variable with the format: `text` or `json`.
+/// Environment variable with the format of the log: `text` or `json`.
 const FORMAT: &str = "SPILLGATE_LOG_FORMAT";
 
 /// Maximum log levels of other crates, because their more verbose levels contain codes, tokens,

@@ -37,7 +37,7 @@ struct Sums {
     tokens_lost: u64,
     /// In − shown − retrieved − schema − lost; negative when Spillgate cost more than it saved.
     tokens_saved: i64,
-    /// Average time from a result's end to its message.
+    /// Average milliseconds from the end of a result to its message.
     milliseconds: f64,
     #[serde(skip)]
     micros: u64,
@@ -64,7 +64,7 @@ struct Extractions {
     cost: Option<f64>,
     /// Answers of models whose price is unknown.
     unpriced: u64,
-    /// Average time from the question to the answer.
+    /// Average milliseconds from the question to the answer.
     milliseconds: f64,
     #[serde(skip)]
     micros: u64,

@@ -272,7 +272,7 @@ fn an_agent_calls_another() {
     assert!(lab.left().is_empty());
 }
 
-/// Returns only the names of a tree.
+/// Removes the columns of a printed tree, so that only the names of operations remain.
 fn without_columns(text: &str) -> String {
     let lines = text.lines().skip(1).map(|line| {
         let indent = line.len() - line.trim_start().len();

@@ -157,8 +157,8 @@ fn what_is_told_beside_an_output_is_not_stored_with_it() {
     };
     let failed = ran("printf '['; seq -s, 30000 | tr -d '\\n'; echo ']'; exit 4");
     let late = ran("seq 100000; sleep 60");
-    // As text this output is three times as large: its raw bytes are within the limit, its text is
-    // not.
+    // The raw bytes of this output are within the limit. As text it is three times as large, and
+    // therefore over the limit.
     let bytes = ran("head -c 40000 /dev/zero | tr '\\0' '\\377'");
     assert!(failed.ends_with("\n[exit 4]"), "{failed}");
     let time_up = "error: Error: Command timed out after 2 s";
@@ -345,8 +345,8 @@ fn what_is_set_wrongly_is_said_with_its_place() {
     ");
 }
 
-/// Tests that a cancelled extraction sends no more requests to the model, because nobody would read
-/// the answer that they cost money for.
+/// Tests that a cancelled extraction sends no more requests to the model, because they would cost
+/// money and nobody would read the answer.
 #[test]
 fn a_cancelled_extraction_asks_no_model_any_more() {
     let tool = Tool::new();

@@ -14,9 +14,9 @@ pub type Varying = dyn Fn(&str) -> Vec<Range<usize>> + Send + Sync;
 /// Finds the nonces of wrappers, `ai-agent-<32 hex>-FINAL`.
 ///
 /// Each request of an extraction has a fresh nonce in its prompt, because the text to extract from
-/// could forge a predictable nonce. Therefore no request would ever match a recorded one, and no
-/// recorded reply would contain the expected nonce. For the comparison, every occurrence of a nonce
-/// in a request is replaced by a blank, and a reply is replayed with the nonce of the current
+/// could forge a predictable nonce. Because of the nonce, no request equals a recorded one, and no
+/// recorded reply contains the expected nonce. For the comparison, every occurrence of a nonce in a
+/// request is therefore replaced by a blank, and a reply is replayed with the nonce of the current
 /// request.
 #[must_use]
 pub fn nonces(text: &str) -> Vec<Range<usize>> {

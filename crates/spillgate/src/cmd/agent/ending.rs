@@ -55,7 +55,7 @@ impl Over<'_> {
         Ok(self.code())
     }
 
-    /// Returns the lines that are printed beside the report.
+    /// Returns the lines that are printed in addition to the report.
     fn told(&self) -> Vec<String> {
         let mut lines = vec![format!(
             "{}: {}",

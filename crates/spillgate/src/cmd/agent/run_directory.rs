@@ -2,7 +2,7 @@
 //! left.
 //!
 //! ```text
-//! <parent>/ai-agent-<12 hex>/   0700   one run, as ai-agent lays it out
+//! <parent>/ai-agent-<12 hex>/   0700   one run; ai-agent uses the same names
 //!   .spillgate.lock             0600   locked for as long as the run lives
 //!   session-<uuid>/…                   the files of the store
 //! ```

@@ -17,8 +17,8 @@ use crate::output::Output;
 use crate::server_args::Auth;
 use crate::settings::{Settings, login_directory};
 
-/// Variable with the secret of a client that is already registered. There is no option for it,
-/// because every user of the machine can read command lines.
+/// Environment variable with the secret of a client that is already registered. There is no option
+/// for the secret, because every user of the machine can read command lines.
 const CLIENT_SECRET: &str = "SPILLGATE_CLIENT_SECRET";
 
 /// Program that opens a page in a browser.

@@ -237,7 +237,8 @@ fn writable(directory: &Path) -> std::io::Result<()> {
     std::fs::remove_file(file)
 }
 
-/// Checks that each gateway program that a configuration names exists, and its version.
+/// Checks that each gateway program that a configuration names exists and has the version of this
+/// program.
 fn programs(starts: &[Start], findings: &mut Findings) {
     let mut seen: Vec<&str> = Vec::new();
     for start in starts {

@@ -20,9 +20,9 @@ pub(super) struct Listed {
     pub(super) name: String,
     pub(super) version: String,
     pub(super) tools: usize,
-    /// Lines on its standard output that are not messages.
+    /// Number of lines on the server's standard output that are not messages.
     pub(super) noise: usize,
-    /// Time from its start to the end of its list.
+    /// Time from the server's start to the end of its tool list.
     pub(super) milliseconds: u128,
 }
 
@@ -38,7 +38,7 @@ const MOST_PAGES: u32 = 100;
 /// How long a gateway may take to end. This is longer than the gateway waits for its own server to
 /// end.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes of standard error that are read.
+/// Maximum bytes of standard error that are read.
 const MOST_SAID: u64 = 64 << 10;
 
 /// Returns the version that a `spillgate` program reports.
