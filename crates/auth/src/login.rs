@@ -116,8 +116,9 @@ impl LoginAttempt {
             .await
             .map_err(|error| LoginError::at("getting a token", &error, &[&answer.code, &secret]))?;
         let credentials = self.store.load().await.ok().flatten();
-        let credentials =
-            credentials.ok_or(LoginError::Again("no token came; please log in again"))?;
+        let credentials = credentials.ok_or(LoginError::Again(
+            "the server returned no token; log in again",
+        ))?;
         let _lock = vault.lock(&self.server).await?;
         vault.save(&Login {
             url: self.server,

@@ -83,7 +83,7 @@ impl<'t> Reader<'t> {
     fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<Node, Malformed> {
         let place = self.place(&span);
         if depth > DEEPEST {
-            return place.wrong(format!("it is more than {DEEPEST} deep"));
+            return place.wrong(format!("it is nested more than {DEEPEST} levels deep"));
         }
         let before = self.spent;
         self.spend(NODE, place)?;
@@ -249,7 +249,7 @@ mod tests {
         insta::assert_snapshot!(texts.join("\n"), @r#"
         10:15: it has too many values after its aliases are expanded
         5:8: this alias is inside the value that it refers to
-        5:68: it is more than 64 deep
+        5:68: it is nested more than 64 levels deep
         5:256: this is not YAML: recursion limit exceeded
         7:1: a second document begins here
         7:1: the key "a" is also on line 5

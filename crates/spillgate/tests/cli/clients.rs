@@ -340,8 +340,8 @@ fn doctor_tells_what_is_broken() {
       ok     it can be read; 2 of 4 servers are behind the gateway
       note   it was changed after it was wrapped: `unwrap` undoes only Spillgate's entries
              fix: nothing to do; the backup is /HOME/.local/state/spillgate-clients/…
-      broken "/gone/spillgate" is not there or cannot be executed
-             fix: spillgate unwrap goose && spillgate wrap goose, with the `spillgate` that is to be used
+      broken "/gone/spillgate" does not exist or is not executable
+             fix: spillgate unwrap goose && spillgate wrap goose, with the `spillgate` that the client is to start
       note   bare: not behind the gateway
              fix: spillgate wrap goose --scope user --server "bare"
       broken gone: "/gone/spillgate" could not be started: No such file or directory (os error 2)

@@ -256,7 +256,7 @@ fn programs(starts: &[Start], findings: &mut Findings) {
             false => on_path(program),
         };
         let Some(file) = file else {
-            let what = format!("{program:?} is not there or cannot be executed");
+            let what = format!("{program:?} does not exist or is not executable");
             findings.add(of.broken(what).fix(rewrap(&start.of)));
             continue;
         };
@@ -270,7 +270,7 @@ fn programs(starts: &[Start], findings: &mut Findings) {
                 findings.add(of.note(what).fix(rewrap(&start.of)));
             }
             None => {
-                let what = format!("{program:?} does not say its version");
+                let what = format!("{program:?} does not report its version");
                 findings.add(of.broken(what).fix(rewrap(&start.of)));
             }
         }
@@ -280,7 +280,7 @@ fn programs(starts: &[Start], findings: &mut Findings) {
 fn rewrap(of: &Finding) -> String {
     let client = of.client.map_or("CLIENT", Client::name);
     format!(
-        "spillgate unwrap {client} && spillgate wrap {client}, with the `spillgate` that is to be used"
+        "spillgate unwrap {client} && spillgate wrap {client}, with the `spillgate` that the client is to start"
     )
 }
 

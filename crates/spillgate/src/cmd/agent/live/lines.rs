@@ -78,9 +78,9 @@ pub(in crate::cmd::agent) fn decided(op: &Op) -> String {
         Some(Decided::NotStored { .. }) => {
             "could not be stored: its beginning and end are shown".to_owned()
         }
-        Some(Decided::Cut) => format!("its middle cut out{tokens}"),
+        Some(Decided::Cut) => format!("shown without its middle{tokens}"),
         Some(Decided::Dropped) => "dropped: no room for it".to_owned(),
-        Some(Decided::NotMade) => "not made any more".to_owned(),
+        Some(Decided::NotMade) => "not made".to_owned(),
         Some(Decided::Refused) => match why {
             Some(why) => format!("refused: {why}"),
             None => "refused".to_owned(),
