@@ -169,7 +169,7 @@ pub struct CacheRules {
 pub struct Row {
     /// The key.
     pub key: String,
-    /// The value, or the variable that it came from.
+    /// The value, or the variable that supplied it.
     pub value: String,
     /// The source of the value.
     pub source: Source,

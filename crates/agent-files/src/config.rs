@@ -29,8 +29,8 @@ impl ConfigFile {
         Self::parse(&read_text(path)?, path, lookup)
     }
 
-    /// Reads all of the given files that exist. They are given in the order of precedence. All
-    /// problems of all files are reported.
+    /// Reads those of `paths` that exist; `paths` is in the order of precedence. Reports all
+    /// problems of all files.
     pub fn read_all<P: AsRef<Path>>(
         paths: &[P],
         lookup: Lookup<'_>,
@@ -107,8 +107,8 @@ impl fmt::Debug for ConfigFile {
     }
 }
 
-/// Supports ai-agent's form of keys, `"apiKey": "${NAME}"`: stores the variable as `key_env`, which
-/// is read when the provider is used. Refuses a literal key.
+/// Supports ai-agent's form of API keys, `"apiKey": "${NAME}"`: stores the variable's name as
+/// `key_env`, and the variable is read when the provider is used. Refuses a literal API key.
 fn name_keys(root: &mut Node, path: &Path, problems: &mut Problems) {
     let sections = root.members_mut().into_iter().flatten();
     let providers = sections.filter(|section| section.key == "providers");

@@ -76,13 +76,13 @@ impl Entry {
         value
     }
 
-    /// Reads the entry as a `T`. Accepts both spellings of a key and rejects unknown keys; reports
-    /// all problems with their positions.
+    /// Reads the entry as a `T`. Accepts keys in camel case and in snake case, and rejects unknown
+    /// keys. Reports all problems with their positions.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Problems> {
         read(&self.node, &self.file, &self.key)
     }
 
-    /// Returns an error for a member, or for the whole entry.
+    /// Returns an error about the member at `path`, or about the entry if it has no such member.
     pub fn wrong(&self, path: &[&str], what: impl Into<String>) -> FileError {
         let found = (1..=path.len())
             .rev()

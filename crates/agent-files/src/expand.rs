@@ -4,9 +4,9 @@
 //! stands for a literal `${`. An unset variable without a default is an error, which is reported
 //! only if the agent uses the value: a server that the agent does not use need not be set up.
 //!
-//! Some texts of a REST tool are templates that are expanded a second time. Expanded values must
-//! not become placeholders there, so a dollar is written as `${$}`, which the second expansion
-//! turns into a dollar.
+//! Some texts of a REST tool are templates that are expanded a second time, on each call. A value
+//! inserted here must not act as a placeholder then. Each dollar in it is therefore written as
+//! `${$}`, which the second expansion turns back into a dollar.
 
 use std::sync::LazyLock;
 
@@ -52,7 +52,7 @@ struct Walk<'l> {
     lookup: Lookup<'l>,
     key: Vec<String>,
     unset: Vec<Unset>,
-    /// The parameters of the enclosing REST tool, which substitutes them itself.
+    /// The parameters of the enclosing REST tool. The tool itself substitutes them on each call.
     own: Vec<String>,
     /// Whether the current texts are templates.
     is_template: bool,

@@ -29,21 +29,22 @@ pub struct GuardedTools {
     pub root: Option<PathBuf>,
     /// The tools that are offered; by default all that the other settings allow.
     pub tools: Option<Vec<GuardedTool>>,
-    /// Answers of more tokens (bytes / 4) are refused; by default 25000.
+    /// Maximum size of an answer, in tokens (bytes / 4); a larger answer is refused. By default
+    /// 25000.
     pub max_tokens: Option<Whole<100, { u64::MAX }>>,
-    /// What happens to a command's output or a page of more than `maxTokens`; by default `offload`
-    /// if results are stored, otherwise `reject`.
+    /// What happens to a command's output or a web page of more than `maxTokens`; by default
+    /// `offload` if results are stored, otherwise `reject`.
     pub on_overflow: Option<Overflow>,
     /// Whether refusals end with a summary of the content and with calls to make next; by default
     /// `false`.
     pub detailed_recovery: Option<bool>,
-    /// Where pages may be saved: anywhere below `root` (`true`, the default), nowhere (`false`), or
-    /// below the directories of a list (paths relative to `root`).
+    /// Where web pages may be saved: anywhere below `root` (`true`, the default), nowhere
+    /// (`false`), or below the directories of a list (paths relative to `root`).
     pub writable: Option<WritableBelow>,
     /// The settings of commands; `false` removes `execute_shell`.
     #[schemars(with = "Option<Switch<GuardedShell>>")]
     pub shell: Option<GuardedShell>,
-    /// The settings of pages; `false` removes `web_fetch`.
+    /// The settings of `web_fetch`; `false` removes this tool.
     #[schemars(with = "Option<Switch<GuardedWeb>>")]
     pub web: Option<GuardedWeb>,
     /// The search service of `web_search`; without it there is no such tool.
@@ -102,12 +103,12 @@ pub enum Overflow {
     Reject,
 }
 
-/// Where pages may be saved.
+/// Where web pages may be saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WritableBelow {
     /// Anywhere below the root, or nowhere.
     Anywhere(bool),
-    /// Below these directories, paths from the root.
+    /// Below these directories, whose paths are relative to the root.
     Directories(Vec<PathBuf>),
 }
 
@@ -185,7 +186,7 @@ pub struct GuardedShell {
     pub writable: Option<Vec<PathBuf>>,
 }
 
-/// The settings of pages.
+/// The settings of the tool `web_fetch`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(
     default,
@@ -196,7 +197,7 @@ pub struct GuardedShell {
 pub struct GuardedWeb {
     /// Whether the tool `web_fetch` is offered; by default `true`.
     pub enabled: Option<bool>,
-    /// Time limit for a page in seconds, unless the call sets its own; by default 30.
+    /// Time limit for fetching a page in seconds, unless the call sets its own; by default 30.
     pub timeout_s: Option<Whole<1, 120>>,
     /// Private addresses from which pages may be fetched, each written `HOST:PORT`; by default
     /// none.
@@ -265,8 +266,8 @@ impl GuardedTools {
         named.is_none_or(|tools| tools.contains(&tool))
     }
 
-    /// Returns the errors that the types cannot express, each as the member, the problem and the
-    /// advice.
+    /// Checks the rules that the types cannot express. Returns each violation as the path of the
+    /// member, the problem and the advice.
     fn faults(&self) -> Vec<(Vec<String>, &'static str, &'static str)> {
         let mut faults = Vec::new();
         let key = |keys: &[&str]| keys.iter().map(|&key| key.to_owned()).collect();
@@ -343,7 +344,8 @@ pub(crate) fn spell_out(root: &mut Node) {
     }
 }
 
-/// Replaces a literal key by an empty text, which the check of variable names then rejects.
+/// Replaces `apiKey: "${NAME}"` by `apiKeyEnv: "NAME"`. A literal API key becomes an empty text,
+/// which the check of variable names then rejects.
 fn name_key(member: &mut Member) {
     if camel(&member.key) != "apiKey" {
         return;
@@ -360,7 +362,7 @@ fn name_key(member: &mut Member) {
     }
 }
 
-/// Replaces a boolean by `{enabled: …}`.
+/// Replaces a boolean by the table `{enabled: …}`.
 pub(crate) fn switch(member: &mut Member) {
     let at = member.node.at;
     let node = std::mem::replace(&mut member.node, Node::new(at, NodeKind::Null));

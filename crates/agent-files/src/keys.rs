@@ -49,8 +49,8 @@ pub struct Settings {
     /// Tokens of the context window that are kept free; by default 8192, but at most an eighth of
     /// the window.
     pub context_window_buffer: Option<CountOrNone>,
-    /// Tool results of more bytes are stored, and the model sees a handle; by default 12288. 0
-    /// means no limit.
+    /// Tool results of more bytes than this are stored, and the model sees a handle; by default
+    /// 12288. 0 means no limit.
     pub tool_response_max_bytes: Option<CountOrNone>,
     /// What happens to oversized tool results; `false` cuts out their middle.
     #[schemars(with = "Option<ToolOutputSchema>")]
@@ -125,7 +125,7 @@ pub struct ToolOutput {
     /// Maximum length of all passages that are returned if no model extracts an answer, in tokens;
     /// by default 1000.
     pub passage_tokens: Option<Count>,
-    /// Maximum length of the two ends of a cut text, in tokens; by default 2500.
+    /// Maximum tokens of a text whose middle is cut out; by default 2500.
     pub truncate_tokens: Option<Count>,
     /// Maximum number of requests to the model in the mode `read-grep`; by default 15.
     pub max_turns: Option<Whole<1, 1000>>,

@@ -3,7 +3,7 @@
 //! ```text
 //! options ─┐
 //! prompt file ──► Settings ─┐
-//!                           ├─► resolve ─► Agent: everything decided, with its source
+//!                           ├─► resolve ─► Agent: the final values and their sources
 //! .ai-agent.json ─► sections ┘
 //! ```
 //!

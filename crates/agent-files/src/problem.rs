@@ -97,7 +97,7 @@ impl Problems {
         }
     }
 
-    /// Returns the value of `result`, or collects its errors.
+    /// Returns the value of `result`, or adds its errors to these.
     pub(crate) fn take<T>(&mut self, result: Result<T, Self>) -> Option<T> {
         result.map_err(|more| self.0.extend(more.0)).ok()
     }

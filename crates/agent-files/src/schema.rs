@@ -45,7 +45,7 @@ pub fn ai_agent_schema() -> Value {
     schema
 }
 
-/// Returns the schema of an API key that is given as a variable.
+/// Returns the schema of an API key, which must be given as a variable: `${NAME}`.
 fn named_key() -> Value {
     json!({
         "type": "string",
@@ -70,7 +70,8 @@ fn of<T: JsonSchema>() -> Value {
         .to_value()
 }
 
-/// Changes a schema so that it names keys like `maxTurns` and also accepts `max_turns`.
+/// Changes a schema so that it lists keys in camel case, such as `maxTurns`, and also accepts them
+/// in snake case, such as `max_turns`.
 #[derive(Debug, Clone)]
 struct Spellings;
 
@@ -96,7 +97,7 @@ impl Transform for Spellings {
     }
 }
 
-/// Renames properties and returns patterns for their other spelling.
+/// Renames properties to camel case, and returns patterns for their names in snake case.
 fn spell(properties: &mut Map<String, Value>) -> Map<String, Value> {
     let mut patterns = Map::new();
     let named = std::mem::take(properties).into_iter();

@@ -13,7 +13,7 @@ use crate::guarded::GuardedTools;
 use crate::keys::{Settings, ToolOutput, ToolOutputSchema};
 use crate::values::{Bytes, CacheFor, Time};
 
-/// What several agents share: providers of models, tools, defaults.
+/// Settings that several agents share: providers of models, tools, defaults.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(title = ".ai-agent.json")]
@@ -140,7 +140,8 @@ impl McpServer {
         self.disabled == Some(true) || self.enabled == Some(false)
     }
 
-    /// Returns the error of the entry as a whole, and the member at which it is reported.
+    /// Checks whether the members of the entry fit together. Returns the error, if any, and the
+    /// member at which to report it.
     pub(crate) fn fault(&self) -> Option<(Option<&'static str>, &'static str)> {
         let is_stdio = self.kind == Some(McpKind::Stdio);
         match (&self.command, &self.url) {

@@ -48,7 +48,7 @@ impl Source {
         }
     }
 
-    /// Resolves `path` relative to the source.
+    /// Resolves `path` relative to the directory of the source.
     pub(crate) fn path(&self, path: &Path) -> PathBuf {
         match self.directory() {
             Some(directory) => directory.join(path),
@@ -80,7 +80,8 @@ pub struct Set<T> {
     pub value: T,
     /// The source.
     pub source: Source,
-    /// The value as written, if it contains variables: their values must not be shown.
+    /// The value as written, if it contains variables, because the variables' values must not be
+    /// shown.
     pub written: Option<String>,
 }
 

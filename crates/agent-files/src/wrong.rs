@@ -77,8 +77,8 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// Of names that differ only in `-`, `_` and case, keeps the shortest, because a message should
-/// suggest only one spelling.
+/// Keeps only the shortest of names that differ only in `-`, `_` and case, because a message should
+/// suggest one spelling.
 fn spelled_once<'n>(names: &[&'n str]) -> Vec<&'n str> {
     let plain = |name: &str| name.replace(['-', '_'], "").to_lowercase();
     let mut once: Vec<&str> = Vec::new();

@@ -1,10 +1,10 @@
 //! Limits the requests, tokens and cost of a whole run. All agents and extractions of the run share
 //! one allowance.
 //!
-//! A limit on turns bounds only one agent. If every agent calls sub-agents, the turns multiply:
-//! three levels of agents made 4,036 requests in a minute. When the allowance is used up,
-//! sub-agents end, extractions use their fallback, and the first agent gets one last turn for its
-//! report.
+//! A limit on turns bounds only one agent. If every agent calls sub-agents, the turns multiply: in
+//! a test, three levels of agents made 4,036 requests in a minute. When the allowance is used up,
+//! sub-agents end, extractions fall back to a strategy without a model, and the first agent gets
+//! one last turn for its report.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct RunLimits {
     pub cost: Option<Dollars>,
 }
 
-/// What is left of the limits of a run.
+/// The limits of a run, and how much of them the run has used.
 #[derive(Debug)]
 pub struct Allowance {
     limits: RunLimits,

@@ -158,8 +158,8 @@ pub(crate) fn envelope<'a>(
     }
 }
 
-/// Allows at most `left` of the calls that `is_counted` selects and refuses the rest of them. Calls
-/// that were already refused do not count. Returns how many more calls are allowed.
+/// Allows the first `left` of the calls that `is_counted` selects, and refuses the others of them.
+/// Calls that were already refused do not count. Returns how many more calls are allowed.
 pub(crate) fn limited(
     inner: &mut [Inner],
     is_counted: impl Fn(&ToolCall) -> bool,

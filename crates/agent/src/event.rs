@@ -114,8 +114,8 @@ pub enum Abort {
     Cancelled,
     /// The session exceeded its time limit.
     TimedOut,
-    /// The run that the session belongs to has used up its allowance
-    /// ([`Session::conclude`](crate::Session::conclude) gave the reason).
+    /// The run that the session belongs to has used up its allowance. The reason was passed to
+    /// [`Session::conclude`](crate::Session::conclude).
     UsedUp,
 }
 
@@ -129,11 +129,11 @@ pub enum Effect {
     Call(Planned),
     /// Store the result of a call and show a message instead.
     Store(CallId, Reason),
-    /// Release the held result of a call, because it is not needed any more: it is shown, or none
-    /// of it is shown. No event follows.
+    /// Release the held result of a call, because the session has decided to show it or to drop it.
+    /// No event follows.
     Release(CallId),
-    /// Record what is shown of a call. This replaces an earlier record of the call. No event
-    /// follows.
+    /// Record what the model is shown of a call's result. This replaces an earlier record of the
+    /// call. No event follows.
     Settled(CallId, Settled),
     /// Record that a call was not made, and what the model was told. No event follows.
     Refused {
@@ -155,14 +155,14 @@ pub enum Effect {
     Finish(Box<Finished>),
 }
 
-/// What is shown of a call.
+/// What the model is shown of a call's result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
     /// The tool.
     pub tool: String,
     /// The decision about the result.
     pub decided: Decided,
-    /// Size of what is shown, in tokens.
+    /// Size of the text that is shown, in tokens.
     pub tokens: u64,
 }
 

@@ -1,8 +1,8 @@
 //! The interface to the providers of tools.
 //!
 //! For a session, MCP servers, REST descriptions, other prompt files and the guarded tools are all
-//! hosts. A host returns the bytes of a result and whether the call failed. Only the orchestrator
-//! decides what happens to them.
+//! hosts. A host returns the bytes of a result and whether the call failed. It does not decide
+//! whether these bytes are shown or stored; the session does.
 
 use std::fmt;
 use std::io::Read;

@@ -15,7 +15,8 @@ use crate::settings::Format;
 pub enum Source {
     /// The model called `agent__final_report`.
     Tool,
-    /// The model wrote the report into the wrapper.
+    /// The model wrote the report between the tags of the wrapper
+    /// ([`spillgate_conversation::Slot`]).
     Wrapper,
     /// The model wrote no report. This report says what is known about the session.
     Synthetic,
@@ -38,8 +39,8 @@ pub struct Report {
 pub enum Ending {
     /// The model delivered a report.
     Success,
-    /// There is no report of the model: the model wrote none within its turns, refused, or could
-    /// not be asked.
+    /// The model delivered no report: it wrote none within its turns, refused, or could not be
+    /// asked.
     Failed(String),
     /// The session was cancelled.
     Cancelled,
@@ -81,7 +82,7 @@ impl Report {
         Self::checked(content, format, Source::Tool)
     }
 
-    /// Reads the report in the wrapper. The error is written for the model.
+    /// Reads the report that the model wrote into the wrapper. The error is written for the model.
     pub(crate) fn written(content: String, format: &Format) -> Result<Self, String> {
         Self::checked(content, format, Source::Wrapper)
     }

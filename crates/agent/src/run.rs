@@ -31,7 +31,7 @@ pub trait Watcher: Send + Sync {
     fn calls(&self, planned: &Planned) {
         let _ = planned;
     }
-    /// The session decided what is shown of a call.
+    /// The session decided what the model is shown of a call's result.
     fn settled(&self, id: &CallId, settled: &Settled) {
         let _ = (id, settled);
     }
@@ -91,7 +91,7 @@ impl Until {
     }
 }
 
-/// Releases everything that is held for a session when it is dropped, so that this happens however
+/// Releases all results that are held for a session. This happens on drop, and therefore however
 /// the session ends.
 struct Leaving<'a>(&'a Journal, &'a Orchestrator);
 
@@ -102,8 +102,8 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// Takes one request from the allowance of the run. If none is left, the session is given the
-/// reason.
+/// Takes one request from the allowance of the run and returns whether there was one. If not, tells
+/// the session why.
 fn may_ask(session: &mut Session, share: Option<&Share>) -> bool {
     let taken = share.map(|share| share.allowance.take(session.is_concluded()));
     if let Some(Err(why)) = taken {
@@ -113,8 +113,8 @@ fn may_ask(session: &mut Session, share: Option<&Share>) -> bool {
     true
 }
 
-/// Records in the journal what happened to calls, and passes a status on to the watcher. Ignores
-/// all other effects.
+/// Records in the journal the effects that report what happened to calls, and passes a status on to
+/// the watcher. Ignores all other effects.
 fn write_down(effect: &Effect, journal: &Journal, watcher: &dyn Watcher) {
     match effect {
         Effect::Settled(id, settled) => {
@@ -129,7 +129,8 @@ fn write_down(effect: &Effect, journal: &Journal, watcher: &dyn Watcher) {
     }
 }
 
-/// Tells a session of the first agent when the allowance of its run is used up.
+/// If this is the session of the first agent and the allowance of the run is used up, tells the
+/// session so.
 fn conclude(session: &mut Session, share: Option<&Share>) {
     let first = share.filter(|share| share.is_first);
     if let Some(why) = first.and_then(|share| share.allowance.used_up()) {

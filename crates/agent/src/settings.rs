@@ -13,8 +13,8 @@ pub const DEFAULT_CALLS_PER_TURN: u32 = 10;
 /// Maximum number of calls in flight at the same time.
 pub const CONCURRENCY: usize = 4;
 
-/// Maximum number of turns that only page (`get_continuation`) and are not counted against the
-/// limit on turns. Without this bound, a model that only pages would never end.
+/// Maximum number of turns that are not counted against the limit on turns because the model only
+/// reads pages (`get_continuation`). Without this bound, a model that only reads would never end.
 pub const MAX_PAGING_TURNS: u32 = 50;
 
 /// The model's context window, in tokens.

@@ -17,9 +17,9 @@ use crate::host::{Given, Host};
 use crate::report::{Ending, Finished};
 use crate::schema::faults;
 
-/// Maximum depth of sub-agents below the first agent, unless configured otherwise. It limits how
-/// often a task is handed on to another agent, and so ends chains of agents that call each other in
-/// a circle. The number is Spillgate's own choice, not ai-agent's.
+/// Maximum depth of sub-agents below the first agent, unless configured otherwise. The limit ends
+/// chains of agents that call each other in a circle. The number is Spillgate's own choice and not
+/// taken from ai-agent.
 pub const DEFAULT_MAX_DEPTH: usize = 3;
 
 /// Runs an agent to its end.

@@ -45,7 +45,7 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// The error for a text that is not a name that [`FileName::of`] returns.
+/// The error for a text that [`FileName::of`] cannot have returned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not the file name of a stored text")]
 pub struct FileNameError;

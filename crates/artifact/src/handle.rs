@@ -1,8 +1,8 @@
 //! Handles: the names of stored results.
 //!
 //! A handle is one word of 14 letters, or `session-<uuid>/<file-uuid>` (docs/spec/behaviour.md,
-//! "Storing"). It is parsed into letters or two UUIDs and formatted from them again, so a path is
-//! never built from a caller's text.
+//! "Storing"). A caller's text is parsed into letters or two UUIDs, and paths are built only from
+//! these.
 
 use std::fmt::{self, Write};
 use std::str::FromStr;
@@ -117,7 +117,7 @@ impl Word {
         }
     }
 
-    /// Returns a word of random letters, which may contain costly pairs.
+    /// Returns a word of random letters, which may contain [`DEAR_PAIRS`].
     fn any() -> Self {
         let bytes = Uuid::new_v4().into_bytes();
         let mut letters = [0; WORD_LETTERS];
@@ -230,7 +230,8 @@ impl<'de> Deserialize<'de> for Handle {
     }
 }
 
-/// The error for a text that is not a handle. Nothing was looked up.
+/// The error for a text that does not have the form of a handle. Nothing was looked up in the
+/// store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{given}` is not a handle; a handle is a word of 14 lowercase letters, or looks like session-<uuid>/<uuid>"
@@ -278,8 +279,8 @@ mod tests {
         let words: Vec<Word> = (0..10_000).map(|_| Word::random()).collect();
         for place in 0..WORD_LETTERS {
             for letter in b'a'..=b'z' {
-                // 385 occurrences are expected of a letter that is in no costly pair; `q` is in
-                // most of these pairs.
+                // A letter that occurs in none of `DEAR_PAIRS` is expected 385 times. `q` is rarer,
+                // because it occurs in most of them.
                 let count = words.iter().filter(|word| word.0[place] == letter).count();
                 assert!(
                     count > 100,

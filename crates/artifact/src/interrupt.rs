@@ -88,7 +88,7 @@ impl Interrupt {
 }
 
 impl Interrupted {
-    /// Returns the reason inside a read error, if an interrupt caused it.
+    /// Returns the reason inside a read error, if an interrupt caused the error.
     #[must_use]
     pub fn of(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref().copied()

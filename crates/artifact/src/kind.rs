@@ -1,10 +1,10 @@
-//! The kinds of content that are distinguished: JSON, tables, logs and others.
+//! The kinds of content that Spillgate distinguishes: JSON, tables, logs and others.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The kind of a result's content. It selects the outline.
+/// The kind of a result's content. It determines how a message outlines the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContentKind {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ContentKind, Ending, FileName, Handle, Origin, RawForm, Timestamp, Tokens};
 
-/// The figures of a text as it was received (docs/spec/behaviour.md, "Figures").
+/// The size and the kind of a text as it was received (docs/spec/behaviour.md, "Figures").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
     /// Bytes of the text.
@@ -45,7 +45,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Figures of the view, which is the readable text made from the raw bytes.
+/// The size and the layout of the view, which is the readable text made from the raw bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewFacts {
     /// Bytes of the view.
@@ -53,8 +53,8 @@ pub struct ViewFacts {
     /// Number of view lines, which is the number of lines that tools can address. A newline at the
     /// end of the view ends the last line and does not begin another one.
     pub lines: u64,
-    /// Bytes of the longest stretch without a newline. A stretch that is longer than the limit for
-    /// soft breaks consists of several view lines.
+    /// Bytes of the longest stretch without a newline. A very long stretch is split into several
+    /// view lines.
     pub longest_line: u64,
     /// Whether the raw bytes are also the view, so that the artifact has only one file for both.
     pub is_raw: bool,
@@ -70,7 +70,7 @@ pub struct ViewFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// The lines are those of the text.
+    /// The view has the same lines as the text.
     #[default]
     AsIs,
     /// One JSON document with one member or element per line, after the prelude.
@@ -79,8 +79,8 @@ pub enum Layout {
     Markup,
 }
 
-/// What a store records about an artifact besides its bytes. The manifest is written last: an
-/// artifact exists if its manifest exists.
+/// The facts that a store records about an artifact. The manifest is written last: an artifact
+/// exists if its manifest exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The format of the manifest; [`Manifest::FORMAT`] in new manifests.
@@ -91,8 +91,8 @@ pub struct Manifest {
     /// Whether the artifact is exempt from the quota and from the age limit.
     #[serde(default)]
     pub pinned: bool,
-    /// Checksums of the data that the SHA-256 does not cover. `None` in old manifests and in
-    /// memory.
+    /// Checksums of the data that the SHA-256 does not cover. `None` in old manifests and in stores
+    /// in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<Checks>,
     /// Facts about the result.
@@ -100,7 +100,7 @@ pub struct Manifest {
     pub facts: Facts,
 }
 
-/// The format of a manifest without the member `format`: early manifests of format 1 lack it.
+/// The format of a manifest without the member `format`, which early manifests of format 1 lack.
 const fn first_format() -> u32 {
     1
 }
@@ -165,12 +165,12 @@ pub struct Facts {
     pub view: ViewFacts,
     /// Why the result was offloaded.
     pub reason: Reason,
-    /// Number of characters of the text that the message showed, if later slices begin after them
-    /// (the `continuation` profile).
+    /// Number of characters that the message showed of the text, if the next call continues after
+    /// them (the `continuation` profile).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_slice: Option<u64>,
-    /// The name of the file in which a store on disk also offers the text to other programs (the
-    /// `funnel` profile).
+    /// The name of the file under which other programs can open the text, if a store on disk
+    /// provides one (the `funnel` profile).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_name: Option<FileName>,
 }

@@ -16,8 +16,8 @@ pub struct Origin {
     /// The arguments as they were sent: JSON from the gateway, or a command line from `run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-    /// The id that the caller gave this call (the `tool_call_id` of `get_continuation`), if it has
-    /// one. The artifact can also be found by this id.
+    /// The id that the caller gave this call (the `tool_call_id` of `get_continuation`), if any.
+    /// The artifact can also be found by this id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
 }
@@ -35,22 +35,22 @@ impl Origin {
     }
 }
 
-/// How the command or the call that made a result ended.
+/// How the command or the tool call that made a result ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ending {
-    /// The exit code of a command; `None` if a signal ended it, or if it was no command.
+    /// The exit code of a command; `None` after a signal, and for a tool call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The number of the signal that ended a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// Milliseconds from its start to its end.
+    /// Milliseconds from the start of the command or call to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
 }
 
 impl Ending {
-    /// Returns whether the command failed; `None` if it was no command.
+    /// Returns whether the command failed; `None` for a tool call.
     #[must_use]
     pub fn is_failure(&self) -> Option<bool> {
         match (self.exit_code, self.signal) {
@@ -79,15 +79,15 @@ impl fmt::Display for Ending {
     }
 }
 
-/// How the text of a view is contained in the raw bytes.
+/// How the raw bytes contain the text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RawForm {
     /// The raw bytes are the text.
     #[default]
     Plain,
-    /// The raw bytes are JSON (an MCP result). The text consists of these parts of it in order,
-    /// joined by newlines.
+    /// The raw bytes are JSON (an MCP result). The text consists of these parts of the JSON in
+    /// order, joined by newlines.
     Parts(Vec<TextPart>),
     /// The raw bytes are the text in an encoding other than UTF-8.
     Encoded {

@@ -11,8 +11,8 @@ use crate::{Interrupt, Interrupted};
 /// Bytes that can be read at any offset, by several readers at the same time: a file, a buffer, a
 /// cached object.
 ///
-/// [`len`](Self::len) does not change after the source was opened. If bytes before this end are
-/// missing, reads return an error ([`SourceTruncated`]) and not an earlier end.
+/// [`len`](Self::len) does not change after the source was opened. If the source later turns out to
+/// be shorter, reads past its end fail with [`SourceTruncated`] instead of reporting an early end.
 pub trait ByteSource: Send + Sync + std::fmt::Debug {
     /// Returns the number of bytes.
     fn len(&self) -> u64;
@@ -33,8 +33,8 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
         Ok(&buffer[..length])
     }
 
-    /// Returns the file that contains exactly these bytes, if such a file exists. Another process
-    /// can read it without a copy.
+    /// Returns the file that contains exactly these bytes, if there is one. It can be passed to
+    /// another process without copying the bytes.
     fn file(&self) -> Option<&File> {
         None
     }
@@ -88,7 +88,7 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
     }
 }
 
-/// The error for a source that has fewer bytes than when it was opened.
+/// The error for a source that became shorter after it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it was shortened while it was read: it had {len} bytes and now ends at byte {at}")]
 pub struct SourceTruncated {
@@ -269,7 +269,7 @@ mod tests {
             assert_eq!(SourceTruncated::of(&error), missing, "{how}");
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{how}");
         }
-        // Bytes past the end are not missing bytes.
+        // A range that begins at the end is empty, which is no error.
         assert_eq!(Cut.bytes(6, 9).unwrap(), b"");
         assert_eq!(Cut.fill_at(&mut [0; 6], 0).unwrap(), 3);
     }

@@ -50,8 +50,8 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// The source of time for library crates. They never read the system clock directly, so that expiry
-/// can be tested and messages stay deterministic.
+/// The source of time for library crates. Library crates never read the system clock directly, so
+/// that expiry can be tested and messages stay deterministic.
 pub trait Clock: Send + Sync + fmt::Debug {
     /// Returns the current time.
     fn now(&self) -> Timestamp;

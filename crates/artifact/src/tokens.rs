@@ -43,8 +43,8 @@ impl fmt::Display for Tokens {
 pub struct TokenBudget(u64);
 
 impl TokenBudget {
-    /// The smallest budget. With fewer tokens no page fits: a character may take four tokens, and
-    /// its line number and the marks of a cut take about a dozen.
+    /// The smallest budget. No page fits into less: a single character may take four tokens, and
+    /// the line number and the marks that show a cut take about a dozen.
     pub const LEAST: u64 = 32;
 
     /// Returns a budget of `tokens`, at least [`TokenBudget::LEAST`].

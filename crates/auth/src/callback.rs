@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// The page that the person sees in the browser.
+/// The page that the browser shows after the login.
 const DONE: &str = "<!doctype html><title>Spillgate</title><p>That is all that Spillgate needs. \
     You can close this page.";
 

@@ -21,14 +21,14 @@ pub enum LoginError {
         /// The reason.
         why: String,
     },
-    /// The person refused the login, or the authorization server did.
+    /// The person or the authorization server refused the login.
     #[error("the login was refused: {0}")]
     Denied(String),
     /// The user has to log in again.
     #[error("{0}")]
     Again(&'static str),
     /// The tokens could not be saved or read.
-    #[error("the tokens could not be stored in {path}: {source}")]
+    #[error("the file with the tokens, {path}, could not be read or written: {source}")]
     Vault {
         /// The file.
         path: String,

@@ -24,7 +24,7 @@ pub struct LoginRequest {
     /// The scopes to request; if empty, the scopes that the server names.
     pub scopes: Vec<String>,
     /// Id and secret of a client that is already registered at the authorization server. If `None`,
-    /// we register a new client.
+    /// a new client is registered.
     pub registered: Option<(String, Option<String>)>,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Debug for LoginRequest {
     }
 }
 
-/// A login that waits until the person has used the browser.
+/// A login that has begun and waits for the person to complete it in the browser.
 pub struct LoginAttempt {
     manager: AuthorizationManager,
     store: InMemoryCredentialStore,
@@ -53,8 +53,8 @@ impl fmt::Debug for LoginAttempt {
 }
 
 impl LoginAttempt {
-    /// Finds the server's authorization server and registers a client there. `client` must not
-    /// follow redirects.
+    /// Finds the authorization server that the MCP server names and, if necessary, registers a
+    /// client there. `client` must not follow redirects.
     pub async fn begin(request: LoginRequest, client: Client) -> Result<Self, LoginError> {
         let (mut manager, store) = manager(&request.url, client).await?;
         let failed = |doing| {
@@ -93,7 +93,7 @@ impl LoginAttempt {
         })
     }
 
-    /// The page that the person has to open.
+    /// The URL of the page that the person has to open.
     #[must_use]
     pub fn page(&self) -> &str {
         &self.page
@@ -116,8 +116,9 @@ impl LoginAttempt {
             .await
             .map_err(|error| LoginError::at("getting a token", &error, &[&answer.code, &secret]))?;
         let credentials = self.store.load().await.ok().flatten();
-        let credentials =
-            credentials.ok_or(LoginError::Again("no token came; please log in again"))?;
+        let credentials = credentials.ok_or(LoginError::Again(
+            "the server returned no token; log in again",
+        ))?;
         let _lock = vault.lock(&self.server).await?;
         vault.save(&Login {
             url: self.server,
@@ -128,7 +129,8 @@ impl LoginAttempt {
     }
 }
 
-/// Returns rmcp's state of a login at `url`. It keeps tokens only in memory.
+/// Returns rmcp's manager of a login at the MCP server `url`, and the store in which it keeps the
+/// tokens, in memory only.
 pub(crate) async fn manager(
     url: &str,
     client: Client,
@@ -142,7 +144,8 @@ pub(crate) async fn manager(
     Ok((manager, store))
 }
 
-/// The error that the authorization server returns instead of a code; `None` if it returned a code.
+/// Returns the error that the authorization server put into the callback URL instead of a code, if
+/// any.
 fn error_in(callback: &str) -> Option<String> {
     let url = Url::parse(callback).ok()?;
     let value = |wanted: &str| {

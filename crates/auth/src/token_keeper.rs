@@ -16,9 +16,9 @@ use crate::login::manager;
 use crate::vault::Login;
 use crate::{LoginError, Vault, origin_of};
 
-/// How long a token that was read is reused, so that the file is not opened for each message. If
-/// the token is replaced during this time, the server refuses the old token, and the file is read
-/// again.
+/// How long a token is reused after it was read, so that the file is not opened for each message.
+/// If the token in the file is replaced during this time, the server refuses the old token, and the
+/// file is read again.
 const REMEMBERED: Duration = Duration::from_secs(1);
 
 /// Supplies the tokens for one server, and renews a token when the server refuses it. Ignores
@@ -83,7 +83,9 @@ impl TokenKeeper {
             return Ok(kept); // another gateway or a new login has already replaced the token
         }
         if challenge.is_some_and(|challenge| challenge.contains("insufficient_scope")) {
-            return Err(again("the login does not give the rights that this needs"));
+            return Err(again(
+                "the login does not include the permissions that this request needs",
+            ));
         }
         let renewed = self.renewed(login, challenge).await?;
         self.vault.save(&renewed)?;
@@ -148,8 +150,8 @@ impl Authority for TokenKeeper {
 
     fn refused(&self, refused: Refused) -> BoxFuture<'_, Result<HeaderValue, NoCredential>> {
         let told = async move {
-            // Runs to the end even if the caller stops waiting: a refresh token can often be used
-            // only once, so the new one must be saved.
+            // Renewing runs to its end even if the caller stops waiting: a refresh token can often
+            // be used only once, so the new one must be saved.
             let keeper = self.clone();
             let renewing = tokio::spawn(async move { keeper.another(&refused).await });
             let renewed = renewing

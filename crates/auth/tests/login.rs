@@ -270,7 +270,7 @@ async fn what_a_person_must_do() {
     let rights = told(scope).await;
     assert_eq!(
         rights,
-        format!("the login does not give the rights that this needs; {run}")
+        format!("the login does not include the permissions that this request needs; {run}")
     );
 
     state.lock().unwrap().refuses = true;

@@ -91,17 +91,17 @@ impl Client {
     pub fn own_cap(self) -> &'static str {
         match self {
             Self::ClaudeCode => {
-                "results over 48 KiB become a file and a preview; MAX_MCP_OUTPUT_TOKENS did not lift that, what the gateway shows stays below it"
+                "results over 48 KiB become a file and a preview; MAX_MCP_OUTPUT_TOKENS does not change this, and the gateway's messages are smaller"
             }
             Self::Codex => {
-                "about 12 KB, the middle is cut and not kept; what the gateway shows stays below it"
+                "about 12 KB, the middle of longer results is lost; the gateway's messages are smaller"
             }
             Self::Gemini => {
-                "the first 8,000 and the last 32,000 characters and a file; what the gateway shows stays below it"
+                "the first 8,000 and the last 32,000 characters and a file; the gateway's messages are smaller"
             }
-            Self::Opencode => "the first 51 KB and a file; what the gateway shows stays below it",
+            Self::Opencode => "the first 51 KB and a file; the gateway's messages are smaller",
             Self::Goose => {
-                "a result of 300 KB became a note and a file; what the gateway shows stays below it"
+                "a result of 300 KB became a note and a file; the gateway's messages are smaller"
             }
             Self::Cursor | Self::Vscode | Self::Windsurf | Self::Zed => "not measured",
         }

@@ -1,4 +1,4 @@
-//! Edits of single values in a file that leave the rest of it unchanged.
+//! Edits single values in a file and leaves the rest of the file unchanged.
 //!
 //! Each syntax has its own editor. This module keeps the byte order mark and the line ends, and
 //! verifies that the edited text parses to exactly the intended values.
@@ -87,7 +87,7 @@ pub(crate) fn parse(syntax: Syntax, text: &str) -> Result<Value, Trouble> {
     }
 }
 
-/// Returns the text with these edits and nothing else changed.
+/// Returns the text with these edits applied and everything else unchanged.
 pub(crate) fn edit(syntax: Syntax, text: &str, edits: &[Edit]) -> Result<String, Trouble> {
     let body = text.strip_prefix(MARK).unwrap_or(text);
     let plain = body.replace("\r\n", "\n");
@@ -121,7 +121,8 @@ fn apply(to: &mut Value, edit: &Edit) {
     }
 }
 
-/// Restores the line ends of unchanged lines. New lines get the line end that most lines have.
+/// Restores the line ends of unchanged lines. Each new line gets the more frequent line end of the
+/// original text.
 fn with_line_ends_of(body: &str, plain: &str, edited: String) -> String {
     let windows = body.matches("\r\n").count();
     if windows == 0 {

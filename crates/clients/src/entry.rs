@@ -131,7 +131,7 @@ fn left_alone(client: Client, entry: &Entry) -> Option<String> {
     }
     if client == Client::Vscode && is("sandboxEnabled", true) {
         return Some(
-            "its sandbox (`sandboxEnabled`) would hold the gateway, too, which could not write its store".into(),
+            "its sandbox (`sandboxEnabled`) would also confine the gateway, which then could not write to its store".into(),
         );
     }
     if client == Client::Zed

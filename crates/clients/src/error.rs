@@ -53,7 +53,7 @@ pub enum ClientsError {
         error: io::Error,
     },
     /// A record of wrapped entries is damaged.
-    #[error("{}: the record of what was wrapped is damaged: {message}", file.display())]
+    #[error("{}: the record of the wrapped servers is damaged: {message}", file.display())]
     Record {
         /// The record's file.
         file: PathBuf,
@@ -91,7 +91,10 @@ impl ClientsError {
                 file.display()
             ),
             Self::Record { file, .. } => {
-                format!("look at {}; its backup lies beside it", file.display())
+                format!(
+                    "look at {}; its backup is in the same directory",
+                    file.display()
+                )
             }
         }
     }

@@ -21,7 +21,7 @@ pub struct FileReport {
     pub backup: Option<Result<PathBuf, ClientsError>>,
     /// Whether the file is unchanged since Spillgate wrote it; `None` without a record.
     pub as_written: Option<bool>,
-    /// How the file offers the lookup tools.
+    /// Whether the file has a separate entry that offers the lookup tools.
     pub lookups: Lookups,
 }
 

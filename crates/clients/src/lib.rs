@@ -1,8 +1,8 @@
 //! Edits the configuration of MCP clients: wraps their servers with the gateway, and unwraps them.
 //!
 //! [`Client`] and [`places`] tell where a client keeps its servers. [`wrap`] and [`unwrap`] make a
-//! [`Plan`] for one file, which shows a diff or is carried out. [`inspect`] reports the current
-//! state. Edits keep everything else in the file: comments, order, spaces and line ends.
+//! [`Plan`] for one file, which can be shown as a diff or carried out. [`inspect`] reports the
+//! current state. Edits keep everything else in the file: comments, order, spaces and line ends.
 
 mod client;
 mod dialect;

@@ -28,7 +28,7 @@ pub(crate) const LOOKUPS_IN: &str = "--lookups-in";
 /// The name of the entry, and the alternative if the name is taken.
 const NAMES: [&str; 2] = ["spillgate", "spillgate_lookups"];
 
-/// The lookup tools that the lists of hidden tools are checked for.
+/// The lookup tools. A client's lists of hidden tools are searched for these names.
 const TOOLS: [&str; 4] = [
     "spillgate_read",
     "spillgate_grep",
@@ -36,7 +36,7 @@ const TOOLS: [&str; 4] = [
     "spillgate_search",
 ];
 
-/// How a file offers the lookup tools in a separate entry.
+/// Whether a file has a separate entry that offers the lookup tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookups {
     /// The entry of this name offers the lookup tools.
@@ -47,8 +47,8 @@ pub enum Lookups {
     Missing,
 }
 
-/// Returns how `file` offers the lookup tools to `client` in the tables `places`. A file that does
-/// not exist offers none.
+/// Returns whether a separate entry of `file`, in one of the tables `places`, offers the lookup
+/// tools to `client`. A file that does not exist has no entry.
 pub fn lookups(
     client: Client,
     file: &Path,
@@ -170,7 +170,8 @@ pub(crate) fn allowed(client: Client, values: &Value, name: &str) -> Option<(Str
     Some((format!("{table}.{field}"), kept, edit))
 }
 
-/// Returns the current list without the elements that Spillgate added to it.
+/// Returns the name of a list to which Spillgate added elements, and the edit that removes these
+/// elements from it.
 pub(crate) fn shortened(values: &Value, kept: &Kept) -> Option<(String, Edit)> {
     let (field, after) = kept.after.iter().next()?;
     let had = kept.before.get(field)?.as_array()?;
@@ -192,7 +193,7 @@ fn set(at: &[String], field: &str, to: Value) -> Edit {
     }
 }
 
-/// Returns the list of servers with which Gemini hides the entry `name`.
+/// Returns the name of the list of servers by which Gemini hides the entry `name`.
 pub(crate) fn hides_server(client: Client, values: &Value, name: &str) -> Option<String> {
     let list = |field: &str| values.get("mcp")?.get(field)?.as_array();
     if client != Client::Gemini {
@@ -208,7 +209,7 @@ pub(crate) fn hides_server(client: Client, values: &Value, name: &str) -> Option
     }
 }
 
-/// The permissions of the client that keep its model from the lookup tools.
+/// How the client's permissions keep its model from calling the lookup tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Forbidden {
     /// `permissions.deny` in this file forbids the lookup tools.
@@ -218,8 +219,8 @@ pub enum Forbidden {
     NotAllowed(PathBuf),
 }
 
-/// Returns how the permissions of `client` keep its model from the lookup tools of the entry
-/// `name`; `None` if they do not. Fails if a file cannot be read.
+/// Returns how the permissions of `client` keep its model from calling the lookup tools of the
+/// entry `name`; `None` if they do not. Fails if a file cannot be read.
 pub fn forbidden(
     client: Client,
     name: &str,

@@ -14,7 +14,7 @@ pub enum Scope {
     User,
     /// The user, in one directory.
     Local,
-    /// Everyone who works on the project: the file is part of it.
+    /// Everyone who works on the project, because the file is part of the project.
     Project,
 }
 

@@ -50,7 +50,7 @@ pub struct Plan {
     pub file: PathBuf,
     /// The changes of its servers.
     pub outcomes: Vec<Outcome>,
-    /// The names of all servers in the tables of the file that were considered.
+    /// The names of all servers that the plan considered, changed or not.
     pub names: Vec<String>,
     /// Whether the plan wraps servers; `false` if it unwraps them.
     pub wraps: bool,

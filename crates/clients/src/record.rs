@@ -1,7 +1,7 @@
 //! Records of changed files, with backups.
 //!
-//! For each wrapped file there is a record and a copy of the file without Spillgate's entries. Both
-//! may hold secrets, so only their owner can read them.
+//! Each wrapped file has a record and a backup, a copy of the file without Spillgate's entries.
+//! Records and backups may hold secrets, so only their owner can read them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

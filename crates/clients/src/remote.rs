@@ -107,11 +107,17 @@ fn bearer(client: Client, entry: &Entry, headers: &[Header]) -> Result<Option<St
     let variable = match entry.get(BEARER) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::String(variable)) if client == Client::Codex => variable,
-        Some(_) => return Err(format!("`{BEARER}` is not what Codex understands")),
+        Some(_) => {
+            return Err(format!(
+                "`{BEARER}` is supported only for Codex, and only as a text"
+            ));
+        }
     };
     let is_authorization = |header: &Header| header.name.eq_ignore_ascii_case("authorization");
     match headers.iter().any(is_authorization) {
-        true => Err(format!("`{BEARER}` stands beside a header `Authorization`")),
+        true => Err(format!(
+            "`{BEARER}` and a header `Authorization` are both set"
+        )),
         false => Ok(Some(variable.clone())),
     }
 }
@@ -131,7 +137,7 @@ fn pairs(entry: &Entry, field: &str) -> Result<Vec<(String, String)>, String> {
     members.iter().map(pair).collect()
 }
 
-/// Returns a variable name for a header that no other header uses.
+/// Returns a name for the variable that passes a header. No other header uses this name.
 fn variable(header: &str, others: &[Header]) -> String {
     let word = |c: char| match c.is_ascii_alphanumeric() {
         true => c.to_ascii_uppercase(),
@@ -187,12 +193,12 @@ const SECRET: [&str; 9] = [
     "code",
     "credential",
 ];
-/// Minimum length of a path segment with letters and digits that counts as a secret and not as a
-/// word.
+/// A path segment with letters and digits counts as a secret, and not as a word, if it has at least
+/// this many bytes.
 const LONG: usize = 24;
 
 /// Returns whether an address seems to hold a secret, which everyone on the machine could read on a
-/// command line. A value that the client substitutes always counts as one.
+/// command line. A value that the client substitutes always counts as a secret.
 fn holds_secret(url: &str) -> bool {
     if url.contains("${") || url.contains("{env:") || url.contains("{file:") {
         return true;

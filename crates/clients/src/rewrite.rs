@@ -45,7 +45,8 @@ impl Gateway {
         words
     }
 
-    /// Returns the entry with the gateway in front of the program that it starts.
+    /// Returns the entry changed so that it starts the gateway, which in turn starts the entry's
+    /// program.
     pub(crate) fn before(
         &self,
         of: (Client, &Path),
@@ -62,8 +63,8 @@ impl Gateway {
         self.listed(of.0, entry)
     }
 
-    /// Returns the entry with the lookup tools in its client's list of allowed tools, if the server
-    /// lists them.
+    /// Adds the lookup tools to the entry's list of allowed tools, if the gateway of this server
+    /// offers them.
     fn listed(&self, client: Client, mut entry: Entry) -> Entry {
         if !self.lookups {
             allow_ours(client, &mut entry);
@@ -71,7 +72,8 @@ impl Gateway {
         entry
     }
 
-    /// Returns the entry with the gateway in place of a remote server.
+    /// Returns the entry changed so that it starts the gateway, which connects to the remote
+    /// server.
     pub(crate) fn instead(
         &self,
         (client, file): (Client, &Path),
@@ -116,7 +118,8 @@ impl Gateway {
     }
 }
 
-/// Puts possible secrets into the environment, which only the started program can see.
+/// Moves possible secrets into the environment variables of the entry, which only the started
+/// program can see.
 fn set_variables(dialect: &Dialect, entry: &mut Entry, remote: &Remote) {
     let url = remote.url_is_secret.then_some((URL_VARIABLE, &remote.url));
     let headers = remote.headers.iter();
@@ -154,8 +157,8 @@ pub(crate) fn set_command(
     }
 }
 
-/// Reconstructs the original entry from its command line, for entries that have no record or that
-/// were changed since. Returns `None` if the command line does not contain enough.
+/// Reconstructs the original entry from the gateway's command line, for entries that have no record
+/// or that were changed since. Returns `None` if the command line lacks necessary information.
 pub(crate) fn peeled(
     client: Client,
     dialect: &Dialect,

@@ -74,7 +74,9 @@ fn to_toml(value: &Value) -> Option<Toml> {
 pub(crate) fn edit(text: &str, edits: &[Edit]) -> Result<String, Trouble> {
     let mut document = read(text)?;
     if document.to_string() != text {
-        return Err(Trouble::form("it would not be written as it was read"));
+        return Err(Trouble::form(
+            "the TOML library cannot reproduce it exactly",
+        ));
     }
     for edit in edits {
         let mut item = document.as_item_mut();

@@ -80,7 +80,7 @@ pub fn unwrap(
 }
 
 /// Returns the original file if the current one is unchanged since Spillgate wrote it. A damaged
-/// backup counts as none, because the entries can still be undone one by one.
+/// backup is treated as missing, because the entries can still be undone one by one.
 fn untouched(record: &Record, seen: &Seen, records: &Records) -> Option<Vec<u8>> {
     match record.written == digest(&seen.bytes) {
         true => records.backup(record).ok(),
@@ -148,7 +148,7 @@ impl Undoing {
         undoing
     }
 
-    /// Removes the elements that were added to lists.
+    /// Plans to remove the elements that Spillgate added to lists.
     fn shorten(&mut self, values: &Value, record: &Record) {
         for kept in record.entries.iter().filter(|kept| kept.is_list) {
             self.undone.push(kept.at.clone());
@@ -212,8 +212,7 @@ fn forget(
     }
     let next = Record {
         entries: left,
-        // If another program changed the file, its content still does not count as written by
-        // Spillgate.
+        // The file counts as written by Spillgate only if no other program had changed it before.
         written: match record.written == file.from {
             true => file.to,
             false => record.written.clone(),

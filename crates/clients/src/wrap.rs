@@ -100,7 +100,7 @@ fn plan(
     }
 }
 
-/// The edits of a file that are planned besides those of its servers, with their outcomes.
+/// The planned edits that do not concern the entries of servers, with their outcomes.
 #[derive(Default)]
 struct New {
     outcomes: Vec<Outcome>,
@@ -118,7 +118,7 @@ impl New {
             server: list,
             scope: Scope::User,
             state: State::Added,
-            note: Some(format!("lets the tools of {name:?} be used")),
+            note: Some(format!("allows the tools of {name:?}")),
         });
         self.kept.push(kept);
         self.edits.push(edit);

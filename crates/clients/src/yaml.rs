@@ -118,11 +118,11 @@ impl<'t> Reader<'t> {
         let range = |span: &Span| {
             span.byte_range()
                 .filter(|range| range.end <= self.text.len())
-                .ok_or_else(|| Trouble::form("a value has no place"))
+                .ok_or_else(|| Trouble::form("the parser reports no position for a value"))
         };
         let mut at = range(&span)?;
         if depth > DEEPEST {
-            return Err(Trouble::form("it is too deep"));
+            return Err(Trouble::form("it is nested too deeply"));
         }
         let what = match event {
             Event::Alias(id) => What::Alias(*id),
@@ -163,7 +163,7 @@ impl<'t> Reader<'t> {
                     }
                 }
             }
-            _ => return Err(Trouble::form("a value has no place")),
+            _ => return Err(Trouble::form("the parser reports no position for a value")),
         };
         Ok(Node { at, what })
     }

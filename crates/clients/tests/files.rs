@@ -95,7 +95,7 @@ fn a_missing_file_is_no_error_and_a_directory_is_one() {
 
 #[test]
 fn a_directory_that_cannot_be_written_changes_nothing() {
-    // The records are placed below a file, because root can write into every existing directory.
+    // The directory of the records lies below a file, so that not even root can create it.
     let (home, file, _) = home();
     let records = Records::new(file.join("state"));
     let plan = plan(&file, &Records::new(home.path().join("other"))).unwrap();

@@ -204,7 +204,8 @@ const ONE: [(Client, &str); 9] = [
     ),
 ];
 
-/// Creates a house with the lookup tools in a separate entry, or in each server.
+/// Creates a client's file. `lookups` says whether the lookup tools get a separate entry or are
+/// listed by each server.
 fn house_with(client: Client, text: &str, lookups: bool) -> House {
     let mut house = House::new(client, Scope::User, text);
     house.lookups = lookups;
@@ -740,7 +741,7 @@ fn vscode() {
     }
     ---
     asked (user): wrapped
-    boxed (user): left: its sandbox (`sandboxEnabled`) would hold the gateway, too, which could not write its store
+    boxed (user): left: its sandbox (`sandboxEnabled`) would also confine the gateway, which then could not write to its store
     far (user): wrapped
     files (user): wrapped
     own (user): left: `dev` has VS Code watch or debug the server's own process

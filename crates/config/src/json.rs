@@ -1,6 +1,7 @@
 //! Parses JSON.
 //!
-//! Comments and trailing commas are accepted, because editors accept and write them in such files.
+//! Comments and trailing commas are accepted, because editors accept and write them in
+//! configuration files.
 
 use std::collections::HashMap;
 
@@ -44,7 +45,7 @@ pub fn parse(text: &str) -> Result<Node, Malformed> {
 fn node(lines: &Lines<'_>, value: Ast<'_>, depth: usize) -> Result<Node, Malformed> {
     let at = lines.place(value.start());
     if depth > DEEPEST {
-        return at.wrong(format!("it is more than {DEEPEST} deep"));
+        return at.wrong(format!("it is nested more than {DEEPEST} levels deep"));
     }
     let kind = match value {
         Ast::NullKeyword(_) => NodeKind::Null,
@@ -119,7 +120,7 @@ mod tests {
             Err(error) => error.to_string(),
         });
         insta::assert_snapshot!(texts.join("\n"), @r#"
-        1:71: it is more than 64 deep
+        1:71: it is nested more than 64 levels deep
         1:513: this is not JSON: Maximum nesting depth exceeded
         2:2: the key "a" is also on line 1
         1:1: this is not JSON: Unterminated object

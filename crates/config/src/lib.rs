@@ -1,7 +1,7 @@
 //! Parses configuration files and merges them.
 //!
 //! ```text
-//! TOML, YAML, JSON ─► Node: values, and where they stand ─► Layers ─► read ─► a type, or Problems
+//! TOML, YAML, JSON ─► Node: values and their positions ─► Layers ─► read ─► a type, or Problems
 //! ```
 //!
 //! [`toml`], [`yaml`] and [`json`] parse a text into a tree. [`Layers`] merges the trees of several

@@ -8,8 +8,8 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Maximum size of a file in bytes: a prompt of this size fits only a context window of some
-/// 250,000 tokens.
+/// Maximum size of a file in bytes. A prompt of this size would take about 250,000 tokens, which is
+/// more than most context windows hold.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
 
 /// Maximum nesting of a tree; deeper configurations do not occur.
@@ -166,7 +166,7 @@ impl Node {
         self.members().iter().find(|member| member.key == key)
     }
 
-    /// Returns the members of the table at exactly these keys.
+    /// Returns the members of the table at this path, whose keys must match exactly.
     pub(crate) fn table_mut(&mut self, path: &[&str]) -> Option<&mut Vec<Member>> {
         let table = path.iter().try_fold(self, |node, key| {
             let mut members = node.members_mut()?.iter_mut();
@@ -176,7 +176,8 @@ impl Node {
         table?.members_mut()
     }
 
-    /// Returns the member of this key in either spelling. `key` is in camel case.
+    /// Returns the member whose key is `key`, in camel case or in snake case. `key` itself is in
+    /// camel case.
     pub fn get(&self, key: &str) -> Option<&Member> {
         let other = || {
             let mut members = self.members().iter();
@@ -185,7 +186,7 @@ impl Node {
         self.member(key).or_else(other)
     }
 
-    /// Returns the member at the keys, each in either spelling.
+    /// Returns the member at a path of keys, each of which may be in camel case or in snake case.
     pub fn find(&self, path: &[&str]) -> Option<&Member> {
         let (first, rest) = path.split_first()?;
         let member = self.get(first)?;

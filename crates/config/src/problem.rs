@@ -15,7 +15,7 @@ pub struct Problem {
     pub key: Vec<Step>,
     /// The kind of the problem.
     pub kind: ProblemKind,
-    /// Whether the last key of the path is wrong, not its value.
+    /// Whether the last key of the path is wrong, rather than its value.
     pub is_of_key: bool,
     /// Whether the value contains an expanded variable and must not be shown.
     pub is_from_variable: bool,
@@ -63,19 +63,19 @@ pub enum ProblemKind {
     },
     /// A key is missing.
     Missing(&'static str),
-    /// A key is set twice, under two of its names.
+    /// A key is set twice, for example as `max_turns` and as `maxTurns`.
     Twice {
         /// The key.
         name: &'static str,
-        /// The other name and its line, if they are known.
+        /// The key as written the first time and its line, if they are known.
         other: Option<(String, usize)>,
     },
     /// Any other problem, as the type's deserializer describes it.
     Other(String),
 }
 
-/// Converts serde's description of a value to a value. A value that no file can contain becomes a
-/// text that describes it.
+/// Converts serde's description of an unexpected value to a value. If no configuration file can
+/// contain such a value, returns a text that describes it.
 fn kind_of(unexpected: Unexpected<'_>) -> NodeKind {
     match unexpected {
         Unexpected::Bool(value) => NodeKind::Bool(value),
@@ -90,7 +90,8 @@ fn kind_of(unexpected: Unexpected<'_>) -> NodeKind {
     }
 }
 
-/// The error that serde gets while it reads a tree; `None` if the problem is already recorded.
+/// The error that is returned to serde while it reads a tree; `None` if the problem is already
+/// recorded.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?}")]
 pub(crate) struct Wrong(pub(crate) Option<ProblemKind>);

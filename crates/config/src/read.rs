@@ -62,7 +62,7 @@ pub fn read<T: DeserializeOwned>(node: &Node, naming: Naming) -> Result<T, Vec<P
 /// The state of reading a tree, possibly several times.
 struct Run {
     naming: Naming,
-    /// The keys to the current value, with their positions.
+    /// The path to the current value, with the position of each step.
     steps: RefCell<Vec<(Step, Position)>>,
     /// Faulty values, which later passes skip.
     bad: RefCell<HashSet<*const Node>>,

@@ -22,8 +22,8 @@ pub fn parse(text: &str) -> Result<Node, Malformed> {
     Ok(Node::new(Position::START, members))
 }
 
-/// Returns the members of a table, each at the position of its key. The key of a table is in its
-/// header.
+/// Returns the members of a table, each at the position of its key. If the member is a table with a
+/// header, this is the position of the key in the header.
 fn members(lines: &Lines<'_>, table: &dyn TableLike) -> NodeKind {
     let members = table.iter().map(|(name, item)| {
         let key = table.get_key_value(name).and_then(|(key, _)| key.span());

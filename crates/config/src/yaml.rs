@@ -16,8 +16,8 @@ const BUDGET: usize = 8 * MAX_FILE_BYTES;
 /// memory.
 const NODE: usize = 64;
 
-/// Parses the only document of `text`, which starts on line `first_line` of the file; returns an
-/// empty table if there is none.
+/// Parses `text`, which starts on line `first_line` of the file and contains at most one document.
+/// Returns an empty table if it contains none.
 pub fn parse(text: &str, first_line: usize) -> Result<Node, Malformed> {
     let mut reader = Reader {
         parser: Parser::new_from_str(text),
@@ -83,7 +83,7 @@ impl<'t> Reader<'t> {
     fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<Node, Malformed> {
         let place = self.place(&span);
         if depth > DEEPEST {
-            return place.wrong(format!("it is more than {DEEPEST} deep"));
+            return place.wrong(format!("it is nested more than {DEEPEST} levels deep"));
         }
         let before = self.spent;
         self.spend(NODE, place)?;
@@ -111,7 +111,7 @@ impl<'t> Reader<'t> {
         };
         let node = Node::new(place, kind);
         if anchor > 0 {
-            // The copy of the value that is stored for the anchor counts, too.
+            // The value is stored a second time for the anchor, and this copy counts, too.
             let cost = self.spent - before;
             self.spend(cost, place)?;
             self.anchors.insert(anchor, (node.clone(), cost));
@@ -249,7 +249,7 @@ mod tests {
         insta::assert_snapshot!(texts.join("\n"), @r#"
         10:15: it has too many values after its aliases are expanded
         5:8: this alias is inside the value that it refers to
-        5:68: it is more than 64 deep
+        5:68: it is nested more than 64 levels deep
         5:256: this is not YAML: recursion limit exceeded
         7:1: a second document begins here
         7:1: the key "a" is also on line 5

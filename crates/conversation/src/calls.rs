@@ -61,8 +61,8 @@ impl Sorted {
         &self.refusals
     }
 
-    /// Returns one reply per call, in the order of the calls. `made` are the replies of the calls
-    /// that were made.
+    /// Returns one reply per call, in the order of the calls. `made` contains the replies to the
+    /// calls that were made.
     pub(crate) fn with(self, made: Vec<ToolReply>) -> Vec<ToolReply> {
         let mut made = made.into_iter();
         let replies = self.calls.iter().zip(self.refusals);
@@ -116,8 +116,8 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// Returns why a call is not made; `None` if it is. `limit` is set if the limit of calls is
-/// reached.
+/// Returns the reply that says why a call is not made; `None` if the call can be made. `limit` is
+/// set if the reply already has as many calls as are allowed.
 fn refusal(call: &ToolCall, tools: &[ToolSpec], limit: Option<u32>) -> Option<ToolReply> {
     let why = if let Some(limit) = limit {
         texts::too_many(limit)

@@ -38,7 +38,7 @@ pub struct Turns {
     pub system: String,
     /// The conversation so far.
     pub messages: Vec<Message>,
-    /// The slot in which the answer will stand.
+    /// The pair of tags between which the model must write its answer.
     pub slot: Slot,
     /// The limits at which the conversation ends.
     pub limits: TurnLimits,
@@ -52,20 +52,20 @@ pub struct TurnPolicy {
     /// Whether the model is reminded only once. If so, its second reply without an answer and
     /// without a call ends the conversation, even if other replies came in between.
     pub reminds_once: bool,
-    /// Whether no request may exceed the window. If so, room for the last notice is reserved from
-    /// the start, a reminder is sent only if it fits in addition, and everything except the first
-    /// message may be left out. Otherwise only tool results are left out, and a conversation that
+    /// Whether no request may exceed the window. If true, room for the last notice is reserved from
+    /// the start, a reminder is sent only if it fits besides, and everything except the first
+    /// message may be left out. If false, only tool results are left out, and a conversation that
     /// is still too long is sent without tools.
     pub keeps_window: bool,
     /// The tools that may be called in the last turn; calls of other tools are refused. If `None`,
-    /// the request forbids all calls; it then lists the usual tools only if the conversation
-    /// contains calls of them.
+    /// the last request forbids all calls, and lists the usual tools only if the conversation
+    /// contains calls.
     pub last_tools: Option<Vec<ToolSpec>>,
-    /// Returns the text that tells the model that its reply had neither a call nor an answer, and
-    /// why.
+    /// Returns the text that tells the model that its reply had neither a call nor an answer. The
+    /// second argument says what was wrong with the reply.
     pub reminder: fn(&Slot, &str) -> String,
-    /// Returns the text that tells the model to give only the answer now, and what was wrong with
-    /// its previous reply.
+    /// Returns the text that tells the model to give only the answer now. The second argument says
+    /// what was wrong with the previous reply, if anything.
     pub last_turn: fn(&Slot, Option<&str>) -> String,
 }
 
@@ -83,7 +83,7 @@ pub struct Said {
 }
 
 /// A conversation in progress. It does not ask models or call tools itself. Its user decides what
-/// is shown of a tool's results, and reserves room for that through [`Conversation::guard`].
+/// the model is shown of a tool's result, and reserves room for it through [`Conversation::guard`].
 ///
 /// The last turn comes when the turns are used up, or when the conversation would no longer fit the
 /// window according to our count or the provider's.
@@ -240,9 +240,9 @@ impl Conversation {
         self.push(said, Vec::new());
     }
 
-    /// Adds the replies to the calls of the latest message. The flag of each says whether it names
-    /// the handle of a stored result. The room for their tokens must already be reserved through
-    /// the guard.
+    /// Adds the replies to the calls of the latest message. The flag of a reply says whether the
+    /// reply names the handle of a stored result. Room for the tokens of all replies must already
+    /// be reserved through the guard.
     pub fn answered(&mut self, replies: impl IntoIterator<Item = (ToolReply, bool)>) {
         let (replies, handles) = replies.into_iter().unzip();
         self.push(Message::Tools(replies), handles);
@@ -289,8 +289,8 @@ impl Conversation {
         self.turns.counter.count(text)
     }
 
-    /// Returns the tokens of a message. The cost of a call includes what its reply will cost in
-    /// addition to the reply's text.
+    /// Returns the tokens of a message. The tokens of a call include those that its reply will
+    /// take besides the reply's text.
     fn cost(&self, message: &Message) -> u64 {
         let call = |call: &ToolCall| {
             2 * (self.count(&call.id) + MESSAGE_TOKENS)

@@ -1,8 +1,8 @@
 //! Conversations of a model with tools.
 //!
-//! [`Conversation`] is the engine of all of them. It holds the messages and counts their tokens,
-//! leaves out what does not fit the window, decides when the last turn comes, makes the requests
-//! and reads the replies. Its users differ in their [`TurnPolicy`] and in how they treat results.
+//! [`Conversation`] holds the messages and counts their tokens, leaves out messages that do not fit
+//! the window, decides when the last turn comes, makes the requests and reads the replies. Its
+//! users differ in their [`TurnPolicy`] and in how they treat results.
 //! [`run`] is the simplest user: it shows every result unchanged until there is an answer. The
 //! answer stands in a wrapper with a fresh nonce ([`Slot`]), so no text that the model has read can
 //! be mistaken for it.

@@ -45,8 +45,7 @@ impl Nonces for RandomNonces {
 
 /// The slot of one answer: a wrapper with a nonce (docs/spec/texts.md, "Wrapper").
 ///
-/// The wrapper is read strictly, so that only a model that knows the nonce from us can write an
-/// answer.
+/// The wrapper is read strictly, so that only a model that was told the nonce can write an answer.
 ///
 /// - Text outside the wrapper is ignored, including a code fence around it. A wrapper with escaped
 ///   brackets (`&lt;`) is plain text.
@@ -57,8 +56,8 @@ impl Nonces for RandomNonces {
 ///   closing tag without an opening one is ignored as well, because some templates put the opening
 ///   tag into the prompt. Thinking without a closing tag extends to the end of the reply.
 /// - The closing tag may be missing if the model stopped by itself.
-/// - An opening tag within a slot starts the answer again. All answers that are not blank must be
-///   the same text, so that half an answer is never taken for a whole one.
+/// - An opening tag within a slot starts the answer again. If a reply has several answers that are
+///   not blank, they must be the same text, so that half an answer is never taken for a whole one.
 #[derive(Debug, Clone)]
 pub struct Slot {
     nonce: Nonce,
@@ -179,8 +178,8 @@ impl Slot {
         }
     }
 
-    /// Returns the content of a slot that begins at `start` and is not closed, without a closing
-    /// tag that was cut off and without the end of a code fence that began before the slot.
+    /// Returns the content of a slot that begins at `start` and is not closed. Removes a closing
+    /// tag that was cut off, and the end of a code fence that began before the slot.
     fn unclosed<'a>(&self, reply: &'a str, start: usize) -> &'a str {
         let (before, rest) = reply.split_at(start);
         let mut answer = rest.trim_end();

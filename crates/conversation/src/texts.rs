@@ -1,4 +1,4 @@
-//! The texts that the engine of conversations itself writes to the model.
+//! The texts that this crate itself writes to the model.
 
 use spillgate_llm::ToolSpec;
 

@@ -132,8 +132,8 @@ impl ToolLoop {
     fn called(&mut self, replies: Vec<ToolReply>) {
         let count = |reply: &ToolReply| self.conversation.count(&reply.text);
         let tokens: u64 = replies.iter().map(count).sum();
-        // The message with the replies costs tokens, too. An agent, which reserves room for each
-        // result individually, does not count them.
+        // The message that contains the replies takes tokens, too. (An agent reserves room only for
+        // the results themselves.)
         self.conversation.guard.add(tokens + MESSAGE_TOKENS);
         let replies = replies.into_iter().map(|reply| (reply, false));
         self.conversation.answered(replies);

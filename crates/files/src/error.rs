@@ -8,7 +8,7 @@ use spillgate_text::clip;
 /// Maximum characters of a name that an error repeats.
 const NAME_CHARS: usize = 256;
 
-/// Why a name does not lead to a readable text (docs/spec/texts.md, "Read and Grep").
+/// Why the text with a given name cannot be read (docs/spec/texts.md, "Read and Grep").
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The name is empty.

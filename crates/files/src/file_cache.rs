@@ -9,8 +9,8 @@ use std::sync::Arc;
 const KNOWN: usize = 8;
 
 /// Identifies a file and its content: device, inode, size in bytes, and the times when its content
-/// and its inode changed last (seconds, nanoseconds). No program can set the time of the inode's
-/// change.
+/// and its inode last changed (seconds, nanoseconds). The second time reveals every change, because
+/// no program can set it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     file: (u64, u64),

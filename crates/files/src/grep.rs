@@ -49,8 +49,7 @@ impl Grep {
         view: &View,
         page: &PageBudget<'_>,
     ) -> io::Result<Result<String, String>> {
-        // An error in the pattern does not depend on the room that is left. It is kept here,
-        // because the closure can only return errors of I/O.
+        // An error in the pattern is kept here, because the closure can return only I/O errors.
         let pattern_error = std::cell::RefCell::new(None);
         let total = view.lines();
         let hint = page.counter.count(&hint(u64::MAX >> 24, total, total));

@@ -1,8 +1,9 @@
 //! `Read` and `Grep` over texts below one root, in the form in which a model calls them.
 //!
-//! These are the tools of the read-grep child (docs/spec/texts.md, "Read and Grep"). A name leads
-//! to one text and never out of the root. Every answer is one page of text with a bounded number of
-//! tokens. [`PinnedFile`] gives access to a single stored output, [`Root`] to a directory.
+//! The model that extracts an answer in the mode `read-grep` calls these tools
+//! (docs/spec/texts.md, "Read and Grep"). A name refers to one text, which is never outside the
+//! root. Every answer is one page of text with a bounded number of tokens. [`PinnedFile`] gives
+//! access to a single stored output, [`Root`] to a directory.
 
 mod arguments;
 mod error;

@@ -1,12 +1,12 @@
-//! Checks the names that a model gives.
+//! Checks the file names that a model passes to `Read` and `Grep`.
 
 use crate::FileError;
 
 /// Maximum length of a name, in characters (docs/spec/limits.md, "Look-ups").
 const LONGEST: usize = 4096;
 
-/// Returns the name if its text does not lead out of the root. Links are checked later, when the
-/// root opens the name.
+/// Returns the name if it contains nothing that leads out of the root, such as `..`. Links are
+/// checked later, when the root opens the file.
 ///
 /// `\` separates components as `/` does, so that a name means the same on every system.
 pub(crate) fn checked(name: &str) -> Result<&str, FileError> {

@@ -8,7 +8,7 @@ use crate::FileError;
 
 /// Opens texts by name.
 pub trait Files: Send + Sync + std::fmt::Debug {
-    /// Opens the text that `name` leads to; `name` is as a model wrote it. `interrupt` cancels the
+    /// Opens the text called `name`, which is passed as the model wrote it. `interrupt` cancels the
     /// opening and all later reads.
     fn open(&self, name: &str, interrupt: &Interrupt) -> Result<OpenedFile, FileError>;
 }

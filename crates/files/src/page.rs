@@ -46,9 +46,9 @@ impl<'a> PageBudget<'a> {
         }
     }
 
-    /// Calls `make` with the number of tokens that remain besides `frame` tokens. Token counts of
-    /// parts do not add up exactly, so it calls `make` again with less room while the result
-    /// exceeds the budget.
+    /// Calls `make` with the number of tokens that remain after `frame` tokens. The token counts of
+    /// parts do not add up exactly to that of the whole, so `make` is called again with fewer
+    /// tokens as long as the result exceeds the budget.
     pub(crate) fn within(
         &self,
         frame: u64,

@@ -10,9 +10,9 @@ use crate::{FileError, Files, OpenedFile};
 
 /// A root with a single text: the view of a stored output.
 ///
-/// The output's name and its handle lead to the text. The last component of either is enough,
-/// because models shorten long names. A leading `./` is ignored. No other name exists, even if the
-/// store has an output of that name.
+/// The text can be opened under the output's name and under its handle. The last path component of
+/// either is enough, because models shorten long names. A leading `./` is ignored. Any other name
+/// is refused, even if the store has an output of that name.
 #[derive(Debug, Clone)]
 pub struct PinnedFile {
     /// The name of the output.

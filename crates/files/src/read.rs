@@ -80,8 +80,8 @@ struct ReadRequest<'a> {
     read: Read,
     view: &'a View,
     name: String,
-    /// The first and the last requested line. If no lines are requested, the last is before the
-    /// first.
+    /// The numbers of the first and the last requested line. If no lines are requested, the second
+    /// number is less than the first.
     lines: (u64, u64),
 }
 

@@ -24,9 +24,9 @@ impl From<io::Error> for OpenError {
     }
 }
 
-/// Opens the regular file at `path` below `dir` for reading, and nothing else. If a pipe replaces
-/// the file just before it is opened, the call does not wait until another process opens the other
-/// end of the pipe.
+/// Opens the file at `path` below `dir` for reading; fails if it is not a regular file. If a pipe
+/// replaces the file just before it is opened, the call does not wait for another process to open
+/// the other end of the pipe.
 pub fn open_regular(dir: &Dir, path: &Path) -> Result<File, OpenError> {
     let found = dir.metadata(path)?;
     if !found.is_file() {

@@ -81,7 +81,7 @@ fn counted(file: File, len: u64, interrupt: &Interrupt) -> io::Result<View> {
     Ok(View::new(Arc::new(source), indexer.finish(), Layout::AsIs))
 }
 
-/// Translates an error of the system.
+/// Converts a system error to a [`FileError`] for the file `name`.
 fn failed(name: &str, error: io::Error) -> FileError {
     use io::ErrorKind::{InvalidFilename, IsADirectory, NotADirectory, NotFound, PermissionDenied};
     let name = name.to_owned();

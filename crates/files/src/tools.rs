@@ -33,8 +33,8 @@ pub struct FileToolResult {
 }
 
 impl FileToolResult {
-    /// The lines that the page shows, as ranges in order. Each row begins with its line number, and
-    /// no content of a text can begin a row.
+    /// The lines that the page shows, as ranges in order. They are parsed from the line numbers at
+    /// the start of each row, which the content of a text cannot forge.
     #[must_use]
     pub fn lines(&self) -> Vec<LineRange> {
         let mut stretches: Vec<LineRange> = Vec::new();
@@ -60,7 +60,7 @@ impl FileToolResult {
 /// `Read` and `Grep` over some files.
 #[derive(Debug, Clone)]
 pub struct FileTools {
-    /// Opens the files that names lead to.
+    /// Opens the files by name.
     pub files: Arc<dyn Files>,
     /// Maximum tokens of an answer. Fewer than 128 count as 128, because a smaller page has no room
     /// for a line besides the name and the hint.
@@ -117,7 +117,7 @@ impl FileTools {
         ]
     }
 
-    /// Answers a call; `arguments` is JSON as a model wrote it. `interrupt` cancels it.
+    /// Answers a call. `arguments` is JSON as a model wrote it. `interrupt` cancels the call.
     #[must_use]
     pub fn call(&self, name: &str, arguments: &str, interrupt: &Interrupt) -> FileToolResult {
         let is_read = match name {

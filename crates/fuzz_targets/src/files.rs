@@ -15,13 +15,14 @@ use tempfile::TempDir;
 
 use crate::first_line;
 
-/// Variables that a configuration may name.
+/// Looks up a variable for a configuration. Names of less than 4 bytes are set, all others are
+/// unset.
 fn variable(name: &str) -> Option<String> {
     (name.len() < 4).then(|| "value".to_owned())
 }
 
-/// Reads a `.ai-agent.json`. An invalid file must give errors; a valid file must give an agent, or
-/// errors that name what is missing.
+/// Reads a `.ai-agent.json`. An invalid file must give errors. A valid file must give an agent, or
+/// errors that name missing settings.
 pub fn agent_config(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match ConfigFile::parse(&text, Path::new("/a/.ai-agent.json"), &variable) {

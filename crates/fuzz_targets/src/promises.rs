@@ -1,4 +1,5 @@
-//! The fuzz target that stores any bytes and checks the result of every way to read them.
+//! The fuzz target that stores any bytes, reads them in every way that Spillgate offers, and checks
+//! the results.
 
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
@@ -48,7 +49,7 @@ pub fn promises(bytes: &[u8]) {
     queried(&artifact);
 }
 
-/// Checks that a client sees the bytes themselves, or a smaller message within its budget.
+/// Checks that a client is shown the bytes themselves, or a smaller message within the budget.
 fn shown(offloader: &Offloader, bytes: &[u8]) {
     let mut reader = bytes;
     let outcome = offloader

@@ -1,5 +1,5 @@
-//! Fuzz targets for what models write: tool calls, jq filters, search words, and replies with a
-//! slot.
+//! Fuzz targets for texts that models write: tool calls, jq filters, search words, and replies with
+//! an answer between tags ([`Slot`]).
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -45,8 +45,8 @@ pub fn arguments(bytes: &[u8]) {
     }
 }
 
-/// Parses a jq filter. Any filter must be parsed or refused. The filter gets no document, so it
-/// does not run.
+/// Parses a jq filter, which must be accepted or refused without a panic. The filter gets no
+/// document, so it does not run.
 pub fn filter(bytes: &[u8]) {
     if bytes.len() <= 1000
         && let Ok(filter) = std::str::from_utf8(bytes)

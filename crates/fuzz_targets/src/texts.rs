@@ -38,8 +38,8 @@ impl ViewSink for TransformedText {
 }
 
 impl TransformedText {
-    /// Checks that the lines are in the order of their origins, and that all origins are below
-    /// `raw`.
+    /// Checks that the lines are in the order of their origins, and that all origins are less than
+    /// `raw`, the number of raw bytes.
     fn check(&self, raw: usize) {
         assert!(self.lines.is_sorted_by_key(|line| line.1), "{self:?}");
         assert!(
@@ -155,8 +155,8 @@ static READER: LazyLock<(TempDir, WorkspaceTools)> = LazyLock::new(|| {
     (directory, WorkspaceTools::new(workspace, Rules::default()))
 });
 
-/// Decodes encodings. The first line names a charset, and the rest is a page in it. The whole input
-/// is also read as a file.
+/// Decodes encodings. The first line names a charset, and the rest is a web page in this charset.
+/// The whole input is also read as a file.
 pub fn encodings(bytes: &[u8]) {
     let (charset, body) = first_line(bytes);
     let url = Url::parse("https://a.example/b").unwrap();
@@ -186,8 +186,8 @@ pub fn encodings(bytes: &[u8]) {
     }
 }
 
-/// Outlines any text as every kind of text. The outline must be within the budget, and each entry
-/// must be one line.
+/// Outlines any text as if it were of each kind (CSV, log, Markdown …) in turn. The outline must be
+/// within the budget, and each entry must be one line.
 pub fn outline(bytes: &[u8]) {
     let counter = Tokenizer::Heuristic.counter();
     let artifact = stored::artifact(bytes);

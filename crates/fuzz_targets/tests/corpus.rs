@@ -1,4 +1,4 @@
-//! Runs every fuzz target over its corpus: seeds, and cases that were found.
+//! Runs every fuzz target over its corpus: its seeds, and the inputs that fuzzing has found.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -17,8 +17,8 @@ Examples:
   spillgate agent review.ai \"…\" --trace t.json; spillgate agent view t.json
 A file that begins with `#!/usr/bin/env -S spillgate agent` and may be executed is a command of its own.
 
-Standard output is the report; everything else is on standard error. Exit codes: 0 a report; 1 none, or it could \
-not begin, or its trace could not be written (the report is printed then, too); 2 wrong usage; 3 a limit of the run was reached; 124 the time was over; 129, 130 or 143 when a signal cancelled it.";
+Standard output is the report; everything else is on standard error. Exit codes: 0 the agent gave a report; 1 it gave \
+none, the run could not begin, or its trace could not be written (a report is printed even then); 2 wrong usage; 3 a limit of the run was reached; 124 the time limit was reached; 129, 130 or 143 a signal cancelled the run.";
 
 const LIMITS: &str = "Limits";
 const REPORT: &str = "The report";
@@ -40,7 +40,7 @@ pub(crate) struct Agent {
     pub(crate) run: AgentRun,
 }
 
-/// What else can be done than to run one.
+/// The subcommands of `spillgate agent`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentCommand {
     /// Show what a run did, from the file that `--trace` wrote
@@ -49,10 +49,10 @@ pub(crate) enum AgentCommand {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AgentView {
-    /// The trace; one of a run under way or cut off is good, too
+    /// The trace file; its run may still be going on or may have been killed
     #[arg(value_name = "TRACE", value_hint = ValueHint::FilePath)]
     pub(crate) trace: PathBuf,
-    /// Only this part; with `--json` as it stands in the trace
+    /// Show only this part; with `--json`, print it as it is in the trace
     #[arg(long, value_name = "PART")]
     pub(crate) part: Option<TracePart>,
 }
@@ -60,44 +60,46 @@ pub(crate) struct AgentView {
 /// Parts of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TracePart {
-    /// What was done, an operation a line
+    /// The operations, one per line
     Tree,
-    /// What it cost, and what tools gave
+    /// The costs, and what the tools returned
     Accounting,
     /// The report
     Report,
 }
 
-/// A run.
+/// The arguments that run an agent.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct AgentRun {
-    /// The prompt file; one that is called `view` is ./view
+    /// The prompt file; write ./view for a file called `view`
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
-    /// The task, in one argument; `-` or none is standard input
+    /// The task, as one argument; `-`, or no argument, reads it from standard input
     #[arg(value_name = "TASK")]
     pub(crate) task: Vec<String>,
-    /// Providers, MCP servers and defaults [default: .ai-agent.json beside FILE and
+    /// The file with providers, MCP servers and defaults [default: .ai-agent.json beside FILE and
     /// spillgate/ai-agent.json in the user's configuration]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) agent_config: Option<PathBuf>,
-    /// The models that may be asked, the first one first: provider/model[,provider/model…]; may be
+    /// The models, in the order in which they are tried: provider/model[,provider/model…]; may be
     /// repeated
     #[arg(long, value_name = "MODELS", value_parser = models)]
     pub(crate) model: Vec<Models>,
-    /// Only these tools: servers, `server/tool` patterns, names of others
+    /// Use only these tools: names of servers, `server/tool` patterns, names of other tool sources
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) tools: Option<Vec<String>>,
-    /// Cut what is too large instead of storing it: there is no `tool_output` then
+    /// Cut the middle out of oversized results instead of storing them, and do not offer
+    /// `tool_output`
     #[arg(long)]
     pub(crate) no_tool_output: bool,
-    /// Where the directory of the run is made [default: the directory for temporary files]
+    /// The directory in which the run creates its own directory [default: the directory for
+    /// temporary files]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) store_dir: Option<PathBuf>,
-    /// Keep that directory, with what was stored
+    /// Keep the run's own directory, with the stored results, after the run
     #[arg(long)]
     pub(crate) keep: bool,
-    /// Print what would be run and start nothing
+    /// Print what would run, and start nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -108,50 +110,51 @@ pub(crate) struct AgentRun {
     pub(crate) watching: AgentWatching,
 }
 
-/// What a run may take.
+/// The limits of a run.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = LIMITS)]
 pub(crate) struct AgentLimits {
-    /// Times that the model may be asked, the last time for its report alone
+    /// Maximum number of requests to the model; the last one is only for its report
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<Whole<1, 1000>>,
-    /// Calls that are made of one reply
+    /// Maximum number of tool calls that are made for one reply
     #[arg(long, value_name = "N")]
     pub(crate) max_tool_calls_per_turn: Option<Whole<1, 1000>>,
-    /// Tokens that a reply may have
+    /// Maximum tokens of a reply
     #[arg(long, value_name = "N")]
     pub(crate) max_output_tokens: Option<Count>,
-    /// Tokens of the model's context: prompt and reply together
+    /// Tokens of the model's context window, for prompt and reply together
     #[arg(long, value_name = "N")]
     pub(crate) context_window: Option<Count>,
-    /// Bytes over which a result is stored; 0 is no limit
+    /// Store results of more than this many bytes; 0 means no limit
     #[arg(long, value_name = "N")]
     pub(crate) tool_response_max_bytes: Option<CountOrNone>,
-    /// How long the whole run may take, with the start of its tools, such as 10m [default: 30m]
+    /// Time limit of the whole run, including the start of its tools, such as 10m [default: 30m]
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<Time>,
-    /// Requests to models of the whole run, sub-agents and extractions included [default: 200]
+    /// Maximum number of requests to models in the whole run, including sub-agents and extractions
+    /// [default: 200]
     #[arg(long, value_name = "N")]
     pub(crate) max_requests: Option<Count>,
-    /// Tokens of all of these requests and their replies
+    /// Maximum tokens of all these requests and their replies
     #[arg(long, value_name = "N")]
     pub(crate) max_total_tokens: Option<Count>,
-    /// US dollars that they may cost
+    /// Maximum cost of all these requests, in US dollars
     #[arg(long, value_name = "USD")]
     pub(crate) max_cost: Option<Cost>,
-    /// Agents below one another, the first not counted [default: 3]
+    /// Maximum number of levels of sub-agents below the first agent [default: 3]
     #[arg(long, value_name = "N")]
     pub(crate) max_depth: Option<Whole<0, 100>>,
 }
 
-/// What the report has to be.
+/// The required form of the report.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = REPORT)]
 pub(crate) struct AgentReport {
-    /// What the report is
+    /// The format of the report
     #[arg(long, value_name = "FORMAT")]
     pub(crate) output: Option<ReportFormat>,
-    /// The JSON Schema that it must keep to; the report is JSON then
+    /// The file with a JSON Schema that the report must match; the report is then JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) schema: Option<PathBuf>,
 }
@@ -177,17 +180,17 @@ impl From<ReportFormat> for OutputFormat {
     }
 }
 
-/// What is told of a run meanwhile.
+/// What is printed and written during a run.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = WATCHING)]
 pub(crate) struct AgentWatching {
-    /// Write what was done and what it cost to FILE, as JSON, from the beginning on
+    /// Write the operations and their cost to FILE as JSON, from the start of the run on
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) trace: Option<PathBuf>,
-    /// Say more on standard error: arguments of calls, the log
+    /// Print more on standard error: the arguments of calls, the log
     #[arg(long)]
     pub(crate) verbose: bool,
-    /// Say nothing on standard error but what went wrong
+    /// Print only errors on standard error
     #[arg(long)]
     pub(crate) quiet: bool,
 }

@@ -23,9 +23,9 @@ use crate::tools_args::Tools;
 /// Keeps oversized tool outputs out of a language model's context and loses
 /// none of them.
 ///
-/// What fits passes through as it is. What does not is stored byte for byte; in
-/// its place stands a small message with a handle, the shape of what is there
-/// and the ways to read or search it.
+/// An output that fits passes through unchanged. A larger one is stored byte
+/// for byte and replaced by a short message with a handle, the shape of the
+/// content and the calls that read or search it.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100, after_help = EXIT_CODES, propagate_version = true)]
 pub(crate) struct Args {
@@ -36,9 +36,9 @@ pub(crate) struct Args {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 it could not be done, the message says why; 2 wrong usage; 130 or 143 when a signal cancelled \
-an extraction or an agent; 124 when an agent's time was over. `run` gives the command's own code, 128 + n when signal n ended it, 126 or 127 when it \
-could not be started. `mcp` gives 1 when the server ended by itself.";
+Exit codes: 0 success; 1 failure, the message says why; 2 wrong usage; 130 or 143 a signal cancelled an extraction or \
+an agent; 124 an agent reached its time limit. `run` returns the command's own code, 128 + n if signal n ended the command, and 126 or 127 if \
+it could not be started. `mcp` returns 1 if the server ended by itself.";
 
 const EVERYWHERE: &str = "Options of all commands";
 
@@ -52,35 +52,35 @@ pub(crate) struct Common {
     /// servers, such as .mcp.json [env: `SPILLGATE_CONFIG`]
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = EVERYWHERE)]
     pub(crate) config: Option<PathBuf>,
-    /// Print one JSON object (lists: one a line); errors too
+    /// Print one JSON object, for lists one per line; errors are JSON, too
     #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub(crate) json: bool,
-    /// Use a store that others may write to, or that is somebody else's [env:
+    /// Use a store even if it belongs to another user or other users can write to it [env:
     /// `SPILLGATE_SHARED_STORE`]
     #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub(crate) shared_store: bool,
-    /// What counts tokens: `o200k_base`, `cl100k_base` or heuristic [env: `SPILLGATE_TOKENIZER`]
+    /// The tokenizer: `o200k_base`, `cl100k_base` or heuristic [env: `SPILLGATE_TOKENIZER`]
     #[arg(long, global = true, value_name = "NAME", hide_possible_values = true, value_parser = tokenizer(), help_heading = EVERYWHERE)]
     pub(crate) tokenizer: Option<Tokenizer>,
 }
 
-/// When a result is offloaded, and how it is shown then.
+/// When a result is offloaded, and how an offloaded result is shown.
 #[derive(Debug, Clone, Default, clap::Args, Serialize)]
 pub(crate) struct LimitArgs {
-    /// Offload over so many tokens; 0 is no limit [env: `SPILLGATE_MAX_TOKENS`] [default: the
-    /// profile's own limit, 2500 for previews]
+    /// Offload outputs of more than this many tokens; 0 means no limit [env:
+    /// `SPILLGATE_MAX_TOKENS`] [default: the profile's own limit, 2500 for previews]
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
-    /// Offload over so many bytes; 0 is no limit [env: `SPILLGATE_MAX_BYTES`]
+    /// Offload outputs of more than this many bytes; 0 means no limit [env: `SPILLGATE_MAX_BYTES`]
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "N")]
     pub(crate) max_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "NAME", help = profile_help())]
     pub(crate) profile: Option<Profile>,
-    /// End the errors of the reject profile with what is there and with calls that go on [env:
-    /// `SPILLGATE_DETAILED_RECOVERY`]
+    /// End the errors of the reject profile with a summary of the content and calls to make next
+    /// [env: `SPILLGATE_DETAILED_RECOVERY`]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[arg(long)]
     pub(crate) detailed_recovery: bool,
@@ -124,7 +124,7 @@ pub(crate) enum Command {
     Query(Query),
     /// Find the passages of a stored output that answer a question
     Search(Search),
-    /// Have a model read a stored output and tell what it says about something
+    /// Have a model answer a question about a stored output
     Extract(Extract),
     /// Show the shape of a stored output: keys, columns, templates, headings, definitions
     Outline(Outline),
@@ -134,11 +134,11 @@ pub(crate) enum Command {
     Cat(Cat),
     /// List what is stored
     Ls(Ls),
-    /// Show what is known of a stored output
+    /// Show the manifest of a stored output: its origin, sizes and hashes
     Show(Show),
     /// Show how two stored outputs differ
     Diff(Diff),
-    /// Check that stored outputs are what was stored, byte for byte
+    /// Check that stored outputs are unchanged, byte for byte
     Verify(Verify),
     /// Remove stored outputs
     Rm(Rm),
@@ -150,18 +150,18 @@ pub(crate) enum Command {
     Config(Config),
     /// Run an agent from a prompt file: a model, its tools and a report
     Agent(Box<Agent>),
-    /// Stand between MCP clients and their servers, on standard input and output or by HTTP
+    /// Run the gateway between MCP clients and their servers, on standard input and output or HTTP
     Mcp(Box<Mcp>),
-    /// Log in at an MCP server behind HTTP that asks for it (OAuth)
+    /// Log in at an MCP server that requires it (OAuth)
     Auth(Auth),
-    /// Be an MCP server with tools for files, commands and the web that cannot overflow
+    /// Run an MCP server with tools for files, commands and the web that have bounded answers
     Tools(Box<Tools>),
-    /// Be an MCP server that reads and greps files below a directory (`spillgate tools` has taken its place)
+    /// Run an MCP server that reads and greps files (replaced by `spillgate tools`)
     #[command(hide = true)]
     FsMcp(FsMcp),
     /// Put the servers of an MCP client's configuration behind the gateway
     Wrap(Wrap),
-    /// Take a client's servers out again: its configuration becomes what it was
+    /// Undo `wrap`: restore a client's configuration
     Unwrap(Unwrap),
     /// Check the clients' configurations, the gateway and the servers behind it
     Doctor(Doctor),
@@ -177,7 +177,7 @@ pub(crate) enum Command {
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-    /// What you call this call: `continue` takes it in the place of the handle
+    /// Your own id for this call, which `continue` accepts instead of the handle
     #[arg(long = "id", value_name = "ID")]
     pub(crate) call_id: Option<String>,
     /// Keep standard output and standard error apart instead of interleaving them
@@ -197,10 +197,10 @@ pub(crate) struct Run {
 pub(crate) struct Put {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-    /// What made the output, for messages and rules
+    /// The name of the tool that made the output, for messages and rules
     #[arg(long, value_name = "NAME", default_value = "stdin")]
     pub(crate) tool: String,
-    /// What you call this call: `continue` takes it in the place of the handle
+    /// Your own id for this output, which `continue` accepts instead of the handle
     #[arg(long = "id", value_name = "ID")]
     pub(crate) call_id: Option<String>,
 }
@@ -212,19 +212,19 @@ pub(crate) struct Read {
     /// First line, from 1
     #[arg(long, value_name = "N", conflicts_with_all = ["tail", "bytes"])]
     pub(crate) start: Option<u64>,
-    /// How many lines; 0 is all
+    /// Number of lines; 0 means all
     #[arg(long, value_name = "N", conflicts_with = "bytes")]
     pub(crate) lines: Option<u64>,
-    /// The last lines instead of the first
+    /// Print the last lines instead of the first
     #[arg(long, conflicts_with = "bytes")]
     pub(crate) tail: bool,
-    /// Bytes A to before B instead of lines; either may be left out
+    /// Print the bytes from A up to, but not including, B instead of lines; A or B may be left out
     #[arg(long, value_name = "A..B")]
     pub(crate) bytes: Option<ByteRange>,
-    /// Tokens that the page may cost [env: `SPILLGATE_PAGE_TOKENS`] [default: 10000]
+    /// Maximum tokens of the page [env: `SPILLGATE_PAGE_TOKENS`] [default: 10000]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
-    /// Write each line's number before it
+    /// Print the number of each line before the line
     #[arg(short, long)]
     pub(crate) number: bool,
 }
@@ -242,19 +242,19 @@ pub(crate) struct Grep {
     /// Lines of context after each match
     #[arg(short = 'A', long, value_name = "N", default_value_t = 0)]
     pub(crate) after_context: u64,
-    /// Letter case does not count
+    /// Ignore the case of letters
     #[arg(short, long, overrides_with = "case_sensitive")]
     pub(crate) ignore_case: bool,
-    /// Letter case counts (the default)
+    /// Distinguish upper and lower case (the default)
     #[arg(short = 's', long, action = ArgAction::SetTrue)]
     pub(crate) case_sensitive: bool,
     /// Show matches from this line on
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) start: u64,
-    /// Show at most so many matches; 0 is as many as fit
+    /// Maximum number of matches to show; 0 means as many as fit
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) max_matches: usize,
-    /// Tokens that the page may cost [env: `SPILLGATE_PAGE_TOKENS`] [default: 10000]
+    /// Maximum tokens of the page [env: `SPILLGATE_PAGE_TOKENS`] [default: 10000]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
 }
@@ -263,10 +263,10 @@ pub(crate) struct Grep {
 pub(crate) struct Search {
     /// The output: its handle, the first letters of it, or `last`
     pub(crate) handle: HandleArg,
-    /// A question or some words; what begins with `-` stands behind `--`
+    /// A question or some words; if one begins with `-`, write `--` before the words
     #[arg(required = true, value_name = "WORDS")]
     pub(crate) words: Vec<String>,
-    /// Tokens that the passages may cost [default: 1000]
+    /// Maximum tokens of the passages [default: 1000]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
 }
@@ -275,29 +275,29 @@ pub(crate) struct Search {
 pub(crate) struct Extract {
     /// The output: its handle, the first letters of it, or `last`
     pub(crate) handle: HandleArg,
-    /// What to extract, in words; what begins with `-` stands behind `--`
+    /// What to extract, in words; if one begins with `-`, write `--` before the words
     #[arg(required = true, value_name = "WHAT")]
     pub(crate) what: Vec<String>,
-    /// How: auto, full-chunked, read-grep, truncate or search
+    /// The mode: auto, full-chunked, read-grep, truncate or search
     #[arg(long, value_name = "MODE", default_value_t, hide_possible_values = true, value_parser = mode())]
     pub(crate) mode: Mode,
-    /// The models that may do it, the first one first: provider/model[,provider/model…]
+    /// The models, in the order in which they are tried: provider/model[,provider/model…]
     /// [env: `SPILLGATE_MODEL`]
     #[arg(long, value_name = "MODELS", value_parser = parse_models)]
     pub(crate) model: Option<Models>,
-    /// Chunks up to which `auto` has every chunk read
+    /// In the mode `auto`, read every chunk of an output that has at most this many chunks
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_chunks: Option<u64>,
-    /// Tokens that a chunk may have at most; 0 is as many as the model takes
+    /// Maximum tokens of a chunk; 0 means as many as the model accepts
     #[arg(long, value_name = "N")]
     pub(crate) chunk_tokens: Option<u64>,
-    /// Chunks that are read at once
+    /// Maximum number of chunks that are read at the same time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) parallel: Option<u64>,
     /// Stop reading once a chunk has a verified answer
     #[arg(long)]
     pub(crate) early_stop: bool,
-    /// Print what was done on standard error, or write it to FILE as JSON
+    /// Print the steps of the extraction on standard error, or write them to FILE as JSON
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", value_hint = ValueHint::FilePath)]
     pub(crate) trace: Option<PathBuf>,
 }
@@ -326,7 +326,7 @@ fn parse_models(text: &str) -> Result<Models, TargetError> {
 pub(crate) struct Outline {
     /// The output: its handle, the first letters of it, or `last`
     pub(crate) handle: HandleArg,
-    /// Tokens that the outline may cost
+    /// Maximum tokens of the outline
     #[arg(long, value_name = "N", default_value_t = spillgate_outline::DEFAULT_TOKENS)]
     pub(crate) max_tokens: u64,
 }
@@ -356,10 +356,10 @@ pub(crate) struct Query {
     /// Show results from this one on, counted from 0
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) start: u64,
-    /// Leave out so many bytes of the first of them
+    /// Skip this many bytes of the first shown result
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) byte: u64,
-    /// Tokens that the page may cost [env: `SPILLGATE_PAGE_TOKENS`] [default: 10000]
+    /// Maximum tokens of the page [env: `SPILLGATE_PAGE_TOKENS`] [default: 10000]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
 }
@@ -368,14 +368,14 @@ pub(crate) struct Query {
 pub(crate) struct Cat {
     /// The output: its handle, the first letters of it, or `last`
     pub(crate) handle: HandleArg,
-    /// The bytes as they came in, instead of the readable view
+    /// Print the bytes as they were received instead of the readable view
     #[arg(long)]
     pub(crate) raw: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Ls {
-    /// Only outputs of tools whose name contains this
+    /// List only outputs of tools whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) tool: Option<String>,
 }
@@ -415,7 +415,7 @@ pub(crate) struct Rm {
 pub(crate) struct Pin {
     /// The output: its handle, the first letters of it, or `last`
     pub(crate) handle: HandleArg,
-    /// Let it be expired and evicted again
+    /// Let the output be expired and evicted again
     #[arg(long)]
     pub(crate) off: bool,
 }
@@ -431,14 +431,14 @@ pub(crate) struct FsMcp {
     /// The directory; nothing outside of it can be read
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) root: PathBuf,
-    /// Tokens that an answer may cost, at least 128 [env: `SPILLGATE_PAGE_TOKENS`] [default: 2500]
+    /// Maximum tokens of an answer, at least 128 [env: `SPILLGATE_PAGE_TOKENS`] [default: 2500]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Prompt {
-    /// Which one
+    /// The section to print
     pub(crate) section: PromptSection,
 }
 
@@ -451,13 +451,13 @@ pub(crate) enum PromptSection {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Completions {
-    /// For which shell
+    /// The shell that the completions are for
     pub(crate) shell: Shell,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Man {
-    /// Write the pages of all commands here instead
+    /// Write the pages of all commands to this directory instead
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
 }

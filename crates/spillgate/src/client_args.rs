@@ -14,8 +14,8 @@ Examples:
   spillgate wrap cursor --gateway-arg=--max-tokens --gateway-arg=5000
   spillgate --store /data/spill wrap goose      the gateway stores there
 
---store, --config and --tokenizer are handed on to the gateway. Clients read their configuration when they \
-start: restart them. docs/clients.md has the files.";
+--store, --config and --tokenizer are passed on to the gateway. Clients read their configuration when they \
+start: restart them. docs/clients.md lists the files.";
 
 const UNWRAP_EXAMPLES: &str = "\
 Examples:
@@ -23,8 +23,8 @@ Examples:
   spillgate unwrap codex --server files         one server only
   spillgate unwrap cursor --dry-run             show what would change
 
-A file that nobody has changed since `wrap` becomes what it was, byte for byte. In one that was changed only \
-our entries are undone.";
+A file that is unchanged since `wrap` is restored byte for byte. In a file that was changed, only Spillgate's \
+own entries are undone.";
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
@@ -38,16 +38,16 @@ Exit codes: 0 all is well; 1 something is broken.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = WRAP_EXAMPLES)]
 pub(crate) struct Wrap {
-    /// Whose configuration
+    /// The client whose configuration is changed
     #[arg(value_name = "CLIENT", value_parser = client())]
     pub(crate) client: Client,
     #[command(flatten)]
     pub(crate) which: Which,
-    /// An argument more for `spillgate mcp`; once for each
+    /// An additional argument for `spillgate mcp`; may be repeated
     #[arg(long = "gateway-arg", value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) gateway_args: Vec<String>,
-    /// Add no entry that offers the look-up tools: each server lists them itself, and they are added to its
-    /// list of allowed tools
+    /// Add no entry that offers the look-up tools: each server lists them itself, and they are added
+    /// to its list of allowed tools
     #[arg(long)]
     pub(crate) no_lookups: bool,
 }
@@ -56,23 +56,23 @@ pub(crate) struct Wrap {
 #[derive(Debug, clap::Args)]
 #[command(after_help = UNWRAP_EXAMPLES)]
 pub(crate) struct Unwrap {
-    /// Whose configuration
+    /// The client whose configuration is restored
     #[arg(value_name = "CLIENT", value_parser = client())]
     pub(crate) client: Client,
     #[command(flatten)]
     pub(crate) which: Which,
 }
 
-/// Which servers in which files.
+/// The servers and files to change.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Which {
-    /// Whose servers [default: wrap: the user's and the user's for this directory; unwrap: all]
+    /// The scope of the servers [default: user and local for wrap, all for unwrap]
     #[arg(long, value_enum, value_name = "SCOPE")]
     pub(crate) scope: Option<Scopes>,
-    /// Only the server of this name; several times for several
+    /// Change only the server of this name; may be repeated
     #[arg(long = "server", value_name = "NAME")]
     pub(crate) servers: Vec<String>,
-    /// Only this file, wherever it is, in place of those that the client reads
+    /// Change only this file, instead of the files that the client reads
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "scope")]
     pub(crate) file: Option<PathBuf>,
     /// Show what would change, as a diff, and write nothing
@@ -84,25 +84,25 @@ pub(crate) struct Which {
 #[derive(Debug, clap::Args)]
 #[command(after_help = DOCTOR_EXAMPLES)]
 pub(crate) struct Doctor {
-    /// Whose configuration [default: all that are there]
+    /// The client to check [default: all clients that have a configuration]
     #[arg(value_name = "CLIENT", value_parser = client())]
     pub(crate) client: Option<Client>,
-    /// Start no server
+    /// Check without starting the servers
     #[arg(long)]
     pub(crate) no_start: bool,
-    /// Seconds that a server has to start and to list its tools
+    /// Time limit, in seconds, for a server to start and to list its tools
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
 }
 
-/// Whose servers.
+/// Scopes of servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scopes {
-    /// The user's, in every directory
+    /// The user's servers for every directory
     User,
-    /// Those in a file of the project in this directory
+    /// The servers in a file of the project in this directory
     Project,
-    /// The user's for this directory (Claude Code)
+    /// The user's servers for this directory (Claude Code)
     Local,
     /// All of these
     All,

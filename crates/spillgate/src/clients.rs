@@ -17,7 +17,7 @@ use crate::failure::{Failure, Fault};
 use crate::output::Output;
 use crate::settings::{directories, state_home};
 
-/// Returns the records of wrapped servers. They are stored beside the store, not in it, because the
+/// Returns the records of wrapped servers. Their directory is separate from the store, because the
 /// store may be moved or emptied.
 pub(crate) fn records() -> Result<Records, Failure> {
     Ok(Records::new(state_home()?.join("spillgate-clients")))
@@ -72,14 +72,14 @@ pub(crate) fn nothing_found(client: Client, files: &[PathBuf]) -> Failure {
     let message = match looked.is_empty() {
         true => format!("{} has no configuration in this scope", client.title()),
         false => format!(
-            "no configuration of {} is there; looked for {}",
+            "{} has no configuration file; looked for {}",
             client.title(),
             looked.join(", ")
         ),
     };
     let hint = match projects_file(client, files) {
         Some(file) => format!(
-            "{} is there, which belongs to all who work on the project: --scope project takes it",
+            "{} is there, but everyone who works on the project shares it: --scope project includes it",
             file.display()
         ),
         None => {
@@ -170,7 +170,7 @@ fn same_file(left: &Path, right: &Path) -> bool {
     real(left).is_some_and(|left| Some(left) == real(right))
 }
 
-/// Carries out plans, or shows what they would do; prints a report.
+/// Carries out plans, or with `--dry-run` only shows the changes. Prints a report.
 pub(crate) fn carry_out(
     client: Client,
     plans: &[Plan],
@@ -208,7 +208,7 @@ pub(crate) fn carry_out(
     match (changes, dry_run) {
         (false, _) => out.note("nothing to change"),
         (true, true) => out.note("nothing was written"),
-        (true, false) => out.note(&format!("restart {} for this to count", client.title())),
+        (true, false) => out.note(&format!("restart {} to apply the change", client.title())),
     }
     Ok(0)
 }
@@ -239,9 +239,9 @@ fn lines(plan: &Plan, dry_run: bool) -> String {
         text.push_str(&line(one));
     }
     if plan.changes() && plan.exact {
-        text.push_str("  the file is what it was, byte for byte\n");
+        text.push_str("  the file is restored byte for byte\n");
     } else if let (true, Some(backup)) = (plan.changes() && !dry_run, &plan.backup) {
-        text.push_str(&format!("  as it was: {}\n", backup.display()));
+        text.push_str(&format!("  backup: {}\n", backup.display()));
     }
     text
 }

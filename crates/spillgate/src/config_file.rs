@@ -1,7 +1,7 @@
 //! The configuration file, with the source and position of each setting.
 //!
-//! Alternative names of settings from other systems are renamed here, so that later layers know one
-//! name for each.
+//! Settings with names from other systems, such as ai-agent, are renamed here, so that later code
+//! knows only one name for each setting.
 
 use std::path::Path;
 
@@ -76,7 +76,7 @@ impl Places {
             return Ok(());
         }
         if self.way(to).len() == to.len() {
-            let what = format!("stands for `{}`, which is set, too", to.join("."));
+            let what = format!("is another name for `{}`, which is also set", to.join("."));
             return Err(self.wrong(from, &what, "keep one of them"));
         }
         let key = to.iter().map(|&name| name.to_owned()).collect();
@@ -102,7 +102,7 @@ impl Places {
         Ok(())
     }
 
-    /// Returns the members along a path, as far as they exist.
+    /// Returns the members along the path `key`, up to the first one that does not exist.
     fn way<S: AsRef<str>>(&self, key: &[S]) -> Vec<&Member> {
         let mut node = self.root();
         let members = key.iter().map_while(|name| {
@@ -138,7 +138,7 @@ impl Places {
         })
     }
 
-    /// Returns the first key of the file with this last name.
+    /// Returns the first key of the file whose last name is `name`.
     pub(crate) fn ending(&self, name: &str) -> Option<Key> {
         self.first(&|member| member.key == name)
     }

@@ -45,7 +45,7 @@ pub(crate) struct Failure {
     pub(crate) kind: &'static str,
     pub(crate) message: String,
     pub(crate) fault: Fault,
-    /// How to correct it.
+    /// Advice on how to correct the failure.
     pub(crate) hint: String,
     pub(crate) code: u8,
 }
@@ -200,7 +200,7 @@ impl From<StoreError> for Failure {
             ),
             StoreError::Exposed { .. } => (
                 Fault::Caller,
-                "take the right away from others (`chmod go-w DIR`), name another one with --store DIR, or accept it with --shared-store",
+                "remove the write permission of others (`chmod go-w DIR`), name another one with --store DIR, or accept it with --shared-store",
             ),
             _ => (Fault::Us, "look at the path it names"),
         };
@@ -221,7 +221,7 @@ impl From<LookupError> for Failure {
             ),
             LookupError::Interrupted { .. } => (Fault::Caller, "ask for less at a time"),
             LookupError::EmptyQuestion => (Fault::Caller, "ask with at least one word"),
-            LookupError::PastEnd { .. } => (Fault::Caller, "ask for a place before the end"),
+            LookupError::PastEnd { .. } => (Fault::Caller, "ask for a position before the end"),
             _ => (
                 Fault::Us,
                 "remove the artifact with `spillgate rm` and make it again",
@@ -274,7 +274,7 @@ impl From<GatewayError> for Failure {
                         "correct it in the options or in the configuration"
                     }
                     _ => {
-                        "`spillgate doctor` checks what clients have; docs/servers.md says what a server can have"
+                        "`spillgate doctor` checks what clients have; docs/servers.md lists the settings of a server"
                     }
                 };
                 Self::new("server_not_started", Fault::Caller, error.to_string()).hint(hint)

@@ -16,9 +16,9 @@ use crate::tool_output::nearest;
 
 /// Minimum of `max_tokens`: a smaller answer says nothing useful.
 const LEAST_TOKENS: u64 = 100;
-/// Maximum seconds of a command, as in the tool itself.
+/// Maximum timeout of a command, in seconds; the tool `execute_shell` has the same maximum.
 const COMMAND_SECONDS: u64 = 600;
-/// Maximum seconds to fetch a page.
+/// Maximum timeout for fetching a web page, in seconds.
 const PAGE_SECONDS: u64 = 120;
 
 /// A function that builds a failure from a key, a message and advice.
@@ -32,15 +32,15 @@ pub(crate) struct GuardedSettings {
     pub(crate) tools: Option<Vec<String>>,
     /// Tokens above which an answer is refused.
     pub(crate) max_tokens: u64,
-    /// How a command's output or a page above the limit is handled.
+    /// How a command's output or a web page above the limit is handled.
     pub(crate) on_overflow: OnOverflow,
-    /// Whether refusals end with a recovery block.
+    /// Whether refusals end with a summary of the content and with calls to make next.
     pub(crate) detailed_recovery: bool,
-    /// Where `web_fetch` may save: anywhere, nowhere, or below some directories.
+    /// Where `web_fetch` may save pages: anywhere, nowhere, or below some directories.
     pub(crate) writable: Places,
     /// How commands run.
     pub(crate) shell: ShellSettings,
-    /// How pages are fetched.
+    /// How web pages are fetched.
     pub(crate) web: WebSettings,
     /// The search provider.
     pub(crate) search: Option<SearchSettings>,
@@ -137,7 +137,7 @@ impl ShellSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct WebSettings {
-    /// Timeout of a page, in seconds.
+    /// Default timeout for fetching a page, in seconds.
     pub(crate) timeout_seconds: u64,
     /// Private addresses that may be fetched, as `HOST:PORT`.
     pub(crate) allow: Vec<String>,
@@ -175,7 +175,7 @@ pub(crate) struct SearchSettings {
     /// The address, if it differs from the provider's usual one.
     #[serde(default)]
     pub(crate) url: Option<String>,
-    /// The environment variable that holds the key.
+    /// The environment variable that holds the API key.
     #[serde(default)]
     pub(crate) api_key_env: Option<String>,
 }
@@ -220,7 +220,7 @@ impl GuardedSettings {
         })
     }
 
-    /// Checks everything except the key in the environment, which only searches need.
+    /// Checks everything except the API key in the environment, which only searches need.
     pub(crate) fn check(&self, written: &Written) -> Result<(), Failure> {
         let wrong = |(key, what, hint): (&[&str], String, String)| written.wrong(key, &what, &hint);
         if let Some(fault) = self.fault() {
@@ -231,16 +231,16 @@ impl GuardedSettings {
         };
         let known = Service::NAMES.into_iter();
         let Some((_, service)) = known.clone().find(|(name, _)| *name == search.provider) else {
-            let what = format!("nobody is called {:?}", search.provider);
+            let what = format!("there is no search service {:?}", search.provider);
             let hint = nearest(&search.provider, known.map(|(name, _)| name));
             return Err(wrong((&["guarded", "search", "provider"], what, hint)));
         };
-        // The check uses an arbitrary key, because it does not depend on whether the variable is
-        // set.
+        // The check passes an arbitrary API key, because the settings are valid even if the
+        // variable is not set.
         let made = Provider::new(service, search.url.as_deref(), Some(Key::new("any")));
         made.map(drop).map_err(|error| {
             let what = error.to_string();
-            let hint = "docs/guarded-tools.md says what each needs".to_owned();
+            let hint = "docs/guarded-tools.md says what each service needs".to_owned();
             wrong((&["guarded", "search", "url"], what, hint))
         })
     }
@@ -255,7 +255,7 @@ impl GuardedSettings {
         let known = Service::NAMES.into_iter();
         let named = known.clone().find(|(name, _)| *name == search.provider);
         let Some((_, service)) = named else {
-            let what = format!("nobody is called {:?}", search.provider);
+            let what = format!("there is no search service {:?}", search.provider);
             let hint = nearest(&search.provider, known.map(|(name, _)| name));
             return wrong("provider", what, &hint);
         };
@@ -274,7 +274,7 @@ impl GuardedSettings {
             Err(error) => wrong(
                 "provider",
                 error.to_string(),
-                "docs/guarded-tools.md says what each needs",
+                "docs/guarded-tools.md says what each service needs",
             ),
         }
     }
@@ -296,7 +296,10 @@ impl GuardedSettings {
             .iter()
             .find(|place| !place.components().all(is_plain));
         wrong.map(|place| {
-            let what = format!("{:?} is no path from the root", place.to_string_lossy());
+            let what = format!(
+                "{:?} is not a path relative to the root",
+                place.to_string_lossy()
+            );
             let hint = "write a directory below the root, as in \"notes\"";
             let key: &[&str] = &["guarded", "writable"];
             (key, what, hint.to_owned())
@@ -319,7 +322,7 @@ impl GuardedSettings {
             return Some(fault);
         }
         if self.max_tokens < LEAST_TOKENS {
-            let what = format!("{} tokens hold no answer", self.max_tokens);
+            let what = format!("{} tokens are too few for an answer", self.max_tokens);
             let hint = format!("write {LEAST_TOKENS} or more");
             return Some((&["guarded", "max_tokens"], what, hint));
         }
@@ -335,7 +338,7 @@ impl GuardedSettings {
         let mut times = times.into_iter();
         let wrong = times.find(|(_, seconds, most)| !(1..=*most).contains(seconds));
         wrong.map(|(key, seconds, most)| {
-            let what = format!("{seconds} s is no time for it");
+            let what = format!("{seconds} s is not an allowed timeout");
             (key, what, format!("write 1 to {most}"))
         })
     }

@@ -216,7 +216,7 @@ pub(crate) fn config_file(common: &Common) -> Result<Option<PathBuf>, Failure> {
     Ok(users.is_file().then_some(users))
 }
 
-/// Returns the named file of any kind.
+/// Returns the file, of any kind, that an option or a variable names as the configuration.
 fn named_file(common: &Common) -> Option<PathBuf> {
     let named = common.config.clone();
     let named = named.or_else(|| std::env::var_os("SPILLGATE_CONFIG").map(PathBuf::from));

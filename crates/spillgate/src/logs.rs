@@ -15,10 +15,10 @@ use tracing_subscriber::{EnvFilter, Layer, Registry};
 use crate::failure::{Failure, Fault};
 use crate::traces::{Collector, Exporting};
 
-/// Variable with the levels to log, as directives of `tracing`.
+/// Environment variable with the levels to log, as directives of `tracing`.
 const LEVELS: &str = "SPILLGATE_LOG";
 
-/// Variable with the format: `text` or `json`.
+/// Environment variable with the format of the log: `text` or `json`.
 const FORMAT: &str = "SPILLGATE_LOG_FORMAT";
 
 /// Maximum log levels of other crates, because their more verbose levels contain codes, tokens,
@@ -40,8 +40,8 @@ pub(crate) fn log_to_stderr(level: &str) {
 }
 
 /// Logs as [`log_to_stderr`] does and exports spans to the collector that the environment names.
-/// The returned value joins the gateway to clients' traces and sends the remaining spans when it is
-/// dropped; `None` without a collector.
+/// The returned value makes the spans part of clients' traces, and sends the remaining spans when
+/// it is dropped. Returns `None` if no collector is named.
 pub(crate) fn log_and_trace(level: &str) -> Result<Option<Exporting>, Failure> {
     let Some(collector) = Collector::of_environment() else {
         log_to_stderr(level);

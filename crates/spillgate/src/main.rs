@@ -65,7 +65,7 @@ fn main() -> ExitCode {
 /// again.
 fn outlive_the_file_size_limit() {
     let seen = Arc::new(AtomicBool::new(false));
-    // If the registration fails, only the error message is lost.
+    // If the registration fails, such a write ends the process without an error message.
     drop(signal_hook::flag::register(SIGXFSZ, seen));
 }
 

@@ -34,8 +34,8 @@ mod allocator {
 
     /// Size in bytes from which a block gets its own memory mapping, which is returned to the
     /// system when the block is freed. glibc's default threshold rises to the size of the largest
-    /// block freed so far, up to 32 MiB. So after the first result of 16 MB, such blocks would be
-    /// allocated among the small ones.
+    /// block freed so far, up to 32 MiB. After the first result of 16 MB, glibc would therefore
+    /// allocate blocks of this size among the small ones.
     const MAPPED: c_int = 256 << 10;
 
     /// Configures the allocator; returns whether it succeeded.

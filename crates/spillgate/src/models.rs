@@ -7,7 +7,7 @@ use spillgate_llm::{Catalogue, CatalogueError, ChatModel, Secrets, Target};
 use crate::failure::{Failure, Fault};
 use crate::settings::Settings;
 
-/// Reads keys from the environment, or from files that the settings name.
+/// Reads API keys from the environment, or from files that the settings name.
 #[derive(Debug)]
 pub(crate) struct Environment;
 
@@ -29,7 +29,7 @@ pub(crate) fn model(
     model.map(Some).map_err(|error| wrong(settings, &error))
 }
 
-/// Checks the configured providers and models. Keys are checked only when a model is called.
+/// Checks the configured providers and models. API keys are checked only when a model is called.
 pub(crate) fn check(settings: &Settings) -> Result<(), Failure> {
     let checked = catalogue(settings).check();
     checked.map_err(|error| {

@@ -40,7 +40,8 @@ fn login_command(url: &Url) -> String {
     format!("spillgate auth {server}")
 }
 
-/// Returns how servers are reached: a client, and the login that `spillgate auth` keeps.
+/// Returns the function that prepares the access to a server: an HTTP client, and the login that
+/// `spillgate auth` has stored.
 pub(crate) fn access() -> Result<AccessTo, Failure> {
     let logins = login_directory()?;
     Ok(Arc::new(move |server: &HttpServer| {

@@ -21,7 +21,8 @@ pub(crate) struct Span {
     pub(crate) time: Option<Duration>,
 }
 
-/// `quota = 0` means the same as `quota = "0"`.
+/// A size or time as the user wrote it. A number is accepted besides a text, so that `quota = 0`
+/// means the same as `quota = "0"`.
 #[derive(Deserialize)]
 #[serde(
     untagged,

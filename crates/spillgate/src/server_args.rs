@@ -17,32 +17,33 @@ const SERVING: &str = "Serving by HTTP";
 pub(crate) struct Mcp {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-    /// What the server is called in messages and in rules for servers
+    /// The name of the server in messages and in rules for servers
     #[arg(long, value_name = "NAME", conflicts_with = "servers", help_heading = SERVERS)]
     pub(crate) name: Option<String>,
     /// A server that is reached by Streamable HTTP
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url, group = REMOTE, conflicts_with = "command", help_heading = SERVERS)]
     pub(crate) url: Option<String>,
-    /// The same with the URL in a variable of the environment: for one that has a secret in it,
-    /// which everybody on the machine could read on a command line
+    /// The environment variable with the URL of a server, for a URL with a secret, which everybody
+    /// on the machine could read on a command line
     #[arg(long, value_name = "VARIABLE", group = REMOTE, conflicts_with = "command", help_heading = SERVERS)]
     pub(crate) url_env: Option<String>,
-    /// Speak HTTP with server-sent events to it, as of 2024-11-05
+    /// Use HTTP with server-sent events (MCP 2024-11-05) for the server
     #[arg(long, requires = REMOTE, help_heading = SERVERS)]
     pub(crate) sse: bool,
-    /// A header for it, "Name: value"; a secret is better kept in --header-env or --bearer-env
+    /// A header for the server, "Name: value"; for a secret use --header-env or --bearer-env
     #[arg(long, value_name = "HEADER", requires = REMOTE, help_heading = SERVERS)]
     pub(crate) header: Vec<String>,
-    /// A header for it whose whole value is in a variable of the environment, "Name=VARIABLE"
+    /// A header for the server whose whole value is in an environment variable, "Name=VARIABLE"
     #[arg(long, value_name = "HEADER", requires = REMOTE, help_heading = SERVERS)]
     pub(crate) header_env: Vec<String>,
-    /// A variable of the environment with a token for it, sent as "Authorization: Bearer TOKEN"
+    /// The environment variable with a token for the server, which is sent as "Authorization:
+    /// Bearer TOKEN"
     #[arg(long, value_name = "VARIABLE", requires = REMOTE, help_heading = SERVERS)]
     pub(crate) bearer_env: Option<String>,
-    /// Serve many clients by Streamable HTTP instead of one on standard streams; without an
-    /// address on `http.listen` of the configuration, which is 127.0.0.1:8700 unless set. A port
-    /// alone is one of 127.0.0.1, port 0 takes a free one. The address is printed on standard
-    /// error
+    /// Serve many clients by Streamable HTTP instead of one on standard streams. The default
+    /// address is `http.listen` of the configuration, which is 127.0.0.1:8700 unless set. A port
+    /// alone means a port of 127.0.0.1, and port 0 any free port. The address is printed on
+    /// standard error
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -52,30 +53,31 @@ pub(crate) struct Mcp {
         help_heading = SERVING
     )]
     pub(crate) http: Option<Listen>,
-    /// A name that clients may call this host by, besides localhost and the address
+    /// Another name by which clients may address this host, besides localhost and the address
     #[arg(long, value_name = "HOST", requires = "http", help_heading = SERVING)]
     pub(crate) allow_host: Vec<String>,
-    /// An origin from which web pages may come, such as `https://app.example.org`
+    /// An origin whose web pages may send requests, such as `https://app.example.org`
     #[arg(long, value_name = "ORIGIN", requires = "http", help_heading = SERVING)]
     pub(crate) allow_origin: Vec<String>,
-    /// A file with tokens, one a line; clients must send one of them as bearer token
+    /// A file with tokens, one per line; clients must send one of them as a bearer token
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "http", help_heading = SERVING)]
     pub(crate) token_file: Vec<String>,
-    /// Let anyone in who can connect, even from other machines
+    /// Serve every client that can connect, even from other machines, without a token
     #[arg(long, requires = "http", help_heading = SERVING)]
     pub(crate) insecure_no_auth: bool,
-    /// Only these servers of the configuration [default: all that have a command or a url]
+    /// Use only this server of the configuration; may be repeated [default: all that have a command
+    /// or a url]
     #[arg(long = "server", value_name = "NAME", conflicts_with_all = ["command", REMOTE], help_heading = SERVERS)]
     pub(crate) servers: Vec<String>,
-    /// Offer only the tools that look into what is stored, before no server: the entry of its own
-    /// that `spillgate wrap` adds
+    /// Offer only the look-up tools for stored outputs, without any server. `spillgate wrap` adds
+    /// an entry with this option
     #[arg(long, conflicts_with_all = ["command", REMOTE, "servers", "http", "lookups_in"], help_heading = SERVERS)]
     pub(crate) lookups: bool,
-    /// List no look-up tools: an entry in this configuration of a client offers them. Where it is off or
-    /// missing, previews name the command line
+    /// Do not list the look-up tools, because an entry in this client's configuration offers them.
+    /// If the entry is disabled or missing, previews name commands of the command line
     #[arg(long, value_name = "CLIENT=FILE", help_heading = SERVERS)]
     pub(crate) lookups_in: Option<LookupsIn>,
-    /// A server that is a program: its command and its arguments, behind `--`
+    /// The command that starts a server, and its arguments, after `--`
     #[arg(
         trailing_var_arg = true,
         value_name = "CMD",
@@ -92,8 +94,8 @@ Examples:
   spillgate mcp --server git --server files  two servers of spillgate.toml
   spillgate mcp --http 127.0.0.1:8700 --config .mcp.json   the same for many clients
 
-It speaks MCP on standard input and output and is started by a client: `spillgate wrap CLIENT` writes it into \
-the client's configuration. docs/gateway.md, docs/servers.md and docs/http.md have the rest.";
+The command speaks MCP on standard input and output. Clients start it: `spillgate wrap CLIENT` writes it into \
+a client's configuration. docs/gateway.md, docs/servers.md and docs/http.md explain the options.";
 
 /// Where to listen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,33 +128,34 @@ Examples:
   spillgate auth https://mcp.example.com/mcp  log in: shows a page to open, and waits
   spillgate auth tracker                      the same for [servers.tracker] of spillgate.toml
   spillgate auth tracker --config .mcp.json   the same for a server of a client's list
-  spillgate auth --status                     where somebody has logged in
-  spillgate auth tracker --logout             forget the login
+  spillgate auth --status                     list the servers with a stored login
+  spillgate auth tracker --logout             remove the stored login
 
-A name is also that of a server that `spillgate wrap` put behind the gateway. A client that the authorization server \
-knows already is named with --client-id; its secret, if it has one, is read from SPILLGATE_CLIENT_SECRET.
+SERVER may also be the name of a server that `spillgate wrap` has put behind the gateway. If you have registered a \
+client at the authorization server, pass its id with --client-id; its secret, if any, is read from SPILLGATE_CLIENT_SECRET.
 
-Exit codes: 0 done; 1 it could not be done, or with --status: not logged in there.";
+Exit codes: 0 success; 1 failure, or with --status: no login is stored for the server.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AUTH_EXAMPLES)]
 pub(crate) struct Auth {
-    /// The server: its URL as the gateway is given it, or its name in the configuration
+    /// The server: the URL that the gateway uses, or the name in the configuration
     #[arg(required_unless_present = "status", value_name = "SERVER", value_hint = ValueHint::Url)]
     pub(crate) server: Option<String>,
-    /// Forget the login
+    /// Remove the stored login
     #[arg(long, conflicts_with = "status")]
     pub(crate) logout: bool,
-    /// Say where somebody has logged in; 1 if not at the named server
+    /// List the servers with a stored login; with SERVER, exit with 1 if it has none
     #[arg(long)]
     pub(crate) status: bool,
-    /// Print the page to open and open nothing; the URL that the browser ends at may be pasted
+    /// Print the address of the login page instead of opening it; the URL at which the browser
+    /// ends can be pasted
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// What to ask for [default: what the server names]
+    /// A scope to request [default: the scopes that the server names]
     #[arg(long = "scope", value_name = "SCOPE")]
     pub(crate) scopes: Vec<String>,
-    /// A client that is registered already
+    /// The id of a client that is already registered at the authorization server
     #[arg(long, value_name = "ID")]
     pub(crate) client_id: Option<String>,
 }

@@ -284,7 +284,7 @@ pub(crate) fn remote_names(settings: &Settings) -> impl Iterator<Item = &str> + 
 }
 
 fn wrong(settings: &Settings, server: &str, member: &str, what: &str) -> Failure {
-    let hint = "docs/servers.md lists what a server can have";
+    let hint = "docs/servers.md lists the settings of a server";
     settings
         .places
         .wrong(&["servers", server, member], what, hint)

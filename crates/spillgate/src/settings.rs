@@ -38,10 +38,10 @@ pub(crate) struct Settings {
     pub(crate) sync: SyncWhen,
     /// The tokenizer.
     pub(crate) tokenizer: Tokenizer,
-    /// Patterns of tools that accept arguments by reference.
+    /// Patterns of tools for which an argument may be a reference to a stored output (`$spill`).
     #[serde(default)]
     pub(crate) by_reference: Option<Vec<String>>,
-    /// Maximum bytes of such an argument.
+    /// Maximum bytes of an argument that replaces such a reference.
     #[serde(default)]
     pub(crate) by_reference_bytes: Option<u64>,
     /// Maximum tokens of a page of a stored output; by default 2,500 in the gateway and 10,000 on
@@ -72,7 +72,7 @@ pub(crate) struct Settings {
     /// The user's templates for oversized results, by the name that `profile` refers to.
     #[serde(default)]
     pub(crate) templates: BTreeMap<String, String>,
-    /// The `continuation` profile.
+    /// Settings of the `continuation` profile.
     #[serde(default)]
     pub(crate) continuation: Continuation,
     /// When the gateway lists its own tools.
@@ -80,10 +80,10 @@ pub(crate) struct Settings {
     /// Which tools and prompts get their server's name as a prefix if there are several servers.
     #[serde(default)]
     pub(crate) prefix: Prefix,
-    /// How long the answer to a greeting or a list request waits for one of several servers about
-    /// which nothing is known yet, such as "3s".
+    /// How long the answer to `initialize` or to a list request waits for a server that has not
+    /// answered yet, if there are several servers, such as "3s".
     pub(crate) start_wait: Span,
-    /// Extraction.
+    /// Settings of extraction.
     #[serde(default)]
     pub(crate) tool_output: ToolOutput,
     /// Model providers, by the name that targets refer to.

@@ -13,7 +13,8 @@ use crate::layers::{first, said};
 pub(crate) struct ToolOutput {
     /// Whether the gateway has the tool `tool_output`.
     pub(crate) enabled: bool,
-    /// The models for extraction in order of preference; without any, extraction is a search.
+    /// The models for extraction in order of preference. Without models, an extraction returns the
+    /// passages that a search finds.
     #[serde(deserialize_with = "targets")]
     pub(crate) models: Vec<Target>,
     #[serde(flatten)]

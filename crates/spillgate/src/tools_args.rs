@@ -19,10 +19,10 @@ Examples:
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Tools {
-    /// The directory; no name leads out of it
+    /// The directory of the tools; no file name can leave it
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) root: PathBuf,
-    /// Only these tools [default: all that can work]
+    /// Offer only these tools [default: all that can work]
     #[arg(long, value_name = "TOOLS", value_delimiter = ',', value_parser = PossibleValuesParser::new(TOOLS))]
     pub(crate) only: Vec<String>,
     #[command(flatten)]
@@ -38,14 +38,14 @@ pub(crate) struct Tools {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Sizes")]
 pub(crate) struct Sizes {
-    /// Tokens over which an answer is refused [default: 25000]
+    /// Refuse answers of more than this many tokens [default: 25000]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
-    /// What becomes of a command's output or a page that is too much: it is refused, or stored
-    /// with a handle [default: reject]
+    /// Whether an oversized web page or output of a command is refused, or stored under a handle
+    /// [default: reject]
     #[arg(long, value_name = "WHAT", value_parser = on_overflow())]
     pub(crate) on_overflow: Option<OnOverflow>,
-    /// End refusals with what is there and with calls that go on
+    /// End refusals with a summary of the content and calls to make next
     #[arg(long)]
     pub(crate) detailed_recovery: bool,
 }
@@ -53,17 +53,17 @@ pub(crate) struct Sizes {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "execute_shell")]
 pub(crate) struct Shell {
-    /// Seconds that a command may take unless it says otherwise, at most 600 [default: 120]
+    /// Time limit of a command in seconds, unless the call sets its own; at most 600 [default: 120]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=600))]
     pub(crate) timeout: Option<u64>,
-    /// A variable of the environment that commands get, too; `*` at the end stands for any that
-    /// begin so
+    /// Another environment variable that commands get; a final `*` matches all variables that begin
+    /// with the text before it
     #[arg(long, value_name = "NAME")]
     pub(crate) env: Vec<String>,
-    /// Let commands write below the root only, and read it and the system only
+    /// Let commands write only below the root, and read only the root and the system's directories
     #[arg(long)]
     pub(crate) sandbox: bool,
-    /// Let commands reach no network; the sandbox comes with it
+    /// Let commands reach no network; implies --sandbox
     #[arg(long)]
     pub(crate) no_network: bool,
 }
@@ -71,13 +71,13 @@ pub(crate) struct Shell {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "web_fetch")]
 pub(crate) struct Web {
-    /// Save pages nowhere; commands write nevertheless (see --only, --sandbox)
+    /// Save no web pages; commands can still write files (see --only, --sandbox)
     #[arg(long, conflicts_with = "writable")]
     pub(crate) read_only: bool,
-    /// Save pages only below this directory, a path from the root
+    /// Save web pages only below this directory, a path relative to the root
     #[arg(long, value_name = "DIR")]
     pub(crate) writable: Vec<PathBuf>,
-    /// Fetch from this private address, too
+    /// Also fetch pages from this private address
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) allow: Vec<String>,
 }
@@ -85,10 +85,10 @@ pub(crate) struct Web {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "By hand")]
 pub(crate) struct ByHand {
-    /// Call a tool once and print what it gives, instead of being a server; `ARGUMENTS` are JSON
+    /// Call a tool once and print its answer instead of serving; `ARGUMENTS` is a JSON object
     #[arg(long, value_name = "TOOL", value_parser = PossibleValuesParser::new(TOOLS))]
     pub(crate) call: Option<String>,
-    /// The arguments of --call
+    /// The arguments of the tool that --call names
     #[arg(value_name = "ARGUMENTS", requires = "call", default_value = "{}")]
     pub(crate) arguments: String,
     /// List the tools as clients see them

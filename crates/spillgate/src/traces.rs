@@ -27,15 +27,16 @@ use crate::failure::Failure;
 use crate::logs::wrong;
 use crate::net;
 
-/// Variable with the collector of all signals; the path of traces is appended.
+/// Environment variable with the URL of the collector of all signals; the path of traces is
+/// appended.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-/// Variable with the collector of traces, including its path.
+/// Environment variable with the URL of the collector of traces, including the path.
 const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
-/// Variable that switches off all exports.
+/// Environment variable that switches off all exports.
 const DISABLED: &str = "OTEL_SDK_DISABLED";
 const SERVICE: &str = "OTEL_SERVICE_NAME";
 
-/// How long a collector may take for a batch: as long as OpenTelemetry waits at shutdown.
+/// How long a collector may take to accept a batch; OpenTelemetry waits equally long at shutdown.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where spans are sent.

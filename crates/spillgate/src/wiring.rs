@@ -16,12 +16,12 @@ use crate::layers::{client_file, config_file};
 use crate::models;
 use crate::settings::Settings;
 
-/// Default budget of a page on the command line, in tokens. It is so large that an ordinary page
-/// fits by its size in bytes alone. So no tokenizer has to be loaded.
+/// Default budget of a page on the command line, in tokens. It is so large that the size in bytes
+/// is enough to show that an ordinary page fits, so no tokenizer has to be loaded.
 pub(crate) const COMMAND_LINE_PAGE: u64 = 10_000;
 
-/// Default budget of a page in the gateway, in tokens: some 10,000 bytes, which every client passes
-/// on whole (docs/spec/limits.md, "What clients take").
+/// Default budget of a page in the gateway, in tokens. It is about 10,000 bytes, which every client
+/// passes on completely (docs/spec/limits.md, "What clients take").
 pub(crate) const GATEWAY_PAGE: u64 = 2500;
 
 /// The objects that a command works with.
@@ -49,9 +49,9 @@ impl App {
         Self::build(common, settings, policy, false)
     }
 
-    /// Builds the objects for a process that serves clients. Its clients wait for each result, so a
-    /// result may be synced to disk afterwards, and a separate thread evicts artifacts to make
-    /// room.
+    /// Builds the objects for a process that serves clients. Because clients wait for each result,
+    /// a result may be synced to disk after it was returned, and a separate thread evicts artifacts
+    /// to make room.
     pub(crate) fn for_gateway(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let settings = Settings::load(common, limits)?;
         let policy = settings.policy(limits)?;
@@ -143,9 +143,9 @@ impl App {
         store_option(&self.common)
     }
 
-    /// Removes artifacts while the store is over its quota. Every few minutes, also removes
-    /// artifacts that are too old, and the leftovers of killed writers. Errors are only logged,
-    /// because the command itself has succeeded.
+    /// Removes artifacts if the store is over its quota. Every few minutes, also removes artifacts
+    /// that are too old, and the leftovers of killed writers. Errors are only logged, because the
+    /// command itself has succeeded.
     pub(crate) fn tidy(&self, stored: Option<&Receipt>) {
         let spared = stored.map(Receipt::handle);
         let kept = self.store.keep_up(&self.upkeep, spared, SystemClock.now());

@@ -219,8 +219,8 @@ const SIDES: [&str; 4] = [
     "http client, http server",
 ];
 
-/// Runs a driver with clients of one generation and servers of the other, and expects these checks
-/// for each pair of transports.
+/// Runs a driver with clients of one MCP generation and servers of the other, and expects these
+/// checks for each pair of transports.
 fn bridged(driver: &str, only: &str, bridge: &str, checks: &[&str]) {
     let lab = Lab::new(&format!("{driver}-{only}"));
     let verdict = lab.drive_with(driver, &["--only", only], &[]);
@@ -331,7 +331,8 @@ fn every_reply_of_playwright_is_the_servers_own() {
     replay("playwright");
 }
 
-/// If no content becomes a link, the greetings and resource lists are also the server's own.
+/// Tests that the answers to `initialize` and the resource lists are also passed on unchanged if
+/// the gateway serves no content as links.
 #[test]
 fn without_links_greetings_are_the_servers_own_too() {
     let options = ["--only", "filesystem", "--no-links"];

@@ -15,9 +15,9 @@ use crate::StoreError;
 use crate::draft::DRAFT_PREFIX;
 use crate::files::Paths;
 
-/// Creates the link that `facts` names, if any. If a link of this name exists, it leads to the same
-/// text, because the name contains the text's hash. It is then changed to lead to the newer
-/// artifact.
+/// Creates the link that `facts` names, if any. A link of this name that already exists leads to
+/// the same text, because the name contains the text's hash. Such a link is replaced by one to the
+/// newer artifact.
 pub(crate) fn link(directory: &Path, paths: &Paths, facts: &Facts) -> Result<(), StoreError> {
     let Some(name) = &facts.file_name else {
         return Ok(());
@@ -42,7 +42,7 @@ pub(crate) fn unlink(directory: &Path, paths: &Paths, facts: &Facts) {
     }
 }
 
-/// Whether a link leads nowhere because its writer was killed before the manifest was in place.
+/// Whether a link leads to no file because its writer was killed before it had stored the artifact.
 pub(crate) fn is_dangling(directory: &Path, name: &str) -> bool {
     let path = directory.join(name);
     let is_gone = |to: PathBuf| {

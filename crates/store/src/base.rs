@@ -13,7 +13,7 @@ use crate::files::FileStore;
 const OTHERS_WRITE: u32 = 0o022;
 
 impl FileStore {
-    /// Refuses a store whose layout only a newer version knows.
+    /// Refuses a store whose layout only newer versions of this program know.
     pub fn check_format(&self) -> Result<(), StoreError> {
         match Books::of(self.base()).read() {
             Err(error @ StoreError::Newer { .. }) => Err(error),

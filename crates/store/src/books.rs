@@ -2,10 +2,10 @@
 //!
 //! The count is in one small file in the base directory, which is changed in place under a lock. A
 //! change takes a few microseconds, needs no additional space on a full disk, and is immediately
-//! visible to every process. The file is not synced, because a sync would take milliseconds. The
-//! bytes of an artifact are entered before the artifact gets its name. If a writer is killed, the
-//! count may therefore be too high, but never too low. The next full count of the store corrects it
-//! (ADR 17).
+//! visible to every process. The file is not synced, because a sync would take milliseconds. An
+//! artifact's bytes are added to the count before the artifact gets its name. If a writer is
+//! killed, the count may therefore be too high, but never too low. The next full count of the store
+//! corrects it (ADR 17).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -42,15 +42,15 @@ pub(crate) struct Entry {
     format: u32,
     /// Bytes of all artifacts; `None` before the first count.
     pub(crate) bytes: Option<u64>,
-    /// Number of full counts entered so far. A process that finds this number changed since the
-    /// start of its own count discards its result.
+    /// Number of full counts recorded so far. If this number changes while a process is counting,
+    /// the process discards its own result.
     #[serde(default)]
     pub(crate) counts: u64,
-    /// Sum of all bytes that were ever entered. The difference between two readings is the number
-    /// of bytes added in between; removals do not affect it.
+    /// Sum of all bytes that were ever added; removals do not reduce it. The difference between two
+    /// readings is the number of bytes added in between.
     #[serde(default)]
     pub(crate) came: u64,
-    /// When the store was last swept.
+    /// When old artifacts and leftover files were last removed.
     pub(crate) swept: Option<Timestamp>,
 }
 
@@ -73,8 +73,8 @@ impl Entry {
         self.bytes = self.bytes.map(|total| total.saturating_add(bytes));
     }
 
-    /// Whether the last sweep was at least `every` ago. If the recorded time is in the future, a
-    /// sweep is due.
+    /// Whether the last sweep was at least `every` ago. A sweep is also due if the recorded time
+    /// is in the future.
     pub(crate) fn is_due(&self, every: Duration, now: Timestamp) -> bool {
         self.swept
             .is_none_or(|swept| swept > now || swept.age_at(now) >= every)

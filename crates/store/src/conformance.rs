@@ -34,7 +34,8 @@ pub fn run(make: &dyn Fn() -> Box<dyn ArtifactStore>) {
     }
 }
 
-/// Returns facts for a test. The members that a store uses are correct for `raw`.
+/// Returns facts for a test. The fields that a store uses are correct for `raw`; the others are
+/// arbitrary.
 #[must_use]
 pub fn facts_of(raw: &[u8]) -> Facts {
     let bytes = raw.len() as u64;

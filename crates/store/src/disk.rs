@@ -129,8 +129,8 @@ struct Placed {
     files: Vec<Due>,
 }
 
-/// Syncs artifacts in a thread after they have their final names, in the order in which they
-/// arrive.
+/// Syncs artifacts in a thread after their files have their final names, in the order in which the
+/// artifacts arrive.
 #[derive(Debug)]
 pub(crate) struct Later {
     disk: Disk,
@@ -165,8 +165,8 @@ impl Later {
         }
     }
 
-    /// Queues an artifact that has its final names. Syncs it on this thread if the queue has
-    /// closed.
+    /// Queues an artifact whose files have their final names. If the queue has closed, syncs the
+    /// artifact on the calling thread.
     pub(crate) fn take(
         &self,
         handle: Handle,
@@ -231,7 +231,7 @@ mod tests {
     /// A directory in which a test stores artifacts, and a record of the syncs.
     struct Bench {
         base: tempfile::TempDir,
-        /// Role of each synced file, and whether a manifest was in place at that moment.
+        /// For each sync, the role of the synced file and whether the manifest was in place.
         seen: Arc<Mutex<Vec<(String, bool)>>>,
     }
 

@@ -1,11 +1,11 @@
 //! Writes an artifact to files so that it never exists in part.
 //!
 //! A draft is written under temporary names and locked. A commit reserves a handle by creating the
-//! file of the index, which fails if the file exists. It then syncs all files in parallel, renames
-//! them with the manifest last, and syncs the directory. Until the manifest has its name, the
-//! artifact does not exist. The system releases the lock when the process ends, so files
-//! of a killed writer can be distinguished from files of a running one. A store that syncs after
-//! the receipt ([`SyncWhen::After`](crate::SyncWhen)) renames first, in the same order.
+//! index file, which fails if the file exists. It then syncs all files in parallel, renames them
+//! with the manifest last, and syncs the directory. Until the manifest has its final name, the
+//! artifact does not exist. The system releases the lock when the process ends, so files of a
+//! killed writer can be distinguished from files of a running one. A store that syncs after
+//! returning the receipt ([`SyncWhen::After`](crate::SyncWhen)) renames first, in the same order.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -47,7 +47,7 @@ pub(crate) struct FileDraft {
     view: Option<DraftFile>,
     /// Syncs the raw bytes while they arrive.
     ahead: Option<SyncAhead>,
-    /// The space accounting in which the artifact is entered.
+    /// The accounting of the store's space, to which the artifact's bytes are added.
     room: Option<Arc<Room>>,
     /// Bytes written since the last check of the disk's free space.
     unlooked: u64,
@@ -104,8 +104,8 @@ impl FileDraft {
         })
     }
 
-    /// Creates the file of the index under its final name. Returns it with the first of `handles`
-    /// that was free.
+    /// Creates the index file under its final name. Returns it with the first of `handles` that was
+    /// free.
     fn reserve(
         &mut self,
         handles: impl IntoIterator<Item = Handle>,
@@ -193,7 +193,7 @@ impl FileDraft {
             .inspect_err(|_| alias::unlink(&directory, &paths, &manifest.facts))
     }
 
-    /// Syncs what is not on the disk yet: only the names of the files, or the files as well.
+    /// Syncs the names of the files and, if the store syncs after the receipt, the files as well.
     fn settle(
         &self,
         handle: Handle,
@@ -294,8 +294,8 @@ impl Draft for FileDraft {
     ) -> Result<Receipt, StoreError> {
         let view_bytes = self.view.as_ref().map_or(0, |view| view.bytes);
         let bytes = self.raw.bytes + view_bytes + index.len() as u64;
-        // The bytes are entered before the artifact has its name. If the writer is killed, the
-        // count is then too high, but never too low.
+        // The bytes are added to the store's count before the artifact has its name. If the writer
+        // is killed, the count is then too high, but never too low.
         let admitted = self.room.as_ref().map(|room| room.admit(bytes));
         let admitted = admitted.transpose()?;
         let manifest = self.store(facts, index, form)?;
@@ -323,8 +323,8 @@ impl Drop for FileDraft {
         if let Some(paths) = self.reserved.take() {
             paths.remove();
         }
-        // Only an empty directory can be removed. This removes the directory of a session that has
-        // stored nothing under a long handle, with its last draft.
+        // This fails, as intended, unless the directory is empty: a session that has stored nothing
+        // under a long handle loses its directory with its last draft.
         drop(fs::remove_dir(&self.directory));
     }
 }

@@ -37,7 +37,7 @@ pub enum StoreError {
         /// Bytes that must stay free.
         reserve: u64,
     },
-    /// Permissions forbid to read or write the store.
+    /// The permissions do not allow reading or writing the store.
     #[error("no access to {}: {source}", .path.display())]
     Denied {
         /// The file or directory.
@@ -53,7 +53,7 @@ pub enum StoreError {
         /// What is wrong with it.
         what: String,
     },
-    /// Only newer versions can read the format.
+    /// Only newer versions of this program can read the file's format.
     #[error("{} was written by a newer version of spillgate (format {format}; this version knows up to {})", .path.display(), Manifest::FORMAT)]
     Newer {
         /// The file.
@@ -112,9 +112,9 @@ impl StoreError {
 /// Why an artifact is absent (docs/spec/texts.md, "Dead handles").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Absent {
-    /// This store never contained it.
+    /// This store never contained the artifact.
     Never,
-    /// The store contained it once.
+    /// The store contained the artifact, and removed it.
     Gone {
         /// Why it is gone.
         why: Gone,

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! <base>/                      0700
-//!   <letter>/                  0700   artifacts whose word begins with this letter
-//!     <word>                   0600   the view
-//!     <word>.raw               0600   the raw bytes, where they differ
-//!     <word>.lines             0600   the view's line index; its creation reserves the word
+//!   <letter>/                  0700   artifacts whose short handle begins with this letter
+//!     <word>                   0600   the view; `<word>` is the short handle
+//!     <word>.raw               0600   the raw bytes, if they differ from the view
+//!     <word>.lines             0600   the view's line index; its creation reserves the handle
 //!     <word>.json              0600   the manifest, renamed into place last
 //!     <word>.gone              0600   the tombstone of a removed artifact
-//!   session-<uuid>/            0700   one producer's run
+//!   session-<uuid>/            0700   one run of a program that stores artifacts
 //!     .draft-<uuid>*           0600   a draft, locked by its writer
 //!     <uuid>*                  0600   artifacts with a long handle, with the same suffixes
 //!     <tool>_<time>_<hash>.txt        a link to the text, for other programs
@@ -57,13 +57,13 @@ pub struct FileStore {
     clock: Arc<dyn Clock>,
     disk: Disk,
     when: SyncWhen,
-    /// Created with the first artifact that is synced after its receipt. Contains `None` if its
-    /// thread could not be started.
+    /// Syncs artifacts after their receipts; started by the first such artifact. Contains `None`
+    /// if the thread could not be started.
     later: OnceLock<Option<Arc<Later>>>,
     /// Keeps the store within its quota. `None` means no quota.
     room: Option<Arc<Room>>,
     /// The artifacts to remove when the store is dropped. Artifacts with a long handle are not in
-    /// it, because they are removed with their session's directory.
+    /// the list, because they are removed with their session's directory.
     own: Arc<Mutex<Vec<Word>>>,
 }
 
@@ -210,7 +210,7 @@ impl FileStore {
         }
     }
 
-    /// Reads the manifest. It exists exactly as long as the artifact exists.
+    /// Reads the manifest, which exists exactly as long as the artifact exists.
     pub(crate) fn manifest_bytes(handle: Handle, paths: &Paths) -> Result<Vec<u8>, StoreError> {
         read_small(&paths.manifest).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Self::absent(handle, paths),
@@ -324,11 +324,11 @@ impl ArtifactStore for FileStore {
         let bytes = paths.bytes();
         let tombstone = to_json(&Tombstone::of(manifest.as_ref(), why, at));
         // The tombstone is written first, so that a reader always finds the artifact or its
-        // tombstone. On a full disk it is written last, and a reader in the meantime learns no
-        // reason.
+        // tombstone. On a full disk the tombstone is written last; until then, a reader is not told
+        // why the artifact is gone.
         let is_noted = write_whole(&paths.gone, &tombstone, None).is_ok();
-        // The bytes are subtracted before the files are removed. A count at the same time may still
-        // include the artifact, but then nothing subtracts the artifact a second time.
+        // The bytes are subtracted before the files are removed. If a full count runs at the same
+        // time and still includes the artifact, the total becomes too high, but never too low.
         if let Some(room) = &self.room {
             room.leave(bytes);
         }

@@ -12,10 +12,10 @@ use crate::open::{entries, open_existing};
 use crate::place::stem_in;
 
 impl FileStore {
-    /// Removes files that no running writer owns, that no manifest names and that were not written
-    /// for `idle`. Returns the number of removed files. `idle` should be a few seconds if other
-    /// processes write at the same time, because a writer creates its file and locks it in two
-    /// steps.
+    /// Removes files that belong to no running writer and no stored artifact and that were last
+    /// written at least `idle` ago. Returns the number of removed files. `idle` should be a few
+    /// seconds if other processes write at the same time, because a writer creates its file and
+    /// locks it in two steps.
     pub fn remove_leftovers(&self, idle: Duration) -> Result<usize, StoreError> {
         let before = self.now().system_time() - idle;
         let mut removed = 0;

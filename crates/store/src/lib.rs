@@ -1,9 +1,9 @@
 //! Stores artifacts: the bytes of results, durably or in memory.
 //!
 //! A caller writes a result to a [`Draft`]. Only [`Draft::commit`] turns the draft into an
-//! artifact, and only a commit returns a [`Receipt`]. So nobody can show a handle whose bytes are
-//! not safely stored (docs/spec/behaviour.md, "Invariants", 1). A draft that is dropped without a
-//! commit leaves nothing behind.
+//! artifact, and only a commit returns a [`Receipt`]. A caller that has a handle to show has
+//! therefore stored its bytes (docs/spec/behaviour.md, "Invariants", 1). A draft that is dropped
+//! without a commit leaves nothing behind.
 //!
 //! The crate has two stores, [`FileStore`] and [`MemoryStore`]. Every store runs the test suite in
 //! [`conformance`].
@@ -112,9 +112,9 @@ pub trait Draft: Send + fmt::Debug {
     /// `index` is the view's line index. If no view part was written, the raw bytes serve as the
     /// view.
     ///
-    /// The handle is created only if it does not exist: two artifacts never get the same handle,
-    /// also in a store that several processes use, and the handle of a removed artifact is not used
-    /// again as long as the store knows why that artifact was removed.
+    /// The handle is always new: two artifacts never get the same handle, even in a store that
+    /// several processes use, and the handle of a removed artifact is not used again as long as the
+    /// store records why that artifact was removed.
     fn commit(
         self: Box<Self>,
         facts: Facts,
@@ -123,10 +123,10 @@ pub trait Draft: Send + fmt::Debug {
     ) -> Result<Receipt, StoreError>;
 }
 
-/// Bytes that were written to a draft as they arrived. The draft contains only these bytes.
+/// Bytes that were written to a draft of their own as they arrived.
 #[derive(Debug)]
 pub struct SpooledBytes {
-    /// The draft, or the remaining part of the bytes if the store could not store them.
+    /// The draft, or the beginning and the end of the bytes if the store could not store them.
     pub kept: Result<Box<dyn Draft>, LostBytes>,
     /// Number of bytes.
     pub bytes: u64,
@@ -142,7 +142,7 @@ impl SpooledBytes {
     }
 }
 
-/// The remaining part of bytes that the store could not store.
+/// The beginning and the end of bytes that the store could not store.
 #[derive(Debug)]
 pub struct LostBytes {
     /// The first bytes, about 64 KB.

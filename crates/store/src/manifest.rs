@@ -70,7 +70,10 @@ pub(crate) fn parse(handle: Handle, path: &Path, bytes: &[u8]) -> Result<Manifes
     }
     let manifest = parsed.map_err(|error| damaged(path, error.to_string()))?;
     if manifest.handle != handle {
-        return Err(damaged(path, format!("it speaks of {}", manifest.handle)));
+        return Err(damaged(
+            path,
+            format!("it describes another artifact, {}", manifest.handle),
+        ));
     }
     Ok(manifest)
 }

@@ -25,12 +25,12 @@ pub fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> 
     let file = opened.map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::LOOP) => refused("it is a symbolic link"),
         // The path leads to a FIFO without a reader, or to a socket.
-        Some(Errno::NXIO) => refused("it is no regular file"),
+        Some(Errno::NXIO) => refused("it is not a regular file"),
         _ => error,
     })?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(refused("it is no regular file")),
+        false => Err(refused("it is not a regular file")),
     }
 }
 

@@ -8,13 +8,13 @@ use spillgate_artifact::{FileId, Handle, SessionId, Word};
 use crate::StoreError;
 use crate::open::{make_directory, make_in_base};
 
-/// The lengths of the name of a file without its suffix: a word, or a UUID.
+/// The possible lengths of a file's name without its suffix: 14 for a [`Word`], 36 for a UUID.
 const STEMS: [usize; 2] = [14, 36];
 
 /// A directory for artifacts in the base directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArtifactDirectory {
-    /// The artifacts of one producer's run that have a long handle, and its drafts.
+    /// The drafts of one run of a producer, and its artifacts that have a long handle.
     Session(SessionId),
     /// The artifacts whose word begins with this letter.
     Letter(char),
@@ -70,8 +70,8 @@ pub(crate) fn stem(handle: Handle) -> String {
     }
 }
 
-/// Returns the part of a file's name that [`stem`] returned; `None` if the store did not create the
-/// file.
+/// Returns the beginning of a file's name that [`stem`] made; `None` if the store did not create
+/// the file.
 pub(crate) fn stem_in(name: &str) -> Option<&str> {
     let mut stems = STEMS.iter().filter_map(|&length| name.get(..length));
     stems.find(|stem| stem.parse::<FileId>().is_ok() || stem.parse::<Word>().is_ok())

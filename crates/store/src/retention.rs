@@ -13,7 +13,7 @@ pub struct Retention {
     /// Quota in bytes. If it is exceeded, the least recently used artifacts are removed first.
     /// `None` means no quota.
     pub max_bytes: Option<u64>,
-    /// Bytes of the quota that are free after a sweep.
+    /// Bytes of the quota that a sweep leaves free.
     pub headroom: u64,
     /// Maximum number of artifacts that one sweep removes. `None` means no limit.
     pub most: Option<usize>,
@@ -82,7 +82,8 @@ pub fn sweep(
     }
 }
 
-/// Removes an artifact unless it was pinned since the survey. Returns whether it was removed.
+/// Removes an artifact, unless a user has pinned it since the artifacts were listed. Returns
+/// whether it was removed.
 fn let_go(
     store: &dyn ArtifactStore,
     handle: Handle,

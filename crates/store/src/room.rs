@@ -1,9 +1,9 @@
 //! Keeps a store within its quota, and a part of the disk free, while artifacts are stored.
 //!
-//! Every artifact is entered in the [`Books`] before it gets its name. In a process that serves
-//! many clients, a separate thread evicts artifacts as soon as the store is nearly full, until a
-//! sixteenth of the quota is free, so that storing does not have to wait. A writer whose artifact
-//! would exceed the quota waits until there is room or no more artifacts can be removed.
+//! Every artifact is counted in the [`Books`] before it gets its name. In a process that serves
+//! many clients, storing should not have to wait: as soon as the store is nearly full, a separate
+//! thread evicts artifacts until a sixteenth of the quota is free. A writer whose artifact would
+//! exceed the quota waits until there is room or no more artifacts can be removed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ pub struct Space {
     pub evicts: bool,
 }
 
-/// Eviction frees the quota divided by this number, so that it does not have to start again with
-/// the next artifact.
+/// Eviction continues until the quota divided by this number is free, so that the next artifact
+/// does not start it again.
 const SLACK: u64 = 16;
 
 /// Eviction starts when less than the quota divided by this number is free.
@@ -51,7 +51,8 @@ pub(crate) struct Room {
     clock: Arc<dyn Clock>,
     space: Space,
     books: Books,
-    /// Bytes that this process has entered for artifacts without a final name.
+    /// Bytes of the artifacts that this process is storing: they are already counted in the books,
+    /// but their files do not have their final names.
     pending: AtomicU64,
     passes: Mutex<Passes>,
     ended: Condvar,
@@ -97,7 +98,8 @@ impl Room {
         &self.books
     }
 
-    /// Enters an artifact of `bytes` bytes. If the store then exceeds its quota, waits for room.
+    /// Adds an artifact of `bytes` bytes to the books. If the store then exceeds its quota, waits
+    /// for room.
     pub(crate) fn admit(self: &Arc<Self>, bytes: u64) -> Result<Admitted, StoreError> {
         self.pending.fetch_add(bytes, Ordering::Relaxed);
         let mut admitted = Admitted {
@@ -133,12 +135,12 @@ impl Room {
         }
     }
 
-    /// Adds bytes again that could not be removed.
+    /// Adds the bytes of an artifact again, after removing it has failed.
     pub(crate) fn come_back(&self, bytes: u64) {
         drop(self.books.change(|entry| entry.add(bytes)));
     }
 
-    /// Subtracts bytes that are about to be removed.
+    /// Subtracts the bytes of an artifact that is about to be removed.
     pub(crate) fn leave(&self, bytes: u64) {
         let left = self.books.change(|entry| {
             entry.bytes = entry.bytes.map(|total| total.saturating_sub(bytes));
@@ -146,16 +148,16 @@ impl Room {
         drop(left);
     }
 
-    /// Counts the artifacts on the disk and the bytes that this process is about to store. Until
-    /// the next count, the result may include artifacts twice that were added during the count, and
-    /// artifacts that were removed during it. It does not include bytes that another process
-    /// entered before the count and had not stored yet.
+    /// Counts the bytes of the artifacts on the disk and of those that this process is about to
+    /// store. Until the next count, the result may be wrong: artifacts added during the count may
+    /// be included twice, artifacts removed during it may still be included, and artifacts that
+    /// another process was storing when the count began are missing.
     pub(crate) fn count(self: &Arc<Self>) -> Result<u64, StoreError> {
         self.count_with(0)
     }
 
-    /// Counts like [`Room::count`]. If another count ended first, adds `bytes` to its result,
-    /// because that count may have begun after an artifact of this size was entered.
+    /// Counts like [`Room::count`]. If another count ended meanwhile, keeps its result and adds
+    /// `bytes`, because that count may lack the artifact of this size that is about to be stored.
     fn count_with(self: &Arc<Self>, bytes: u64) -> Result<u64, StoreError> {
         let before = self.books.read()?;
         let pending = self.pending.load(Ordering::Relaxed);
@@ -215,8 +217,8 @@ impl Room {
         now: Timestamp,
     ) -> Result<Vec<Swept>, StoreError> {
         self.count()?;
-        // Of the bytes that are about to be stored, count at most half the quota, so that enough
-        // artifacts stay.
+        // The bytes that are about to be stored count for at most half the quota, so that enough
+        // older artifacts stay.
         let most_pending = self.space.quota.map_or(0, |quota| quota / 2);
         let pending = self.pending.load(Ordering::Relaxed).min(most_pending);
         let slack = self.space.quota.map_or(0, |quota| quota / SLACK);
@@ -284,15 +286,15 @@ impl Room {
         self.passes.lock()
     }
 
-    /// Returns the same store, opened to remove artifacts.
+    /// Opens the store once more, to remove artifacts from it.
     fn store(self: &Arc<Self>) -> FileStore {
         let clock = Arc::clone(&self.clock);
         FileStore::new(&self.base, Lifetime::Durable, clock).in_room(Arc::clone(self))
     }
 }
 
-/// An artifact that is entered in the books. Dropping this value removes the entry, unless the
-/// entry was kept.
+/// An artifact whose bytes are counted in the books. Dropping this value subtracts them again,
+/// unless [`keep`](Self::keep) was called.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     room: Arc<Room>,
@@ -302,7 +304,7 @@ pub(crate) struct Admitted {
 }
 
 impl Admitted {
-    /// Keeps the entry, because the artifact has its final name.
+    /// Leaves the bytes in the books, because the artifact has its final name.
     pub(crate) fn keep(mut self) {
         self.is_kept = true;
     }

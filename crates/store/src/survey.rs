@@ -52,7 +52,8 @@ impl FileStore {
                 survey.add(&directory, handle);
             }
         }
-        // A manifest states its time in whole seconds. The file tells the order within a second.
+        // A manifest records its time in whole seconds. Within a second, the artifacts are ordered
+        // by the modification times of their files.
         survey.listed.sort_by_cached_key(|one| {
             let handle = one.manifest.handle;
             (one.manifest.facts.created, self.written(handle), handle)
@@ -71,7 +72,7 @@ impl FileStore {
     }
 }
 
-/// Returns the artifacts in a directory: every name that has a manifest.
+/// Returns the handles of the artifacts in a directory: every name that has a manifest.
 fn manifests(place: ArtifactDirectory, directory: &Path) -> Result<Vec<Handle>, StoreError> {
     let id = |entry: fs::DirEntry| -> Option<Handle> {
         let name = entry.file_name();

@@ -15,9 +15,9 @@ pub enum Gone {
     Removed,
 }
 
-/// Replaces a removed artifact. A message for its dead handle can then say why the artifact was
-/// removed and which call produces it again (docs/spec/texts.md, "Dead handles"). Contains none of
-/// the artifact's bytes.
+/// The record that replaces a removed artifact. It lets a message for the dead handle say why the
+/// artifact was removed and which call produces it again (docs/spec/texts.md, "Dead handles"). It
+/// contains none of the artifact's bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tombstone {
     pub(crate) why: Gone,

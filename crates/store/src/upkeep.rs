@@ -19,7 +19,7 @@ pub struct Upkeep {
     pub notes: Notes,
     /// Interval between two checks of age and leftovers. The quota is checked on every call.
     pub every: Duration,
-    /// A draft that was not written for this long is treated as abandoned.
+    /// A draft is treated as abandoned if nothing was written to it for this long.
     pub idle: Duration,
     /// Maximum number of artifacts that one pass removes.
     pub most: usize,
@@ -35,9 +35,9 @@ pub struct Notes {
 }
 
 impl FileStore {
-    /// Evicts artifacts if the store exceeds its quota. Once every `upkeep.every`, also removes
-    /// artifacts that are too old and files of killed writers. Never removes `spared`, whose handle
-    /// was shown a moment ago.
+    /// Evicts artifacts if the store exceeds its quota. If `upkeep.every` has passed since the last
+    /// time, also removes artifacts that are too old and files of killed writers. Never removes
+    /// `spared`, whose handle was shown a moment ago.
     pub fn keep_up(
         &self,
         upkeep: &Upkeep,

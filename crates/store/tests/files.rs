@@ -110,7 +110,7 @@ fn what_is_stored_within_a_second_is_listed_in_order() {
     let mut handles = Vec::new();
     for _ in 0..6 {
         handles.push(put(&store, b"x", None));
-        // File systems count in steps of up to 10 ms.
+        // File systems record times in steps of up to 10 ms.
         std::thread::sleep(Duration::from_millis(20));
     }
     store.open(handles[0]).unwrap();
@@ -574,8 +574,8 @@ fn a_part_that_is_missing_is_damage_and_a_removed_artifact_is_not() {
             "{error}"
         );
     }
-    // At whatever moment the artifact is removed, a reader gets all of it, or an error with the
-    // reason.
+    // Whenever the artifact is removed, a reader gets either all of it or an error with the reason
+    // of its removal.
     for _ in 0..200 {
         let handle = put(&store, b"raw", Some(b"view"));
         std::thread::scope(|scope| {

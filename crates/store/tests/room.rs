@@ -93,12 +93,12 @@ fn the_quota_holds_while_many_store() {
         watcher.join().unwrap()
     });
     // Eight writers may exceed the quota by the artifacts that they are storing, because each
-    // artifact is entered before it gets its name.
+    // artifact is counted before it gets its name.
     assert!(most <= QUOTA + 8 * SIZE as u64, "{most}");
     assert!(most > QUOTA / 2, "nothing was kept: {most}");
     assert!(total(&stores[0]) <= QUOTA);
-    // While a process counts, the artifacts that the other process is storing are missing from the
-    // count until the next one. An eviction pass that is running must end first.
+    // A count lacks the artifacts that another process was storing at that time, so the count is
+    // repeated. An eviction pass that is still running must end first.
     for round in 1.. {
         let due = SystemClock.now().system_time() + round * UPKEEP.every;
         stores[0]
@@ -151,7 +151,7 @@ fn books_that_are_wrong_or_gone_are_made_anew() {
     fs::write(&books, "{\"format\":1,\"bytes\":70000,\"swept\":null}").unwrap();
     store.keep_up(&UPKEEP, None, SystemClock.now()).unwrap();
     assert_eq!(entered(base.path()), 1000);
-    // A file of another program is neither read nor written.
+    // If `.store` is a link to another program's file, that file is neither read nor written.
     let precious = base.path().join("precious");
     fs::write(&precious, "precious").unwrap();
     fs::remove_file(&books).unwrap();
@@ -159,7 +159,7 @@ fn books_that_are_wrong_or_gone_are_made_anew() {
     assert!(store.open(put(&store, &[3; 10]).unwrap()).is_ok());
     assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
     fs::remove_file(&books).unwrap();
-    // A layout that only a newer version can read is not changed.
+    // A store whose layout only newer versions can read is not changed.
     fs::write(&books, "{\"format\":2,\"other\":\"things\"}").unwrap();
     assert!(matches!(
         store.check_format(),

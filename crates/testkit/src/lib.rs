@@ -76,8 +76,8 @@ pub fn noise(bytes: usize) -> Vec<u8> {
     (0..bytes).map(step).collect()
 }
 
-/// Returns a model's reply that answers `text` in the slot that a system prompt names, or without a
-/// wrapper if it names none.
+/// Returns a model's reply with `text` between the tags that a system prompt names, or without tags
+/// if the prompt names none.
 #[must_use]
 pub fn in_slot(system: &str, text: &str) -> String {
     let tag = "<ai-agent-";

@@ -86,7 +86,8 @@ fn is_secret_name(name: &str) -> bool {
         || words.any(|word| WHOLE.contains(&&*word.as_str().to_lowercase()))
 }
 
-/// Returns whether the next argument is a secret.
+/// Returns whether `text` is a flag, such as `--api-key`, whose value is the next argument and a
+/// secret.
 fn is_secret_flag(text: &str) -> bool {
     text.starts_with('-') && !text.contains('=') && is_secret_name(text)
 }

@@ -38,11 +38,11 @@ pub const DEFAULT_RUN_TIME: Duration = Duration::from_secs(30 * 60);
 /// Default maximum number of model requests of a whole run. The value is Spillgate's own: it is
 /// enough for two levels of agents with 10 turns each and some extractions.
 pub const DEFAULT_MAX_REQUESTS: u64 = 200;
-/// Default maximum depth of nested agents, the first not counted. It limits how often a task can be
-/// handed on. The value is Spillgate's own.
+/// Default maximum depth of nested agents, not counting the first agent. It limits how often a task
+/// can be passed on to another agent. The value is Spillgate's own.
 pub const DEFAULT_MAX_DEPTH: u32 = 3;
 
-/// Names that agents cannot have, because a tool of the session has them.
+/// Names that agents cannot have, because tools of the session have these names.
 const RESERVED: [&str; 2] = ["tool_output", "get_continuation"];
 
 /// Resolves the agent of a prompt file. `over` (the command line) takes precedence over the file,
@@ -317,7 +317,7 @@ impl Run<'_> {
     }
 }
 
-/// Converts a number that its type keeps below `u32::MAX`.
+/// Converts a number whose type limits it to less than `u32::MAX`.
 fn small<const MIN: u64, const MAX: u64>(number: Whole<MIN, MAX>) -> u32 {
     u32::try_from(number.get()).unwrap_or(u32::MAX)
 }

@@ -183,7 +183,7 @@ fn choose(
     let is_meant = |one: &&ToolSource| one.entry.name() == of || matcher.is_match(one.entry.name());
     let found: Vec<&ToolSource> = known.iter().filter(is_meant).collect();
     if found.is_empty() {
-        let what = format!("nothing has the name {}", quoted(of));
+        let what = format!("there is no tool source {}", quoted(of));
         return Err((what, advice(of, known)));
     }
     for source in found {
@@ -206,8 +206,8 @@ fn choose(
     Ok(())
 }
 
-/// Splits a name into the source and the pattern of its tools. Names of servers in a registry
-/// contain slashes themselves: `io.github.owner/name`.
+/// Splits a name into the source and the pattern of its tools. The name of the source may itself
+/// contain slashes, such as a name from the MCP registry: `io.github.owner/name`.
 fn parts<'n>(name: &'n str, known: &[ToolSource]) -> (&'n str, Option<&'n str>) {
     let mut slashes = name.rmatch_indices('/').map(|(at, _)| at);
     let is_known = |name: &str| known.iter().any(|one| one.entry.name() == name);
@@ -237,14 +237,20 @@ fn add(source: &ToolSource, tools: Option<&str>, chosen: &mut Vec<ToolSource>) {
 
 fn advice(name: &str, known: &[ToolSource]) -> String {
     match name {
-        "batch" | "agent__batch" => return "the session has it; see `batch`".to_owned(),
+        "batch" | "agent__batch" => {
+            return "every session offers this tool by itself; see `batch`".to_owned();
+        }
         "get_continuation" => {
-            return "the session has it with `toolOutput: {profile: continuation}`".to_owned();
+            return "the session offers this tool with `toolOutput: {profile: continuation}`"
+                .to_owned();
         }
         "tool_output" => {
-            return "the session has it once something is stored; see `toolOutput`".to_owned();
+            return "the session offers this tool once a result is stored; see `toolOutput`"
+                .to_owned();
         }
-        name if name.starts_with("agent__") => return "the session has it".to_owned(),
+        name if name.starts_with("agent__") => {
+            return "every session offers this tool by itself".to_owned();
+        }
         _ => {}
     }
     if known.is_empty() {

@@ -271,11 +271,11 @@ fn what_does_not_go_together_is_told() {
         "input: {schema: {}}",
     ];
     insta::assert_snapshot!(told(fronts), @r#"
-    dir/agent.ai:2:9: tools[0]: nothing has the name "sf"; there are fs, git, guarded, needy, off, pets, time, work
+    dir/agent.ai:2:9: tools[0]: there is no tool source "sf"; there are fs, git, guarded, needy, off, pets, time, work
     dir/agent.ai:4:5: tools[1]: "time" is a single tool and has no tools below it; write time
     dir/agent.ai:5:5: tools[2]: "off" is switched off (dir/.ai-agent.json:4); remove `disabled` there, or the name here
-    dir/agent.ai:6:5: tools[3]: nothing has the name "batch"; the session has it; see `batch`
-    dir/agent.ai:7:5: tools[4]: nothing has the name "agent__final_report"; the session has it
+    dir/agent.ai:6:5: tools[3]: there is no tool source "batch"; every session offers this tool by itself; see `batch`
+    dir/agent.ai:7:5: tools[4]: there is no tool source "agent__final_report"; every session offers this tool by itself
     dir/agent.ai:8:5: tools[5]: "[x" is not a pattern: unclosed character class; missing ']'; write NAME, or NAME/PATTERN such as fs/read_*
     dir/.ai-agent.json:5:44: mcpServers.needy.args[0]: the variable NOT_SET is not set; set it, or write a default: ${NOT_SET:-…}
     /home/me/.ai-agent.json:3:36: providers.used.baseUrl: the variable NOT_SET_URL is not set; set it, or write a default: ${NOT_SET_URL:-…}
@@ -314,7 +314,7 @@ fn a_file_may_not_be_called_as_a_tool_of_every_session() {
 fn everything_that_is_wrong_is_told_at_once() {
     let front = "tools: [sf, needy]\nname: a b\ncontextWindow: 1\nagents: none.ai\nmodels: used/x";
     insta::assert_snapshot!(told([front]), @r#"
-    dir/agent.ai:2:9: tools[0]: nothing has the name "sf"; there are fs, git, guarded, needy, off, pets, time, work
+    dir/agent.ai:2:9: tools[0]: there is no tool source "sf"; there are fs, git, guarded, needy, off, pets, time, work
     dir/agent.ai:3:1: name: must be 1 to 64 letters, digits, `_` or `-`
     dir/agent.ai:4:1: contextWindow: 1 tokens leave no room: 8192 are kept free, 1 are reserved for a reply; set it higher, or contextWindowBuffer or maxOutputTokens lower
     dir/agent.ai:5:1: agents[0]: dir/none.ai is not a file; paths are relative to the directory of the file

@@ -10,11 +10,11 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use spillgate_llm::Target;
 
-/// Names: a list, or a text with commas (ai-agent).
+/// Names: a list, or a text with commas as in ai-agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Names(pub Vec<String>);
 
-/// Models in order of preference: a list of `provider/model`, or a text with commas (ai-agent).
+/// Models in order of preference: a list of `provider/model`, or a text with commas as in ai-agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Models(pub Vec<Target>);
 
@@ -42,7 +42,7 @@ impl FromStr for Models {
     }
 }
 
-/// The visitor for both types.
+/// The visitor that deserializes [`Names`] and [`Models`].
 struct List<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de> + FromStr<Err: fmt::Display>> Visitor<'de> for List<T> {

@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A duration above 0: a text such as `30s` or `5m`, or a number of milliseconds (ai-agent).
+/// A duration above 0: a text such as `30s` or `5m`, or a number of milliseconds as in ai-agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(Duration);
 

@@ -175,7 +175,7 @@ impl ToolCache for DirectoryCache {
 
     fn begin(&self, key: &CacheKey, ttl: Duration) -> io::Result<Box<dyn CacheEntry>> {
         self.prepare()?;
-        // Only the owner can read a temporary file.
+        // `Builder` creates files that only their owner can read.
         let mut file = Builder::new().prefix(MAKING).tempfile_in(&self.directory)?;
         file.write_all(&[b' '; HEADER])?;
         Ok(Box::new(Making {

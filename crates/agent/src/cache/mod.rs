@@ -1,4 +1,4 @@
-//! Caches tool results, so that the same call need not be made twice.
+//! Caches tool results, so that a repeated call need not be made again.
 //!
 //! The cache is off unless rules enable it: only a person who knows a tool can tell that its
 //! answers do not change. The cache keeps the raw result. An oversized result is therefore stored
@@ -100,9 +100,9 @@ pub(crate) struct Wanted {
 }
 
 impl Caching {
-    /// Returns a cache that follows `rules`. Besides host, tool and arguments, answers may depend
-    /// on other things, such as the configuration of the hosts: two configurations may use the same
-    /// name for different hosts. `realm` identifies these things.
+    /// Returns a cache that follows `rules`. `realm` identifies everything besides host, tool and
+    /// arguments on which answers depend, such as the configuration of the hosts: two
+    /// configurations may use the same name for different hosts.
     #[must_use]
     pub fn new(cache: Arc<dyn ToolCache>, rules: CacheRules, realm: &str) -> Self {
         let realm = realm.into();

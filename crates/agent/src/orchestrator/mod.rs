@@ -1,5 +1,5 @@
-//! Makes the calls of an agent; every tool result passes through it (docs/spec/behaviour.md,
-//! "Results in an agent").
+//! Makes the tool calls of an agent. Every tool result passes through this module
+//! (docs/spec/behaviour.md, "Results in an agent").
 //!
 //! ```text
 //! call → raw result → sanitize → measure → (the session decides) → show · store · release
@@ -133,7 +133,7 @@ impl Orchestrator {
             arguments: Some(call.arguments.clone()),
             call_id: self.call_id(&planned.id),
         };
-        // Once this future is dropped, nothing needs the result any more, so reading stops.
+        // Reading stops when this future is dropped, because nothing needs the result any more.
         let stop = Interrupt::default();
         let _stops = stop.on_drop();
         let taking = Taking {
@@ -240,15 +240,14 @@ impl Orchestrator {
         }
     }
 
-    /// Releases the result of a call, because it is shown.
+    /// Releases the held result of a call that is shown or dropped.
     pub fn release(&self, id: &CallId) {
         if let Some(pending) = self.held.lock().remove(id) {
             pending.pass();
         }
     }
 
-    /// Releases everything that is held, because the session has ended. No draft is left in the
-    /// store.
+    /// Releases all held results, because the session has ended. No draft is left in the store.
     pub fn let_go(&self) {
         self.held.lock().clear();
     }
@@ -269,7 +268,7 @@ struct Taking {
 
 impl Taking {
     /// Submits the result to the pipeline. Returns the facts that the session needs for its
-    /// decision, and the pending result, which is held until then.
+    /// decision, and the pending result, which the orchestrator holds until the decision.
     fn submit(mut self) -> (Returned, Option<PendingResult>) {
         let offloader = &self.offloader;
         let (is_error, reader) = (self.is_error, &mut self.reader);

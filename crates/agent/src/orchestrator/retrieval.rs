@@ -42,8 +42,8 @@ impl Retrieval {
         !matches!(self, Self::Off)
     }
 
-    /// Returns the tool's definition. Its schema is fixed by the specification that the tool comes
-    /// from.
+    /// Returns the tool's definition. The schema is prescribed by the specification of the system
+    /// that the tool reproduces.
     pub(super) fn spec(&self, policy: &Policy) -> Option<ToolSpec> {
         let (name, description, schema) = match self {
             Self::ToolOutput(_) => {

@@ -1,9 +1,9 @@
 //! Makes the text of a batch fit into the conversation.
 //!
 //! The text of a batch is larger than the results in it, because it adds names, quotes and escapes.
-//! If the conversation has no room for it, these steps follow in order. Failures are reported
-//! together. Results that are larger than the message that would replace them are stored. As few
-//! results as possible are dropped, and the text says so. The other results are kept.
+//! If the conversation has no room for this text, three steps follow until it fits. First, failures
+//! are reported together. Then results that are larger than the message that would replace them are
+//! stored. Finally, as few results as possible are dropped, and the text says so.
 
 use std::cmp::Reverse;
 
@@ -15,7 +15,8 @@ use crate::event::{CallId, Effect, Settled};
 use crate::texts;
 
 impl Session {
-    /// Reserves room for the batches of a round. If a result must be stored first, returns its id.
+    /// Reserves room for the batches of a round. If a result must be stored first, returns the id
+    /// of its call.
     pub(super) fn enclose(
         &mut self,
         round: &mut Round,

@@ -28,7 +28,7 @@ use crate::settings::Settings;
 use crate::texts;
 use round::Round;
 
-/// The prompt, the task and the tools alone exceed what the model may be sent.
+/// The prompt, the task and the tools alone exceed the tokens that may be sent to the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the prompt, the task and the tools are {tokens} tokens, more than the {limit} that the model's window leaves \
@@ -47,7 +47,7 @@ pub struct Session {
     settings: Settings,
     conversation: Conversation,
     round: Option<Round>,
-    /// Why the run of this session must not make more requests; `None` while it may.
+    /// Why the run of this session must not make more requests; `None` if it still may.
     used_up: Option<String>,
     is_done: bool,
     /// The model's last text that is not blank.
@@ -57,8 +57,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Creates a session that is about to start. `slot` is the place in a reply where the model
-    /// writes its report.
+    /// Creates a session that is about to start. `slot` is the pair of tags between which the model
+    /// may write its report.
     pub fn begin(
         settings: Settings,
         slot: Slot,

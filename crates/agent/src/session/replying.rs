@@ -80,7 +80,8 @@ impl Session {
         effects
     }
 
-    /// Plans one call of a reply. `left` is how many calls its batches may still make.
+    /// Plans one call of a reply. `left` is the number of calls that the reply's batches may still
+    /// make.
     fn plan(
         &self,
         round: &mut Round,

@@ -80,8 +80,8 @@ impl Session {
             return Vec::new();
         };
         let (reason, is_error) = (entry.reason.unwrap_or(Reason::SizeCap), entry.is_error);
-        // If the result was already shown but did not fit into its batch, the room that it reserved
-        // is released.
+        // If the result was already shown but did not fit into its batch, the tokens reserved for
+        // it are released.
         if let Some(before) = &entry.shown {
             self.conversation.guard.free(before.tokens);
         }

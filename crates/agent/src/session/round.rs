@@ -10,7 +10,7 @@ use crate::batch::{self, Answer, Inner};
 use crate::event::{CallId, Planned};
 use crate::texts;
 
-/// The text that a call puts into the conversation.
+/// The text that the conversation contains for the result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub(crate) text: String,
@@ -30,17 +30,17 @@ impl Shown {
     }
 }
 
-/// A call in flight or answered.
+/// A call of the round, waiting, in flight or answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) call: ToolCall,
-    /// What is shown of the call; `None` until that is decided.
+    /// What the model is shown of the call's result; `None` until that is decided.
     pub(crate) shown: Option<Shown>,
     /// Whether the call is within a batch.
     pub(crate) is_inner: bool,
-    /// Whether the call was made or was going to be made; otherwise the session answered it itself.
+    /// Whether the call is one to make; otherwise the session answered it itself.
     pub(crate) is_planned: bool,
-    /// Whether the tool reported a failure. The text that replaces its result is marked as a
+    /// Whether the tool reported a failure. A text that replaces the result is then marked as a
     /// failure, too.
     pub(crate) is_error: bool,
     /// Why the result is being stored; `None` if it is not.
@@ -150,7 +150,7 @@ impl Round {
         }
     }
 
-    /// Records what is shown of a call.
+    /// Records what the model is shown of a call's result.
     pub(crate) fn settle(&mut self, id: &CallId, shown: Shown) {
         if let Some(entry) = self.entries.get_mut(id) {
             entry.shown = Some(shown);
@@ -170,14 +170,14 @@ impl Round {
             .filter(|(_, shown)| shown.held.is_some())
     }
 
-    /// Returns the calls within batches, with what is shown of them.
+    /// Returns the answered calls within batches, with the text that is shown for each.
     pub(crate) fn inner(&self) -> impl Iterator<Item = (&CallId, &Shown)> {
         let entries = self.entries.iter().filter(|(_, entry)| entry.is_inner);
         entries.filter_map(|(id, entry)| Some((id, entry.shown.as_ref()?)))
     }
 
-    /// Reports the failures of batches together from now on, each error text once. Returns the
-    /// tokens that were counted for them individually.
+    /// From now on, reports the failures of a batch together, each error text once. Returns the
+    /// number of tokens that were counted while each failure had its own text.
     pub(crate) fn tighten(&mut self) -> u64 {
         self.is_tight = true;
         let inner = self.entries.values_mut().filter(|entry| entry.is_inner);
@@ -218,8 +218,8 @@ impl Round {
         })
     }
 
-    /// Returns one reply for each call of the model, in the order of the calls, and for each
-    /// whether it names the handle of a stored result.
+    /// Returns one reply for each call of the model, in the order of the calls. The flag of a reply
+    /// says whether the reply names the handle of a stored result.
     pub(crate) fn replies(&self) -> Vec<(ToolReply, bool)> {
         let reply = |id: &CallId| {
             let (text, is_error, is_handle) = match self.batches.get(id) {

@@ -82,8 +82,8 @@ impl Journal {
         Self::of(span, about, clock)
     }
 
-    /// Returns the journal of a sub-agent, below the call that runs it. It is part of the tree and
-    /// the account of the calling session.
+    /// Returns the journal of a sub-agent, below the call that runs it. Its operations are part of
+    /// the tree and of the account of the calling session.
     #[must_use]
     pub fn within(scope: &Scope, about: About, clock: Arc<dyn Clock>) -> Self {
         let span = scope.begin(OpKind::Agent, &about.agent);
@@ -198,7 +198,7 @@ impl Journal {
         above.begin(OpKind::Tool, tool)
     }
 
-    /// Records what is shown of a call.
+    /// Records what the model is shown of a call's result.
     pub(crate) fn settled(&self, id: &CallId, settled: &Settled) {
         let mut state = self.state();
         if settled.decided == Decided::NotMade {

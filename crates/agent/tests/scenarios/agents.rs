@@ -18,7 +18,7 @@ use crate::endings::hanging;
 use crate::stage::{Row, calls, done, give, scripted, tree};
 use crate::tools::lines;
 
-/// A launcher that runs one of these rows for each call.
+/// A launcher of agents that plays one of these rows for each call, the last row first.
 #[derive(Default)]
 struct Rows(Mutex<Vec<Row>>);
 
@@ -48,7 +48,8 @@ impl Launch for Rows {
     }
 }
 
-/// Returns a row that calls the agent `sub`. The rows `within` define what `sub` does in turn.
+/// Returns a row whose model calls the agent `sub`. Each run of `sub` plays one of the rows
+/// `within`.
 fn calling(within: Vec<Row>, arguments: Value) -> Row {
     let sub = Rows(Mutex::new(within));
     let sub = SubAgent::new("sub", "does a part", None, Arc::new(sub)).unwrap();
@@ -226,7 +227,7 @@ async fn an_agent_that_is_cut_off_with_its_caller_is_in_the_trace_up_to_there() 
 #[derive(Debug, Clone)]
 struct Swarm {
     allowance: Arc<Allowance>,
-    /// Whether each agent reports when it is asked to; otherwise it never reports.
+    /// Whether the agents give their report when they are asked for it; otherwise they never do.
     reports: bool,
 }
 

@@ -17,7 +17,8 @@ fn batch(count: usize, bytes: u64) -> (&'static str, Value) {
     )
 }
 
-/// Counts the calls of a row: those shown to the end, those dropped, and all others.
+/// Plays a row and counts its calls: those whose results stayed in the conversation to the end,
+/// those whose results were dropped, and all others.
 async fn counted(row: Row) -> (usize, usize, usize) {
     let (_, trace) = row.played().await;
     let calls = trace.root.children.iter().flat_map(|turn| &turn.children);
@@ -95,7 +96,7 @@ async fn what_is_smaller_than_its_handle_is_not_stored_for_want_of_room() {
     }
     let enough = smallest(row, 5).await;
     assert_eq!(counted(row(enough - 1)).await, (4, 1, 0));
-    // The calls run at the same time, so it is not known which of them is the last one.
+    // The lines are sorted, because the calls run at the same time and end in any order.
     let told = row(enough - 1).told().await;
     let mut told: Vec<&str> = told.lines().collect();
     told.sort_unstable();

@@ -101,7 +101,7 @@ async fn when_no_target_answers_it_fails() {
     "#);
 }
 
-/// A row that is cancelled when it calls `hang`.
+/// A row whose session is cancelled when its model calls `hang`.
 pub(crate) fn hanging() -> Row {
     let cancels = CancellationToken::new();
     let tools = Tools {

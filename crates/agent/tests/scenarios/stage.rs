@@ -20,7 +20,7 @@ use spillgate_text::Tokenizer;
 
 use crate::tools::Tools;
 
-/// Which tool reads stored results.
+/// The tool with which the model reads stored results.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum By {
     ToolOutput,
@@ -272,7 +272,7 @@ pub(crate) fn scripted(says: Vec<Reply>, handles: Arc<Mutex<Vec<String>>>) -> Sc
     })
 }
 
-/// Collects the handles in what the model is sent.
+/// Collects the handles in the messages that the model is sent.
 pub(crate) fn found(request: &Request, handles: &mut Vec<String>) {
     for message in &request.messages {
         let Message::Tools(replies) = message else {

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Tools {
     /// Calls so far.
     pub(crate) called: AtomicUsize,
-    /// What cancels the session when `hang` is called.
+    /// The token that is cancelled when `hang` is called, which ends the session.
     pub(crate) cancels: Mutex<Option<CancellationToken>>,
 }
 

@@ -18,10 +18,10 @@ pub struct LeftOut {
 }
 
 impl Conversation {
-    /// Makes room for `more` tokens. Tool results are left out first, the latest before earlier
-    /// ones. If the policy keeps the window, these follow: the model's own words, the oldest first;
-    /// messages with the handles of stored results; and, if this is not enough, whole turns, the
-    /// oldest first. If anything has to be left out, this turn is the last one.
+    /// Makes room for `more` tokens by leaving out messages until they fit. Tool results are left
+    /// out first, the latest before earlier ones. If the policy sets `keeps_window`, these follow:
+    /// the model's own words, the oldest first; replies with the handles of stored results; and
+    /// whole turns, the oldest first. If anything has to be left out, this turn is the last one.
     pub(super) fn fit(&mut self, more: u64) {
         if self.guard.excess(more) == 0 {
             return;
@@ -39,9 +39,9 @@ impl Conversation {
     /// that the conversation is too long although it fits according to our count. The next turn is
     /// then the last one. Returns whether the model is to be asked again.
     ///
-    /// If the policy keeps the window, all results in the latest message are left out. Otherwise,
-    /// in the latest message with results larger than the notice that replaces them, these results
-    /// are left out.
+    /// If the policy sets `keeps_window`, all results in the latest message are left out. If not,
+    /// only results larger than the notice that replaces them are left out, in the latest message
+    /// that has such results.
     pub fn shorten(&mut self, error: &LlmError) -> bool {
         let has_replies = matches!(self.messages().last(), Some(Message::Tools(_)));
         if error.kind != ErrorKind::ContextLength || !has_replies || self.is_last {

@@ -30,7 +30,7 @@ fn tool(name: &str) -> ToolSpec {
     }
 }
 
-/// Returns the two policies that are in use: that of a loop, and that of an agent.
+/// Returns the two policies in use: the policy of a [`crate::run`] loop, and that of an agent.
 fn policies() -> [(&'static str, TurnPolicy); 2] {
     let of_a_loop = TurnPolicy {
         reminds_once: true,
@@ -66,7 +66,7 @@ fn begun(policy: &TurnPolicy, turns: u32, window: u64) -> Conversation {
 }
 
 /// Adds a reply of the model with this text and a call of `look` for each of `replies`, then adds
-/// `replies`. The flag of each says whether it names a handle.
+/// `replies`. The flag of a reply says whether it names a handle.
 fn looks(conversation: &mut Conversation, text: &str, replies: &[(&str, bool)]) {
     let ids = (1..=replies.len()).map(|at| at.to_string());
     let call = |id: String| ToolCall {
@@ -90,7 +90,7 @@ fn looks(conversation: &mut Conversation, text: &str, replies: &[(&str, bool)]) 
     conversation.answered(told);
 }
 
-/// Returns what the model is sent: the messages, and the tools that it may call or that are only
+/// Describes a request: its messages, and the tools that the model may call or that are only
 /// listed.
 fn sent(request: Option<Request>) -> String {
     let Some(request) = request else {
@@ -122,7 +122,7 @@ fn sent(request: Option<Request>) -> String {
     format!("{} [{how}: {}]", messages.join(" | "), tools.join(" "))
 }
 
-/// Returns what is sent under each policy, one line per row.
+/// Returns the requests that are made under each policy, one line each.
 fn rows(row: impl Fn(&TurnPolicy) -> Vec<String>) -> String {
     let policies = policies();
     let all = policies

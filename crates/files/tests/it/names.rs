@@ -1,4 +1,4 @@
-//! Tests for which names lead to a text and which do not.
+//! Tests which file names open a text, and which are refused.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::{call, pinned, root, tools};
 
-/// A directory with a root `in` in it and a file beside the root.
+/// Returns a directory that contains the root `in` and, beside it, a file outside the root.
 fn house() -> (TempDir, Root) {
     let dir = tempfile::tempdir().unwrap();
     let inside = dir.path().join("in");

@@ -165,7 +165,7 @@ fn grepping() {
     assert_snapshot!(grep(json!({"file": "out", "regex": "beta", "start": 4})), @"0 matches found from start=4 on; 1 before");
 }
 
-/// Returns a file of 400 lines, most of which do not fit an answer.
+/// Returns tools over a file of 400 lines, of which only a few fit into one answer.
 fn many() -> FileTools {
     let line = |i| format!("line number {i} of many\n");
     let text: String = (1..=400).map(line).collect();

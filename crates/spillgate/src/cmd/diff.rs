@@ -12,14 +12,15 @@ use crate::failure::{Failure, Fault};
 use crate::output::Output;
 use crate::wiring::App;
 
-/// Maximum bytes of an output that is compared, because the comparison holds both in memory.
+/// Maximum bytes of an output that is compared, because the comparison holds both outputs in
+/// memory.
 const MOST_COMPARED: u64 = 64 << 20;
 
 /// Lines around a change.
 const CONTEXT: usize = 3;
 
-/// Time after which the comparison settles for a difference that is correct but perhaps not the
-/// smallest.
+/// Time after which the comparison stops looking for the smallest difference, and returns one that
+/// is correct but may be larger.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) fn diff(app: &App, diff: &Diff, out: &Output) -> Result<u8, Failure> {

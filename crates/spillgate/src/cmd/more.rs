@@ -14,7 +14,7 @@ pub(crate) fn more(app: &App, more: &Continue, out: &Output) -> Result<u8, Failu
         Ok(shown) if out.json => out.object(&json!({"text": shown.text()}))?,
         Ok(shown) => out.text(shown.text())?,
         Err(error) if out.json => return Err(error.into()),
-        // The text is the error that the continuation tool answers, byte for byte
+        // The printed text is byte for byte the error that the continuation tool returns
         // (docs/spec/texts.md, "Continuation tool").
         Err(error) => {
             out.text(&error.to_json())?;

@@ -22,7 +22,7 @@ pub(crate) fn outline(app: &App, outline: &Outline, out: &Output) -> Result<u8, 
         out.text(&format!("{line}\n"))?;
     }
     if lines.is_empty() {
-        out.note("it has no shape that could be told; try `spillgate search` or `spillgate grep`");
+        out.note("no shape was recognized; try `spillgate search` or `spillgate grep`");
     }
     Ok(0)
 }

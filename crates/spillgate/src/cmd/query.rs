@@ -29,7 +29,8 @@ pub(crate) fn query(app: &App, query: &Query, out: &Output) -> Result<u8, Failur
         byte: query.byte,
         raw: query.raw_output,
         slurp: query.slurp,
-        // Other programs read `--json`, so its text has each result on its own line.
+        // Other programs read the output of `--json`, so equal results in a row are not folded into
+        // one line.
         fold: !out.json,
         ..spillgate_query::Query::new(&query.filter, app.page(query.max_tokens))
     };
@@ -115,8 +116,8 @@ fn print(page: &QueryPage, is_raw: bool, shape: &[String], out: &Output) -> io::
     Ok(())
 }
 
-/// Runs as the child: the request is in the environment, the data on standard input. It takes no
-/// arguments, because every user of the machine can read those.
+/// Runs as the child process of one filter. The request is in the environment and the data on
+/// standard input. Neither is in the arguments, which every user of the machine can read.
 pub(crate) fn child(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     let (None, Ok(request)) = (arguments.next(), std::env::var(REQUEST)) else {
         return 1;

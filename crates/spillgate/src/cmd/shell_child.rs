@@ -6,8 +6,8 @@ use std::ffi::OsString;
 /// users, and it must be handled before any thread or signal handler of ours starts.
 pub(crate) const CHILD: &str = "__shell";
 
-/// Runs as the supervisor. The request comes on standard input, because every user of the machine
-/// can read arguments.
+/// Runs as the supervisor. The request comes on standard input and not in the arguments, which
+/// every user of the machine can read.
 pub(crate) fn child(arguments: impl Iterator<Item = OsString>) -> u8 {
     spillgate_workspace_tools::shell_child_main(arguments)
 }

@@ -37,7 +37,7 @@ struct Sums {
     tokens_lost: u64,
     /// In − shown − retrieved − schema − lost; negative when Spillgate cost more than it saved.
     tokens_saved: i64,
-    /// Average time from a result's end to its message.
+    /// Average milliseconds from the end of a result to its message.
     milliseconds: f64,
     #[serde(skip)]
     micros: u64,
@@ -53,7 +53,7 @@ struct Extractions {
     count: u64,
     /// Answers by the strategy that made them (`none`: failed or cancelled).
     strategies: BTreeMap<String, u64>,
-    /// Answers whose first strategy could not run.
+    /// Answers of a fallback strategy, given because the first strategy could not run.
     fallbacks: u64,
     /// Requests to models.
     calls: u64,
@@ -64,7 +64,7 @@ struct Extractions {
     cost: Option<f64>,
     /// Answers of models whose price is unknown.
     unpriced: u64,
-    /// Average time from the question to the answer.
+    /// Average milliseconds from the question to the answer.
     milliseconds: f64,
     #[serde(skip)]
     micros: u64,
@@ -180,7 +180,7 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
         return Ok(0);
     }
     let mut text = format!(
-        "{} stored outputs, {} in {}\n{inline} results passed through the gateway as they were\n\n",
+        "{} stored outputs, {} in {}\n{inline} results passed through the gateway unchanged\n\n",
         listed.len(),
         bytesize::ByteSize(stored_bytes),
         app.store.base().display(),

@@ -121,7 +121,7 @@ fn object(arguments: &str) -> Result<Map<String, Value>, Failure> {
     serde_json::from_str(arguments).map_err(|error| {
         let message = format!("the arguments are no JSON object: {error}");
         Failure::new("arguments", Fault::Caller, message)
-            .hint("write them as '{\"file_path\": \"README.md\"}'; --list shows what there is")
+            .hint("write them as '{\"file_path\": \"README.md\"}'; --list shows the tools")
     })
 }
 

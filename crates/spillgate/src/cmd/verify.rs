@@ -64,7 +64,7 @@ fn tell(handle: Handle, verified: &Verified, out: &Output) -> Result<(), Failure
         ([], []) => "whole".to_owned(),
         ([], unchecked) => {
             let parts = unchecked.join(", ");
-            format!("whole, but not checkable, for it was stored by an older version: {parts}")
+            format!("whole, but it cannot be checked, because an older version stored it: {parts}")
         }
         (problems, _) => format!("DAMAGED: {}", problems.join("; ")),
     };

@@ -47,7 +47,7 @@ pub(crate) fn wrap(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Fai
     let is_told = which.scope.is_some() || which.file.is_some() || out.json;
     if let Some(file) = projects_file(client, &files).filter(|_| !is_told) {
         out.note(&format!(
-            "{} is the project's and was left as it is: --scope project takes it",
+            "{} belongs to the project and was not changed: --scope project includes it",
             file.display()
         ));
     }

@@ -210,7 +210,7 @@ fn without_a_report_the_exit_code_says_so() {
     $ agent agent.ai find it --max-turns 2 --quiet
     --- 1
     error: no report: the turns were used up, the last reply had no report ("Your reply has neither a call nor a report.")
-    hint: `--trace FILE` writes down what it does, `spillgate agent view FILE` shows it
+    hint: `--trace FILE` records what the agent does, and `spillgate agent view FILE` shows the record
     "#);
     let output = lab.run(&["agent.ai", "find it", "--max-turns", "2", "--json"]);
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -272,7 +272,7 @@ fn an_agent_calls_another() {
     assert!(lab.left().is_empty());
 }
 
-/// Returns only the names of a tree.
+/// Removes the columns of a printed tree, so that only the names of operations remain.
 fn without_columns(text: &str) -> String {
     let lines = text.lines().skip(1).map(|line| {
         let indent = line.len() - line.trim_start().len();
@@ -311,7 +311,7 @@ fn nothing_is_started_by_a_dry_run() {
       timeout                           -            built-in
 
     models:
-      mock/reader: 128,000 tokens of context, 4,096 of a reply, 8,192 kept free, 115,712 for the conversation
+      mock/reader: 128,000 tokens of context: 4,096 for a reply, 8,192 kept free, 115,712 for the conversation
 
     tools from:
       lab (an MCP server, .ai-agent.json:1)

@@ -1,7 +1,7 @@
-//! A model that follows the advice in each refusal gets what it wanted.
+//! Tests that a model that follows the advice in each refusal reaches its goal.
 //!
-//! The scripted model builds its next call from the text of the error that it got. If the advice
-//! disappears, the model is lost and the run has no report.
+//! The scripted model builds its next call from the text of the error that it got. If an error
+//! lacks the advice, the script cannot go on and the run has no report.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,8 @@ use super::agent::conversation;
 use super::agent_lab::{Lab, Step};
 use super::tool::feed;
 
-/// The prompt file. Results are shown up to the tools' own limit, and are not stored below it.
+/// The prompt file. Its cap in bytes equals the tools' own limit of 25,000 tokens, so that no
+/// smaller result is stored.
 pub(crate) const PROMPT: &str = "---\nmodels: mock/reader\ntools: work\nmaxTurns: 40\n\
     toolResponseMaxBytes: 100000\n---\nYou find things out.\n";
 
@@ -32,7 +33,7 @@ pub(crate) fn number(text: &str, pattern: &str) -> Option<u64> {
     told(text, pattern)?.parse().ok()
 }
 
-/// Returns the call if the text contains these words.
+/// Returns the given call if the text contains these words.
 pub(crate) fn where_told(
     text: &str,
     words: &str,
@@ -65,7 +66,7 @@ pub(crate) fn lab(mut entry: Value, steps: Vec<Step>) -> Lab {
     lab
 }
 
-/// Writes a file with a fixed modification time: files of one age are listed by name.
+/// Writes a file with a fixed modification time, because files of the same age are listed by name.
 fn aged(lab: &Lab, name: &str, text: &str) {
     lab.write(name, text);
     let file = fs::File::options().append(true).open(lab.path(name));
@@ -325,22 +326,22 @@ fn what_is_wrong_is_told_before_anything_starts() {
     ];
     assert_snapshot!(all.join("\n"), @r#"
     error: .ai-agent.json:1:26: guardedTools.work.root: is no directory that can be opened: No such file or directory (os error 2)
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     error: .ai-agent.json:1:26: guardedTools.work.root: is no directory that can be opened: Not a directory (os error 20)
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     error: .ai-agent.json:1:26: guardedTools.work.onOverflow: is `offload`, but `toolOutput` is off and nothing is stored; write "reject", or take it out
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     error: .ai-agent.json:1:63: guardedTools.work.tools[0]: is listed, but disabled; remove it, or `shell: false`
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     error: .ai-agent.json:1:50: guardedTools.work.search.apiKeyEnv: the variable NOT_SET of the environment is not set; set it to the key
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
-    error: .ai-agent.json:1:50: guardedTools.work.search.provider: the `url` of SearXNG is wrong: relative URL without a base; docs/guarded-tools.md says what each needs
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
+    error: .ai-agent.json:1:50: guardedTools.work.search.provider: the `url` of SearXNG is wrong: relative URL without a base; docs/guarded-tools.md says what each service needs
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     error: .ai-agent.json:1:47: guardedTools.work.web.allowPrivate: must contain only HOST:PORT; write for example "127.0.0.1:8080"
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
-    error: agent.ai:3:1: tools[0]: nothing has the name "wrok"; did you mean `work`?
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
-    error: `tools` names what is not there: work/execute
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
+    error: agent.ai:3:1: tools[0]: there is no tool source "wrok"; did you mean `work`?
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
+    error: `tools` names tools that do not exist: work/execute
     hint: work has read_file, grep_content, glob_files, execute_shell, web_fetch
     "#);
 }

@@ -1,5 +1,5 @@
-//! A model that follows the advice in each refusal gets what it wanted from commands and from the
-//! web, and no oversized result is lost.
+//! Tests that a model that follows the advice in each refusal reaches its goal with commands and
+//! web pages, and that no oversized result is lost.
 
 use insta::assert_snapshot;
 use serde_json::json;

@@ -230,12 +230,12 @@ impl Lab {
         fs::write(self.path(name), text).unwrap();
     }
 
-    /// Returns the parent of the run directories.
+    /// Returns the directory in which runs create their directories.
     pub(crate) fn temporary(&self) -> PathBuf {
         self.path("temporary")
     }
 
-    /// Returns the current entries of the directory of run directories.
+    /// Returns the run directories that exist now.
     pub(crate) fn left(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.temporary()).unwrap();
         entries.map(|entry| entry.unwrap().path()).collect()

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::agent_lab::{Lab, PROMPT, Step, trace, until};
 use super::tool::feed;
 
-/// Adds commands before and after the loop of the lab's server.
+/// Adds commands before and after the loop of the lab's server, which is a shell script.
 fn server(lab: &Lab, before: &str, behind: &str) {
     let own = fs::read_to_string(lab.path("server.sh")).unwrap();
     lab.write("server.sh", &format!("{before}\n{own}\n{behind}"));

@@ -25,13 +25,13 @@ fn tasks() {
     assert_snapshot!(said.join("\n"), @r#"
     $ agent json.ai words
     --- 2
-    error: the task is not what the agent takes: it is no JSON: expected value at line 1 column 1
-    hint: `input` of the prompt file says what it has to be
+    error: the task does not match the agent's input: it is no JSON: expected value at line 1 column 1
+    hint: `input` in the prompt file defines the form of a task
 
     $ agent json.ai {"m": 1}
     --- 2
-    error: the task is not what the agent takes: "n" is a required property at ''
-    hint: `input` of the prompt file says what it has to be
+    error: the task does not match the agent's input: "n" is a required property at ''
+    hint: `input` in the prompt file defines the form of a task
 
     $ agent agent.ai
     --- 2
@@ -56,7 +56,7 @@ fn tasks() {
     $ agent agent.ai a
     --- 2
     error: the task is given twice: as an argument and on standard input
-    hint: give one of them; what is piped can be the whole task, or `< /dev/null` keeps it out
+    hint: give only one of them: piped input can be the whole task, and `< /dev/null` prevents piped input
     "#);
     nothing_was_started(&lab);
 }
@@ -87,7 +87,7 @@ fn arguments() {
     $ agent nothing.ai a
     --- 1
     error: nothing.ai: it cannot be read: No such file or directory (os error 2)
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
 
     $ agent agent.ai a --max-turns 0
     --- 2
@@ -117,7 +117,7 @@ fn arguments() {
     hint: `spillgate help agent` shows how it is used
 
     $ agent --json view
-    {"error":{"fault":"caller","hint":"`spillgate agent view TRACE`; a prompt file that is called `view` is ./view","kind":"usage","message":"`agent view` shows one trace"}}
+    {"error":{"fault":"caller","hint":"`spillgate agent view TRACE`; for a prompt file called `view`, write ./view","kind":"usage","message":"`agent view` shows one trace"}}
     --- 2
     "#);
     nothing_was_started(&lab);
@@ -158,22 +158,22 @@ fn files() {
     --- 1
     error: turns.ai:3:1: maxTurns: must be a whole number from 1 to 1000, is "ten"
     turns.ai:4:1: tols: there is no such key; did you mean `tools`?
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
 
     $ agent model.ai find it
     --- 1
     error: model.ai:2:1: models: unknown provider "mokc"; known providers: anthropic, deepseek, gemini, groq, llamacpp, local, mistral, mock, ollama, openai, openrouter. To define another provider, set kind and base_url in [providers.mokc].
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
 
     $ agent none.ai find it
     --- 1
     error: none.ai: models: there is no model; write `models: provider/model` here, or `defaults.models` in .ai-agent.json
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
 
     $ agent tool.ai find it
     --- 1
-    error: tool.ai:3:9: tools[0]: nothing has the name "lap"; did you mean `lab`?
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    error: tool.ai:3:9: tools[0]: there is no tool source "lap"; did you mean `lab`?
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
 
     $ agent round.ai find it
     --- 1
@@ -183,7 +183,7 @@ fn files() {
     $ agent absent.ai find it
     --- 1
     error: absent.ai:3:10: agents[0]: not-there.ai is not a file; paths are relative to the directory of the file
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     "#);
     nothing_was_started(&lab);
 }
@@ -214,27 +214,27 @@ fn configurations() {
     ];
     assert_snapshot!(said.join("\n---\n"), @r#"
     error: c.json:27:7: providers.mock.keyEnv: provider "mock": the environment variable MOCK_KEY is not set; set it to the key, or name a file with the key as key_file in [providers.mock]
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     1
     ---
     error: c.json:28:7: providers.mock.kind: must be `openai`, `openai-compatible` or `anthropic`, is "opneai"
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     1
     ---
     error: c.json:7:7: mcpServers.lab.command: must be a text, is 7
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     1
     ---
     error: c.json:7:7: mcpServers.lab.command: the variable NO_SUCH_VARIABLE is not set; set it, or write a default: ${NO_SUCH_VARIABLE:-…}
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     1
     ---
     error: c.json:2:3: mcpServer: there is no such key; did you mean `mcpServers`?
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     1
     ---
     error: c.json:34:5: toolOutput.overlapPercent: must be a whole number from 0 to 50, is 60
-    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     1
     "#);
     nothing_was_started(&lab);

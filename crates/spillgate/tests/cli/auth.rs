@@ -103,8 +103,8 @@ fn in_and_out() {
     assert_eq!(is_in(&["auth", &url, "--status"]), Some(1));
 }
 
-/// A server can be named as in `spillgate.toml`, as in a client's list of servers, and as in a
-/// client's entry that was wrapped.
+/// Tests that a server can be given by its name in `spillgate.toml`, in a client's list of servers,
+/// or in a wrapped entry of a client.
 #[test]
 fn servers_have_names() {
     let tool = Tool::new();
@@ -155,8 +155,8 @@ fn servers_have_names() {
     assert_snapshot!(wrong.join("\n"), @"
     fra: not a URL, and not the name of a server with a `url`
       there are far, keyed, plain
-    the server `files` is a program that is started: there is no login to keep
-      give it its key in `env`; only servers with a `url` are logged in at
+    the server `files` is a local program: there is no login for it
+      pass its key in `env`; only servers with a `url` have a login
     login: not a URL, and not the name of a server with a `url`
       `spillgate auth SERVER` logs in; --status and --logout are options of it
     ");

@@ -68,7 +68,7 @@ fn a_server_killed_amid_its_answer() {
             said,
             r#"-32000 "the upstream server `dying` was ended by signal 9 before it answered" {"fault":"upstream","server":"dying"}"#
         );
-        // The gateway restarts the server and greets it for the client.
+        // The gateway restarts the server and initializes it again for the client.
         assert_eq!(called(&mut session, "fine"), "fine");
         until("the store is empty", || files(&tool.store()).is_empty());
         session.end_with(0);
@@ -95,7 +95,7 @@ fn a_line_without_an_end_ends_at_the_limit() {
     let mut session = Session::of(command);
     greet(&mut session);
     assert_snapshot!(called(&mut session, "endless"), @r#"-32000 "the upstream server `endless` sent a message of more than 8388608 bytes (`max_message`) and was ended before it answered" {"fault":"upstream","server":"endless"}"#);
-    // The gateway restarts the server and greets it for the client.
+    // The gateway restarts the server and initializes it again for the client.
     assert_eq!(called(&mut session, "fine"), "fine");
     until("the store is empty", || files(&tool.store()).is_empty());
     session.end_with(0);
@@ -163,7 +163,7 @@ fn breaking() -> String {
             _ => {} // "nothing", "silent"
         }
         if ["stuck", "silent"].contains(&way) {
-            // Half open: the connection stays, and nothing arrives.
+            // The connection stays open, but nothing more is sent.
             std::thread::park();
         }
     })

@@ -1,4 +1,4 @@
-//! Tests that every byte that goes in comes out again.
+//! Tests that a stored output is returned byte for byte.
 
 use insta::assert_snapshot;
 use spillgate_testkit::{log, noise, records};
@@ -31,8 +31,8 @@ fn all_bytes_come_back_and_no_message_is_over_its_budget() {
         ("5 MB of noise", noise(5 << 20), true),
         (
             "invalid UTF-8",
-            // The text has few invalid bytes among UTF-8. With fewer other characters it would be
-            // detected as windows-1252.
+            // A few invalid bytes in a text that is otherwise UTF-8. With fewer valid characters
+            // the text would be detected as windows-1252.
             ["Größe, café ".as_bytes(), b"\xff\xfe\n"]
                 .concat()
                 .repeat(9000),

@@ -130,7 +130,7 @@ fn a_dry_run_writes_nothing() {
     /HOME/.cursor/mcp.json
       restored        a (user)
       removed         spillgate (user)
-      the file is what it was, byte for byte
+      the file is restored byte for byte
     nothing was written
     "#);
 }
@@ -143,9 +143,9 @@ fn there_and_back() {
       wrapped         a (user)
       left alone      b (user): the client logs in to it by OAuth (`auth`)
       added           spillgate (user): it offers the look-up tools
-      as it was: /HOME/.local/state/spillgate-clients/…
+      backup: /HOME/.local/state/spillgate-clients/…
     --- 0
-    restart Cursor for this to count
+    restart Cursor to apply the change
     "#);
     let wrapped = fs::read_to_string(&file).unwrap();
     assert_snapshot!(said(&tool, &["wrap", "cursor"]), @r#"
@@ -161,9 +161,9 @@ fn there_and_back() {
     /HOME/.cursor/mcp.json
       restored        a (user)
       removed         spillgate (user)
-      the file is what it was, byte for byte
+      the file is restored byte for byte
     --- 0
-    restart Cursor for this to count
+    restart Cursor to apply the change
     "#);
     assert_eq!(fs::read_to_string(&file).unwrap(), CURSOR);
     assert_snapshot!(said(&tool, &["unwrap", "cursor"]), @"
@@ -227,8 +227,8 @@ fn a_project_is_wrapped_when_asked_for() {
     let before = fs::read_to_string(&file).unwrap();
     assert_snapshot!(said(&tool, &["wrap", "claude-code"]), @"
     --- 1
-    error: no configuration of Claude Code is there; looked for /HOME/.claude.json
-    hint: /HOME/.mcp.json is there, which belongs to all who work on the project: --scope project takes it
+    error: Claude Code has no configuration file; looked for /HOME/.claude.json
+    hint: /HOME/.mcp.json is there, but everyone who works on the project shares it: --scope project includes it
     ");
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
     assert_snapshot!(said(&tool, &["wrap", "claude-code", "--scope", "project", "--server", "b"]), @r#"
@@ -278,11 +278,11 @@ fn doctor_starts_what_is_configured() {
       ok     the store can be written: /HOME/store
 
     goose
-      note   its own cap on tool results: a result of 300 KB became a note and a file; what the gateway shows stays below it
+      note   its own cap on tool results: a result of 300 KB became a note and a file; the gateway's messages are smaller
              fix: nothing to do
     /HOME/.config/goose/config.yaml
       ok     it can be read; 1 of 4 servers are behind the gateway
-      ok     the backup is there; unwrap restores it byte for byte
+      ok     the backup exists; `unwrap` restores the file byte for byte
       ok     /SPILLGATE is version VERSION
       note   bare: not behind the gateway
              fix: spillgate wrap goose --scope user --server "bare"
@@ -307,11 +307,11 @@ fn doctor_tells_what_is_broken() {
       ok     the store can be written: /HOME/store
 
     goose
-      note   its own cap on tool results: a result of 300 KB became a note and a file; what the gateway shows stays below it
+      note   its own cap on tool results: a result of 300 KB became a note and a file; the gateway's messages are smaller
              fix: nothing to do
     /HOME/.config/goose/config.yaml
       ok     it can be read; 2 of 4 servers are behind the gateway
-      ok     the backup is there; unwrap restores it byte for byte
+      ok     the backup exists; `unwrap` restores the file byte for byte
       ok     /SPILLGATE is version VERSION
       note   bare: not behind the gateway
              fix: spillgate wrap goose --scope user --server "bare"
@@ -334,14 +334,14 @@ fn doctor_tells_what_is_broken() {
       ok     the store can be written: /HOME/store
 
     goose
-      note   its own cap on tool results: a result of 300 KB became a note and a file; what the gateway shows stays below it
+      note   its own cap on tool results: a result of 300 KB became a note and a file; the gateway's messages are smaller
              fix: nothing to do
     /HOME/.config/goose/config.yaml
       ok     it can be read; 2 of 4 servers are behind the gateway
-      note   it was changed since it was wrapped: unwrap undoes our entries only
-             fix: nothing to do; as it was: /HOME/.local/state/spillgate-clients/…
-      broken "/gone/spillgate" is not there or cannot be executed
-             fix: spillgate unwrap goose && spillgate wrap goose, with the `spillgate` that is to be used
+      note   it was changed after it was wrapped: `unwrap` undoes only Spillgate's entries
+             fix: nothing to do; the backup is /HOME/.local/state/spillgate-clients/…
+      broken "/gone/spillgate" does not exist or is not executable
+             fix: spillgate unwrap goose && spillgate wrap goose, with the `spillgate` that the client is to start
       note   bare: not behind the gateway
              fix: spillgate wrap goose --scope user --server "bare"
       broken gone: "/gone/spillgate" could not be started: No such file or directory (os error 2)
@@ -384,7 +384,7 @@ fn doctor_without_anything() {
     let tool = Tool::new();
     assert_snapshot!(said(&tool, &["doctor"]), @"
     This machine
-      broken no configuration of any client is there
+      broken no client has a configuration file
              fix: add a server in a client, then `spillgate wrap CLIENT`
       ok     the store can be written: /HOME/store
 
@@ -396,7 +396,7 @@ fn doctor_without_anything() {
       ok     the store can be written: /HOME/store
 
     Zed
-      broken no configuration is there; looked for /HOME/.config/zed/settings.json, /HOME/.zed/settings.json
+      broken there is no configuration file; looked for /HOME/.config/zed/settings.json, /HOME/.zed/settings.json
              fix: add a server in the client first
 
     1 thing is broken
@@ -408,7 +408,7 @@ fn doctor_without_anything() {
       ok     the store can be written: /HOME/store
 
     Gemini CLI
-      note   its own cap on tool results: the first 8,000 and the last 32,000 characters and a file; what the gateway shows stays below it
+      note   its own cap on tool results: the first 8,000 and the last 32,000 characters and a file; the gateway's messages are smaller
              fix: nothing to do
     /HOME/.gemini/settings.json
       broken /HOME/.gemini/settings.json:1: Unterminated object

@@ -1,5 +1,5 @@
-//! Tests with killed processes, full disks and read-only directories: there is no partial artifact
-//! and no dead handle, but an error.
+//! Tests that killed processes, full disks and read-only directories lead to an error, and never to
+//! a partial artifact or to a handle without an artifact.
 
 use std::fs;
 use std::io::Write;

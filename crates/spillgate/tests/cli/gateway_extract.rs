@@ -260,8 +260,8 @@ fn the_log_tells_what_was_done_and_no_contents() {
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    // Two numbers of the result are searched for together, because one number could be part of a
-    // time.
+    // Two adjacent numbers of the result are searched for together, because a single number could
+    // also be part of a time stamp.
     for content in ["secret", "quota", "E4217", "19998\n19999", r"19998\n19999"] {
         assert!(!said.contains(content), "{content}: {said}");
     }

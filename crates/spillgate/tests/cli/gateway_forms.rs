@@ -8,8 +8,8 @@ use spillgate_testkit::records;
 use super::session::Session;
 use super::tool::Tool;
 
-/// A server with two tools: one returns a sound of 6,000 bytes, the other appends the request to a
-/// file. The server takes the ids from the requests.
+/// A server with two tools: one returns an audio block of 6,000 bytes, the other appends the
+/// request to a file. Its answers have the ids of the requests.
 fn server(tool: &Tool) -> String {
     let sent = tool.home().join("sent");
     let sent = sent.display();
@@ -54,7 +54,7 @@ fn a_sound_is_served_as_it_was() {
     let uri = link["uri"].as_str().unwrap();
     let served = asked(&mut session, 3, "resources/read", &json!({"uri": uri}));
     let contents = &served["result"]["contents"][0];
-    // "xxx" is "eHh4".
+    // "xxx" is "eHh4" in base64.
     assert_eq!(contents["blob"], "eHh4".repeat(2000));
     assert_eq!(
         (&contents["mimeType"], &contents["uri"]),
@@ -113,7 +113,7 @@ fn arguments_by_reference_reach_the_server() {
     let answers = [
         call(json!({"text": {"$spill": handle, "query": ".items[4711].name"}})),
         call(json!({"ids": {"$spill": handle, "query": ".items[:3][].id"}})),
-        // An object where a text is wanted, and a text where a list is wanted.
+        // Values of the wrong type: an object and a text instead of a text and a list.
         call(json!({"text": {"$spill": handle, "query": ".items[7] | {id, price}"}})),
         call(json!({"ids": {"$spill": handle, "query": "[1, 2] | tojson"}})),
         call(json!({"text": {"$spill": handle, "lines": "1-2"}, "ids": []})),

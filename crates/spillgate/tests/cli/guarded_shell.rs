@@ -16,7 +16,7 @@ use spillgate_workspace_tools::{
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
-/// Variable with the root of the tools in [`a_server_to_be_killed`].
+/// Environment variable with the root of the tools in [`a_server_to_be_killed`].
 const SERVER: &str = "SPILLGATE_TEST_SHELL_SERVER";
 
 struct Lab {
@@ -76,7 +76,7 @@ async fn ran(tools: &WorkspaceTools, command: &str) -> String {
     }
 }
 
-/// Returns an argument for `sleep` by which its processes are found.
+/// Returns a unique argument for `sleep`, by which the test finds the processes of a command.
 fn mark() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let next = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -146,7 +146,7 @@ async fn a_supervisor_tells_the_truth() {
     insta::assert_snapshot!(broken.ran("true").await, @"Error: The command was not run: its supervisor ended before it. This is a matter of how the tools are set up, not of the command.");
 }
 
-/// Ways to outlive a command; `MARK` stands for the argument of `sleep`.
+/// Commands that try to leave a process behind; `MARK` stands for the argument of `sleep`.
 const ESCAPES: [&str; 7] = [
     "sleep MARK",
     "kill -STOP $PPID; sleep MARK; sleep MARK",
@@ -209,7 +209,7 @@ async fn what_runs_on_in_the_background_ends_with_the_tools() {
     }
 }
 
-/// A part of the next test, which runs it in a process of its own.
+/// Not a test by itself: the next test runs this function in a separate process.
 #[tokio::test]
 async fn a_server_to_be_killed() {
     if let Some(root) = std::env::var_os(SERVER) {

@@ -12,8 +12,9 @@ const LINE: &str = r"worker 7 did batch 4711: all o\n";
 /// Bytes of the text in JSON.
 const BYTES: usize = 96 << 20;
 
-/// Maximum memory of the gateway in KiB; most of it is the tokenizer's vocabulary. Held in memory,
-/// the frame, the raw bytes and the text would take three times the size of the result.
+/// Maximum memory of the gateway in KiB; most of it is the tokenizer's vocabulary. If the gateway
+/// held the frame, the raw bytes and the text in memory, it would need three times the size of the
+/// result.
 const MOST_KIB: u64 = 80 << 10;
 
 /// A server with one tool whose result is one line of 96 MiB.

@@ -30,7 +30,8 @@ fn started(tool: &Tool, file: &PathBuf, name: &str) -> Session {
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
     session.send(1, "initialize", &hello);
     assert!(session.receive()["result"]["capabilities"]["tools"].is_object());
-    // The server is a shell script that would take the notification for another greeting.
+    // The gateway would forward the notification to the server `a`, a shell script that would answer
+    // it like `initialize`.
     if name == "spillgate" {
         session.notify("notifications/initialized", &json!({}));
     }
@@ -100,7 +101,7 @@ fn previews_name_what_can_be_reached() {
     big
     next: spillgate read HANDLE --start 71 --lines 40
     ---
-      broken "spillgate", which offers the look-up tools, is switched off: until then previews name the command line
+      broken "spillgate", which offers the look-up tools, is switched off; until this is corrected, previews name the command line
              fix: switch "spillgate" on in Cursor
     "#);
 }

@@ -74,8 +74,8 @@ fn options_for_a_server_behind_http() {
         &["wrap"],
     ]), @r#"
     $ mcp --url mcp.example.com
-    error: --url gives no address of HTTP
-    hint: write it whole: https://mcp.example.com/mcp; a server's command stands behind `--`
+    error: --url is not an HTTP address
+    hint: write the whole URL, https://mcp.example.com/mcp; a server's command follows after `--`
     2
     $ mcp --url-env EMPTY
     error: the variable `EMPTY` of --url-env is empty
@@ -144,8 +144,8 @@ fn lists_of_clients() {
     hint: of a server `command` is a text, `args` a list of texts, `env` and `headers` tables of texts
     1
     $ mcp --config none.json
-    error: none.json: every server of it is disabled, or has neither a `command` nor a `url`
-    hint: give one of them either; --server NAME takes one that is disabled
+    error: none.json: every server in it is disabled, or has neither a `command` nor a `url`
+    hint: give one of them a `command` or a `url`; --server NAME also starts a disabled server
     2
     $ mcp --config other.json
     error: other.json: it lists no servers
@@ -192,7 +192,7 @@ fn serving_by_http() {
     1
     $ mcp --config s.toml --http -- cat
     error: `http.auth.kind` is "bearer", but neither `token_files` nor `token_env` names a token
-    hint: a file has a token a line; a variable is one
+    hint: write one token per line in a file, or a single token in a variable
     1
     $ mcp --config s.toml --http -- cat
     error: s.toml:2: `http.rate.per_secnd`: there is no such setting
@@ -225,11 +225,11 @@ fn tokens_and_ports() {
     ]), @"
     $ mcp --http 0 --token-file missing -- cat
     error: the token file missing: No such file or directory (os error 2)
-    hint: a file has a token a line; a variable is one
+    hint: write one token per line in a file, or a single token in a variable
     1
     $ mcp --http 0 --token-file empty -- cat
     error: there is no token in empty
-    hint: a file has a token a line; a variable is one
+    hint: write one token per line in a file, or a single token in a variable
     1
     ");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

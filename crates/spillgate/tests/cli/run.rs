@@ -132,7 +132,8 @@ fn memory_is_bounded_however_much_is_printed() {
 /// the program itself are not counted, because an unoptimized program has many more. Files that the
 /// process maps are counted.
 pub(crate) fn high_water_kib(status: &str) -> u64 {
-    // The program's pages must be read first: for a process that is gone, both figures are 0.
+    // The program's pages must be read first: if the process ends in between, the second figure is
+    // 0, and the difference is 0, too.
     match program_kib(status) {
         0 => 0,
         program => kib(status, "VmHWM:").saturating_sub(program),

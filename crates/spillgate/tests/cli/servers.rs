@@ -229,15 +229,15 @@ fn what_is_wrong_with_servers_is_told_with_its_place() {
     });
     assert_snapshot!(said.join("\n"), @r#"
     1 spillgate.toml:3: `servers.a.command`: the variable `NO_SUCH_VARIABLE` is not set in the environment
-      docs/servers.md lists what a server can have
+      docs/servers.md lists the settings of a server
     1 spillgate.toml:3: `servers.a.env`: `KEY`: the variable `NO_SUCH_VARIABLE` is not set in the environment
-      docs/servers.md lists what a server can have
+      docs/servers.md lists the settings of a server
     1 spillgate.toml:3: `servers.a.url`: cannot be combined with `command`, because a server is reached in one way
-      docs/servers.md lists what a server can have
+      docs/servers.md lists the settings of a server
     1 spillgate.toml:3: `servers.a.timeout`: "soon" is not a length of time: expected number at 0
       write a time such as "30d" or "12h"
     1 spillgate.toml:3: `servers.a.allow`: a tool pattern is wrong: error parsing glob 'a[': unclosed character class; missing ']'
-      docs/servers.md lists what a server can have
+      docs/servers.md lists the settings of a server
     1 spillgate.toml:2: `servers.a.comand`: there is no such setting
       did you mean `command`?
     2 there is no server to put the gateway in front of
@@ -268,7 +268,7 @@ fn what_is_wrong_with_a_clients_list_is_told() {
     1 list.json: invalid type: integer `3`, expected a string at line 1 column 34
       of a server `command` is a text, `args` a list of texts, `env` and `headers` tables of texts
     1 list.json: `servers.a.command`: the variable `NO_SUCH_VARIABLE` is not set in the environment
-      docs/servers.md lists what a server can have
+      docs/servers.md lists the settings of a server
     ");
     // The command line names neither a server's command nor a file.
     let (error, code) = Tool::new().error(&["mcp", "--http", "0"]);

@@ -57,9 +57,9 @@ fn settings_of_extraction_are_checked_one_by_one() {
       docs/configuration.md lists what it can be
     wrong.toml:2: `tool_output.models`: `provider/model` pairs: a text with commas between them, or a list
       docs/configuration.md lists what it can be
-    wrong.toml:3: `tool_output.maxChunks`: stands for `tool_output.max_chunks`, which is set, too
+    wrong.toml:3: `tool_output.maxChunks`: is another name for `tool_output.max_chunks`, which is also set
       keep one of them
-    wrong.toml:3: `toolOutput.storeDir`: stands for `store`, which is set, too
+    wrong.toml:3: `toolOutput.storeDir`: is another name for `store`, which is also set
       keep one of them
     wrong.toml:1: `tool_output`: must be a table
       write [tool_output]
@@ -92,7 +92,7 @@ fn every_wrong_setting_has_a_line() {
       did you mean `max_tokens`?
     wrong.toml:2: `max_tokens`: invalid type: found string "many", expected u64
       docs/configuration.md lists what each setting can be
-    wrong.toml:2: `toolResponseMaxBytes`: stands for `max_bytes`, which is set, too
+    wrong.toml:2: `toolResponseMaxBytes`: is another name for `max_bytes`, which is also set
       keep one of them
     wrong.toml:2: `tools.x.max_byte`: there is no such setting
       did you mean `max_bytes`?

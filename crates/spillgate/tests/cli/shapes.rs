@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::tool::Tool;
 
-/// An output, and a command that answers a question about it with what its outline shows. `H`
-/// stands for the handle in the command.
+/// An output, and a command that answers a question about it. The command uses only what the
+/// output's outline shows. `H` in it stands for the handle.
 struct Case {
     output: String,
     /// Parts of the outline that the command uses.

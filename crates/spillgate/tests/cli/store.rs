@@ -99,7 +99,7 @@ fn what_older_versions_stored_is_checked_as_far_as_it_can_be() {
     );
     let told = tool.run(&["verify", &coloured], b"");
     assert!(told.status.success());
-    assert_snapshot!(masked(&String::from_utf8(told.stdout).unwrap(), &coloured), @"HANDLE whole, but not checkable, for it was stored by an older version: view");
+    assert_snapshot!(masked(&String::from_utf8(told.stdout).unwrap(), &coloured), @"HANDLE whole, but it cannot be checked, because an older version stored it: view");
     // Damages a number in the index: the line of its second anchor.
     for handle in [&plain, &coloured] {
         flip(&part(&tool, handle, ".lines"), 56);

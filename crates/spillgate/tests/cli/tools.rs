@@ -157,8 +157,8 @@ fn what_is_told_beside_an_output_is_not_stored_with_it() {
     };
     let failed = ran("printf '['; seq -s, 30000 | tr -d '\\n'; echo ']'; exit 4");
     let late = ran("seq 100000; sleep 60");
-    // As text this output is three times as large: its raw bytes are within the limit, its text is
-    // not.
+    // The raw bytes of this output are within the limit. As text it is three times as large, and
+    // therefore over the limit.
     let bytes = ran("head -c 40000 /dev/zero | tr '\\0' '\\377'");
     assert!(failed.ends_with("\n[exit 4]"), "{failed}");
     let time_up = "error: Error: Command timed out after 2 s";
@@ -252,7 +252,7 @@ fn tools_can_be_called_by_hand() {
     1 Error: File content (~79129 tokens) exceeds maximum allowed tokens (25000). Please use offset and limit parameters to read specific portions of the file, or use grep_content to search for specific content.
     ---
     1 error: the arguments are no JSON object: expected value at line 1 column 1
-    hint: write them as '{"file_path": "README.md"}'; --list shows what there is
+    hint: write them as '{"file_path": "README.md"}'; --list shows the tools
 
     ---
     2 error: invalid value 'read_files' for '--call <TOOL>'
@@ -311,10 +311,10 @@ fn what_is_set_wrongly_is_said_with_its_place() {
     error: FILE:2: `guarded.tools`: there is no tool "read_fiel"
     hint: did you mean `read_file`?
     ---
-    error: FILE:2: `guarded.max_tokens`: 0 tokens hold no answer
+    error: FILE:2: `guarded.max_tokens`: 0 tokens are too few for an answer
     hint: write 100 or more
     ---
-    error: FILE:2: `guarded.shell.timeout_seconds`: 4000 s is no time for it
+    error: FILE:2: `guarded.shell.timeout_seconds`: 4000 s is not an allowed timeout
     hint: write 1 to 600
     ---
     error: FILE:2: `guarded.on_overflow`: "drop" is none of reject, offload
@@ -323,7 +323,7 @@ fn what_is_set_wrongly_is_said_with_its_place() {
     error: FILE:2: `guarded.web.alow`: there is no such setting
     hint: did you mean `allow`?
     ---
-    error: FILE:2: `guarded.search.provider`: nobody is called "altavista"
+    error: FILE:2: `guarded.search.provider`: there is no search service "altavista"
     hint: there are searxng, brave, tavily
     ---
     error: FILE:2: `guarded.web.allow`: "localhost" is no host with a port
@@ -332,10 +332,10 @@ fn what_is_set_wrongly_is_said_with_its_place() {
     error: FILE:2: `guarded.web.allow`: "http://localhost:80" is no host with a port
     hint: write HOST:PORT, as in "localhost:3000"
     ---
-    error: FILE:2: `guarded.writable`: "/tmp" is no path from the root
+    error: FILE:2: `guarded.writable`: "/tmp" is not a path relative to the root
     hint: write a directory below the root, as in "notes"
     ---
-    error: FILE:2: `guarded.writable`: "notes/../.." is no path from the root
+    error: FILE:2: `guarded.writable`: "notes/../.." is not a path relative to the root
     hint: write a directory below the root, as in "notes"
     "#);
     let nowhere = tool.run(&["tools", "--root", "nowhere"], b"");
@@ -345,8 +345,8 @@ fn what_is_set_wrongly_is_said_with_its_place() {
     ");
 }
 
-/// Tests that a cancelled extraction sends no more requests to the model, because nobody would read
-/// the answer that they cost money for.
+/// Tests that a cancelled extraction sends no more requests to the model, because they would cost
+/// money and nobody would read the answer.
 #[test]
 fn a_cancelled_extraction_asks_no_model_any_more() {
     let tool = Tool::new();

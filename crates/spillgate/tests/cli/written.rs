@@ -1,4 +1,4 @@
-//! Tests that this build reads the files that an earlier build wrote.
+//! Tests that this version reads the files that an earlier version wrote.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -13,8 +13,8 @@ use tempfile::TempDir;
 use crate::lab::{MAX_OUTPUT, ReplyForm, WINDOW, model, spillgate};
 use crate::servers::Server;
 
-/// Size from which results are stored, in bytes: small, because the prompt has little room for a
-/// result.
+/// Results of more bytes than this are stored. The limit is small, because the prompt has little
+/// room for a result.
 const CAP: u64 = 900;
 /// Tokens of the window that are kept free.
 const BUFFER: u64 = 64;
@@ -205,7 +205,7 @@ impl Run {
         found(op, &is_llm).len()
     }
 
-    /// Checks the route from `mode` to `strategy`.
+    /// Checks in the trace that the mode `mode` led to the strategy `strategy`.
     #[track_caller]
     pub(crate) fn routed(&self, mode: &str, strategy: &str) {
         let route = format!("route {mode} to {strategy}");

@@ -166,7 +166,7 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// Checks that all checks passed and that those of `names` are among them.
+    /// Asserts that all checks of the driver passed, and that the checks `names` were made.
     #[track_caller]
     pub(crate) fn shows(&self, names: &[&str]) {
         let checks = self.verdict["checks"]
@@ -200,7 +200,7 @@ impl Verdict {
     }
 }
 
-/// Returns a path as text, which is all that the peers take.
+/// Returns a path as text, because the peers accept only text.
 pub(crate) fn shown(path: &Path) -> String {
     path.to_str()
         .expect("paths of a checkout are text")

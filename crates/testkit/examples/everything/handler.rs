@@ -41,7 +41,7 @@ impl Everything {
         }
     }
 
-    /// Notifies all listeners, if there are any.
+    /// Notifies all subscribers, if there are any.
     pub(crate) fn tell(&self, change: Change) {
         let _ = self.changes.send(change);
     }

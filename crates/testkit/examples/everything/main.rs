@@ -1,9 +1,9 @@
-//! A server that implements everything in the protocol.
+//! An MCP server that implements every feature of the protocol.
 //!
-//! The official suite asks a server for fixtures by name (`test_simple_text`, `test://static-text`,
-//! …). This server offers all of them and is built on the official Rust SDK. It is the second
-//! server, beside that of the Python SDK, for which conformance is compared with and without the
-//! gateway. With `echo`, `big` and `slow` it is also the server of the load test.
+//! The official conformance suite asks a server for fixtures by name (`test_simple_text`,
+//! `test://static-text`, …). This server offers all of them and is built on the official Rust SDK.
+//! Conformance is compared with and without the gateway for two servers: this one, and one built on
+//! the Python SDK. With its tools `echo`, `big` and `slow` it also serves the load test.
 //!
 //! ```text
 //! everything           speaks on stdin and stdout
@@ -74,8 +74,8 @@ async fn http() -> Result<()> {
     }
 }
 
-/// Waits for the end of stdin: our parent holds the other end, which closes however the parent
-/// ends.
+/// Waits for the end of stdin. The parent process holds the other end, which is closed however the
+/// parent ends.
 async fn parent_is_gone() {
     let mut stdin = tokio::io::stdin();
     let mut ignored = [0; 64];

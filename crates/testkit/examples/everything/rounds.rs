@@ -1,8 +1,8 @@
 //! Results that first ask the client for input (2026-07-28).
 //!
-//! Each tool here answers `input_required` until its questions are answered. Between the rounds,
-//! the client keeps what the tool has to remember: it gets `requestState` and sends it back. The
-//! state is sealed so that nobody can change it.
+//! Each tool here answers `input_required` until its questions are answered. The tool's state
+//! between the rounds is kept by the client, which receives it as `requestState` and sends it back.
+//! The state is sealed so that nobody can change it.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, InputRequests,
@@ -57,7 +57,7 @@ pub(crate) fn call(
     }
 }
 
-/// What a client has answered so far.
+/// A call of a tool, with the client's answers so far.
 struct Round<'a> {
     request: &'a CallToolRequestParams,
     state: Option<Value>,
@@ -79,7 +79,7 @@ impl<'a> Round<'a> {
         answers.get(name).filter(|answer| answer.is_object())
     }
 
-    /// Completes when all of `names` are answered; otherwise asks again.
+    /// Returns the final result if all of `names` are answered; otherwise asks `questions` again.
     fn until(&self, names: &[&str], questions: Value, state: Option<Value>) -> CallToolResponse {
         let answers: Option<Vec<&Value>> = names.iter().map(|name| self.answer(name)).collect();
         match answers {

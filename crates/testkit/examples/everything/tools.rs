@@ -1,4 +1,4 @@
-//! The tools.
+//! The tools of the fixture server and their results.
 
 #![allow(deprecated)]
 

@@ -10,8 +10,8 @@
 //! to another client is detected. Half of the clients use 2025-11-25 with a session, the other half
 //! 2026-07-28 without. All clients use the same ids. Stored results are fetched with `PROGRAM cat
 //! --raw` and compared, byte for byte, with the direct result: all huge ones, and one in ten of the
-//! others. The memory of process PID is sampled and must not grow. The sizes of the files in STORE
-//! are summed and must not exceed QUOTA bytes and one artifact.
+//! others. The memory of process PID is sampled and must not grow. The total size of the files in
+//! STORE must not exceed QUOTA bytes by more than one artifact.
 
 mod client;
 mod figures;
@@ -40,8 +40,8 @@ const SIZES: [(usize, u32); 6] = [
     (16_000_000, 3),
 ];
 
-/// Of the calls with results over this many bytes, at most [`HUGE_AT_ONCE`] run at the same time,
-/// because the machine's memory is not under test.
+/// Results of more bytes than this count as huge. At most [`HUGE_AT_ONCE`] calls with huge results
+/// run at the same time, because the test must fit into the machine's memory.
 const HUGE: usize = 500_000;
 const HUGE_AT_ONCE: usize = 4;
 

@@ -10,19 +10,19 @@ const CURVE: usize = 24;
 
 const EVERY: Duration = Duration::from_millis(500);
 
-/// A run that is shorter than this, in seconds, says nothing about growth: caches and pools still
-/// fill.
+/// A run that is shorter than this, in seconds, says nothing about growth, because caches and pools
+/// are still filling.
 const SHORTEST: f64 = 55.0;
-/// In a run that is at least this long, in seconds, the growth in the second half counts. It may be
-/// at most [`MOST_GROWTH`] MiB per minute; with a leak of 100 bytes per call, the growth was 8 MiB
-/// per minute.
+/// A run that is at least this long, in seconds, is judged by the growth in its second half, which
+/// may be at most [`MOST_GROWTH`] MiB per minute. For comparison, a leak of 100 bytes per call
+/// caused a growth of 8 MiB per minute.
 const LONG: f64 = 595.0;
 const MOST_GROWTH: f64 = 0.5;
-/// Samples per window of half a minute. Of each window only the smallest sample counts for the
-/// growth, because results of up to 16 MB are in flight for a while.
+/// Samples per window of half a minute. The growth is computed from the smallest sample of each
+/// window, because results of up to 16 MB are in memory for a while.
 const WINDOW: usize = 60;
-/// In runs between these lengths, the mean of the second half may exceed that of the first by this
-/// fraction plus [`MORE_MIB`], which one more huge result in flight takes.
+/// In runs between these lengths, the mean of the second half may exceed the mean of the first half
+/// by this fraction plus [`MORE_MIB`], the memory of one more huge result.
 const PART: f64 = 0.15;
 const MORE_MIB: f64 = 16.0;
 
@@ -61,8 +61,8 @@ fn field(status: &str, name: &str) -> Result<f64> {
 }
 
 impl Memory {
-    /// Returns the means of both halves in MiB. The first tenth is left out, because caches still
-    /// fill.
+    /// Returns the means of both halves of the samples in MiB. The first tenth is left out, because
+    /// caches are still filling then.
     fn halves(&self) -> [f64; 2] {
         let warm = &self.samples[self.samples.len() / 10..];
         let (first, second) = warm.split_at(warm.len() / 2);
@@ -130,7 +130,7 @@ impl fmt::Display for Memory {
             slope(self.second_half()),
             self.growth()
         )?;
-        // A step in the curve is a sweep; a steady rise is a leak.
+        // For the reader of the curve: a step is a sweep of the store, a steady rise is a leak.
         let curve = (0..=CURVE).map(|point| format!("{:.0}", mib(last * point / CURVE)));
         writeln!(
             f,

@@ -24,7 +24,7 @@ struct Head {
     /// The version of the format.
     cassette: u32,
     target: Target,
-    /// The model's limits. Requests are cut to them, so they are part of the recording.
+    /// The model's limits. They are recorded, because requests are cut to these limits.
     limits: ModelLimits,
 }
 

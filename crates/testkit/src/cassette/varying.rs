@@ -7,17 +7,17 @@ use regex::Regex;
 
 use spillgate_llm::{Reply, Request};
 
-/// Finds the parts of a request's JSON text that differ from run to run: see [`nonces`] for the
-/// usual ones.
+/// Finds the parts of a request's JSON text that differ from run to run. [`nonces`] finds the usual
+/// parts.
 pub type Varying = dyn Fn(&str) -> Vec<Range<usize>> + Send + Sync;
 
 /// Finds the nonces of wrappers, `ai-agent-<32 hex>-FINAL`.
 ///
-/// Each call of an extraction has a fresh nonce in its prompt, because the text that is read could
-/// forge a predictable one. Without special treatment, no request would ever match a request on a
-/// cassette, and no recorded reply would contain the nonce that its caller expects. So requests are
-/// compared with blanks in place of the nonces, wherever the characters of a nonce occur in the
-/// request. A reply is replayed with the nonce of the current request.
+/// Each request of an extraction has a fresh nonce in its prompt, because the text to extract from
+/// could forge a predictable nonce. Because of the nonce, no request equals a recorded one, and no
+/// recorded reply contains the expected nonce. For the comparison, every occurrence of a nonce in a
+/// request is therefore replaced by a blank, and a reply is replayed with the nonce of the current
+/// request.
 #[must_use]
 pub fn nonces(text: &str) -> Vec<Range<usize>> {
     static NONCE: LazyLock<Regex> = LazyLock::new(|| {

@@ -104,7 +104,7 @@ fn what_is_kept_comes_back_until_it_expires() {
     );
 }
 
-/// Tests that an entry that an earlier build wrote is found.
+/// Tests that the cache finds an entry written by an earlier version.
 #[test]
 fn what_an_earlier_build_kept_is_found() {
     const KEY: &str = "e0117baab0d7fb70576fd957df4bf00115e2e807ef10215fa1fe1a2db005649f";

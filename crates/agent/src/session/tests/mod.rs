@@ -222,7 +222,8 @@ fn large(_: &Value) -> (String, bool) {
     ("large ".repeat(400), false)
 }
 
-/// A result below the cap of 1000 bytes. The third such result exceeds the rest of the window.
+/// A result below the cap of 1000 bytes. The window has room for two such results but not for a
+/// third.
 fn middling(_: &Value) -> (String, bool) {
     ("middling ".repeat(110), false)
 }

@@ -40,11 +40,11 @@ use crate::failure::{Failure, Fault};
 use crate::net;
 use crate::settings::Settings;
 
-/// Time to wait for servers whose opening was cancelled: they are asked to end and are killed after
+/// Time to wait for servers whose opening was cancelled. They are asked to end, and killed after
 /// 1.5 seconds.
 const LET_GO: Duration = Duration::from_secs(3);
 
-/// What all agents of a run share.
+/// Runs the agents of one run, and holds the objects that all of them share.
 #[derive(Debug)]
 pub(super) struct AgentRunner {
     settings: Settings,
@@ -215,8 +215,7 @@ impl AgentRunner {
         })
     }
 
-    /// Begins the journal of an agent's run, as a new tree or, with `within`, as a part of that
-    /// operation.
+    /// Begins the journal of an agent's run: as a new tree, or as a part of the operation `within`.
     pub(super) fn journal(&self, ready: &Ready, within: Option<&Scope>) -> Journal {
         let (about, clock) = (ready.about.clone(), Arc::clone(&self.clock));
         match within {
@@ -351,7 +350,7 @@ impl Launch for Below {
             let ready = tokio::select! {
                 ready = self.lead.ready(&self.plan, task, &live) => ready.map_err(told)?,
                 () = at(deadline) => {
-                    let what = "the time was over before its tools were there";
+                    let what = "the time limit was reached before its tools were open";
                     return Err(NotLaunched(what.to_owned()));
                 }
             };

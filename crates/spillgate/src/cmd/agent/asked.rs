@@ -15,14 +15,14 @@ use crate::settings::Settings;
 /// The models of an agent.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
-    /// Models of its own turns.
+    /// Models that answer the agent's own turns.
     pub(super) model: Arc<dyn ChatModel>,
-    /// Models for extractions.
+    /// Models that answer extractions.
     pub(super) extracts: Arc<dyn ChatModel>,
 }
 
 impl Asked {
-    /// Builds the models of an agent and reads their keys.
+    /// Builds the models of an agent and reads their API keys.
     pub(super) fn ready(plan: &Plan, settings: &Settings) -> Result<Self, Failure> {
         let agent = &plan.agent;
         let catalogue = catalogue(agent, settings);
@@ -81,7 +81,7 @@ pub(super) fn catalogue(agent: &Agent, settings: &Settings) -> Catalogue {
     catalogue
 }
 
-/// Reports an unknown provider at the place that names it.
+/// Returns the error for an unknown provider, with the position at which a file names it.
 fn unknown(agent: &Agent, provider: &str, error: &CatalogueError) -> Failure {
     let (own, extracts) = (&agent.models, &agent.tool_output.models);
     let is_own = own.value.iter().any(|target| target.provider == provider);

@@ -90,7 +90,7 @@ fn about(text: &mut String, plan: &Plan, settings: &Settings) {
         format!("{name} (an agent, {path})")
     }));
     if tools.is_empty() {
-        tools.push("nowhere: it has those of every session alone".to_owned());
+        tools.push("none, except the tools that every session offers".to_owned());
     }
     let parts = [
         ("prompt", prompt),
@@ -169,10 +169,10 @@ impl Model {
         let what = match (self.extracts, self.is_known) {
             (true, _) => ", extracts",
             (false, true) => "",
-            (false, false) => ", of which nothing is known: set its window",
+            (false, false) => ", whose context window is unknown: set it",
         };
         format!(
-            "{}: {} of context, {} of a reply, {} kept free, {} for the conversation{what}",
+            "{}: {} of context: {} for a reply, {} kept free, {} for the conversation{what}",
             self.target,
             count(self.window, "token", "tokens"),
             number(self.max_output),

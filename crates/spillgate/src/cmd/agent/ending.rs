@@ -55,7 +55,7 @@ impl Over<'_> {
         Ok(self.code())
     }
 
-    /// Returns the lines that are printed beside the report.
+    /// Returns the lines that are printed in addition to the report.
     fn told(&self) -> Vec<String> {
         let mut lines = vec![format!(
             "{}: {}",
@@ -64,7 +64,7 @@ impl Over<'_> {
         )];
         let kept = self.kept.as_ref();
         lines.extend(kept.map(|kept| {
-            format!("kept: {kept} (`spillgate ls --store {kept}` lists what is in it)")
+            format!("kept: {kept} (`spillgate ls --store {kept}` lists its contents)")
         }));
         lines
     }
@@ -118,7 +118,7 @@ impl Over<'_> {
             Some(Ending::TimedOut) => (
                 "timed_out",
                 Fault::Upstream,
-                "no report: the time was over".to_owned(),
+                "no report: the time limit was reached".to_owned(),
             ),
             Some(Ending::UsedUp(why)) => {
                 let what = format!("no report: {}", one_line(why, WORDS));
@@ -136,7 +136,7 @@ impl Over<'_> {
         let file = self.trace_file.as_ref();
         let hint = match file.filter(|_| self.unwritten.is_none()) {
             Some(file) => format!("`spillgate agent view {file}` shows what it did"),
-            None => "`--trace FILE` writes down what it does, `spillgate agent view FILE` shows it"
+            None => "`--trace FILE` records what the agent does, and `spillgate agent view FILE` shows the record"
                 .to_owned(),
         };
         Some(Failure::new(kind, fault, what).hint(hint).code(self.code()))

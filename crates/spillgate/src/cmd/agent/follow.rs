@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(150);
 /// Maximum time between two writes of the trace.
 const WRITE: Duration = Duration::from_secs(2);
 
-/// Whether the final trace was written.
+/// The outcome of writing the final trace.
 pub(super) type Written = Result<(), Failure>;
 
 /// Waits for a run and updates its view and trace meanwhile. Returns the run's output and,

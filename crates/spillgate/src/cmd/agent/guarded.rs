@@ -74,8 +74,8 @@ fn of_entry(key: &[&'static str]) -> Vec<&'static str> {
     names.collect()
 }
 
-/// Minimum of the limit for commands: one second. Less is too short for any command, and no call
-/// can ask for less.
+/// Minimum of the time limit for commands. Less than a second is too short for any command, and a
+/// call cannot ask for less.
 const LEAST: Duration = Duration::from_secs(1);
 
 /// Returns the longest time that a command may take, if the files set one for all calls. The

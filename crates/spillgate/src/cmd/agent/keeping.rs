@@ -2,8 +2,8 @@
 //!
 //! All runs of a user share one cache. The realm is a part of each key. It separates agents for
 //! which the same call may return different results. It therefore covers everything that a result
-//! depends on besides the call: the configuration of the hosts, the directory that relative paths
-//! in their arguments start from, and all sub-agents.
+//! depends on besides the call: the configuration of the hosts, the directory from which relative
+//! paths in arguments start, and all sub-agents.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -53,7 +53,7 @@ fn viewed(run: &AgentRun) -> Result<AgentView, Failure> {
     let [trace] = &run.task[..] else {
         let what = "`agent view` shows one trace";
         return Err(Failure::new("usage", Fault::Caller, what)
-            .hint("`spillgate agent view TRACE`; a prompt file that is called `view` is ./view")
+            .hint("`spillgate agent view TRACE`; for a prompt file called `view`, write ./view")
             .code(2));
     };
     Ok(AgentView {
@@ -101,9 +101,9 @@ fn fits(agent: &Agent, task: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let wrong = |what: String| {
-        let message = format!("the task is not what the agent takes: {what}");
+        let message = format!("the task does not match the agent's input: {what}");
         Failure::new("usage", Fault::Caller, message)
-            .hint("`input` of the prompt file says what it has to be")
+            .hint("`input` in the prompt file defines the form of a task")
             .code(2)
     };
     let value: serde_json::Value =

@@ -45,7 +45,7 @@ impl Plan {
 
 struct Reading<'a> {
     config: Option<&'a Path>,
-    /// The chain of files that led to this one.
+    /// The chain of prompt files, each of which calls the next, that leads to the current one.
     above: Vec<PathBuf>,
     count: usize,
     /// Maximum nesting of agents, which the main agent's file sets.
@@ -92,7 +92,7 @@ impl Reading<'_> {
         }
         if let Some(most) = self.max_depth.filter(|most| self.above.len() > *most) {
             let what = format!(
-                "there are more than {most} agents below one another: {}",
+                "there are more than {most} levels of sub-agents: {}",
                 way(0)
             );
             let hint = "let an agent above call the last one itself, or set maxDepth higher";
@@ -104,7 +104,7 @@ impl Reading<'_> {
                 "{} has more than {MOST_AGENTS} agents below it",
                 self.above[0].display()
             );
-            return refused(what, "have fewer in `agents`");
+            return refused(what, "name fewer agents in `agents`");
         }
         self.above.push(real);
         Ok(())
@@ -161,5 +161,5 @@ fn told_apart(agent: &Agent, below: &[Arc<Plan>]) -> Result<(), Failure> {
 /// Reports the problems of the files, one per line.
 pub(super) fn wrong(problems: &Problems) -> Failure {
     Failure::new("agent_files", Fault::Caller, problems.to_string())
-        .hint("docs/agent-files.md has all keys; --dry-run shows what holds")
+        .hint("docs/agent-files.md lists all keys; --dry-run shows the settings in force")
 }

@@ -2,9 +2,9 @@
 //! left.
 //!
 //! ```text
-//! <parent>/ai-agent-<12 hex>/   0700   one run, as ai-agent lays it out
+//! <parent>/ai-agent-<12 hex>/   0700   one run; ai-agent uses the same names
 //!   .spillgate.lock             0600   locked for as long as the run lives
-//!   session-<uuid>/…                   what the store keeps
+//!   session-<uuid>/…                   the files of the store
 //! ```
 //!
 //! The directory is removed when its run ends, whether it succeeds or fails. The system releases
@@ -29,8 +29,8 @@ use crate::failure::{Failure, Fault};
 const PREFIX: &str = "ai-agent-";
 /// Prefix of a directory that has no lock yet; no other program uses it.
 const DRAFT: &str = "spillgate-agent-";
-/// Maximum number of attempts to create the directory. Another run may take the new directory for a
-/// leftover and remove it before it is locked.
+/// Maximum number of attempts to create the directory. Another run may mistake the new directory
+/// for a leftover and remove it before it is locked.
 const ATTEMPTS: u32 = 5;
 /// Hexadecimal digits after the prefix.
 const DIGITS: usize = 12;
@@ -56,7 +56,7 @@ impl RunDirectory {
                 parent.display()
             );
             Failure::new("store", Fault::Us, what)
-                .hint("name a directory that may be written to with --store-dir DIR")
+                .hint("use --store-dir DIR to name a writable directory")
         };
         let parent = std::path::absolute(parent).map_err(wrong)?;
         let mut builder = DirBuilder::new();
@@ -84,10 +84,10 @@ impl RunDirectory {
         &self.path
     }
 
-    /// Keeps the directory after the run. Nothing removes it then.
+    /// Keeps the directory after the run, permanently.
     pub(super) fn keep(&self) {
         self.is_kept.store(true, Ordering::SeqCst);
-        // Without the lock file, later runs do not take it for a leftover.
+        // Without the lock file, later runs do not mistake the directory for a leftover.
         drop(fs::remove_file(self.path.join(LOCK)));
     }
 
@@ -194,9 +194,9 @@ fn is_ours(path: &Path) -> bool {
         .is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw())
 }
 
-/// Makes a directory and its lock. The directory is locked before it gets its final name, so anyone
-/// who sees that name can tell whether its run is alive. Fails with `NotFound` when another run
-/// took the draft for a leftover before it was locked.
+/// Makes a directory and its lock. The directory is locked before it gets its final name, so every
+/// process that sees this name can tell whether the run is alive. Fails with `NotFound` if another
+/// run mistook the directory for a leftover, and removed it, before it was locked.
 fn locked(parent: &Path, builder: &DirBuilder) -> io::Result<(PathBuf, File)> {
     let draft = parent.join(name(DRAFT));
     builder.create(&draft)?;
@@ -343,7 +343,7 @@ mod tests {
         ] {
             others.push(leftover(parent, name));
         }
-        // A directory without a lock file, and one with a link in its place.
+        // One directory without a lock file, and one in which the lock file is a link.
         let foreign = parent.join("ai-agent-0123456789ad");
         fs::create_dir(&foreign).unwrap();
         let linked = leftover(parent, "ai-agent-0123456789ae");

@@ -161,10 +161,10 @@ impl Parts {
             ready = lead.ready(plan, task, &self.live) => ready,
             () = cancelled.cancelled() => {
                 let early = Failure::new("cancelled", Fault::Caller, "cancelled");
-                Err(early.hint("its tools were not there yet").code(self.stop.code().unwrap_or(1)))
+                Err(early.hint("its tools were not open yet").code(self.stop.code().unwrap_or(1)))
             }
             () = at(deadline) => {
-                let what = "no report: the time was over before its tools were there";
+                let what = "no report: the time limit was reached before its tools were open";
                 Err(Failure::new("timed_out", Fault::Upstream, what)
                     .hint("give it more time with --timeout, or see why a server takes so long")
                     .code(TIMED_OUT))
@@ -209,7 +209,7 @@ pub(super) fn deadline(plan: &Plan) -> Option<Instant> {
     Instant::now().checked_add(plan.agent.timeout.value?)
 }
 
-/// Waits for a deadline; without one, forever.
+/// Waits until the deadline, or forever if there is none.
 pub(super) async fn at(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,

@@ -19,8 +19,8 @@ use super::run_directory::RunDirectory;
 pub(super) struct Stop {
     cancel: CancellationToken,
     signal: Arc<AtomicI32>,
-    /// A weak reference, so that the directory is removed when the run drops it, and not only when
-    /// the thread ends.
+    /// A weak reference to the run directory, so that the directory is removed when the run drops
+    /// it, and not only when the thread ends.
     room: Arc<OnceLock<Weak<RunDirectory>>>,
     handle: Handle,
 }

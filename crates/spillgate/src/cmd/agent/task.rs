@@ -1,7 +1,7 @@
 //! Reads the task of an agent.
 //!
-//! The task comes from the command line or from standard input, not from both: otherwise piped
-//! input that is not read would be lost silently.
+//! The task comes from the command line or from standard input. It is an error if both contain one,
+//! because the piped input would otherwise be lost silently.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,8 +15,8 @@ use crate::failure::{Failure, Fault};
 /// Maximum size of a task, 16 MiB: more than any model's context.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// How long to wait for piped input, 100 ms. Input that arrives in that time counts as meant for
-/// this run.
+/// How long to wait for piped input: 100 ms. Input that arrives in this time is assumed to be meant
+/// for this run.
 const AT_ONCE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
@@ -76,7 +76,7 @@ pub(super) fn task(arguments: &[String], input: &mut dyn Input) -> Result<String
         [one] => match input.has_something()? {
             true => Err(usage(
                 "the task is given twice: as an argument and on standard input",
-                "give one of them; what is piped can be the whole task, or `< /dev/null` keeps it out",
+                "give only one of them: piped input can be the whole task, and `< /dev/null` prevents piped input",
             )),
             false => worded(one),
         },

@@ -1,9 +1,9 @@
 //! The file of `--trace`, which contains a complete JSON document at every moment, however the run
 //! ends.
 //!
-//! The trace is written to a temporary file beside it, which is then renamed. This is repeated
-//! during the run and done once more at its end. If a run is killed, the file contains the trace as
-//! it was a few seconds before.
+//! The trace is written to a temporary file in the same directory, which is then renamed. This is
+//! repeated during the run and done once more at its end. If a run is killed, the file contains the
+//! trace as it was a few seconds before.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -31,7 +31,7 @@ impl TraceFile {
         // Renaming over /dev/null or a pipe would replace it.
         let is_file = fs::symlink_metadata(&path).map(|found| found.is_file());
         if is_file.is_ok_and(|is_file| !is_file) {
-            return Err(wrong(&path, "it is no ordinary file"));
+            return Err(wrong(&path, "it is not a regular file"));
         }
         let draft = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
         Ok(Self { path, draft })
@@ -97,8 +97,8 @@ mod tests {
         let link = home.path().join("link");
         symlink("/dev/null", &link).unwrap();
         for (path, what) in [
-            (Path::new("/dev/null"), "no ordinary file"),
-            (&link, "no ordinary file"),
+            (Path::new("/dev/null"), "not a regular file"),
+            (&link, "not a regular file"),
             (home.path(), "a directory"),
             (Path::new("/"), "a directory"),
         ] {

@@ -17,8 +17,8 @@ use crate::output::Output;
 use crate::server_args::Auth;
 use crate::settings::{Settings, login_directory};
 
-/// Variable with the secret of a client that is already registered. There is no option for it,
-/// because every user of the machine can read command lines.
+/// Environment variable with the secret of a client that is already registered. There is no option
+/// for the secret, because every user of the machine can read command lines.
 const CLIENT_SECRET: &str = "SPILLGATE_CLIENT_SECRET";
 
 /// Program that opens a page in a browser.
@@ -103,7 +103,7 @@ fn log_in(vault: &Vault, url: &Url, auth: &Auth, out: &Output) -> Result<u8, Fai
         out.note(&format!("To log in, open this page:\n\n{}\n", attempt.page()));
         if auth.no_browser {
             out.note(
-                "Waiting for the browser. If it is on another machine, paste the URL that it ends at:",
+                "Waiting for the browser. If it is on another machine, paste the URL at which it ends:",
             );
         } else {
             open(attempt.page());
@@ -155,10 +155,13 @@ impl From<LoginError> for Failure {
             LoginError::Denied(_) | LoginError::Again(_) => {
                 (Fault::Caller, "run the same command again to try once more")
             }
-            LoginError::Vault { .. } => (Fault::Us, "the file must be yours and its disk not full"),
+            LoginError::Vault { .. } => (
+                Fault::Us,
+                "check that you own the file and that its disk is not full",
+            ),
             _ => (
                 Fault::Upstream,
-                "some servers need a client that they know: --client-id; others a key in a header",
+                "some servers accept only registered clients (--client-id), others expect a key in a header",
             ),
         };
         Self::new("login", fault, error.to_string()).hint(hint)

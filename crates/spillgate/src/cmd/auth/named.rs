@@ -54,19 +54,18 @@ fn parsed(text: &str) -> Option<Url> {
     url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
-/// Checks a URL of the configuration. The error does not repeat it: it may hold a secret.
+/// Checks a URL of the configuration. The error does not repeat the URL, which may hold a secret.
 fn usable(name: &str, url: &str) -> Result<Url, Failure> {
     parsed(url).ok_or_else(|| {
-        let what = format!("the `url` of the server `{name}` is no address of HTTP");
+        let what = format!("the `url` of the server `{name}` is not an HTTP address");
         Failure::new("server", Fault::Caller, what).hint("correct it in the configuration")
     })
 }
 
 fn program(name: &str) -> Failure {
-    let what =
-        format!("the server `{name}` is a program that is started: there is no login to keep");
+    let what = format!("the server `{name}` is a local program: there is no login for it");
     Failure::new("server", Fault::Caller, what)
-        .hint("give it its key in `env`; only servers with a `url` are logged in at")
+        .hint("pass its key in `env`; only servers with a `url` have a login")
 }
 
 fn unknown(settings: &Settings, wrapped: &[(String, String)], typed: &str) -> Failure {

@@ -42,7 +42,7 @@ pub(crate) fn doctor(common: &Common, doctor: &Doctor, out: &Output) -> Result<u
     if findings.is_empty() {
         findings.add(
             Finding::of(None, None)
-                .broken("no configuration of any client is there")
+                .broken("no client has a configuration file")
                 .fix("add a server in a client, then `spillgate wrap CLIENT`"),
         );
     }
@@ -90,7 +90,7 @@ fn of_client(
             .map(|file| file.display().to_string())
             .collect();
         let what = format!(
-            "no configuration is there; looked for {}",
+            "there is no configuration file; looked for {}",
             looked.join(", ")
         );
         findings.add(of.broken(what).fix("add a server in the client first"));
@@ -109,18 +109,18 @@ fn of_file(client: Client, report: FileReport, findings: &mut Findings) -> Vec<S
     )));
     match (&report.backup, report.as_written) {
         (Some(Ok(_)), Some(true)) => {
-            findings.add(of().good("the backup is there; unwrap restores it byte for byte"));
+            findings.add(of().good("the backup exists; `unwrap` restores the file byte for byte"));
         }
         (Some(Ok(backup)), _) => findings.add(
-            of().note("it was changed since it was wrapped: unwrap undoes our entries only")
-                .fix(format!("nothing to do; as it was: {}", backup.display())),
+            of().note("it was changed after it was wrapped: `unwrap` undoes only Spillgate's entries")
+                .fix(format!("nothing to do; the backup is {}", backup.display())),
         ),
         (Some(Err(error)), _) => findings.add(
             of().broken(error.to_string())
-                .fix("unwrap still undoes our entries; do so and wrap again"),
+                .fix("run `unwrap`, which still undoes Spillgate's entries, then wrap again"),
         ),
         (None, _) if behind > 0 => findings.add(
-            of().note("nothing was kept of how it was before: unwrap goes by the command lines")
+            of().note("there is no record of the original entries: `unwrap` reconstructs them from the command lines")
                 .fix("nothing to do, if this was written by hand or on another machine"),
         ),
         (None, _) => {}
@@ -133,9 +133,9 @@ fn of_file(client: Client, report: FileReport, findings: &mut Findings) -> Vec<S
         if let Some(list) = &server.hidden_by {
             let of = Finding::of(Some(client), Some(&report.file)).server(&server.name);
             let what = format!(
-                "its list `{list}` hides the look-up tools: what is stored is out of the model's reach"
+                "its list `{list}` hides the look-up tools: the model cannot read stored results"
             );
-            let fix = format!("let them through in `{list}`, or take that list away");
+            let fix = format!("allow them in `{list}`, or remove this list");
             findings.add(of.broken(what).fix(fix));
         }
         let of = Finding::of(Some(client), Some(&report.file)).server(&server.name);
@@ -173,12 +173,12 @@ fn forbidden_in(
             Ok(None) => None,
             Ok(Some(Forbidden::Denied(file))) => Some(
                 of(&file)
-                    .broken("`permissions.deny` hides the look-up tools: what is stored is out of the model's reach")
+                    .broken("`permissions.deny` hides the look-up tools: the model cannot read stored results")
                     .fix(format!("take `mcp__{name}` and its tools out of `permissions.deny`")),
             ),
             Ok(Some(Forbidden::NotAllowed(file))) => Some(
                 of(&file)
-                    .note("`permissions.allow` does not name the look-up tools: the client asks before each call, or refuses it where nobody can be asked")
+                    .note("`permissions.allow` does not name the look-up tools: the client asks before each call, or refuses it if it cannot ask")
                     .fix(format!("add \"mcp__{name}\" to `permissions.allow`")),
             ),
             Err(error) => Some(of(&report.file).broken(error.to_string()).fix(error.fix())),
@@ -199,7 +199,7 @@ fn offered(lookups: &Lookups, client: Client, of: Finding) -> Option<Finding> {
             format!("spillgate unwrap {client} && spillgate wrap {client}"),
         ),
     };
-    let what = format!("{what}: until then previews name the command line");
+    let what = format!("{what}; until this is corrected, previews name the command line");
     Some(of.broken(what).fix(fix))
 }
 
@@ -237,7 +237,8 @@ fn writable(directory: &Path) -> std::io::Result<()> {
     std::fs::remove_file(file)
 }
 
-/// Checks that each gateway program that a configuration names exists, and its version.
+/// Checks that each gateway program that a configuration names exists and has the version of this
+/// program.
 fn programs(starts: &[Start], findings: &mut Findings) {
     let mut seen: Vec<&str> = Vec::new();
     for start in starts {
@@ -255,7 +256,7 @@ fn programs(starts: &[Start], findings: &mut Findings) {
             false => on_path(program),
         };
         let Some(file) = file else {
-            let what = format!("{program:?} is not there or cannot be executed");
+            let what = format!("{program:?} does not exist or is not executable");
             findings.add(of.broken(what).fix(rewrap(&start.of)));
             continue;
         };
@@ -269,7 +270,7 @@ fn programs(starts: &[Start], findings: &mut Findings) {
                 findings.add(of.note(what).fix(rewrap(&start.of)));
             }
             None => {
-                let what = format!("{program:?} does not say its version");
+                let what = format!("{program:?} does not report its version");
                 findings.add(of.broken(what).fix(rewrap(&start.of)));
             }
         }
@@ -279,7 +280,7 @@ fn programs(starts: &[Start], findings: &mut Findings) {
 fn rewrap(of: &Finding) -> String {
     let client = of.client.map_or("CLIENT", Client::name);
     format!(
-        "spillgate unwrap {client} && spillgate wrap {client}, with the `spillgate` that is to be used"
+        "spillgate unwrap {client} && spillgate wrap {client}, with the `spillgate` that the client is to start"
     )
 }
 
@@ -297,19 +298,18 @@ fn started(starts: Vec<Start>, limit: Duration, findings: &mut Findings) -> Resu
                 start
                     .of
                     .note(format!("not started: only the client knows ${{{name}}}"))
-                    .fix("look at it in the client"),
+                    .fix("check it in the client"),
             ),
         }
     }
     for (of, answer) in of.into_iter().zip(probe::all(probes, limit)?) {
         let noise = answer.as_ref().map_or(0, |listed| listed.noise);
         if noise > 0 {
-            let what =
-                format!("wrote {noise} lines on standard output that are no messages of MCP");
+            let what = format!("wrote {noise} lines on standard output that are not MCP messages");
             findings.add(
                 of.clone()
                     .note(what)
-                    .fix("have it write its log to standard error: clients may stumble over it"),
+                    .fix("have it write its log to standard error: clients may fail on such lines"),
             );
         }
         findings.add(match answer {

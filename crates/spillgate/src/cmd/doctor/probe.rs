@@ -14,15 +14,15 @@ use tokio::task::JoinSet;
 
 use crate::failure::Failure;
 
-/// What a server said about itself.
+/// A server's name, version and tools, as it reported them.
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) name: String,
     pub(super) version: String,
     pub(super) tools: usize,
-    /// Lines on its standard output that are not messages.
+    /// Number of lines on the server's standard output that are not messages.
     pub(super) noise: usize,
-    /// Time from its start to the end of its list.
+    /// Time from the server's start to the end of its tool list.
     pub(super) milliseconds: u128,
 }
 
@@ -35,10 +35,10 @@ pub(super) struct Failed {
 
 /// Maximum number of pages of a server's tool list.
 const MOST_PAGES: u32 = 100;
-/// How long a gateway may take to end. It is longer than the time that the gateway gives its own
-/// server.
+/// How long a gateway may take to end. This is longer than the gateway waits for its own server to
+/// end.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes of standard error that are read.
+/// Maximum bytes of standard error that are read.
 const MOST_SAID: u64 = 64 << 10;
 
 /// Returns the version that a `spillgate` program reports.
@@ -201,7 +201,9 @@ impl Server {
         // A broken pipe is ignored: if the server has exited, reading its answer reports why.
         sent.or_else(|error| match error.kind() {
             std::io::ErrorKind::BrokenPipe => Ok(()),
-            _ => Err(format!("it could not be written to: {error}")),
+            _ => Err(format!(
+                "the request could not be sent to the server: {error}"
+            )),
         })
     }
 
@@ -214,7 +216,9 @@ impl Server {
             match self.from.read_line(&mut line).await {
                 Ok(0) => return Err(format!("it ended before it answered {method}")),
                 Ok(_) => {}
-                Err(error) => return Err(format!("it could not be read from: {error}")),
+                Err(error) => {
+                    return Err(format!("the server's answer could not be read: {error}"));
+                }
             }
             let Ok(frame) = serde_json::from_str::<Value>(&line) else {
                 self.noise += 1;

@@ -100,7 +100,7 @@ fn front(hub: Arc<Hub>, settings: &HttpServerSettings) -> Result<HttpServer, Fai
 
 fn tokens(files: &[String], variables: &[String]) -> Result<Vec<Token>, Failure> {
     let failed = |what: String| {
-        let hint = "a file has a token a line; a variable is one";
+        let hint = "write one token per line in a file, or a single token in a variable";
         Failure::new("config", Fault::Caller, what).hint(hint)
     };
     let mut tokens = Vec::new();
@@ -147,7 +147,7 @@ fn not_listening(address: SocketAddr, error: &io::Error) -> Failure {
             "another program listens there, perhaps another gateway: end it, or choose another port; port 0 takes a free one"
         }
         ErrorKind::AddrNotAvailable => {
-            "this machine does not have that address: 127.0.0.1 is its own, 0.0.0.0 is all that it has"
+            "this machine does not have that address: use 127.0.0.1 for local clients only, or 0.0.0.0 for all addresses of this machine"
         }
         ErrorKind::PermissionDenied => {
             "ports below 1024 are the system's: choose a higher one and put a server with TLS in front"
@@ -163,7 +163,7 @@ fn failure(error: &HttpServerError) -> Failure {
         HttpServerError::Exposed(_) => {
             "have clients send a token (--token-file FILE, or [http.auth]), or listen on 127.0.0.1 and put a server with TLS in front; --insecure-no-auth lets everybody in"
         }
-        _ => "correct it in the configuration; docs/http.md lists what the front has",
+        _ => "correct it in the configuration; docs/http.md lists the settings",
     };
     Failure::new("http", Fault::Caller, error.to_string()).hint(hint)
 }

@@ -68,8 +68,9 @@ pub(super) fn serve(app: &App) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Returns when the gateway lists the look-up tools itself. If it never does, also returns how else
-/// they are reached, because a message must not name a tool that the model cannot call.
+/// Returns when the gateway lists the look-up tools itself. If it never lists them, also returns
+/// how else a reader can look up results, because a message must not name a tool that the model
+/// cannot call.
 pub(super) fn listed(app: &App, mcp: &Mcp) -> (ListTools, Option<Audience>) {
     let command_line = || audience::command_line(&app.store_option());
     match (&mcp.lookups_in, app.settings.list_tools) {

@@ -48,8 +48,8 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
     let gateway = gateway(&app, mcp)?;
     let runtime = runtime(mcp)?;
     greet_a_person(mcp);
-    // If there is one client with one server, the server starts immediately, and its own error
-    // reaches the client.
+    // A missing program is reported here only if there are several clients or servers. With one
+    // client and one server, the server starts immediately, and the client gets its error.
     if mcp.http.is_some() || gateway.servers.len() > 1 {
         tell_what_is_missing(&gateway.servers);
     }
@@ -109,7 +109,7 @@ fn load(common: &Common, mcp: &Mcp) -> Result<Gateway, Failure> {
 
 fn gateway(app: &App, mcp: &Mcp) -> Result<Gateway, Failure> {
     let servers = servers(app, mcp)?;
-    // The streams of a single server are resumed by an HTTP client itself.
+    // With a single server, an HTTP client resumes the server's streams by itself.
     let resume = mcp.http.is_none() || servers.len() > 1;
     let extractor = extractor(app)?;
     let (list_tools, elsewhere) = lookups::listed(app, mcp);
@@ -185,10 +185,10 @@ fn of_configuration(app: &App, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
     let (what, hint) = match app.client_file() {
         Some(file) => (
             format!(
-                "{}: every server of it is disabled, or has neither a `command` nor a `url`",
+                "{}: every server in it is disabled, or has neither a `command` nor a `url`",
                 file.display()
             ),
-            "give one of them either; --server NAME takes one that is disabled",
+            "give one of them a `command` or a `url`; --server NAME also starts a disabled server",
         ),
         None => (
             "there is no server to put the gateway in front of".to_owned(),
@@ -217,7 +217,8 @@ fn greet_a_person(mcp: &Mcp) {
     }
 }
 
-/// Warns at the start about programs that do not exist, and not only when a client connects.
+/// Warns about servers' programs that do not exist, already at the start and not only when a client
+/// connects.
 fn tell_what_is_missing(servers: &[Server]) {
     for server in servers {
         let Transport::Command(command) = &server.spec.transport else {

@@ -13,7 +13,7 @@ use crate::args::Common;
 use crate::server_args::Mcp;
 
 /// How often the files are checked. File-system notifications would be faster, but not every file
-/// system has them, and an editor that replaces a file is easily missed.
+/// system supports them, and they easily miss an editor that replaces a file.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Modification time and length of a file; `None` if it does not exist.

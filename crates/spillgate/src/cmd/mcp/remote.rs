@@ -8,7 +8,7 @@ use reqwest::Url;
 use crate::failure::{Failure, Fault};
 use crate::server_args::Mcp;
 
-/// Returns the URL, if one was given. Errors do not repeat it: it may hold a secret.
+/// Returns the URL, if one was given. Errors do not repeat the URL, which may hold a secret.
 pub(super) fn url(mcp: &Mcp) -> Result<Option<String>, Failure> {
     let (option, url) = match (&mcp.url, &mcp.url_env) {
         (Some(url), _) => ("--url", url.clone()),
@@ -19,8 +19,8 @@ pub(super) fn url(mcp: &Mcp) -> Result<Option<String>, Failure> {
     match parsed.is_some_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
         true => Ok(Some(url)),
         false => Err(usage(
-            format!("{option} gives no address of HTTP"),
-            "write it whole: https://mcp.example.com/mcp; a server's command stands behind `--`",
+            format!("{option} is not an HTTP address"),
+            "write the whole URL, https://mcp.example.com/mcp; a server's command follows after `--`",
         )),
     }
 }

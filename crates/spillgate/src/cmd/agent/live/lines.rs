@@ -75,10 +75,12 @@ pub(in crate::cmd::agent) fn decided(op: &Op) -> String {
         Some(Decided::Stored { handle, reason }) => {
             format!("stored as {handle} ({})", because(*reason))
         }
-        Some(Decided::NotStored { .. }) => "could not be stored: its ends are shown".to_owned(),
-        Some(Decided::Cut) => format!("its middle cut out{tokens}"),
+        Some(Decided::NotStored { .. }) => {
+            "could not be stored: its beginning and end are shown".to_owned()
+        }
+        Some(Decided::Cut) => format!("shown without its middle{tokens}"),
         Some(Decided::Dropped) => "dropped: no room for it".to_owned(),
-        Some(Decided::NotMade) => "not made any more".to_owned(),
+        Some(Decided::NotMade) => "not made".to_owned(),
         Some(Decided::Refused) => match why {
             Some(why) => format!("refused: {why}"),
             None => "refused".to_owned(),
@@ -104,7 +106,7 @@ fn because(reason: Reason) -> &'static str {
     match reason {
         Reason::SizeCap => "over the size cap",
         Reason::TokenBudget => "over the token budget",
-        Reason::ReserveFailed => "the budget was taken meanwhile",
+        Reason::ReserveFailed => "another result used up the budget",
     }
 }
 

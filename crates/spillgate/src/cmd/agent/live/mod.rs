@@ -24,7 +24,7 @@ pub(super) use lines::decided;
 pub(super) use screen::Look;
 use screen::Screen;
 
-/// Bytes of the model's text that are kept: only the end is shown.
+/// Maximum bytes of the model's text that are held, because only its end is shown.
 const KEPT: usize = 4096;
 /// Maximum length of an agent's name, in characters.
 const NAME: usize = 40;
@@ -38,7 +38,7 @@ pub(super) struct Live {
     seen: Mutex<Seen>,
 }
 
-/// What the views of all agents of a run share.
+/// The state that the views of all agents of a run share.
 #[derive(Debug)]
 struct Shared {
     screen: Screen,
@@ -61,7 +61,7 @@ struct Seen {
     /// Maximum tokens of the conversation.
     limit: u64,
     used: Usage,
-    /// The end of what the model has written in this reply.
+    /// The end of the text that the model has written in this reply so far.
     said: String,
 }
 
@@ -92,8 +92,8 @@ impl Shared {
         if op.kind == OpKind::Tool {
             self.call(op, path, &who, calls, is_given_up);
         }
-        // Once a tool call has ended, operations within it that are still unfinished will never
-        // end.
+        // After a tool call has ended, the operations within it that are still unfinished were
+        // abandoned.
         let is_given_up = is_given_up || op.kind == OpKind::Tool && !op.unfinished;
         for (at, child) in op.children.iter().enumerate() {
             path.push(at);
@@ -174,8 +174,8 @@ impl Live {
         drop(self.shared.journal.set(journal.clone()));
     }
 
-    /// Returns whether an update can show anything new. Without moving parts, that is the case only
-    /// after an event.
+    /// Returns whether an update can show anything new. If nothing moves ([`Look::Lines`]), it can
+    /// do so only after an event.
     pub(super) fn is_to_look(&self) -> bool {
         let has_changed = self.shared.has_changed.swap(false, Ordering::SeqCst);
         match self.shared.screen {

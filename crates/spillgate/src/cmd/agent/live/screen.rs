@@ -19,7 +19,7 @@ const TAIL: usize = 240;
 /// How much the user wants to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cmd::agent) enum Look {
-    /// Moving parts, on a terminal.
+    /// Moving parts, such as spinners and the model's text; for a terminal.
     Moving,
     /// Lines only.
     Lines,
@@ -39,7 +39,7 @@ impl Look {
     }
 }
 
-/// What the user sees.
+/// The display on standard error.
 #[derive(Debug)]
 pub(super) enum Screen {
     Moving {
@@ -83,14 +83,15 @@ impl Screen {
         }
     }
 
-    /// Shows the end of what the model has written in this reply.
+    /// Shows the end of the text that the model has written in this reply so far.
     pub(super) fn words(&self, said: &str) {
         if let Self::Moving { words, .. } = self {
             words.set_message(tail(said));
         }
     }
 
-    /// Shows an operation until its bar is finished. Returns `None` without a terminal.
+    /// Shows an operation in progress until the returned bar is finished. Returns `None` if nothing
+    /// moves.
     pub(super) fn under_way(&self, text: String) -> Option<ProgressBar> {
         let Self::Moving { all, words, .. } = self else {
             return None;

@@ -92,10 +92,10 @@ fn what_a_person_reads_of_tools() {
     tool_output: full-chunked: map 2/2
     ← read: 120,034 bytes, shown (30 tokens), 1.2 s
     ← read: 120,034 bytes, stored as session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001 (over the size cap), 1.2 s
-    ← read: 120,034 bytes, could not be stored: its ends are shown, 1.2 s
-    ← read: 120,034 bytes, its middle cut out (30 tokens), 1.2 s
+    ← read: 120,034 bytes, could not be stored: its beginning and end are shown, 1.2 s
+    ← read: 120,034 bytes, shown without its middle (30 tokens), 1.2 s
     ← read: 1 byte, from the cache, dropped: no room for it, 1.2 s
-    ← read: 120,034 bytes, not made any more, 1.2 s
+    ← read: 120,034 bytes, not made, 1.2 s
     ← read: 9 bytes, failed: no such file⟨U+0007⟩ at all, 1.2 s
     ");
 }

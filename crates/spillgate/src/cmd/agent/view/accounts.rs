@@ -9,9 +9,9 @@ use crate::cmd::agent::words::{number, one_line};
 /// Maximum length of a name, in characters.
 const NAME: usize = 60;
 
-/// Formats a table of models and a table of tools. The table of tools also lists those of
-/// sub-agents, under the sub-agent's name. A line of extractions by strategy follows for each agent
-/// that had any.
+/// Formats a table of models and a table of tools. The second table also lists the tools of
+/// sub-agents, under the sub-agent's name. A line with the number of extractions by strategy
+/// follows for each agent that had extractions.
 pub(super) fn accounts(accounting: &Accounting) -> String {
     let mut text = format!("{}\n{}", models(accounting), tools(accounting));
     extractions(&mut text, accounting, "");

@@ -32,8 +32,8 @@ pub(super) fn view(view: &AgentView, out: &Output) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Parses a trace that this version can read. Errors complete a sentence that begins with the
-/// file's name.
+/// Parses a trace, and refuses one that only newer versions can read. An error text is the rest of
+/// a sentence that begins with the file's name.
 fn parsed(text: &str) -> Result<Trace, String> {
     let value: Value =
         serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))?;
