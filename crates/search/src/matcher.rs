@@ -15,7 +15,7 @@ const NEEDLE_BYTES: usize = 16;
 /// Bytes of a word that are examined on either side of a needle.
 const WORD_BYTES: usize = 128;
 
-/// Finds the terms of a question.
+/// Finds where the terms of a question occur in a text.
 #[derive(Debug)]
 pub(crate) struct Matcher {
     needles: Needles,

@@ -280,7 +280,7 @@ impl Collect for Collector<'_> {
 
 /// Statistics from a few samples of a large view.
 struct Sample {
-    /// Numbers of the needles that are very common or very short. Never all needles.
+    /// Indices of the needles that are very common or very short. Never contains all needles.
     common: Vec<usize>,
     /// Share of lines that hold each term.
     share: [f64; MOST_TERMS],

@@ -96,7 +96,7 @@ impl<O: Owner> Upstream<O> {
     /// Sends a message, after opening the server if needed.
     pub async fn send(&self, owner: &Arc<O>, message: Message) -> Result<(), ConnectionError> {
         if self.remember(&message) {
-            // `open` sends this message at the end of the greeting.
+            // `open` itself sends `notifications/initialized` at the end of the handshake.
             return self.open(owner, true).await.map(drop);
         }
         let connection = match message.method.as_deref() {

@@ -1,5 +1,6 @@
-//! The `server/discover` request that the gateway sends to find out a server's generation, and the
-//! error with which it answers a client's `server/discover` for servers without this method.
+//! The `server/discover` request with which the gateway finds out whether a server speaks modern
+//! MCP (2026-07-28) or legacy MCP, and the error with which it answers a client's `server/discover`
+//! when the server does not have this method.
 
 use serde_json::json;
 use serde_json::value::RawValue;

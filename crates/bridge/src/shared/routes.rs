@@ -127,7 +127,7 @@ impl Routes {
             true => match spooled.edited(splice) {
                 Some(edited) => Item::Message(Frame::Spooled(Box::new(edited))),
                 None => Item::Failed(ConnectionError::NotMcp(format!(
-                    "a message of {bytes} bytes whose id is not at its beginning or end"
+                    "a message of {bytes} bytes cannot be passed on, because its `id` is neither the first nor the last member"
                 ))),
             },
             false => match spooled.into_filling() {

@@ -1,4 +1,4 @@
-//! Tests the rules in which policies differ, with one table per rule.
+//! Tests the rules that depend on a conversation's `TurnPolicy`, with one table per rule.
 
 use insta::assert_snapshot;
 use serde_json::json;

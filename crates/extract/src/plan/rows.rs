@@ -228,7 +228,7 @@ impl<'a> Rows<'a> {
             }
             return Ok(());
         };
-        // A line break before a tag does not separate anything that belongs together.
+        // Markup may be split before a tag: nothing that belongs together is separated there.
         let is_tag = self.layout == Layout::Markup && text.starts_with(b"<");
         let line = Line {
             number: span.number,

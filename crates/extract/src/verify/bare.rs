@@ -1,8 +1,8 @@
-//! Finds values in an answer that are not quoted.
+//! Finds values in an answer that stand outside its quotes from the output.
 //!
-//! Such values are addresses, paths, and names or numbers that contain a digit, an underscore or an
-//! inner capital letter, because a reader would copy these. They include totals that the model
-//! computed. Totals do not occur in the output, so they are marked as unverified, as intended.
+//! It looks for values that a reader would copy: addresses, paths, and names or numbers that contain
+//! a digit, an underscore or an inner capital letter. A total that the model computed is such a
+//! value. It does not occur in the output and is therefore marked as unverified; this is intended.
 
 use std::ops::Range;
 use std::sync::LazyLock;

@@ -56,7 +56,8 @@ fn in_place(schema: &str, original: &Value) -> Option<String> {
     let looks_around = LOOKING_AROUND
         .iter()
         .any(|name| members.get(name).is_some());
-    // Whether a member of the root moves into the `anyOf`, as the alternative to the envelope.
+    // Whether a keyword of the root moves into the `anyOf`, as a part of the server's own schema. The
+    // other branch of the `anyOf` allows Spillgate's replacement object.
     let is_moved = |name: &str| {
         RESTRICTING.contains(&name) || (name == "additionalProperties" && looks_around)
     };

@@ -123,7 +123,7 @@ impl Client {
                 Err(error) => {
                     // A part of the line has been written, so all that can be done is to end the
                     // line.
-                    tracing::warn!(%error, "a large message could not be read to its end; the client gets an error instead");
+                    tracing::warn!(%error, "a large message could not be read to its end; the client gets a line that is not complete JSON");
                     drop(output.write_all(b"\n").await);
                     break;
                 }

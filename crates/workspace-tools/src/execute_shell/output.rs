@@ -10,7 +10,8 @@ use tempfile::SpooledTempFile;
 /// Maximum bytes of a spooled output that are held in memory. A larger output is moved to a file.
 const IN_MEMORY: usize = 1 << 20;
 
-/// Bytes at the beginning of an output that are kept for its recovery block.
+/// Bytes at the beginning of an output that are kept, so that the refusal of a larger output can
+/// describe its structure.
 const HEAD_BYTES: usize = 64 << 10;
 
 /// The output of a command, counted as it arrives. Its text is kept up to a limit. All raw bytes

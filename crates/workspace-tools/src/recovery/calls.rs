@@ -1,4 +1,4 @@
-//! Suggests the next calls for a recovery block.
+//! Suggests the calls with which a model can get the rest of an answer that was cut or refused.
 
 use serde_json::json;
 use spillgate_artifact::ContentKind;

@@ -103,7 +103,8 @@ mod tests {
 
     type Open = fn(BorrowedFd<'_>, &[u8]) -> bool;
 
-    /// Tests that both ways of opening accept the same paths.
+    /// Tests that `openat2` and the walk that replaces it where it is missing follow no symbolic link
+    /// and accept the same paths.
     #[test]
     fn no_link_is_followed() {
         let home = tempfile::tempdir().unwrap();

@@ -153,7 +153,7 @@ impl ObservationSummary {
     }
 }
 
-/// Formats receipt, trailer and guidance.
+/// Formats the whole message: the size of the output, its first and last lines, and how to read on.
 fn funnel(artifact: &Artifact, summary: &ObservationSummary) -> io::Result<String> {
     let stats = &artifact.manifest().facts.stats;
     let mut text = format!(

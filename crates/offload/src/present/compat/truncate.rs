@@ -38,8 +38,8 @@ impl Ends {
         }
     }
 
-    /// Returns at most `bytes` bytes, half of them from each end. The two do not overlap if the
-    /// text is that long.
+    /// Returns the beginning and the end of the text, at most `bytes / 2` bytes each. They overlap
+    /// only if the text is shorter than `bytes`.
     fn stretches(&self, bytes: usize) -> (&str, &str) {
         let (head, tail) = match self {
             Self::Whole(text) => (text, text),
