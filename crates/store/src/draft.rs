@@ -217,8 +217,13 @@ impl FileDraft {
 fn created_in(base: &Base, directory: &Path, path: &Path) -> Result<DraftFile, StoreError> {
     let mut attempts = ATTEMPTS;
     loop {
-        base.make(directory)?;
         attempts -= 1;
+        match base.make(directory) {
+            // Another writer removed the directory after it was found to exist and before it was
+            // found to be a directory.
+            Err(error) if is_taken(&error) && attempts > 0 => continue,
+            made => made?,
+        }
         match DraftFile::create_at(path.to_owned()) {
             // Another writer has just removed the empty directory.
             Err(StoreError::Io { source, .. })
