@@ -171,7 +171,7 @@ impl Engine {
         let status = guard.child.wait()?;
         let mut words = Vec::new();
         if let Some(stderr) = guard.child.stderr.take() {
-            // The child has ended, so this is at most what a pipe holds.
+            // The child has ended, so at most the content of a pipe's buffer remains to be read.
             stderr.take(1 << 20).read_to_end(&mut words)?;
         }
         // The cause of the failure is at the end.
@@ -217,8 +217,8 @@ struct ChildGuard {
 }
 
 impl ChildGuard {
-    /// Reads some of the child's output. It is empty at the end of the output and `None` after the
-    /// deadline.
+    /// Returns the next bytes of the child's output; no bytes at the end of the output, `None`
+    /// after the deadline.
     ///
     /// # Errors
     ///
