@@ -242,8 +242,8 @@ pub fn runner_prefix(line: &[u8]) -> usize {
 
 impl Findings {
     /// Returns whether a CI runner reports that a step failed, or a line near the end reports a
-    /// failure. The output of a failed run ends with such a line. Prose, such as a manual or the log
-    /// of a version control system, may mention failures anywhere.
+    /// failure. The output of a failed run ends with such a line. Prose, such as a manual or a log
+    /// of commits, may mention failures anywhere.
     fn ends_in_failure(&self, bytes: u64) -> bool {
         let is_within = |hit: &Hit, last: u64| hit.start >= bytes - bytes.min(last);
         self.hits().any(|hit| {
