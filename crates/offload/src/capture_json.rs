@@ -153,7 +153,7 @@ fn of_draft(
     }
 }
 
-/// What one pass over the text finds.
+/// The findings of one pass over the text.
 struct Looked {
     text: Option<JsonText>,
     /// Whether the pass wrote the text to the draft as its view.

@@ -59,8 +59,8 @@ impl PendingResult {
         self.measured.stats()
     }
 
-    /// Names the session that is shown the result. A result with the same bytes as an earlier one, or
-    /// of the same call, is then described by what differs.
+    /// Sets the history of the session that is shown the result. If the session was shown a result
+    /// with the same bytes or of the same call before, the message then says what differs.
     #[must_use]
     pub fn shown_in(self, history: Option<Arc<History>>) -> Self {
         Self { history, ..self }
@@ -117,8 +117,8 @@ impl PendingResult {
         strategy.cost(scan, sanitized.kind, &self.limits, counter)
     }
 
-    /// Limits the message to `json_bytes` bytes as a JSON string if its profile scales with the
-    /// result. The texts of other profiles are fixed.
+    /// Limits the message to `json_bytes` bytes as a JSON string. This applies only to profiles
+    /// whose messages scale with the result; the texts of other profiles are fixed.
     #[must_use]
     pub fn shown_within(self, json_bytes: u64) -> Self {
         match self.limits.profile.is_budgeted() {

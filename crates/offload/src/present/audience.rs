@@ -211,7 +211,7 @@ mod tests {
                     read.clone(),
                 ],
             ),
-            // These are no arguments: they are left out.
+            // These texts cannot be quoted as arguments, so the calls are left out.
             said(
                 &shell,
                 &[

@@ -15,7 +15,7 @@ const ENTRIES: usize = 10;
 /// Maximum tokens of an outline that is not a list of definitions.
 const OUTLINE_TOKENS: u64 = 220;
 
-/// Fewest lines that say why a run failed for them to be shown.
+/// Minimum number of lines that say why a run failed. Fewer lines are not shown.
 const LEAST_FAILURE: usize = 3;
 
 /// The structure of a text: its definitions or headings, or the first lines of its outline.
@@ -92,7 +92,7 @@ impl Structure {
             _ => {
                 let counter = Tokenizer::Heuristic.counter();
                 let is_failure = |entry: &&OutlineEntry| entry.kind == EntryKind::Failure;
-                // One error in a log is not what its structure is.
+                // One or two errors do not describe the structure of a log.
                 let has_failed = outlined.iter().filter(is_failure).count() >= LEAST_FAILURE;
                 let shape = outlined.iter().filter(|one| has_failed || !is_failure(one));
                 let shape: Vec<OutlineEntry> = shape.cloned().collect();

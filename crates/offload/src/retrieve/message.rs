@@ -113,8 +113,8 @@ impl Offloader {
         Ok(self.framed(&text, &note, next, asked.budget))
     }
 
-    /// Renders the answer to a path that does not exist: where it ends, what is there instead, and
-    /// the shape of the whole. Its results are all empty, or there are none.
+    /// Renders the answer to a filter whose path does not exist, so that it has no results or only
+    /// empty ones: the place where the path ends, the keys there, and the shape of the whole data.
     fn nowhere(
         &self,
         handle: Handle,

@@ -1,8 +1,8 @@
 //! Reads tables whose columns are aligned under a header.
 //!
 //! A drawn line below the header shows the columns. Without such a line, the columns are between
-//! the gutters: the positions at which the header and nearly all rows are blank. Values must begin or
-//! end where their header does. In prose and code, this is never so for many lines.
+//! the gutters: the positions at which the header and nearly all rows are blank. Values must begin
+//! or end where their header does. In prose and code, this is never so for many lines.
 
 use super::FEWEST;
 

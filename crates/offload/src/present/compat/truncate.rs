@@ -38,8 +38,8 @@ impl Ends {
         }
     }
 
-    /// Returns at most `bytes` bytes, half of them from each end. The two do not overlap if the
-    /// text is that long.
+    /// Returns the beginning and the end of the text: at most `bytes` bytes together, about half
+    /// each. They do not overlap if the text has at least `bytes` bytes.
     fn stretches(&self, bytes: usize) -> (&str, &str) {
         let (head, tail) = match self {
             Self::Whole(text) => (text, text),
@@ -314,8 +314,8 @@ mod tests {
         )
     }
 
-    /// Returns the two stretches of a cut text and the number at the top. Panics if the two numbers
-    /// differ.
+    /// Returns the beginning and the end that a cut text shows, and the number of cut bytes at its
+    /// top. Panics if the number at the gap differs from it.
     fn stretches(shown: &str) -> (&str, &str, usize) {
         let (_, rest) = shown
             .split_once("[TRUNCATED IN THE MIDDLE BY ~")
