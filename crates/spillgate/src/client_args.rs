@@ -43,7 +43,7 @@ pub(crate) struct Wrap {
     pub(crate) client: Client,
     #[command(flatten)]
     pub(crate) which: Which,
-    /// An argument more for `spillgate mcp`; once for each
+    /// Additional argument for `spillgate mcp`; repeat the option for each argument
     #[arg(long = "gateway-arg", value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) gateway_args: Vec<String>,
     /// Add no entry that offers the look-up tools: each server lists them itself, and they are added to its

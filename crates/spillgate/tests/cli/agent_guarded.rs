@@ -340,7 +340,7 @@ fn what_is_wrong_is_told_before_anything_starts() {
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
     error: agent.ai:3:1: tools[0]: nothing has the name "wrok"; did you mean `work`?
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
-    error: `tools` names what is not there: work/execute
+    error: `tools` contains unknown names: work/execute
     hint: work has read_file, grep_content, glob_files, execute_shell, web_fetch
     "#);
 }

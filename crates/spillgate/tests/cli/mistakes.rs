@@ -74,7 +74,7 @@ fn options_for_a_server_behind_http() {
         &["wrap"],
     ]), @r#"
     $ mcp --url mcp.example.com
-    error: --url gives no address of HTTP
+    error: the value of --url is not an HTTP address
     hint: write it whole: https://mcp.example.com/mcp; a server's command stands behind `--`
     2
     $ mcp --url-env EMPTY

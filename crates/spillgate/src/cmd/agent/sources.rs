@@ -187,7 +187,7 @@ fn chosen(agent: &Agent, hosts: &[Arc<dyn Host>]) -> Result<Vec<Arc<dyn Host>>, 
     match &chosen.unmatched[..] {
         [] => Ok(chosen.hosts),
         some => {
-            let what = format!("`tools` names what is not there: {}", some.join(", "));
+            let what = format!("`tools` contains unknown names: {}", some.join(", "));
             Err(refused(what, &tools_of(hosts)))
         }
     }

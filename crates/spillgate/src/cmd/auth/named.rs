@@ -57,7 +57,7 @@ fn parsed(text: &str) -> Option<Url> {
 /// Checks a URL of the configuration. The error does not repeat it: it may hold a secret.
 fn usable(name: &str, url: &str) -> Result<Url, Failure> {
     parsed(url).ok_or_else(|| {
-        let what = format!("the `url` of the server `{name}` is no address of HTTP");
+        let what = format!("the `url` of the server `{name}` is not an HTTP address");
         Failure::new("server", Fault::Caller, what).hint("correct it in the configuration")
     })
 }

@@ -19,7 +19,7 @@ pub(super) fn url(mcp: &Mcp) -> Result<Option<String>, Failure> {
     match parsed.is_some_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
         true => Ok(Some(url)),
         false => Err(usage(
-            format!("{option} gives no address of HTTP"),
+            format!("the value of {option} is not an HTTP address"),
             "write it whole: https://mcp.example.com/mcp; a server's command stands behind `--`",
         )),
     }
