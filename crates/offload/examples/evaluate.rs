@@ -136,7 +136,7 @@ fn documents(
     Ok(documents)
 }
 
-/// Prints how many questions are answered. If `kind` is not empty, only questions of this type.
+/// Prints how many questions are answered: of all or, unless `kind` is empty, of this type.
 fn questions(directory: &Path, counter: &Arc<dyn TokenCounter>, kind: &str) -> Result<(), Failure> {
     let documents = documents(directory, counter)?;
     let mut table = Table::new();

@@ -1,7 +1,7 @@
 //! Outlines a result while it is stored, and reads the ends of its text.
 //!
 //! For a megabyte, counting tokens, writing to disk and outlining each take about the same time.
-//! The outline does not depend on the others, so it is made at the same time. The beginning and the
+//! The outline does not depend on the other steps, so it is made in parallel. The beginning and the
 //! end of the text are read only for messages that show them.
 
 use std::sync::Arc;
@@ -114,8 +114,8 @@ impl TwoEnds {
         }
     }
 
-    /// Reads as many bytes from each end as the byte limit allows for both. A text of up to twice
-    /// that size is read whole, so that the two parts cannot overlap.
+    /// Reads, from each end, as many bytes as the byte limit. A text of up to twice the limit is
+    /// read whole, so that the two parts cannot overlap.
     pub(crate) fn read(&self, limits: &Limits) -> Ends {
         let wanted = limits.bytes.unwrap_or(DEFAULT_MAX_BYTES).max(LEAST_BYTES);
         let Some(text) = &self.text else {

@@ -303,7 +303,7 @@ impl Page {
 
     fn element(&mut self, purpose: Use, line: &[u8], offset: u64) {
         let text = shown(line);
-        // Every element has another reference, so only the name is compared.
+        // Every element has its own reference, so only the name is compared.
         let named = text.find(['"', ':']).map_or(&*text, |at| &text[at..]);
         let named = named.split(" [ref=").next().unwrap_or(named);
         let signature = match purpose {

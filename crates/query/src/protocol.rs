@@ -129,7 +129,8 @@ pub(crate) struct Summary {
     pub(crate) missing: Option<MissingPath>,
     /// Whether the filter read each record or the array of all records, if both were possible.
     pub(crate) reading: Option<Reading>,
-    /// The error of the [`Reading`] that was tried first, if the other one was used.
+    /// The filter's error on the input ([`Reading`]) that was tried first, if the other input was
+    /// used.
     pub(crate) not_read: Option<String>,
     /// Facts about the data that the reader of the results should know.
     pub(crate) hints: Vec<String>,

@@ -3,8 +3,9 @@
 //! One pass classifies the lines that may report a failure ([`classify`]). Then the lines worth
 //! showing are picked, best first: the line that ended the run, the counts of failures, the first
 //! error of the step that failed, the last error before the end of this step, and then the other
-//! errors, of lines that are alike only one. An outline and a preview show each picked line with a
-//! few lines around it. A search for the reason of a failure shows more lines ([`picks`]).
+//! errors. Of several lines that are alike, only one is picked. An outline and a preview show each
+//! picked line with a few lines around it. A search for the reason of a failure shows more lines
+//! ([`picks`]).
 
 mod classify;
 
@@ -44,8 +45,8 @@ const MAIN: Around = (8, 20);
 /// The lines around another error, or around a count.
 const OTHER: Around = (1, 5);
 const ALONE: Around = (0, 0);
-/// If the output reports a failure within so many bytes of its end, or within the last tenth if
-/// that is larger, the run failed.
+/// If the output reports a failure within this many bytes of its end, or within its last tenth if
+/// that is longer, the run failed.
 const NEAR_END: u64 = 4096;
 /// Number of bytes before the end in which even a line that may occur in prose, such as
 /// `cannot open x`, shows that the run failed.

@@ -212,7 +212,7 @@ impl BoundedText {
     /// bound.
     const GROWTH: usize = 8;
     const FREE: usize = 64 << 10;
-    /// Maximum number of bytes that are held of a token without an end.
+    /// Maximum number of bytes that are held of a token whose end has not arrived.
     const MOST: usize = 64 << 20;
 
     fn begin(&mut self, length: usize) {

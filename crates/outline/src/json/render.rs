@@ -176,7 +176,7 @@ impl Render<'_> {
         self.inside(shape, inner, depth + 1);
     }
 
-    /// Records in the last line the offset of the first record of the list that the line describes.
+    /// Sets, in the last entry of `lines`, the offset of the first record of the entry's list.
     fn mark(&mut self, records: Option<u64>) {
         if let Some(last) = self.lines.last_mut() {
             last.records = records;

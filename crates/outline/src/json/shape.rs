@@ -12,7 +12,7 @@ const NODES: usize = 8192;
 /// Bytes of a key that are compared.
 const KEY_BYTES: usize = 256;
 
-/// The number of a place in a document.
+/// The id of a place in a document.
 pub(super) type ShapeId = usize;
 
 /// Everything that occurs in one place.

@@ -1,6 +1,6 @@
 //! Masks the parts of log lines that vary, such as times and numbers.
 //!
-//! This code runs on every line of a log. Therefore it uses no regex and does not allocate.
+//! This code runs on every line of a log. Therefore it uses no regex and allocates nothing itself.
 
 use std::hash::Hasher;
 
@@ -70,7 +70,7 @@ fn next_digit(line: &[u8], from: usize) -> Option<usize> {
 trait Sink {
     /// Receives a part that is the same in all lines of a template.
     fn literal(&mut self, bytes: &[u8]);
-    /// Receives the information that a part that varies is here.
+    /// Is called in place of a part that varies.
     fn variable(&mut self);
 }
 

@@ -178,8 +178,8 @@ fn similarity(template: &[String], tokens: &[String]) -> usize {
     (same * 100).checked_div(all).unwrap_or(100)
 }
 
-/// Replaces each token of the template that differs by a wildcard. Keeps a common beginning that
-/// ends with `=`.
+/// Puts a wildcard in place of each token of the template that differs from the line's token. Keeps
+/// a common beginning that ends with `=`.
 fn generalize(template: &mut [String], tokens: &[String]) {
     for (mine, other) in template.iter_mut().zip(tokens) {
         if mine == other {
