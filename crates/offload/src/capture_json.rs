@@ -266,8 +266,8 @@ fn lost_ends(draft: &dyn Draft, bytes: u64, error: StoreError) -> LostBytes {
     }
 }
 
-/// Returns the two ends of the text of a lost result. The length between them is known only in raw
-/// bytes.
+/// Returns the beginning and the end of the text of a lost result. The length of the part between
+/// them is known only in raw bytes.
 fn ends(lost: LostBytes, bytes: u64, parts: &[TextPart]) -> (Raw, Looked) {
     let first = parts.first().map(|part| stretch(&lost.head, 0, *part));
     let from = bytes.saturating_sub(lost.tail.len() as u64);

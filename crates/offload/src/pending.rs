@@ -107,8 +107,8 @@ impl PendingResult {
     }
 
     /// Estimates the tokens of the message that replaces the result if it is stored for lack of
-    /// room. For a small result this is no less than its own tokens. Counts no tokens of the
-    /// result.
+    /// room. For a small result, the estimate is at least the size of the result. The tokens of the
+    /// result are not counted for this.
     #[must_use]
     pub fn instead(&self) -> u64 {
         let sanitized = &self.measured.sanitized;

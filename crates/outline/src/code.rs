@@ -178,7 +178,8 @@ impl Finder {
     }
 }
 
-/// Returns whether the brace is on the line; `None` if the line does not define a function.
+/// Returns whether the line of a function definition contains the opening brace of the body; `None`
+/// if the line does not define a function.
 fn method(line: &[u8]) -> Option<bool> {
     // Most lines have no parenthesis, and the pattern is slow.
     memchr::memchr(b'(', line)?;

@@ -20,7 +20,7 @@ pub(crate) struct Request {
     pub(crate) filter: String,
     pub(crate) raw: bool,
     pub(crate) slurp: bool,
-    /// Whether equal results in a row are sent once.
+    /// Whether equal results in a row are sent only once, followed by their number.
     #[serde(default)]
     pub(crate) fold: bool,
     /// Number of results to skip.
@@ -29,7 +29,7 @@ pub(crate) struct Request {
     pub(crate) byte: u64,
     /// Number of bytes of results to send. Later results are only counted.
     pub(crate) window: usize,
-    /// Maximum number of results that are counted after the window is full.
+    /// Maximum number of results that are counted after these bytes were sent.
     pub(crate) counted: u64,
     pub(crate) format: Format,
     /// Offset in standard input at which the data begins, in bytes.

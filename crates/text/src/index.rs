@@ -131,7 +131,7 @@ pub struct Indexer {
     lines: u64,
     /// Size of the complete lines so far, in bytes.
     bytes: u64,
-    /// The bytes of the line that has not ended yet, fewer than the longest possible view line has.
+    /// The bytes of the line that has not ended yet. They are fewer than a view line may have.
     open: Vec<u8>,
     /// Bytes since the last newline.
     run: u64,

@@ -32,7 +32,7 @@ pub struct Structure {
 /// A line about a part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The content, from the text and therefore untrusted.
+    /// The text of the line. It comes from a tool's output and is therefore untrusted.
     pub text: String,
     /// The line where the part begins, from 1, if known.
     pub line: Option<u64>,

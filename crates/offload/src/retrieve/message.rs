@@ -187,8 +187,8 @@ impl Offloader {
         Ok(self.framed(&page.render(), "", None, asked.budget))
     }
 
-    /// Joins a page, its note and the call for the next page, or the short form of the call if the
-    /// call is too long. The note is cut first.
+    /// Joins a page, its note and the call for the next page. If the call is too long, its short
+    /// form is used. The note is cut to the space that remains.
     fn framed(
         &self,
         page: &str,

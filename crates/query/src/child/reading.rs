@@ -21,7 +21,8 @@ pub(crate) struct Readings {
     pub(crate) other: Option<Reading>,
 }
 
-/// Returns the readings of a filter. `is_array` says whether the records themselves are arrays.
+/// Returns the inputs on which a filter may be run, the likely one first. `is_array` says whether
+/// the records themselves are arrays.
 pub(crate) fn readings(term: &Term<&str>, is_array: bool) -> Readings {
     use Reading::{All, Each};
     if takes_inputs(term) {

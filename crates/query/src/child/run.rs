@@ -261,7 +261,7 @@ impl<'f> Program<'f> {
 /// The results that a plan gathers in an array.
 enum Gathered {
     Values(Vec<Val>),
-    /// Their number, if the filter needs only the length of the array.
+    /// The number of values, if the filter needs only the length of the array.
     Count(usize),
 }
 

@@ -11,7 +11,7 @@ use crate::present::{Message, Sizes, Strategy, Subject, estimated, holds_as_json
 /// Default limit of this profile and of `handle`, in bytes.
 pub const DEFAULT_MAX_BYTES: u64 = 12_288;
 
-/// Minimum room in bytes or characters: less holds nothing but the notices.
+/// Minimum size of a message, in bytes or characters. A smaller one would contain only the notices.
 pub(crate) const LEAST_BYTES: u64 = 256;
 
 /// The readable part of a text.
