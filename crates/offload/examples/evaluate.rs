@@ -6,8 +6,8 @@
 //! for the other half, which counts (see the README there). `cargo xtask eval` calls it.
 //!
 //! `evaluate DIR failures`, `evaluate DIR questions [TYPE]` and `evaluate DIR identifiers` print one
-//! of the tables. `evaluate DIR failing TYPE BUDGET` prints the pages on which a question of the tuned half
-//! is not answered, for those who work on a method.
+//! of the tables. `evaluate DIR failing TYPE BUDGET` prints the pages on which a question of the
+//! tuned half is not answered, for those who work on a method.
 
 #![allow(
     clippy::print_stdout,

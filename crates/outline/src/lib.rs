@@ -69,7 +69,7 @@ pub struct OutlineEntry {
     pub text: String,
     /// A call that shows the described thing, if a path or a line number is not enough.
     pub(crate) lead: Option<Lead>,
-    /// For a list of objects in laid-out JSON: the offset of the line above the first of them.
+    /// For a list of objects in laid-out JSON: the offset of the line above the first object.
     pub(crate) records: Option<u64>,
     /// The first object of this list. Only one list of an outline has it.
     pub(crate) first: Option<Box<FirstRecord>>,

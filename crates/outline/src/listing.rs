@@ -83,8 +83,8 @@ fn groups<'a>(
     Some((group(path)?, group(number)?))
 }
 
-/// Returns whether a text looks like a path: it contains no punctuation of sentences or of code, and
-/// at most one blank between words.
+/// Returns whether a text looks like a path: it contains no punctuation of sentences or of code,
+/// and at most one blank between words.
 fn is_path(text: &[u8]) -> bool {
     let has_mark = text.iter().any(|byte| b"\t;\"'<>|=(){}*`".contains(byte));
     let blanks = memchr::memchr_iter(b' ', text).count();

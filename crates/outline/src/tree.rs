@@ -24,8 +24,8 @@ const STROKES: [&str; 12] = [
     "├", "└", "│", "─", "┬", "┌", "╰", "|--", "`--", "+--", "\\--", "|",
 ];
 
-/// Returns the column where the name of a node begins, in characters, and the name; `None` for a line
-/// without strokes.
+/// Returns the column where the name of a node begins, in characters, and the name; `None` for a
+/// line without strokes.
 fn node(line: &[u8]) -> Option<(usize, &str)> {
     let line = line[..line.len().min(LONGEST)].trim_ascii_end();
     let line = match std::str::from_utf8(line) {

@@ -1,5 +1,5 @@
-//! The `preview` profile: handle, figures, failure or shape, first records or head and tail, and next
-//! calls.
+//! The `preview` profile: handle, figures, failure or shape, first records or head and tail, and
+//! next calls.
 //!
 //! Every line that comes from the result is indented or numbered, so that it cannot pass for one of
 //! ours.

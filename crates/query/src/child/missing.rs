@@ -113,7 +113,7 @@ fn at(found: String, values: &[LazyValue<'_>], step: &Step) -> MissingPath {
     }
 }
 
-/// Describes the place of an object that lacks the step's key. `keys` are the keys that it has.
+/// Describes the place of an object that lacks the key of `step`. `keys` are the object's keys.
 pub(crate) fn nearest(found: String, step: &StepKind, mut keys: Vec<String>) -> MissingPath {
     let all = keys.len();
     if let StepKind::Key(key) = step {
