@@ -46,7 +46,7 @@ pub struct Query<'a> {
     /// the filter decides whether the filter reads each record or the array of all records.
     pub slurp: bool,
     /// Whether equal results in a row become one line, `N × RESULT`. It has no effect on `raw`
-    /// results, which could look the same.
+    /// results, which could themselves look like such a line.
     pub fold: bool,
 }
 

@@ -120,7 +120,8 @@ impl Audience {
         purposes.iter().filter_map(move |&purpose| find(purpose))
     }
 
-    /// Fills the arguments into a call. `{handle}` stays, so that no argument can contain it.
+    /// Fills the arguments into a call. The placeholder `{handle}` is replaced later, so no
+    /// argument may contain it.
     fn filled(&self, way: &Way, lead: &Lead) -> Option<String> {
         let argument = match lead {
             Lead::Read { start, lines } => {

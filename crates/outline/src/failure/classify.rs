@@ -304,7 +304,7 @@ fn is_match(at: usize, line: &[u8]) -> bool {
 static IN_FRONT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&format!("(?-u){PREFIX}")).expect("the pattern is valid"));
 
-/// Calls `take` with the start of each line that may report a failure, in order.
+/// Calls `take` with the start and the end of each line that may report a failure, in order.
 pub(super) fn each_suspect(text: &[u8], mut take: impl FnMut(usize, usize)) {
     let mut at = 0;
     while let Some(found) = ANY.find(&text[at..]) {
