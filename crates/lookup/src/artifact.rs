@@ -117,7 +117,8 @@ impl Artifact {
         }
     }
 
-    /// Returns the raw bytes that a view line was made from. `text` differs from the raw bytes.
+    /// Returns the range of `text` that a view line was made from. `text` was decoded from the raw
+    /// bytes.
     fn range_in(&self, text: &dyn ByteSource, line: u64) -> io::Result<Option<(u64, u64)>> {
         let facts = &self.manifest.facts.view;
         let is_same = facts.layout != Layout::Json && same_bytes(text, self.view.source())?;

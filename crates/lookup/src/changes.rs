@@ -9,21 +9,21 @@ use spillgate_text::View;
 /// Maximum bytes of a text that is compared. The hashes of its lines are held in memory.
 const MOST_COMPARED: u64 = 16 << 20;
 
-/// Maximum number of lines that are returned of those that were added, and of those that were
-/// removed.
+/// Maximum number of added lines, and of removed lines, that are returned.
 const MOST_LINES: usize = 24;
 
 /// A line that only one of two texts has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedLine {
-    /// Its number in its text, from 1 on.
+    /// The number of the line in its text, counted from 1.
     pub number: u64,
     /// The line without its newline.
     pub text: String,
 }
 
-/// What differs between two texts. The order of lines does not count, so a line that moved is no
-/// difference. Neither is a comma at the end of a line, which depends on the line that follows.
+/// The differences between two texts. The order of lines does not count, so a moved line is not a
+/// difference. A comma at the end of a line does not count either, because it depends on the next
+/// line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Number of lines that only the newer text has.
@@ -36,7 +36,7 @@ pub struct Changes {
     pub first_removed: Vec<ChangedLine>,
 }
 
-/// Returns what differs between two texts; `None` if one of them has more than 16 MiB.
+/// Returns the differences between two texts; `None` if one of them has more than 16 MiB.
 ///
 /// # Errors
 ///

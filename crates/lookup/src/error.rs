@@ -60,7 +60,7 @@ fn advice(why: &Interrupted) -> &'static str {
     }
 }
 
-/// Keeps the cause of a read error if it says more than that reading failed.
+/// Keeps the cause of a read error if the cause is more specific than a failed read.
 impl From<io::Error> for LookupError {
     fn from(error: io::Error) -> Self {
         let inner = error.get_ref();

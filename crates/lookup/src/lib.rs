@@ -1,10 +1,9 @@
 //! Reads and searches stored artifacts page by page.
 //!
-//! [`read`] returns lines or bytes, and [`grep`] returns matching lines; [`changes`] compares two
-//! artifacts. Reading and matching return a page within
-//! a token budget and say what to request next. While text remains, a page is never empty, even
-//! inside a single line of 8 MB (docs/spec/behaviour.md, "Invariants", 5). Memory is bounded,
-//! whatever the size of the artifact.
+//! [`read`] returns lines or bytes, [`grep`] returns matching lines, and [`changes`] compares two
+//! artifacts. [`read`] and [`grep`] return a page within a token budget and the start of the next
+//! page. While text remains, a page is never empty, even inside a single line of 8 MB
+//! (docs/spec/behaviour.md, "Invariants", 5). Memory is bounded, whatever the size of the artifact.
 
 mod artifact;
 mod changes;

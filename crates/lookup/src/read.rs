@@ -42,11 +42,11 @@ pub struct Page {
     /// The text, byte for byte as in the view. The pages of a span, joined together, are the whole
     /// span.
     pub text: String,
-    /// The view lines that contain it.
+    /// The view lines that contain the text.
     pub lines: LineRange,
     /// Number of view lines in the whole view.
     pub total_lines: u64,
-    /// Its bytes in the view.
+    /// The range of bytes of the view that contains the text.
     pub bytes: ByteRange,
     /// The span to request next; `None` at the end of the requested span.
     pub next: Option<Span>,

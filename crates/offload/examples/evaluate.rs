@@ -6,8 +6,8 @@
 //! for the other half, which counts (see the README there). `cargo xtask eval` calls it.
 //!
 //! `evaluate DIR failures`, `evaluate DIR questions [TYPE]` and `evaluate DIR identifiers` print one
-//! of the tables. `evaluate DIR failing TYPE BUDGET` prints the pages on which a question of the tuned half
-//! is not answered, for those who work on a method.
+//! of the tables. `evaluate DIR failing TYPE BUDGET` prints the pages on which a question of the
+//! tuned half is not answered, for those who work on a method.
 
 #![allow(
     clippy::print_stdout,
@@ -41,7 +41,7 @@ const IDENTIFIER: u64 = 250;
 const USAGE: &str =
     "usage: evaluate DIR [failures | questions [TYPE] | identifiers | failing TYPE BUDGET]";
 
-/// What is measured, by half and name: the values, and the tokens that they cost.
+/// The measurements by half and name: each has a value and the number of tokens that it took.
 type Table = BTreeMap<(String, &'static str), Vec<(f64, u64)>>;
 
 fn main() -> Result<(), Failure> {
@@ -136,7 +136,7 @@ fn documents(
     Ok(documents)
 }
 
-/// Prints how many questions are answered; only those of a type, if `kind` is one.
+/// Prints how many questions are answered: of all or, unless `kind` is empty, of this type.
 fn questions(directory: &Path, counter: &Arc<dyn TokenCounter>, kind: &str) -> Result<(), Failure> {
     let documents = documents(directory, counter)?;
     let mut table = Table::new();
@@ -225,7 +225,7 @@ fn print(title: &str, table: &Table) {
     }
 }
 
-/// Whether a page has all gold strings. Figures must stand alone.
+/// Returns whether a page contains all expected strings. A number must not be part of a longer one.
 fn holds(page: &SearchPage, gold: &[String]) -> bool {
     let lines = page.render();
     let lines = lines
@@ -253,7 +253,8 @@ fn holds(page: &SearchPage, gold: &[String]) -> bool {
     })
 }
 
-/// A text without line numbers, time stamps of runners and colours, and with single blanks.
+/// Returns a text without line numbers, time stamps of CI runners and colours, and with single
+/// blanks.
 fn plain(text: &str) -> String {
     static NOISE: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = r"\x1b\[[0-9;?]*[ -/]*[@-~]|\^\[\[[\d;]*m|(?m:^ *\d+: ?)|(?m:^\d{4}-\d\d-\d\dT[\d:.]+Z ?)";
@@ -263,7 +264,7 @@ fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The half of a case: `tuned` if the first hexadecimal digit of its name's SHA-256 is even.
+/// Returns the half of a case: `tuned` if the first hex digit of its name's SHA-256 is even.
 fn half(name: &str) -> &'static str {
     let is_even = (Sha256::digest(name)[0] >> 4).is_multiple_of(2);
     if is_even { "tuned" } else { "reported" }
@@ -302,7 +303,7 @@ fn offloader(rule: Rule, counter: &Arc<dyn TokenCounter>) -> Offloader {
     )
 }
 
-/// What a model sees of an output that is too large by any measure.
+/// Returns the text that a model sees of an output if every output counts as too large.
 fn preview(raw: &[u8], counter: &Arc<dyn TokenCounter>) -> Result<String, Failure> {
     let rule = Rule {
         max_tokens: Some(1),

@@ -1,8 +1,8 @@
 //! Outlines a result while it is stored, and reads the ends of its text.
 //!
-//! For a megabyte, counting tokens, writing to disk and outlining take about as long as one
-//! another, and the outline needs nothing from the other two. The ends are read only for messages
-//! that show them.
+//! For a megabyte, counting tokens, writing to disk and outlining each take about the same time.
+//! The outline does not depend on the other steps, so it is made in parallel. The beginning and the
+//! end of the text are read only for messages that show them.
 
 use std::sync::Arc;
 use std::{panic, thread};
@@ -17,13 +17,14 @@ use crate::limits::Limits;
 use crate::present::{DEFAULT_MAX_BYTES, Ends, LEAST_BYTES};
 use crate::sanitize::{Sanitized, ViewText};
 
-/// Minimum size in bytes for a second thread: a smaller result is outlined before a thread starts.
+/// Minimum size, in bytes, for a second thread. Outlining a smaller result takes less time than
+/// starting a thread.
 const WORTH_A_THREAD: u64 = 64 << 10;
 
 /// The pending outline of a captured result.
 pub(crate) struct Outlining {
     view: View,
-    /// The bytes as they arrived, if they are no text.
+    /// The raw bytes, if they are not text.
     binary: Option<Arc<dyn ByteSource>>,
     facts: ViewFacts,
     kind: ContentKind,
@@ -79,10 +80,10 @@ impl Outlining {
     }
 }
 
-/// Reads the two ends of a result, even after it was stored or lost.
+/// Reads the beginning and the end of a result, even after the result was stored or lost.
 pub(crate) struct TwoEnds {
     text: Option<Arc<dyn ByteSource>>,
-    /// What is left of a lost text.
+    /// The first bytes that are left of a lost text.
     head: Vec<u8>,
     tail: Vec<u8>,
     bytes: u64,
@@ -113,8 +114,8 @@ impl TwoEnds {
         }
     }
 
-    /// Reads what fits the byte limit. A text of up to twice that size is read whole, so that its
-    /// ends cannot overlap.
+    /// Reads, from each end, as many bytes as the byte limit. A text of up to twice the limit is
+    /// read whole, so that the two parts cannot overlap.
     pub(crate) fn read(&self, limits: &Limits) -> Ends {
         let wanted = limits.bytes.unwrap_or(DEFAULT_MAX_BYTES).max(LEAST_BYTES);
         let Some(text) = &self.text else {

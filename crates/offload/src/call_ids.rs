@@ -33,7 +33,7 @@ impl CallIds {
         }
     }
 
-    /// Returns the id for a new result; `None` if it only has its handle.
+    /// Returns the id for a new result; `None` if its handle is its only id.
     pub(crate) fn name(&self, origin: &Origin, store: &dyn ArtifactStore) -> Option<String> {
         if origin.call_id.is_some() || !self.short {
             return origin.call_id.clone();

@@ -20,11 +20,11 @@ use spillgate_text::{
 use crate::hash::{Hash, sha256};
 use crate::sanitize::layout_of;
 
-/// Bytes from which on a result streams into the store.
+/// Size, in bytes, from which on a result is written to the store while it arrives.
 const SPOOL_AT: usize = 256 << 10;
 
-/// Bytes read at a time once a result is spooled: large enough that the handover to the hashing
-/// thread costs nothing.
+/// Bytes read at a time once a result is written to the store: enough that passing a block to the
+/// hashing thread takes no noticeable time.
 const BLOCK: usize = 512 << 10;
 
 /// Bytes kept of each end of a result that could not be stored: more than any message shows.
@@ -43,11 +43,11 @@ pub struct Captured {
     pub(crate) raw: Raw,
     /// How the text is encoded in the raw bytes.
     pub(crate) form: RawForm,
-    /// The text, if the raw bytes are not it.
+    /// The text, if it differs from the raw bytes.
     pub(crate) text: Option<Text>,
     /// Whether the draft already holds the text as its view.
     pub(crate) is_view: bool,
-    /// The figures of one pass over the text.
+    /// The counts from one pass over the text.
     pub(crate) scan: ScanFacts,
     /// Line index of the unchanged text.
     pub(crate) index: LineIndex,
@@ -123,7 +123,7 @@ pub(crate) fn capture_stream(
         let sha256 = sha256(&start);
         return Ok(in_memory(origin, start, sha256.into()));
     }
-    // The tokens will be counted later: the vocabulary loads (80 ms) meanwhile.
+    // Loads the vocabulary (80 ms) meanwhile, because the tokens will be counted later.
     let ahead = Arc::clone(counter);
     std::thread::spawn(move || ahead.prepare());
     let mut spool = Spool::begin(store, &start);

@@ -127,7 +127,7 @@ fn of_draft(
         bytes,
         sha256,
     } = raw;
-    // The tokens will be counted later: the vocabulary loads (80 ms) meanwhile.
+    // Loads the vocabulary (80 ms) meanwhile, because the tokens will be counted later.
     let ahead = Arc::clone(counter);
     std::thread::spawn(move || ahead.prepare());
     let (raw, looked) = match kept {
@@ -153,7 +153,7 @@ fn of_draft(
     }
 }
 
-/// What one pass over the text finds.
+/// The findings of one pass over the text.
 struct Looked {
     text: Option<JsonText>,
     /// Whether the pass wrote the text to the draft as its view.
@@ -266,8 +266,8 @@ fn lost_ends(draft: &dyn Draft, bytes: u64, error: StoreError) -> LostBytes {
     }
 }
 
-/// Returns the two ends of the text of a lost result. The length between them is known only in raw
-/// bytes.
+/// Returns the beginning and the end of the text of a lost result. The length of the part between
+/// them is known only in raw bytes.
 fn ends(lost: LostBytes, bytes: u64, parts: &[TextPart]) -> (Raw, Looked) {
     let first = parts.first().map(|part| stretch(&lost.head, 0, *part));
     let from = bytes.saturating_sub(lost.tail.len() as u64);

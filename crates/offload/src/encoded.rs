@@ -15,8 +15,8 @@ use crate::sanitize::{layout_of, unreadable};
 /// Bytes scanned at a time.
 const BLOCK: u64 = 64 << 10;
 
-/// Decodes a result in another encoding: its text becomes the decoded one and its raw bytes stay.
-/// All figures and limits then refer to the text.
+/// Decodes a result in another encoding. Afterwards the decoded text is its text, to which all
+/// counts and limits refer. Its raw bytes stay unchanged.
 pub(crate) fn decode(captured: &mut Captured) -> Result<(), StoreError> {
     let is_utf8 = captured.scan.invalid == 0 && !captured.head.contains(&0);
     if is_utf8 || captured.form != RawForm::Plain || captured.text.is_some() {
@@ -90,9 +90,9 @@ fn decoded(captured: &Captured, raw: Arc<dyn ByteSource>) -> io::Result<Option<D
     }))
 }
 
-/// Returns whether a text is UTF-8 with some invalid bytes, whatever its start looks like. In valid
-/// multi-byte characters every byte but the first is not a character of its own; in the older
-/// encodings few byte sequences happen to be valid, and most bytes are not.
+/// Returns whether a text is UTF-8 with some invalid bytes, whatever its start looks like: valid
+/// multi-byte characters must have more continuation bytes than there are invalid sequences. In
+/// text in an older encoding, few byte sequences happen to be valid UTF-8.
 fn is_utf8(scan: ScanFacts) -> bool {
     scan.bytes - scan.chars > scan.invalid
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-/// Bytes from which on hashing takes longer than starting a thread.
+/// Size, in bytes, from which on hashing takes longer than starting a thread.
 const MANY_BYTES: usize = 128 << 10;
 
 /// A SHA-256 in hex, possibly still being computed.

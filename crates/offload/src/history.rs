@@ -23,9 +23,9 @@ struct Shown {
 /// An earlier result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Earlier {
-    /// It has the same bytes.
+    /// The earlier result has the same bytes.
     Same(Handle),
-    /// It is the latest result of the same call.
+    /// The earlier result is the latest one of the same call.
     OfCall(Handle),
 }
 

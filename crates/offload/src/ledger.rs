@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use spillgate_artifact::{Handle, Timestamp, Tokens};
 use spillgate_store::open_regular;
 
-/// Receives ledger entries. Recording never fails for the caller: a missing entry must not cost a
-/// result.
+/// Receives ledger entries. Recording never returns an error: a result must not be lost because its
+/// entry cannot be written.
 pub trait Ledger: Send + Sync + std::fmt::Debug {
     /// Records a result or a retrieval.
     fn record(&self, entry: LedgerEntry);
@@ -221,7 +221,7 @@ fn is_cut(file: &File) -> io::Result<bool> {
 
 impl Ledger for FileLedger {
     fn record(&self, entry: LedgerEntry) {
-        // A full disk must not cost a result. `stats` shows the gap as artifacts without an entry.
+        // A full disk must not make a result fail. `stats` shows artifacts without an entry.
         drop(self.append(&entry));
     }
 

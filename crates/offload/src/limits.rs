@@ -1,8 +1,8 @@
 //! The limits of a result: as configured ([`Rule`]) and as resolved ([`Limits`]).
 //!
-//! To add a limit: add a row to the table below, a field of `Limits` with its lines in `resolve`
-//! and `shown`, and the code that enforces it. Settings, servers, environment variables and the
-//! list of effective values follow from the table.
+//! To add a limit, add a row to the table below, a field of `Limits` with its lines in `resolve`
+//! and `shown`, and the code that enforces it. The settings (global, for a server and for a tool),
+//! the environment variables and the list of effective values follow from the table.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,8 +13,8 @@ use crate::present::{Profile, Sizes};
 /// Default tokens of a preview (docs/spec/limits.md, "Messages").
 pub const DEFAULT_PREVIEW_TOKENS: u64 = 600;
 
-/// Minimum tokens of a preview: its first line and two next calls, each with the handle's some 50
-/// tokens.
+/// Minimum tokens of a preview: enough for its first line and two next calls. Each of these lines
+/// contains the handle, which may have some 50 tokens.
 pub const LEAST_PREVIEW_TOKENS: u64 = 300;
 
 /// Default maximum bytes of an image: images are sent to be seen, and a screenshot of a large

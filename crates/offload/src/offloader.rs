@@ -27,7 +27,7 @@ pub struct Offloader {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) call_ids: Arc<CallIds>,
-    /// Ends lookups.
+    /// Cancels lookups.
     interrupt: Interrupt,
     lookup_timeout: Duration,
 }
@@ -122,8 +122,8 @@ impl Offloader {
         &self.presenter.counter
     }
 
-    /// Wraps a text for a model that its author has bounded in another unit than tokens, such as an
-    /// error of one line.
+    /// Wraps a text for a model. The caller must have limited the length of the text in another
+    /// unit than tokens: an error, for example, has one line.
     #[must_use]
     pub fn presented(&self, text: String) -> Presentation {
         Presentation::of_format(text, &**self.counter())

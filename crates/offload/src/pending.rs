@@ -59,8 +59,8 @@ impl PendingResult {
         self.measured.stats()
     }
 
-    /// Names the session that is shown the result. A result with the same bytes as an earlier one, or
-    /// of the same call, is then described by what differs.
+    /// Sets the history of the session that is shown the result. If the session was shown a result
+    /// with the same bytes or of the same call before, the message then says what differs.
     #[must_use]
     pub fn shown_in(self, history: Option<Arc<History>>) -> Self {
         Self { history, ..self }
@@ -107,8 +107,8 @@ impl PendingResult {
     }
 
     /// Estimates the tokens of the message that replaces the result if it is stored for lack of
-    /// room. For a small result this is no less than its own tokens. Counts no tokens of the
-    /// result.
+    /// room. For a small result, the estimate is at least the size of the result. The tokens of the
+    /// result are not counted for this.
     #[must_use]
     pub fn instead(&self) -> u64 {
         let sanitized = &self.measured.sanitized;
@@ -117,8 +117,8 @@ impl PendingResult {
         strategy.cost(scan, sanitized.kind, &self.limits, counter)
     }
 
-    /// Limits the message to `json_bytes` bytes as a JSON string if its profile scales with the
-    /// result. The texts of other profiles are fixed.
+    /// Limits the message to `json_bytes` bytes as a JSON string. This applies only to profiles
+    /// whose messages scale with the result; the texts of other profiles are fixed.
     #[must_use]
     pub fn shown_within(self, json_bytes: u64) -> Self {
         match self.limits.profile.is_budgeted() {

@@ -73,7 +73,7 @@ pub enum Choice {
     /// The limits. `is_over` overrides the comparison if the reader sees something other than the
     /// stored text.
     Limits {
-        /// `None` compares the stored text.
+        /// Whether the result exceeds a limit; `None` compares the stored text with the limits.
         is_over: Option<bool>,
     },
     /// Store the result, whatever its size.

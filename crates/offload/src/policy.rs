@@ -188,7 +188,7 @@ pub(crate) fn decide(measured: &Measured, limits: &Limits, is_over: Option<bool>
     if !is_over.unwrap_or_else(|| is_oversized(measured, limits)) {
         return Decision::Inline { never_worse: false };
     }
-    // The message takes at most half of the tokens, and has a minimum size.
+    // The message may have at most half of the result's tokens, but it has a minimum size.
     if limits.profile.is_budgeted() && !measured.exceeds_tokens(2 * LEAST_PREVIEW_TOKENS) {
         return Decision::Inline { never_worse: true };
     }

@@ -32,7 +32,7 @@ const COMMANDS: usize = 5;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovery {
     title: String,
-    /// The part that the structure covers, if it does not cover all.
+    /// The part of the text that the structure covers, if it does not cover the whole text.
     of: Option<String>,
     entries: Vec<String>,
     more: usize,
@@ -57,7 +57,8 @@ impl Recovery {
         }
     }
 
-    /// Adds the structure. `of` names the part that it covers, if not all: ` of the first 1 MiB`.
+    /// Adds the structure. `of` names the part of the text that the structure covers, such as
+    /// ` of the first 1 MiB`, if it does not cover the whole text.
     #[must_use]
     pub fn structure(self, structure: &Structure, of: Option<&str>) -> Self {
         let entries = structure.entries.iter().map(Entry::to_string);

@@ -2,17 +2,18 @@
 //!
 //! The `reject` profile and tools that refuse on their own share these texts.
 
-/// Bytes per token in the reject design. Only these messages, the profile's decision and the
-/// workspace tools use it.
+/// Bytes per token in the design of the `reject` profile. Only these messages, the decision of this
+/// profile and the workspace tools estimate tokens in this way.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// Estimates the tokens of a text as the reject design does: `floor(bytes / 4)`.
+/// Estimates the tokens of a text as in the design of the `reject` profile: `floor(bytes / 4)`.
 #[must_use]
 pub fn estimated_tokens(bytes: u64) -> u64 {
     bytes / BYTES_PER_TOKEN
 }
 
-/// A refusal, with the estimated tokens and what to do instead. Follows `Error: `.
+/// A refusal. Its text names the estimated tokens and says what to do instead; it follows
+/// `Error: `.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
     /// A file, or a page of one.

@@ -77,7 +77,7 @@ fn listing_for_a_name_keeps_nobody_waiting() {
     );
     let offloader = Arc::new(offloader.with_short_ids(true));
     store.offloader.set(Arc::clone(&offloader)).unwrap();
-    // An unknown id, and the first number.
+    // The store is listed for an unknown id, and for the choice of the first number.
     assert!(offloader.continuation("unknown", None).is_err());
     let origin = Origin::tool("tool");
     let outcome = offloader.stream(origin, &mut log(3000).as_bytes(), &mut |_| {});

@@ -174,7 +174,7 @@ fn wherever_the_store_fails_no_handle_is_shown() {
             Outcome::NotStored(lost) => lost,
             // The result is too small to reach the failure.
             Outcome::Offloaded(_) if matches!(at, At::Write(n) if *n >= input.len()) => continue,
-            // A preview that says why a run failed reads nothing back.
+            // A preview that says why a run failed does not open the stored artifact.
             Outcome::Offloaded(shown)
                 if matches!(at, At::Open) && shown.shown.text().contains("failure:") =>
             {

@@ -1,9 +1,10 @@
 //! Prints the outline of a file and the time that it took.
 //!
-//! `outline FILE [--max-tokens N] [--runs N]` stores the file as a result is stored, prints its
+//! `outline FILE [--max-tokens N] [--runs N]` stores the file like a result, prints its
 //! outline within a budget and, as the last line, the figures:
 //! `{"kind":…,"bytes":N,"view_bytes":N,"seconds":S,"mb_per_s":R}`. The time is that of the outline
-//! alone, the best of all runs. The speed is in bytes of the view. `benches/outline.py` calls it.
+//! alone, the best of all runs. The speed refers to bytes of the view. `benches/outline.py` calls
+//! this program.
 
 #![allow(
     clippy::print_stdout,

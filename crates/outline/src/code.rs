@@ -1,9 +1,9 @@
 //! Outlines a source file by its definitions.
 //!
-//! They are found by how their lines begin, as the line parsers of ctags do, and not with a
-//! grammar. The output of a tool is as often a part of a file as a whole one, in any language.
-//! Grammars for all of them (tree-sitter's are C, half a megabyte to some megabytes each) would be
-//! most of the binary, and an outline may miss a definition.
+//! Definitions are recognised by the beginnings of their lines, as in the line parsers of ctags,
+//! and not with a grammar. The output of a tool is often only a part of a file, and may be in any
+//! language. Grammars for all languages would be most of the binary (a grammar of tree-sitter is C
+//! code of half a megabyte to a few megabytes), and an outline may miss a definition.
 
 use std::io;
 use std::sync::LazyLock;
@@ -14,9 +14,9 @@ use spillgate_text::View;
 use crate::parts::{SamplePlan, counted};
 use crate::{EntryKind, OutlineEntry, located, note};
 
-/// Most definitions that are kept; all are counted.
+/// Maximum number of definitions that are kept. All definitions are counted.
 const MOST: usize = 300;
-/// Bytes of a line that are examined.
+/// Maximum number of bytes of a line that are examined.
 const LONGEST: usize = 400;
 /// Width of a tab in spaces.
 const TAB: usize = 4;
@@ -133,7 +133,7 @@ struct Definition {
 struct Finder {
     found: Vec<Definition>,
     count: u64,
-    /// What ends the open comment or long string.
+    /// The text that ends the open comment or long string.
     until: Option<&'static [u8]>,
     /// A function whose brace may be on the next line.
     pending: Option<Definition>,
@@ -178,7 +178,8 @@ impl Finder {
     }
 }
 
-/// Returns whether the brace is on the line; `None` if the line does not define a function.
+/// Returns whether the line of a function definition contains the opening brace of the body; `None`
+/// if the line does not define a function.
 fn method(line: &[u8]) -> Option<bool> {
     // Most lines have no parenthesis, and the pattern is slow.
     memchr::memchr(b'(', line)?;
@@ -201,7 +202,7 @@ fn method(line: &[u8]) -> Option<bool> {
         .then_some(braced)
 }
 
-/// Returns what ends the comment or the long string that a line opens.
+/// Returns the text that ends the comment or the long string that a line opens.
 fn opened(text: &[u8]) -> Option<&'static [u8]> {
     let count = |mark: &[u8]| memchr::memmem::find_iter(text, mark).count();
     if text.starts_with(b"/*") && count(b"*/") == 0 {
@@ -224,7 +225,7 @@ fn width(blanks: &[u8]) -> usize {
     widths.sum()
 }
 
-/// Returns the line without what begins the body.
+/// Returns the line of a definition without the mark that begins the body.
 fn signature(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let text = text.trim_end().trim_end_matches(['{', ':']).trim_end();
@@ -242,7 +243,7 @@ mod tests {
         texts(&outline(&view, &plan).unwrap())
     }
 
-    /// Checks that the lines which begin with `+` define something and the others do not.
+    /// Checks that exactly the lines that begin with `+` are recognised as definitions.
     fn check(language: &str, marked: &str) {
         let plain: Vec<&str> = marked.lines().map(|line| &line[1..]).collect();
         let want = (1..)

@@ -10,19 +10,21 @@ use spillgate_text::View;
 use crate::parts::{SamplePlan, counted, grouped, lines};
 use crate::{EntryKind, OutlineEntry, located, note};
 
-/// Bytes and lines at the start by which a text is judged.
+/// Number of bytes at the start of a text that show whether it is a log of commits.
 const HEAD: u64 = 16 << 10;
+/// Maximum number of lines at the start that are examined for this.
 const JUDGED: usize = 100;
-/// Most commits that are listed. The first are the latest.
+/// Maximum number of commits that are listed. The first commits are the latest.
 const LISTED: usize = 200;
-/// Most authors, topics and files that are told apart, and how many are named.
+/// Maximum number of different authors, of topics and of files that are counted.
 const APART: usize = 4096;
+/// Maximum number of authors, of topics and of files that are named.
 const NAMED: usize = 6;
-/// Bytes of a line that are read.
+/// Maximum number of bytes of a line that are read.
 const LONGEST: usize = 400;
-/// Most bytes of a topic, as in `topic: subject`.
+/// Maximum length of a topic, as in `topic: subject`, in bytes.
 const TOPIC: usize = 24;
-/// Most characters of a hash that are shown: git accepts them.
+/// Number of characters of a hash that are shown. Git accepts such a short hash.
 const HASH: usize = 12;
 
 fn pattern(source: &str) -> Regex {
@@ -31,11 +33,11 @@ fn pattern(source: &str) -> Regex {
 
 static COMMIT: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?-u)^commit ([0-9a-f]{7,64})(?: \([^)]*\))?$"));
-/// A commit in one line. A checksum of a file has two blanks after it.
+/// A commit in one line. Lists of checksums do not match: they have two blanks after the checksum.
 static ONE_LINE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?-u)^([0-9a-f]{7,40}) (?:\([^)]*\) )?([^ ].*)$"));
 
-/// Returns the outline of a log of commits; nothing for other texts.
+/// Returns the outline of a log of commits; no entries for other texts.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let head = view.source().bytes(0, HEAD)?;
     let Some(is_one_line) = judged(&head) else {
@@ -52,7 +54,7 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
     log.render(view, plan)
 }
 
-/// Returns whether each commit has one line; `None` if the text is no log of commits.
+/// Returns whether each commit has only one line; `None` if the text is not a log of commits.
 fn judged(head: &[u8]) -> Option<bool> {
     let judged = lines(head).map(|(_, line)| line.trim_ascii_end());
     let judged = judged.filter(|line| !line.is_empty());
@@ -61,7 +63,7 @@ fn judged(head: &[u8]) -> Option<bool> {
         judged.pop(); // the head may cut it off
     }
     let first = ungraphed(judged.first()?);
-    // Most texts are neither, which is seen without a pattern.
+    // For most texts, the first bytes decide, and no pattern has to be compiled.
     if first.starts_with(b"commit ") && COMMIT.is_match(first) {
         let header = judged.iter().skip(1).take(4);
         let mut header = header.map(|line| ungraphed(line));
@@ -77,7 +79,7 @@ fn judged(head: &[u8]) -> Option<bool> {
     for line in &judged {
         let bare = ungraphed(line).trim_ascii_start();
         if let Some(found) = ONE_LINE.captures(bare) {
-            // Words such as `defaced` are no hashes.
+            // Words such as `defaced` are not hashes.
             commits += usize::from(found[1].iter().any(u8::is_ascii_digit));
         } else if !bare.is_empty() {
             return None;
@@ -96,7 +98,7 @@ fn ungraphed(line: &[u8]) -> &[u8] {
     }
 }
 
-/// Things with their numbers.
+/// Names, each with the number of its occurrences.
 #[derive(Default)]
 struct Counts {
     known: FxHashMap<Vec<u8>, u64>,
@@ -111,7 +113,7 @@ impl Counts {
         }
     }
 
-    /// Returns the most frequent, with their counts; empty if there is none.
+    /// Returns the most frequent names with their counts; an empty text if there are none.
     fn named(&self, plan: &SamplePlan, least: u64) -> String {
         let mut all: Vec<(&Vec<u8>, u64)> = self
             .known
@@ -133,7 +135,7 @@ impl Counts {
 #[derive(Default)]
 struct Log {
     commits: u64,
-    /// The first commits: where each begins, its hash and its subject.
+    /// The first commits, each with its offset, hash and subject.
     listed: Vec<(u64, String, String)>,
     /// The last commit.
     last: Option<(u64, String, String)>,
@@ -249,7 +251,7 @@ impl Log {
         }
         let listed = self.listed.len();
         for (at, (offset, hash, subject)) in self.listed.into_iter().chain(self.last).enumerate() {
-            // The oldest commit is worth as much as the third.
+            // The oldest commit gets the same rank as the third one.
             let rank = if at == listed { 4 } else { 2 + at };
             let text = format!("{hash} {subject}");
             shown.push(located(view, offset, (rank, 0), text)?);

@@ -7,7 +7,7 @@ use spillgate_text::View;
 use crate::parts::{SamplePlan, counted, grouped};
 use crate::{OutlineEntry, located, note};
 
-/// Most files that are shown; all are counted.
+/// Maximum number of files that are shown. All files are counted.
 const MOST: usize = 200;
 
 /// Returns the totals, then a line per file with its added and removed lines.
@@ -21,7 +21,7 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
         "{}, +{added} −{removed}",
         counted(&count, "file")
     ))];
-    // The small changes are dropped first when space is short.
+    // If space is short, the files with the smallest changes are dropped first.
     let mut order: Vec<usize> = (0..diff.files.len()).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(diff.files[at].added + diff.files[at].removed));
     let mut ranks = vec![0; order.len()];
@@ -47,9 +47,10 @@ struct Diff {
     added: u64,
     removed: u64,
     open: Option<File>,
-    /// Lines of the old and of the new text that are left in the hunk. They may look like anything.
+    /// Numbers of lines of the old and of the new text that remain in the current hunk. These lines
+    /// are never headers, whatever they look like.
     left: (u64, u64),
-    /// Offset and old name, if the file begins with it.
+    /// The offset and the text of a `---` line with the old name of a file.
     old: Option<(u64, String)>,
 }
 
@@ -133,7 +134,7 @@ impl Diff {
             new.to_owned()
         };
         match &mut self.open {
-            // Git writes the name twice.
+            // Git writes the name of a file twice.
             Some(file) if file.added + file.removed == 0 && file.offset < start => file.name = name,
             _ => self.next_file(Some(File {
                 offset: start.min(offset),
@@ -153,7 +154,7 @@ impl Diff {
     }
 }
 
-/// Bytes of a line that are examined.
+/// Maximum number of bytes of a line that are examined.
 const LONGEST: usize = 1000;
 
 /// Returns the name without `a/` or `b/` and without the time that `diff -u` appends.
@@ -163,7 +164,8 @@ fn name_of(text: &str) -> &str {
     prefixed("a/").or_else(|| prefixed("b/")).unwrap_or(name)
 }
 
-/// Returns the lines of the old and of the new text in the hunk that begins with `@@ -1,2 +3,4 @@`.
+/// Returns the numbers of lines of the old and of the new text from the header of a hunk: 2 and 4
+/// for `@@ -1,2 +3,4 @@`.
 fn hunk(text: &str) -> Option<(u64, u64)> {
     let mut ranges = text.strip_prefix("@@ ")?.split(' ');
     let mut count = |sign: char| -> Option<u64> {

@@ -5,12 +5,13 @@ use spillgate_text::TokenCounter;
 
 use crate::{EntryKind, OutlineEntry};
 
-/// Tokens that an outline may cost by default: enough for about twenty lines, as in a preview of
+/// Default maximum size of an outline, in tokens: enough for about twenty lines, as in a preview of
 /// 600 tokens.
 pub const DEFAULT_TOKENS: u64 = 250;
 
-/// Most names on a line of what was left out below it, and most characters of these names.
+/// Maximum number of names of left-out places on the line above them.
 const NAMES: usize = 16;
+/// Maximum number of characters of these names together.
 const NAMES_CHARS: usize = 140;
 
 /// Returns the texts of the lines that fit the budget, in order. The most dispensable lines are
@@ -33,8 +34,8 @@ pub fn within(
     let parents = parents(lines);
     let texts = |kept: usize| shown(lines, &parents, &order[..kept]);
     let fits = |kept: usize| !counter.exceeds(&texts(kept).join("\n"), budget.get());
-    // More lines cost more, almost always: enough for a binary search. Its result is then checked,
-    // because names move from one line to another.
+    // More lines nearly always cost more tokens, so a binary search works. Its result is checked
+    // afterwards, because the names of left-out places move from one line to another.
     let counts: Vec<usize> = (1..lines.len()).collect();
     let mut kept = counts.partition_point(|&kept| fits(kept));
     while kept > 0 && !fits(kept) {
@@ -46,7 +47,7 @@ pub fn within(
     }
 }
 
-/// Returns for each line the line that it is a part of: the nearest one above with less depth.
+/// Returns for each line the index of its parent: the nearest line above it with less depth.
 fn parents(lines: &[OutlineEntry]) -> Vec<Option<usize>> {
     let mut above: Vec<usize> = Vec::new();
     let parent_of = |(at, line): (usize, &OutlineEntry)| {
@@ -63,7 +64,7 @@ fn parents(lines: &[OutlineEntry]) -> Vec<Option<usize>> {
     lines.iter().enumerate().map(parent_of).collect()
 }
 
-/// Returns the chosen lines, with the names of what was left out below them.
+/// Returns the chosen lines, with the names of the places that were left out below them.
 fn shown(lines: &[OutlineEntry], parents: &[Option<usize>], chosen: &[usize]) -> Vec<String> {
     let mut is_chosen = vec![false; lines.len()];
     for &at in chosen {

@@ -1,6 +1,6 @@
 //! Outlines an HTML page by its headings, landmarks, tables and forms.
 //!
-//! The page is tokenized as browsers do it, so broken markup does not matter. No tree is built.
+//! The page is tokenized as in browsers, so broken markup is no problem. No tree is built.
 
 use std::io;
 
@@ -11,12 +11,13 @@ use spillgate_text::View;
 use crate::parts::{counted, grouped};
 use crate::{OutlineEntry, located, note};
 
-/// Bytes that are read: pages have at most some megabytes.
+/// Maximum number of bytes that are read. Pages have at most a few megabytes.
 const LOOKED_AT: u64 = 32 << 20;
-/// Most elements that are kept.
+/// Maximum number of elements that are kept.
 const MOST: usize = 400;
-/// Most characters of a text, and most header cells of a table or fields of a form.
+/// Maximum number of characters of a text.
 const TEXT: usize = 100;
+/// Maximum number of header cells of a table, or of fields of a form.
 const CELLS: usize = 10;
 
 /// Returns the title and the number of links, images, paragraphs and scripts, then the headings,
@@ -103,7 +104,7 @@ enum ElementKind {
 }
 
 impl PageElement {
-    /// Returns rank, depth and text; `None` for a heading without text.
+    /// Returns the rank, the depth and the text; `None` for a heading without text.
     fn entry(&self) -> Option<((usize, usize), String)> {
         match &self.kind {
             ElementKind::Heading(level, text) => {
@@ -145,7 +146,7 @@ impl Page {
                 self.heading = self.add(tag, ElementKind::Heading(level, String::new()));
             }
             b"main" | b"nav" | b"header" | b"footer" | b"aside" | b"article" | b"section" => {
-                // Those without a name are as many as headings, and headings say more.
+                // Landmarks without a name are left out: they are numerous, and headings say more.
                 if let Some(name) = named(tag, name == b"main" || name == b"nav") {
                     self.add(tag, ElementKind::Landmark(name));
                 }
@@ -238,7 +239,7 @@ impl Page {
     }
 }
 
-/// Returns a tag with its id, label or class, as CSS would select it.
+/// Returns a tag with its id, label or class, as a CSS selector.
 fn named(tag: &StartTag<usize>, always: bool) -> Option<String> {
     let get = |name: &[u8]| {
         let value = tag.attributes.get(name)?;

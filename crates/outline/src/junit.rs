@@ -10,14 +10,17 @@ use crate::parts::{counted, grouped};
 use crate::xml::{self, LOOKED_AT};
 use crate::{EntryKind, OutlineEntry, aside, note};
 
-/// Most failures and suites that are kept.
+/// Maximum number of failures that are kept.
 const FAILURES: usize = 200;
+/// Maximum number of suites that are kept.
 const SUITES: usize = 500;
-/// Bytes of the text of a failure, and lines of it that are shown.
+/// Maximum number of bytes that are kept of the text of a failure.
 const TEXT: usize = 8 << 10;
+/// Maximum number of lines of this text that are shown.
 const DETAILS: usize = 4;
-/// Slow tests that are shown, and seconds from which a test is slow.
+/// Maximum number of slow tests that are shown.
 const SLOW: usize = 3;
+/// Minimum duration of a slow test, in seconds.
 const SECONDS: f64 = 1.0;
 
 /// Returns the outline of a report; `None` for other documents.
@@ -64,7 +67,7 @@ struct Suite {
 struct Case {
     offset: u64,
     name: String,
-    /// Index of its suite.
+    /// Index of the suite that contains the test; `None` if the suite is not kept.
     suite: Option<usize>,
     seconds: f64,
     outcome: Outcome,
@@ -89,7 +92,7 @@ struct Report {
     /// Indices of the open suites; `None` if a suite is not kept.
     open: Vec<Option<usize>>,
     case: Option<Case>,
-    /// Whether the text of a failure is read.
+    /// Whether the reader is inside the text of a failure.
     is_inside: bool,
     tests: u64,
     failed: u64,
@@ -101,7 +104,7 @@ struct Report {
 }
 
 impl Report {
-    /// Returns whether an element is the root of another document.
+    /// Returns whether an element is the root of a document that is not a test report.
     fn is_other(&self, tag: &BytesStart<'_>) -> bool {
         let is_root = self.suites.is_empty() && !self.has_root;
         is_root && !["testsuites", "testsuite"].contains(&tag.name().as_ref())
@@ -141,7 +144,7 @@ impl Report {
                     "error" => Outcome::Error,
                     _ => Outcome::Skipped,
                 };
-                // The first one is why it failed.
+                // The first failure element of a test says why the test failed.
                 if case.outcome == Outcome::Passed {
                     case.outcome = outcome;
                     let message = text("message").filter(|message| !message.is_empty());
@@ -285,7 +288,7 @@ impl Report {
     }
 }
 
-/// Returns the lines of a failure that say most: what was expected, and where it is in the code.
+/// Returns the most informative lines of a failure: the expected value, and the place in the code.
 fn details(case: &Case) -> Vec<&str> {
     let said = case.message.lines().next().unwrap_or_default();
     let lines = || {

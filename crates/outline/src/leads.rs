@@ -1,4 +1,4 @@
-//! Finds calls that lead into a text: with paths, columns, patterns and lines of this very text.
+//! Finds look-up calls whose arguments fit a text: its own paths, columns, patterns and lines.
 
 use std::io;
 
@@ -10,23 +10,25 @@ use spillgate_untrusted::is_hidden;
 
 use crate::{EntryKind, OutlineEntry};
 
-/// Most bytes of a record that is shown as an example, and of the first lines that are read.
+/// Maximum size, in bytes, of a record that is shown as an example, and of the first lines that are
+/// read.
 pub(crate) const RECORD_BYTES: usize = 16 << 10;
 
-/// Most lines of such a record.
+/// Maximum number of lines of a record that is shown as an example.
 const RECORD_LINES: usize = 400;
 
-/// Most characters of a value in a call. A longer one is no example that a reader would write.
+/// Maximum number of characters of a value in a call. A longer value is not a good example.
 const VALUE_CHARS: usize = 40;
 
-/// Lines before the place of a failure, and lines in all, that are read to see what led to it.
+/// Number of lines before a failure that a call reads.
 const BEFORE: u64 = 10;
+/// Number of lines around a failure, including those before it, that a call reads.
 const AROUND: u64 = 60;
 
-/// Lines that are read from a heading on.
+/// Number of lines that a call reads from a heading on.
 const SECTION: u64 = 40;
 
-/// A look-up with arguments that fit the text.
+/// A look-up call with arguments that fit the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lead {
     /// A jq filter.
@@ -35,7 +37,7 @@ pub enum Lead {
     Search(String),
     /// A regular expression.
     Grep(String),
-    /// Lines from one on.
+    /// A range of lines.
     Read {
         /// The first line.
         start: u64,
@@ -49,24 +51,24 @@ pub enum Lead {
 pub struct FirstRecord {
     /// The path of the list's elements, such as `.items[]`.
     pub path: String,
-    /// The record in one line.
+    /// The record as JSON on one line.
     pub whole: String,
-    /// The record with what is nested in it left out; the same as `whole` if nothing is nested.
+    /// The record without its nested values; the same as `whole` if it has none.
     pub brief: String,
-    /// Its members that are no containers, in order: key and value as JSON.
+    /// The members of the record that are not containers, in order: keys and values.
     scalars: Vec<(String, Value)>,
 }
 
-/// Returns the entry of the outermost list of objects.
+/// Returns the index of the entry for the outermost list of objects.
 pub(crate) fn outermost(entries: &[OutlineEntry]) -> Option<usize> {
     let lists = entries.iter().enumerate();
     let lists = lists.filter_map(|(at, entry)| entry.records.map(|_| (entry.depth, at)));
     lists.min().map(|(_, at)| at)
 }
 
-/// Returns the first record of the list that is the entry `at`. `text` is laid-out JSON that begins
-/// with the line above the record. Returns `None` if the record is too large to be an example, or
-/// goes on behind the text.
+/// Returns the first record of the list that the entry `at` describes. `text` is laid-out JSON that
+/// begins with the line above the record. Returns `None` if the record is too large to be an
+/// example, or does not end within `text`.
 pub(crate) fn record_in(text: &[u8], entries: &[OutlineEntry], at: usize) -> Option<FirstRecord> {
     let mut lines: Vec<(usize, String)> = Vec::new();
     let mut bytes = 0;
@@ -158,7 +160,7 @@ pub fn first_record(entries: &[OutlineEntry]) -> Option<&FirstRecord> {
     entries.iter().find_map(|entry| entry.first.as_deref())
 }
 
-/// Returns the calls that lead to why a run failed, if the outline has lines that say so.
+/// Returns the calls that show why a run failed, if the outline has lines about a failure.
 #[must_use]
 pub fn failure_leads(entries: &[OutlineEntry]) -> Vec<Lead> {
     let failures = entries
@@ -175,7 +177,7 @@ pub fn failure_leads(entries: &[OutlineEntry]) -> Vec<Lead> {
     vec![Lead::Search("why did it fail?".to_owned()), read]
 }
 
-/// Returns the calls that lead into a text of this kind, the most useful first.
+/// Returns look-up calls for a text of this kind, the most useful first.
 ///
 /// # Errors
 ///
@@ -200,13 +202,13 @@ pub fn leads(view: &View, kind: ContentKind, entries: &[OutlineEntry]) -> io::Re
             EntryKind::Path(_) => Some(Lead::Query(path_of(entries, at))),
             _ => None,
         });
-    // A place in the middle tells more than the first one, which the head shows.
+    // A place in the middle is a better example than the first one, which the preview's head shows.
     let places: Vec<&OutlineEntry> = entries
         .iter()
         .filter(|entry| entry.kind == EntryKind::Place && entry.line.is_some())
         .collect();
     let place = places.get(places.len() / 2);
-    // An entry with a call of its own is not quoted from the text.
+    // The text of an entry with its own call is not a quotation, so it cannot be searched for.
     let titled = place.filter(|entry| entry.lead.is_none());
     let titled = titled.and_then(|entry| {
         let title = entry.text.trim_start_matches('#').trim();
@@ -250,7 +252,7 @@ fn of_records(first: &FirstRecord) -> Vec<Lead> {
     [Lead::Query(query)].into_iter().chain(words).collect()
 }
 
-/// Returns a key with a value that a reader may look for.
+/// Returns the key and the value of a member if a reader may search for such a value.
 fn words((key, value): &(String, Value)) -> Option<(&str, &str)> {
     let value = value.as_str()?;
     let is_usable = (2..=VALUE_CHARS).contains(&value.chars().count())
@@ -398,7 +400,7 @@ mod tests {
         Query(".level")
         Read { start: 1, lines: 40 }
         "#);
-        // A value that a terminal would not show as it is is no argument.
+        // A value that a terminal would not show unchanged is not used as an argument.
         assert_snapshot!(led("a,b\n\u{202e}x,\u{1b}[1m\n", ContentKind::Csv), @"Read { start: 1, lines: 40 }");
     }
 

@@ -1,11 +1,11 @@
-//! Outlines texts: the shape of a text in a few lines.
+//! Makes outlines: the shape of a text in a few lines.
 //!
 //! An outline tells a model what it can ask for: paths for a jq filter, words for a search, line
-//! numbers to read from. It is made from the whole view up to a bound, in bounded memory; if it
-//! covers only a part of the view, it says so. It does not depend on the number of threads.
+//! numbers to read from. It is made from the whole view, in bounded memory. If a view is too large,
+//! the outline covers a part of it and says so. It does not depend on the number of threads.
 //!
 //! [`outline`] finds the entries, each with a rank. [`within`] selects those that fit a budget, and
-//! is the only place that turns entries into lines.
+//! turns them into lines.
 
 mod binary;
 mod code;
@@ -46,47 +46,47 @@ pub use leads::{FirstRecord, Lead, failure_leads, first_record, leads};
 pub use parts::grouped;
 use parts::{SamplePlan, counted};
 
-/// Most characters of a line.
+/// Maximum number of characters of a line.
 const LINE_CHARS: usize = 160;
-/// Most characters of a line that says why a run failed: it is shown as it stands in the text.
+/// Maximum number of characters of a line that says how or why a run failed.
 const FAILURE_CHARS: usize = 300;
-/// The rank from which such a line is as short as others.
+/// From this rank on, [`LINE_CHARS`] applies also to lines about a failure.
 const SHOWN_WHOLE: usize = 10;
 
 /// An entry of an outline, which becomes a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutlineEntry {
-    /// How dispensable it is. When space is short, entries with the highest rank are dropped first,
-    /// and of equal ones the later.
+    /// The order in which entries are dropped if space is short: those with the highest rank first,
+    /// and of entries with the same rank the later ones first.
     pub rank: usize,
-    /// How many other entries it is nested in.
+    /// Number of other entries in which this one is nested.
     pub depth: usize,
-    /// What it is about.
+    /// The kind of thing that the entry describes.
     pub kind: EntryKind,
-    /// The 1-based line of the text where that begins.
+    /// The 1-based line of the text at which the described thing begins.
     pub line: Option<u64>,
-    /// The text: untrusted, on one line, bounded.
+    /// The text of the entry: untrusted, on one line, of limited length.
     pub text: String,
-    /// A call that leads to it, if a path or a line alone does not.
+    /// A call that shows the described thing, if a path or a line number is not enough.
     pub(crate) lead: Option<Lead>,
-    /// For a list of objects in laid-out JSON: the offset of the line above the first of them.
+    /// For a list of objects in laid-out JSON: the offset of the line above the first object.
     pub(crate) records: Option<u64>,
-    /// The first of these objects, for one list of the outline.
+    /// The first object of this list. Only one list of an outline has it.
     pub(crate) first: Option<Box<FirstRecord>>,
 }
 
-/// What an entry is about.
+/// The kind of thing that an entry describes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryKind {
     /// The whole text, or the outline itself.
     Remark,
-    /// The number of all definitions, if not each is named.
+    /// The number of all definitions, if the outline does not name all of them.
     Definitions(u64),
     /// A place in the text.
     Place,
-    /// A line of the text that says how a run failed, or why.
+    /// A line of the text that says how or why a run failed.
     Failure,
-    /// The path from the entry above, which a caller uses to ask for the place.
+    /// A place in JSON. Contains the path from the entry above to this place.
     Path(String),
 }
 
@@ -104,7 +104,7 @@ impl OutlineEntry {
         }
     }
 
-    /// Returns what precedes the text on its line.
+    /// Returns the indentation and the line number that precede the text.
     fn prefix(&self) -> String {
         let indent = "  ".repeat(self.depth);
         let line = self.line.map(|line| format!("{line}: "));
@@ -118,9 +118,9 @@ impl fmt::Display for OutlineEntry {
     }
 }
 
-/// Returns the outline of a stored text of this kind, which had `lines` lines as it arrived. A text
-/// without a shape has no entries. Content that is not text has the outline of its raw bytes
-/// ([`outline_of_binary`]).
+/// Returns the outline of a stored text of the given kind. `lines` is the number of lines of the
+/// original text. If no shape is found, there are no entries. Content that is not text is outlined
+/// from its raw bytes ([`outline_of_binary`]).
 pub fn outline(
     view: &View,
     facts: &ViewFacts,
@@ -147,21 +147,22 @@ pub fn outline(
     Ok(entries)
 }
 
-/// Returns the outline of content of the kind `binary`: its format, and what the format tells.
+/// Returns the outline of content of the kind `binary`: its format and, for some formats, its
+/// content.
 ///
 /// # Errors
 ///
-/// Fails if the bytes cannot be read. Bytes that are damaged are no error.
+/// Fails if the bytes cannot be read. Damaged content is not an error.
 pub fn outline_of_binary(raw: &dyn ByteSource) -> io::Result<Vec<OutlineEntry>> {
     let mut entries = binary::outline(raw)?;
     bound(&mut entries);
     Ok(entries)
 }
 
-/// Bounds the texts, and marks hidden characters in them.
+/// Limits the length of the texts, and marks hidden characters in them.
 fn bound(entries: &mut [OutlineEntry]) {
     for entry in entries {
-        // Marks are longer than the characters they replace, so the bound applies to what is shown.
+        // Marks are longer than the characters that they replace, so the text is cut after marking.
         let most = match entry.kind {
             EntryKind::Failure if entry.rank < SHOWN_WHOLE => FAILURE_CHARS,
             _ => LINE_CHARS,
@@ -178,12 +179,12 @@ fn note(text: String) -> OutlineEntry {
     OutlineEntry::new(0, 0, EntryKind::Remark, text)
 }
 
-/// Returns a remark about the outline itself. What the text is ranks before it.
+/// Returns a remark about the outline itself. It is dropped before remarks about the text.
 fn aside(text: String) -> OutlineEntry {
     OutlineEntry::new(2, 0, EntryKind::Remark, text)
 }
 
-/// Returns an entry for what begins at byte `offset`.
+/// Returns an entry for a place that begins at byte `offset`.
 fn located(
     view: &View,
     offset: u64,
@@ -216,7 +217,7 @@ fn of_kind(view: &View, facts: &ViewFacts, kind: ContentKind) -> io::Result<Vec<
         ContentKind::Tsv => table::outline(source, &plan, b'\t')?,
         ContentKind::Ndjson => json::outline_of_lines(view, &plan)?,
         ContentKind::Markdown => match page::outline(view, &plan)? {
-            // Tools print snapshots of pages below headings.
+            // Browser tools print Markdown headings above the snapshots of pages.
             page if !page.is_empty() => page,
             _ => markdown::outline(view, &plan)?,
         },
@@ -241,10 +242,11 @@ fn of_json(view: &View, start: u64) -> io::Result<Vec<OutlineEntry>> {
     }
 }
 
-/// Outlines a text that has a certain shape, and returns nothing for other texts.
+/// Outlines a text that has a certain shape. Returns no entries for other texts.
 type ShapeOutline = fn(&View, &SamplePlan) -> io::Result<Vec<OutlineEntry>>;
 
-/// The shapes that are tried on logs, code and prose. Each judges a text by its head.
+/// The outlines that are tried on logs, code and prose. Each checks at the head of the text whether
+/// the text has its shape.
 const SHAPES: [ShapeOutline; 9] = [
     commits::outline,
     page::outline,
@@ -257,8 +259,8 @@ const SHAPES: [ShapeOutline; 9] = [
     tree::outline,
 ];
 
-/// Outlines logs, code and prose. If a run failed, the lines that say why come first, unless the
-/// text is something else with a shape: in a table or in a commit, words of failures are data.
+/// Outlines logs, code and prose. If a run failed, the lines that say why come first. This does not
+/// apply to texts with one of the [`SHAPES`]: in a table or a commit, the word `failed` is data.
 fn of_output(view: &View, plan: &SamplePlan, kind: ContentKind) -> io::Result<Vec<OutlineEntry>> {
     for outline in SHAPES {
         let shape = outline(view, plan)?;
@@ -279,7 +281,7 @@ fn of_output(view: &View, plan: &SamplePlan, kind: ContentKind) -> io::Result<Ve
     Ok(failures.into_iter().chain(rest).collect())
 }
 
-/// Outlines code and prose, unless the text has a layout with a shape.
+/// Outlines code and prose, unless the text has a regular layout, which is outlined instead.
 fn plainly(view: &View, plan: &SamplePlan, kind: ContentKind) -> io::Result<Vec<OutlineEntry>> {
     if begins_as_json(view)? {
         return json::outline(view, 0);
@@ -292,8 +294,8 @@ fn plainly(view: &View, plan: &SamplePlan, kind: ContentKind) -> io::Result<Vec<
     }
 }
 
-/// Returns whether the text is JSON, as far as its head shows. JSON that was cut off is stored as
-/// another kind, but its keys are still what one asks for.
+/// Returns whether the head of the text is JSON. JSON that was cut off is stored as another kind,
+/// but its keys are still the most useful outline.
 fn begins_as_json(view: &View) -> io::Result<bool> {
     let head = view.source().bytes(0, SAMPLE_BYTES as u64)?;
     let complete = view.bytes() <= SAMPLE_BYTES as u64;
@@ -314,7 +316,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a view of text as it is.
+    /// Returns a view that is identical to the text.
     pub(crate) fn view_of(text: &str) -> View {
         let mut indexer = Indexer::as_is(Layout::AsIs);
         indexer.feed(text.as_bytes());

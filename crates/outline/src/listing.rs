@@ -1,4 +1,4 @@
-//! Outlines lists of files: paths, as of `find`, sizes with paths, as of `du`, and `ls -l`.
+//! Outlines lists of files: paths (as from `find`), sizes with paths (as from `du`), and `ls -l`.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher as _;
@@ -12,27 +12,32 @@ use spillgate_text::View;
 use crate::parts::{SamplePlan, counted, grouped, lines};
 use crate::{Lead, OutlineEntry, located, note};
 
-/// Bytes and lines at the start by which a text is judged, and the fewest lines.
+/// Number of bytes at the start of a text that show whether it is a list of files.
 const HEAD: u64 = 16 << 10;
+/// Maximum number of lines at the start that are examined for this.
 const JUDGED: usize = 200;
+/// Minimum number of lines of a list.
 const FEWEST: usize = 10;
-/// Bytes of a line that are read: Linux allows a path so many.
+/// Maximum number of bytes of a line that are read: the maximum length of a path on Linux.
 const LONGEST: usize = 4096;
-/// Levels of directories that are counted, and most directories.
+/// Maximum number of levels of directories whose files are counted.
 const LEVELS: usize = 10;
+/// Maximum number of directories whose files are counted.
 const DIRECTORIES: usize = 10_000;
-/// Most directories that are shown, and most extensions and files with the largest numbers.
+/// Maximum number of directories that are shown.
 const SHOWN: usize = 150;
+/// Maximum number of file extensions that are shown.
 const EXTENSIONS: usize = 6;
+/// Maximum number of files with the largest numbers that are shown.
 const LARGEST: usize = 5;
-/// Most extensions that are told apart.
+/// Maximum number of different file extensions that are counted.
 const APART: usize = 1000;
 
 fn pattern(source: &str) -> Regex {
     Regex::new(source).expect("the patterns of this file are valid")
 }
 
-/// A number or a size before a path (`du`, `wc`), or a count behind it (`grep -c`).
+/// A number or a size before a path, as `du` and `wc` print it.
 static NUMBERED: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?-u)^ *([0-9][0-9.]*[KMGTP]?)[ \t]+(\S.*)$"));
 static COUNTED: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?-u)^(\S.*?):([0-9]+)$"));
@@ -44,7 +49,7 @@ static LONG: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// How the lines of a list are written.
+/// The format of the lines of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Paths,
@@ -78,8 +83,8 @@ fn groups<'a>(
     Some((group(path)?, group(number)?))
 }
 
-/// Returns whether a text looks like a path: it has no mark of a sentence or of code, and at most one
-/// blank between words.
+/// Returns whether a text looks like a path: it contains no punctuation of sentences or of code,
+/// and at most one blank between words.
 fn is_path(text: &[u8]) -> bool {
     let has_mark = text.iter().any(|byte| b"\t;\"'<>|=(){}*`".contains(byte));
     let blanks = memchr::memchr_iter(b' ', text).count();
@@ -90,7 +95,7 @@ fn is_path(text: &[u8]) -> bool {
         && memchr::memmem::find(text, b"://").is_none()
 }
 
-/// Returns the outline of a list of files; nothing for other texts.
+/// Returns the outline of a list of files; no entries for other texts.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let head = view.source().bytes(0, HEAD)?;
     let judged = lines(&head).map(|(_, line)| line.trim_ascii_end());
@@ -120,12 +125,12 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
     }
 }
 
-/// Returns whether a line stands between the files of `ls -lR`.
+/// Returns whether a line is the title or the `total` line of a directory in `ls -lR`.
 fn is_title(line: &[u8]) -> bool {
     line.starts_with(b"total ") || line.ends_with(b":") && line.len() > 1
 }
 
-/// A directory: where its first file is, and how many files are in it and below.
+/// A directory: the offset of its first file, and the number of files in it and below it.
 #[derive(Debug, Clone, Copy)]
 struct Directory {
     offset: u64,
@@ -136,9 +141,9 @@ struct Directory {
 struct Listing {
     form: Form,
     files: u64,
-    /// By path, each with the slash at its end.
+    /// The directories by path. Each path ends with a slash.
     directories: BTreeMap<Vec<u8>, Directory>,
-    /// Hashes of the paths of directories that have files.
+    /// Hashes of the paths of directories that contain files.
     parents: FxHashSet<u64>,
     extensions: FxHashMap<Vec<u8>, u64>,
     /// The files with the largest numbers, the largest first.
@@ -158,7 +163,7 @@ impl Listing {
             largest: Vec::new(),
             sum: 0.0,
         };
-        // The directory that `ls -lR` lists.
+        // The path of the directory whose files follow, in `ls -lR`.
         let mut title = Vec::new();
         plan.each_line(view.source(), |line, offset| {
             let line = line[..line.len().min(LONGEST)].trim_ascii_end();
@@ -169,7 +174,7 @@ impl Listing {
                 title = [directory, b"/"].concat();
             } else if let Some((name, number)) = form.read(line) {
                 let name = name.strip_suffix(b"/.").unwrap_or(name);
-                // `ls` lists the directory itself and the one above; `wc` and `du -c` end with a sum.
+                // `ls` also lists `.` and `..`; `wc` and `du -c` end with a total.
                 if !matches!(name, b"." | b".." | b"total") && !name.is_empty() {
                     all.add(&[&title, name].concat(), number, offset);
                 }
@@ -217,8 +222,8 @@ impl Listing {
         }
     }
 
-    /// Returns the number of files by kind, the largest ones, and the directories below the one that
-    /// all of them are in.
+    /// Returns the numbers of files by extension, the largest files, and the directories below the
+    /// common directory of all files.
     fn outline(self, view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
         let common = self.common();
         let mut shown = vec![note(self.summary(plan, &common))];
@@ -240,7 +245,7 @@ impl Listing {
                 .then_some((level, path, rest, directory))
         });
         let mut below: Vec<_> = below.collect();
-        // Directories with more files come first; which of them fit is up to the ranks.
+        // Within a level, directories with more files come first.
         below.sort_by_key(|&(level, path, _, directory)| (level, u64::MAX - directory.files, path));
         below.truncate(SHOWN);
         let mut ranked: Vec<_> = below.into_iter().enumerate().collect();
@@ -260,7 +265,7 @@ impl Listing {
         Ok(shown)
     }
 
-    /// Returns the directory that all files are in: empty if there is none.
+    /// Returns the common directory of all files; an empty path if there is none.
     fn common(&self) -> Vec<u8> {
         let all = self
             .directories

@@ -8,16 +8,17 @@ use spillgate_text::View;
 use crate::parts::{SamplePlan, counted, grouped};
 use crate::{EntryKind, OutlineEntry, located, note};
 
-/// Bytes at the start that tell which lock file it is.
+/// Number of bytes at the start of a text that show whether it is a lock file, and of which format.
 const HEAD: u64 = 4 << 10;
-/// Bytes of a line that are read.
+/// Maximum number of bytes of a line that are read.
 const LONGEST: usize = 400;
-/// Most packages that are kept, and how many are in one line.
+/// Maximum number of packages that are kept.
 const MOST: usize = 50_000;
+/// Number of packages in one line of the outline.
 const IN_LINE: usize = 6;
-/// Most lines of packages.
+/// Maximum number of lines with packages.
 const LINES: usize = 200;
-/// Most packages with several versions that are named.
+/// Maximum number of packages with several versions that are named.
 const SEVERAL: usize = 24;
 
 /// A format of lock files.
@@ -64,7 +65,7 @@ impl Format {
         }
     }
 
-    /// Says how a package is written, for a `grep` or a query.
+    /// Returns a text that says how a package is written in the file, for a `grep` or a query.
     fn how(self) -> &'static str {
         match self {
             Self::Toml(_) => "as name = \"NAME\", then version = \"VERSION\"",
@@ -75,7 +76,7 @@ impl Format {
     }
 }
 
-/// Returns the outline of a lock file; nothing for other texts.
+/// Returns the outline of a lock file; no entries for other texts.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let head = view.source().bytes(0, HEAD)?;
     let Some(format) = Format::of(&head) else {
@@ -105,7 +106,7 @@ struct Packages {
     count: u64,
     /// Whether the package that was read last has no version yet.
     is_open: bool,
-    /// Whether the lines are inside the table of packages.
+    /// Whether the current line is inside the table of packages.
     is_inside: bool,
 }
 

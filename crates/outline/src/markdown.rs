@@ -8,7 +8,7 @@ use crate::drawn::{BarReader, brief};
 use crate::parts::SamplePlan;
 use crate::{OutlineEntry, located};
 
-/// Most headings that are kept. In a text with more, the first ones show what they are like.
+/// Maximum number of headings that are kept: the first ones.
 const MOST: usize = 400;
 
 /// Returns the headings with their line numbers, nested, and the tables below them. Lines in code
@@ -72,10 +72,10 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
     lines.collect()
 }
 
-/// Bytes of a line that are examined.
+/// Maximum number of bytes of a line that are examined.
 const LONGEST: usize = 400;
 
-/// Returns the character of a code fence, and how many of them there are.
+/// Returns the character of a code fence, and how often it is repeated.
 fn fence_of(line: &str) -> Option<(char, usize)> {
     let line = line.trim_start();
     let mark = line.chars().next().filter(|&c| c == '`' || c == '~')?;
@@ -83,8 +83,8 @@ fn fence_of(line: &str) -> Option<(char, usize)> {
     (count >= 3).then_some((mark, count))
 }
 
-/// Returns whether a fence closes the open one: it has the same character, is at least as long, and
-/// nothing else is on its line.
+/// Returns whether a fence closes the open fence: it has the same character, is at least as long,
+/// and is alone on its line.
 fn closes(line: &str, open: (char, usize), mark: (char, usize)) -> bool {
     open.0 == mark.0 && mark.1 >= open.1 && line.trim().chars().all(|c| c == open.0)
 }
@@ -104,7 +104,7 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     })
 }
 
-/// Returns the level of a heading whose title is above this line.
+/// Returns the level of the heading that this line underlines; `None` for other lines.
 fn underline(line: &str) -> Option<usize> {
     let all = |c| line.len() >= 3 && line.chars().all(|one| one == c);
     match () {

@@ -1,4 +1,4 @@
-//! Outlines minified JavaScript and CSS: the banner, and the names that were left as they were.
+//! Outlines minified JavaScript and CSS: the banner, and the names that were not shortened.
 
 use std::io;
 use std::sync::LazyLock;
@@ -10,27 +10,30 @@ use spillgate_text::View;
 use crate::parts::{SamplePlan, counted, grouped};
 use crate::{EntryKind, OutlineEntry, located, note};
 
-/// Bytes at the start by which a text is judged, and the fewest.
+/// Number of bytes at the start of a text that show whether it is minified code.
 const HEAD: u64 = 16 << 10;
+/// Minimum size of such a text, in bytes.
 const LEAST: usize = 1000;
-/// In minified code, a line has at least so many bytes on average.
+/// Minimum average length of a line in minified code, in bytes.
 const LINE: usize = 300;
-/// Bytes that are read: such files are rarely larger.
+/// Maximum number of bytes that are read. Such files are rarely larger.
 const READ: u64 = 8 << 20;
-/// Most names and banners that are shown.
+/// Maximum number of names that are shown.
 const NAMES: usize = 150;
+/// Maximum number of banners that are shown.
 const BANNERS: usize = 4;
-/// Most selectors, variables and conditions that are counted, and how many are named.
+/// Maximum number of different selectors, of variables and of conditions that are counted.
 const APART: usize = 4096;
+/// Maximum number of selectors, of variables and of conditions that are named.
 const NAMED: usize = 12;
 
 fn pattern(source: &str) -> Regex {
     Regex::new(&format!("(?-u){source}")).expect("the patterns of this file are valid")
 }
 
-/// A comment that was kept: it names the library, its version and its licence.
+/// A comment that the minifier kept. Such a comment names the library, its version and its licence.
 static BANNER: LazyLock<Regex> = LazyLock::new(|| pattern(r"/\*[!*]?[\s*]*([^*]{8,200})"));
-/// A name that something is defined by. Shorter ones were made up by the minifier.
+/// A name in a definition. Shorter names were invented by the minifier.
 static NAME: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r"\bfunction\*? ([A-Za-z_$][\w$]{3,40})\(|\bclass ([A-Za-z_$][\w$]{3,40})\b",
@@ -38,11 +41,11 @@ static NAME: LazyLock<Regex> = LazyLock::new(|| {
         r"|[{,.]([A-Za-z_$][\w$]{3,40})(?:=|:)(?:async )?function\b",
     ))
 });
-/// What stands before a block of CSS.
+/// The text before a block of CSS.
 static RULE: LazyLock<Regex> = LazyLock::new(|| pattern(r"([^{};]{1,400})\{"));
 static VARIABLE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(--[\w-]{2,60}):([^;}]{1,60})"));
 
-/// Returns the outline of minified code; nothing for other texts.
+/// Returns the outline of minified code; no entries for other texts.
 pub(crate) fn outline(view: &View, _: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let head = view.source().bytes(0, HEAD)?;
     let lines = 1 + memchr::memchr_iter(b'\n', head.trim_ascii_end()).count();
@@ -52,7 +55,7 @@ pub(crate) fn outline(view: &View, _: &SamplePlan) -> io::Result<Vec<OutlineEntr
         return Ok(Vec::new());
     }
     let count = |mark: &[u8]| memchr::memmem::find_iter(&head, mark).count();
-    // Per thousand bytes, code has many of these marks and prose has none.
+    // Code contains more than one of these marks per thousand bytes; prose contains none.
     let often = head.len() / 1000;
     let is_script = count(b"function") + count(b"=>") + count(b"return") > often
         && count(b";") + count(b",") > often

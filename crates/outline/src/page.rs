@@ -1,8 +1,8 @@
-//! Outlines the snapshots of pages that browser tools print: trees of elements with their roles.
+//! Outlines the snapshots of web pages that browser tools print: trees of elements with roles.
 //!
-//! Playwright prints `- button "Save" [ref=e12]`, `chrome-devtools-mcp` `uid=1_2 button "Save"`. The
-//! outline shows what one can act on with its reference as it stands, tables with the names of
-//! their columns, headings and alerts.
+//! Playwright prints `- button "Save" [ref=e12]`, `chrome-devtools-mcp` prints
+//! `uid=1_2 button "Save"`. The outline shows the elements that a user can act on, with their
+//! references, tables with the names of their columns, headings and alerts.
 
 use std::io;
 
@@ -13,25 +13,28 @@ use crate::log::signature;
 use crate::parts::{SamplePlan, counted, grouped, lines};
 use crate::{EntryKind, OutlineEntry, located, note};
 
-/// Bytes at the start by which a text is judged; lines before the first element, and from it on.
+/// Number of bytes at the start of a text that show whether it is a snapshot.
 const HEAD: u64 = 32 << 10;
+/// Maximum number of lines before the first element.
 const BEFORE: usize = 60;
+/// Maximum number of lines, from the first element on, that are examined for this.
 const JUDGED: usize = 200;
-/// Fewest elements.
+/// Minimum number of elements in a snapshot.
 const FEWEST: usize = 3;
-/// Bytes of a line that are read.
+/// Maximum number of bytes of a line that are read.
 const LONGEST: usize = 400;
-/// Most elements that are shown.
+/// Maximum number of elements that are shown.
 const MOST: usize = 300;
-/// Most tables and lists that are told apart, and names of columns of each.
+/// Maximum number of tables and lists that are distinguished.
 const GROUPS: usize = 100;
+/// Maximum number of column names that are kept of a table.
 const COLUMNS: usize = 16;
-/// A list is shown if it has so many items.
+/// Minimum number of items for which a list is shown.
 const LONG_LIST: u64 = 8;
-/// Most roles that are counted in the first line.
+/// Maximum number of roles whose elements are counted in the first line.
 const ROLES: usize = 8;
 
-/// Roles that Playwright prints. Elements with a reference may have any other.
+/// Roles that Playwright prints. An element with a reference may have any other role.
 const KNOWN: [&[u8]; 38] = [
     b"alert",
     b"article",
@@ -92,7 +95,7 @@ fn element(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let is_element = if has_id {
         rest.is_empty() || rest.starts_with(b" ")
     } else {
-        // In a list of prose, other words follow.
+        // In a list of prose, other words follow the first one.
         let has_reference = || memchr::memmem::find(rest, b"[ref=").is_some();
         (rest.is_empty() || rest.starts_with(b":") || rest.starts_with(b" ["))
             && (KNOWN.contains(&role) || has_reference())
@@ -100,7 +103,7 @@ fn element(line: &[u8]) -> Option<(&[u8], &[u8])> {
     (is_element && !role.is_empty()).then_some((role, name))
 }
 
-/// Returns where a quoted name ends; a quote in it has a backslash before it.
+/// Returns the end of a quoted name. A quote inside the name has a backslash before it.
 fn end_of_name(text: &[u8]) -> usize {
     let mut is_escaped = false;
     let end = text.iter().position(|&byte| {
@@ -111,7 +114,7 @@ fn end_of_name(text: &[u8]) -> usize {
     end.unwrap_or(text.len())
 }
 
-/// What an element is for.
+/// The purpose of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Use {
     Alert,
@@ -139,7 +142,8 @@ impl Use {
         })
     }
 
-    /// The rank of the first element of this use; each further one ranks one behind.
+    /// Returns the rank of the first element with this purpose. The rank of each further one is
+    /// greater by 1.
     fn rank(self) -> usize {
         match self {
             Self::Alert => 2,
@@ -151,7 +155,7 @@ impl Use {
     }
 }
 
-/// Returns the outline of a snapshot of a page; nothing for other texts.
+/// Returns the outline of a snapshot of a page; no entries for other texts.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let head = view.source().bytes(0, HEAD)?;
     if !is_page(&head, view.bytes() <= HEAD) {
@@ -164,7 +168,7 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
     page.render(view, plan)
 }
 
-/// Returns whether nine lines in ten are elements, from the first one on.
+/// Returns whether nine lines in ten, from the first element on, are elements.
 fn is_page(head: &[u8], is_whole: bool) -> bool {
     let is_element =
         |line: &&[u8]| element(&line[..line.len().min(LONGEST)]).is_some() || is_property(line);
@@ -185,7 +189,7 @@ fn is_page(head: &[u8], is_whole: bool) -> bool {
     elements >= FEWEST && elements * 10 >= judged.len() * 9
 }
 
-/// Returns whether a line is a property of the element above, such as `- /url: /next`.
+/// Returns whether a line is a property of the element above it, such as `- /url: /next`.
 fn is_property(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"- /")
 }
@@ -194,7 +198,7 @@ fn is_property(line: &[u8]) -> bool {
 struct Group {
     offset: u64,
     indent: usize,
-    /// Its rows or its items.
+    /// Number of rows of a table, or of items of a list.
     count: u64,
     names: Vec<String>,
     /// The cells of the first row, and whether it has ended.
@@ -203,7 +207,7 @@ struct Group {
     text: String,
 }
 
-/// Elements that differ in numbers only.
+/// Elements that differ only in numbers.
 struct Alike {
     offset: u64,
     purpose: Use,
@@ -299,7 +303,7 @@ impl Page {
 
     fn element(&mut self, purpose: Use, line: &[u8], offset: u64) {
         let text = shown(line);
-        // References differ for each element, so that only the name is compared.
+        // Every element has its own reference, so only the name is compared.
         let named = text.find(['"', ':']).map_or(&*text, |at| &text[at..]);
         let named = named.split(" [ref=").next().unwrap_or(named);
         let signature = match purpose {
@@ -391,7 +395,8 @@ impl Group {
     }
 }
 
-/// Returns an element as it stands, without its mark of a list and what says nothing.
+/// Returns the line of an element without the `- ` before it, the colon after it and the mark
+/// `[cursor=pointer]`.
 fn shown(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let text = text.trim();

@@ -1,8 +1,8 @@
 //! Samples a view, and scans it in parts.
 //!
-//! A view is cut into parts at newlines, by its size alone. Two threads take parts in turn, and
-//! their results are joined in the order of the view. So the outline does not depend on the number
-//! of threads.
+//! A view is cut into parts at newlines; the size of the parts depends only on the size of the
+//! view. Two threads take parts in turn, and their results are joined in the order of the view.
+//! Therefore the outline does not depend on the number of threads.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,19 +10,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use spillgate_artifact::ByteSource;
 
-/// Most bytes that are read. A log of this size takes about 0.2 s, less than storing it. A larger
-/// view is read in [`STRETCHES`] evenly spaced stretches, or from its beginning if it must be read
-/// in order. 100 MB of JSON are no larger than this when laid out.
+/// Maximum number of bytes that are read of a view. Outlining a log of this size takes about 0.2 s,
+/// less than storing it. A larger view is read in [`STRETCHES`] evenly spaced stretches, or only at
+/// its beginning if it must be read in order. 100 MB of JSON do not exceed this size when laid out.
 pub(crate) const MOST_BYTES: u64 = 256 << 20;
 
-/// Stretches of a view that is not read whole.
+/// Number of stretches that are read of a view that is not read whole.
 const STRETCHES: u64 = 16;
 
-/// Bytes of a part: few enough that two threads share the work evenly and hold at most 4 MiB,
-/// enough that joining parts costs nothing.
+/// Size of a part, in bytes: small enough that two threads share the work evenly and hold at most
+/// 4 MiB, and large enough that joining the parts takes no noticeable time.
 const PART: u64 = 2 << 20;
 
-/// Threads that read parts, as for `grep`.
+/// Number of threads that read parts, the same as for `grep`.
 const THREADS: usize = 2;
 
 /// The parts of a view that are read.
@@ -30,7 +30,7 @@ const THREADS: usize = 2;
 pub(crate) struct SamplePlan {
     /// Half-open byte ranges. Each begins and ends at a line.
     pub(crate) parts: Vec<(u64, u64)>,
-    /// Bytes of the view for each byte that is read; 1 if all are read.
+    /// Size of the view divided by the number of bytes that are read; 1 if all are read.
     pub(crate) scale: f64,
     /// Whether the parts have gaps between them.
     pub(crate) is_spread: bool,
@@ -38,13 +38,13 @@ pub(crate) struct SamplePlan {
 }
 
 impl SamplePlan {
-    /// Returns a plan for all of `source` from `start` on, if it has at most [`MOST_BYTES`], else
-    /// for evenly spaced stretches.
+    /// Returns a plan that reads all of `source` from `start` on if it has at most [`MOST_BYTES`],
+    /// otherwise evenly spaced stretches of it.
     pub(crate) fn spread(source: &dyn ByteSource, start: u64) -> io::Result<Self> {
         Self::cut(source, start, PART, MOST_BYTES)
     }
 
-    /// Returns a plan for the first [`MOST_BYTES`] of `source` from `start` on.
+    /// Returns a plan that reads at most [`MOST_BYTES`] of `source` from `start` on.
     pub(crate) fn first(source: &dyn ByteSource, start: u64) -> io::Result<Self> {
         let end = match start.saturating_add(MOST_BYTES) {
             end if end < source.len() => last_line_end(source, start, end)?,
@@ -98,7 +98,7 @@ impl SamplePlan {
         self.scale > 1.0
     }
 
-    /// Describes what was read of a view that is too large.
+    /// Returns a text that says which part of a too large view was read.
     pub(crate) fn description(&self) -> String {
         let mib = MOST_BYTES >> 20;
         match self.is_spread {
@@ -107,7 +107,7 @@ impl SamplePlan {
         }
     }
 
-    /// Scales a count in what was read to the whole view.
+    /// Extrapolates a count in the bytes that were read to the whole view.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -126,7 +126,7 @@ impl SamplePlan {
         format!("{about}{}", grouped(self.in_all(count)))
     }
 
-    /// Calls `take` with each line that is read and with the byte at which it begins, in order.
+    /// Calls `take` with each line that is read and its offset in the view, in order.
     pub(crate) fn each_line(
         &self,
         source: &dyn ByteSource,
@@ -141,8 +141,8 @@ impl SamplePlan {
         Ok(())
     }
 
-    /// Returns what `look` finds in each part, in order. `look` receives the bytes of the part and
-    /// the byte at which they begin.
+    /// Returns the results of `look` for all parts, in order. `look` receives the bytes of a part
+    /// and their offset in the view.
     pub(crate) fn look<T: Send>(
         &self,
         source: &dyn ByteSource,
@@ -186,7 +186,7 @@ fn cut_at_lines(
     let mut parts = Vec::new();
     let mut from = start;
     while from < end {
-        // A small rest is added to the last part.
+        // A small remainder is added to the last part.
         let stop = match end - from {
             rest if rest <= part + part / 4 => end,
             _ => line_start(source, from + part)?.min(end),
@@ -197,7 +197,7 @@ fn cut_at_lines(
     Ok(parts)
 }
 
-/// Returns the first byte after a newline at or after `near`, or the end if there is none.
+/// Returns the offset after the first newline at or after `near`; the end if there is none.
 fn line_start(source: &dyn ByteSource, near: u64) -> io::Result<u64> {
     const STEP: u64 = 64 << 10;
     let mut from = near.max(1) - 1;
@@ -211,8 +211,8 @@ fn line_start(source: &dyn ByteSource, near: u64) -> io::Result<u64> {
     Ok(source.len())
 }
 
-/// Returns the byte after the last newline before `end`, or `end` if the line there is too long to
-/// search.
+/// Returns the offset after the last newline before `end`; `end` itself if the line there is too
+/// long to search.
 fn last_line_end(source: &dyn ByteSource, start: u64, end: u64) -> io::Result<u64> {
     const LOOK_BACK: u64 = 1 << 20;
     let from = end.saturating_sub(LOOK_BACK).max(start);

@@ -1,7 +1,7 @@
-//! Outlines texts without a kind that have a layout, such as YAML.
+//! Outlines texts that have no kind of their own but a regular layout.
 //!
-//! These are tables with semicolons or bars between their fields, matches of `grep -n`, YAML, and
-//! configuration files with sections (INI, TOML).
+//! Such texts are tables with semicolons or bars between their fields, matches of `grep -n`, YAML,
+//! and configuration files with sections (INI, TOML).
 
 use std::io;
 use std::sync::LazyLock;
@@ -13,12 +13,13 @@ use spillgate_text::View;
 use crate::parts::{SamplePlan, counted, grouped, lines};
 use crate::{OutlineEntry, located, note, table};
 
-/// Bytes and lines at the start by which a text is judged.
+/// Number of bytes at the start of a text in which its layout is detected.
 const HEAD: u64 = 16 << 10;
+/// Maximum number of lines in which the layout is detected.
 const JUDGED: usize = 200;
-/// Most files, keys or places that are shown.
+/// Maximum number of files, keys or sections that are shown.
 const MOST: usize = 200;
-/// Bytes of a line that are examined.
+/// Maximum number of bytes of a line that are examined.
 const LONGEST: usize = 400;
 
 fn pattern(source: &str) -> Regex {
@@ -32,11 +33,12 @@ static KEY: LazyLock<Regex> = LazyLock::new(|| {
 /// The title of a section.
 static SECTION: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"(?-u)^\[\[?([\w.:"'/@ *(),=-]{1,120})\]\]?\s*(?:[#;].*)?$"#));
-/// A setting in a section, or the rest of one on several lines.
+/// A setting in a section, or a further line of a setting on several lines.
 static SETTING: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"(?-u)^[\w."'/@-][^=;{}()]{0,120}=|^[\s\]})]"#));
 static ITEM: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?-u)^( *)-(?: +\S.*)?$"));
-/// Returns the outline for the first layout that nine lines in ten have; nothing if there is none.
+/// Returns the outline for the first layout that nine lines in ten have; no entries if there is no
+/// such layout.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let head = view.source().bytes(0, HEAD)?;
     let judged = lines(&head).map(|(_, line)| line.trim_ascii_end());
@@ -73,13 +75,13 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
     Ok(Vec::new())
 }
 
-/// Returns the line without the dash of a list.
+/// Returns the line without the dash of a list item.
 fn unlisted(line: &[u8]) -> &[u8] {
     let bare = line.trim_ascii_start();
     bare.strip_prefix(b"- ").unwrap_or(line)
 }
 
-/// Returns the files with the number of their matching lines.
+/// Returns the files, each with the number of its matching lines.
 fn matches(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mut known: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
     let mut files: Vec<(u64, Vec<u8>, u64)> = Vec::new();
@@ -110,7 +112,7 @@ fn matches(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     Ok(shown)
 }
 
-/// Returns the sections of a configuration file with their lines.
+/// Returns the sections of a configuration file with their line numbers.
 fn sections(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mut sections: Vec<(u64, Vec<u8>)> = Vec::new();
     let mut all = 0u64;
@@ -139,11 +141,12 @@ struct Key {
     items: u64,
 }
 
-/// Returns the keys of two levels with their lines, and the lengths of lists.
+/// Returns the keys of the first two levels with their line numbers, and the lengths of lists.
 fn yaml(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mut keys: Vec<Key> = Vec::new();
     let mut top = 0u64;
-    // Open indentations, whether each belongs to an item, and its key if that is shown.
+    // For each open indentation: whether it belongs to a list item, and the index of its key if
+    // the key is shown.
     let mut open: Vec<(usize, bool, Option<usize>)> = Vec::new();
     let mut block = None;
     plan.each_line(view.source(), |line, offset| {
@@ -190,7 +193,7 @@ fn yaml(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     outlined(view, plan, top, keys)
 }
 
-/// Returns the keys, after the length of the list if the text is a list.
+/// Returns the entries of the keys. If the text is a list, its length precedes them.
 fn outlined(
     view: &View,
     plan: &SamplePlan,

@@ -8,25 +8,26 @@ use spillgate_text::View;
 use crate::parts::{SamplePlan, counted, lines};
 use crate::{OutlineEntry, located, note};
 
-/// Most paragraphs whose beginnings are shown, apart from the first ones.
+/// Maximum number of paragraphs whose beginnings are shown, in addition to the first [`FIRST`].
 const MOST: usize = 12;
-/// Bytes of a beginning that are read.
+/// Number of bytes that are read at the beginning of a paragraph.
 const BEGINNING: usize = 200;
-/// Most characters of a beginning that are shown: enough for half a sentence.
+/// Maximum number of characters that are shown of a paragraph: enough for half a sentence.
 const SHOWN: usize = 70;
-/// Paragraphs at the start that are always kept.
+/// Number of paragraphs at the start of the text that are always shown.
 const FIRST: u64 = 3;
-/// Bytes at the start by which the indentation of the text is judged.
+/// Number of bytes at the start of the text that determine its indentation.
 const HEAD: u64 = 64 << 10;
-/// Fewest headings that make an outline, and most that are kept.
+/// Minimum number of headings for an outline by headings.
 const FEWEST_HEADINGS: usize = 3;
+/// Maximum number of headings that are kept.
 const MOST_HEADINGS: usize = 300;
-/// Most bytes of a heading. A longer line is a sentence.
+/// Maximum length of a heading, in bytes. A longer line is a sentence.
 const HEADING: usize = 72;
 
 /// Returns the number of paragraphs and the headings. If there are fewer than three headings, it
-/// returns how paragraphs begin: the first three, then some that are evenly spaced. Returns nothing
-/// for a text with fewer than two paragraphs.
+/// returns the beginnings of the first three paragraphs and of some that are evenly spaced. Returns
+/// no entries for a text with fewer than two paragraphs.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let body = body_indent(&view.source().bytes(0, HEAD)?);
     let mut headings = Headings::new(body);
@@ -63,10 +64,10 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
     Ok(shown)
 }
 
-/// How paragraphs begin.
+/// The beginnings of paragraphs.
 #[derive(Default)]
 struct Beginnings {
-    /// The first ones, then every `1 << thinned`th.
+    /// The beginnings of the first [`FIRST`] paragraphs, then of every `1 << thinned`th one.
     kept: Vec<(u64, String)>,
     count: u64,
     thinned: u32,
@@ -87,7 +88,7 @@ impl Beginnings {
         }
         self.count += 1;
         if self.kept.len() > 2 * MOST {
-            // Drop every other beginning after the first ones.
+            // Drop every other beginning after those of the first `FIRST` paragraphs.
             let mut at = 0;
             self.kept.retain(|_| {
                 at += 1;
@@ -116,10 +117,10 @@ fn indent_of(line: &[u8]) -> usize {
     line.iter().take_while(|&&byte| byte == b' ').count()
 }
 
-/// A heading of plain text.
+/// A heading in plain text.
 struct Heading {
     offset: u64,
-    /// Small for headings of large sections.
+    /// The level of the heading; lower for larger sections.
     level: usize,
     text: String,
 }
@@ -130,7 +131,7 @@ struct Headings {
     /// The indentation of most lines.
     body: usize,
     found: Vec<Heading>,
-    /// The line before, if it may be a heading: its indentation with it.
+    /// The previous line, if it may be a heading, and its indentation.
     candidate: Option<(Heading, usize)>,
     is_after_blank: bool,
 }
@@ -173,8 +174,8 @@ impl Headings {
         self.is_after_blank = text.is_empty();
     }
 
-    /// Returns the level of a candidate with the indentation `above`, if the next line, trimmed and
-    /// with its indentation, shows that it is a heading.
+    /// Returns the level of the candidate `heading`, whose indentation is `above`; `None` if it is
+    /// not a heading. `next` is the trimmed line after it, and `indent` is that line's indentation.
     fn level(&self, heading: &Heading, above: usize, next: &[u8], indent: usize) -> Option<usize> {
         if let Some(&mark) = next.first()
             && b"=-~^".contains(&mark)
@@ -191,7 +192,7 @@ impl Headings {
     }
 }
 
-/// Returns how many dots the number at the start of a heading has, as in `4.2. Title`.
+/// Returns how many parts the number at the start of a heading has: 2 for `4.2. Title`.
 fn number_level(text: &str) -> Option<usize> {
     let (number, title) = text.split_once(' ')?;
     let parts: Vec<&str> = number.trim_end_matches('.').split('.').collect();

@@ -1,7 +1,8 @@
 //! Outlines a table by its columns and its number of rows.
 //!
-//! Each part is parsed as if a row began there. If that turns out wrong (a quoted field continues
-//! across the boundary), the part is parsed again from the state in which the part before it ended.
+//! Each part is first parsed as if it began with a new row. If this is wrong (a quoted field
+//! continues across the boundary), the part is parsed again, in the state in which the part before
+//! it ended.
 
 use std::io;
 
@@ -12,16 +13,18 @@ use crate::parts::{SamplePlan, counted, grouped};
 use crate::values::{Range, Values};
 use crate::{EntryKind, OutlineEntry, note};
 
-/// Most columns that are told apart.
+/// Maximum number of columns that are distinguished.
 const COLUMNS: usize = 200;
-/// Bytes of a field that are examined.
+/// Maximum number of bytes of a field that are examined.
 const FIELD: usize = 512;
-/// Most values that are named, most of them with their counts, and most characters of each.
+/// Maximum number of values that are named without counts.
 const NAMED: usize = 4;
+/// Maximum number of values that are named with their counts.
 const COUNTED: usize = 6;
+/// Maximum number of characters of a named value.
 const NAMED_CHARS: usize = 24;
-/// Most characters of the name of a column. It has to be typed in a query, so that it is cut only
-/// where a line would hold nothing else.
+/// Maximum number of characters of a column name. A query needs the whole name, so it is cut only
+/// if it would fill the line.
 const NAME_CHARS: usize = 120;
 
 /// Returns the numbers of rows and columns, then a line per column.
@@ -61,16 +64,16 @@ fn read(source: &dyn ByteSource, plan: &SamplePlan, delimiter: u8) -> io::Result
     Ok(all)
 }
 
-/// The state in which a part ended.
+/// The state of the parser; the next part is parsed from the state in which a part ended.
 #[derive(Debug)]
 struct Parser {
     reader: Reader,
     /// Whether the next byte begins a row.
     is_between: bool,
-    /// Whether this is the first row of the table.
+    /// Whether the current row is the first one of the table.
     is_header: bool,
     column: usize,
-    /// The part of the field that has been read.
+    /// The bytes of the current field that have been read.
     field: Vec<u8>,
 }
 
@@ -90,7 +93,7 @@ impl Parser {
         (table, self)
     }
 
-    /// Returns what was still open where the text ended.
+    /// Returns a table with the last row, if the text ended inside this row.
     fn end(mut self, end: u64) -> Table {
         let mut table = Table::default();
         if !self.is_between {
@@ -132,13 +135,13 @@ impl Parser {
     }
 }
 
-/// What was found in some rows.
+/// The summary of some rows.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     names: Vec<String>,
     columns: Vec<Column>,
     rows: u64,
-    /// The fewest and the most fields of a row.
+    /// The smallest and the largest number of fields in a row.
     widths: Option<(usize, usize)>,
 }
 
@@ -162,12 +165,12 @@ impl Table {
         self.row(false, width);
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// The names of the columns, escaped.
+    /// Returns the names of the columns, escaped.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
@@ -266,7 +269,7 @@ impl Column {
             self.empty += 1;
             return;
         }
-        // A column that has text is not checked for other types.
+        // As soon as a column contains text, it is not checked for other types.
         let may_be = |count: u64| count == self.filled;
         if may_be(self.integers + self.numbers) && is_number(value) {
             match value.iter().any(|byte| b".eE".contains(byte)) {
@@ -371,7 +374,7 @@ fn shown(text: &str, most: usize) -> String {
 }
 
 /// Returns whether a value is a number: digits with a sign, a point or an exponent. `inf` and `nan`
-/// are words, and ids with leading zeros would lose them as numbers.
+/// are words. Ids with leading zeros are not numbers, because they would lose the zeros.
 fn is_number(value: &[u8]) -> bool {
     let bare = value.strip_prefix(b"-").unwrap_or(value);
     let is_id = bare.len() > 1 && bare[0] == b'0' && bare[1].is_ascii_digit();

@@ -1,7 +1,7 @@
-//! Outlines dumps of threads: Java's `jstack`, goroutines of Go.
+//! Outlines thread dumps: those of Java's `jstack`, and Go's dumps of goroutines.
 //!
-//! Threads with the same innermost frames are one entry, because such dumps are read to see where
-//! many threads wait.
+//! Threads with the same innermost frames share an entry, because people read such dumps to see
+//! where many threads wait.
 
 use std::io;
 
@@ -11,22 +11,25 @@ use spillgate_text::View;
 use crate::parts::{SamplePlan, counted, grouped, lines};
 use crate::{EntryKind, OutlineEntry, located, note};
 
-/// Bytes at the start by which a text is judged, and fewest threads in it.
+/// Number of bytes at the start of a text that show whether it is a thread dump.
 const HEAD: u64 = 32 << 10;
+/// Minimum number of threads that begin in these bytes.
 const FEWEST: usize = 3;
-/// Bytes of a line that are read.
+/// Maximum number of bytes of a line that are read.
 const LONGEST: usize = 400;
-/// Innermost frames that are compared and shown.
+/// Number of innermost frames that are compared and shown.
 const FRAMES: usize = 3;
-/// Most stacks and states that are told apart, and stacks that are shown.
+/// Maximum number of different stacks, and of different states, that are counted.
 const APART: usize = 4096;
+/// Maximum number of stacks that are shown.
 const SHOWN: usize = 60;
+/// Maximum number of states that are shown.
 const STATES: usize = 8;
 
-/// Returns the outline of a dump of threads; nothing for other texts.
+/// Returns the outline of a thread dump; no entries for other texts.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let head = view.source().bytes(0, HEAD)?;
-    // A program that failed prints its threads, too; then the failure says more.
+    // A Go program that fails prints its threads, too. Then the outline of the failure says more.
     let has_failed = lines(&head)
         .any(|(_, line)| line.starts_with(b"panic: ") || line.starts_with(b"fatal error: "));
     let threads = lines(&head).filter(|(_, line)| begins(line).is_some());
@@ -41,14 +44,14 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
     dump.render(view, plan)
 }
 
-/// Returns the state in the first line of a thread; empty if a later line has it.
+/// Returns the state in the first line of a thread; an empty text if a later line has the state.
 fn begins(line: &[u8]) -> Option<&[u8]> {
     let line = line.trim_ascii_end();
     if let Some(rest) = line.strip_prefix(b"goroutine ") {
         let from = memchr::memchr(b'[', rest)?;
         let is_number = rest[..from].trim_ascii().iter().all(u8::is_ascii_digit);
         let state = rest[from + 1..].strip_suffix(b"]:")?;
-        // The time that it has waited differs.
+        // The waiting time after the comma differs between threads.
         let state = state.split(|&byte| byte == b',').next()?;
         return is_number.then_some(state);
     }
@@ -69,7 +72,7 @@ struct Dump {
     states: FxHashMap<Vec<u8>, u64>,
     known: FxHashMap<String, usize>,
     stacks: Vec<Stack>,
-    /// The thread that is read: where it begins, its state and its frames.
+    /// The thread that is being read: its offset, its state and its frames.
     open: Option<(u64, Vec<u8>, Vec<String>)>,
 }
 
@@ -89,7 +92,7 @@ impl Dump {
         } else if frames.len() < FRAMES {
             let frame = match bare.strip_prefix(b"at ") {
                 Some(frame) => Some(frame),
-                // Go writes the function, and its place indented on the next line.
+                // Go writes the function on one line and its place, indented, on the next line.
                 None => (line.ends_with(b")") && bare.len() == line.len()).then_some(line),
             };
             let name = frame.map(|frame| {

@@ -1,4 +1,4 @@
-//! Outlines trees drawn with lines, as of `tree`, `cargo tree` and `npm ls`.
+//! Outlines trees drawn with lines, such as the output of `tree`, `cargo tree` and `npm ls`.
 
 use std::io;
 
@@ -7,23 +7,25 @@ use spillgate_text::View;
 use crate::parts::{SamplePlan, counted, grouped, lines};
 use crate::{OutlineEntry, located, note};
 
-/// Bytes and lines at the start by which a text is judged, and the fewest lines.
+/// Number of bytes at the start of a text that show whether it is a tree.
 const HEAD: u64 = 16 << 10;
+/// Maximum number of lines at the start that are examined for this.
 const JUDGED: usize = 200;
+/// Minimum number of lines of a tree.
 const FEWEST: usize = 8;
-/// Bytes of a line that are read.
+/// Maximum number of bytes of a line that are read.
 const LONGEST: usize = 400;
-/// Most nodes that are kept, of the first two levels.
+/// Maximum number of nodes of the first two levels that are kept.
 const KEPT: usize = 2000;
-/// Most nodes that are shown.
+/// Maximum number of nodes that are shown.
 const SHOWN: usize = 150;
-/// The strokes before a name. A name follows the last one, after blanks.
+/// The strokes before a name. Blanks separate the last stroke from the name.
 const STROKES: [&str; 12] = [
     "├", "└", "│", "─", "┬", "┌", "╰", "|--", "`--", "+--", "\\--", "|",
 ];
 
-/// Returns the column where the name of a node begins, in characters, and the name; `None` for a line
-/// without strokes.
+/// Returns the column where the name of a node begins, in characters, and the name; `None` for a
+/// line without strokes.
 fn node(line: &[u8]) -> Option<(usize, &str)> {
     let line = line[..line.len().min(LONGEST)].trim_ascii_end();
     let line = match std::str::from_utf8(line) {
@@ -48,12 +50,12 @@ struct Node {
     offset: u64,
     depth: usize,
     name: String,
-    /// How many nodes are below it.
+    /// Number of nodes below this one.
     below: u64,
 }
 
-/// Returns the nodes of the first two levels with the number of nodes below each; nothing for other
-/// texts.
+/// Returns the nodes of the first two levels, each with the number of nodes below it; no entries
+/// for other texts.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let head = view.source().bytes(0, HEAD)?;
     let judged = lines(&head).map(|(_, line)| line);
@@ -64,7 +66,7 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
         return Ok(Vec::new());
     }
     let mut kept: Vec<Node> = Vec::new();
-    // The columns of the nodes that the next line may be below, each with its node if that is kept.
+    // The nodes that may be parents of the next line: the column, and the index of a kept node.
     let mut open: Vec<(usize, Option<usize>)> = Vec::new();
     let (mut all, mut deepest) = (0u64, 0);
     plan.each_line(view.source(), |line, offset| {
@@ -95,7 +97,7 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
     })?;
     let nodes = counted(&plan.scaled(all), "node");
     let mut shown = vec![note(format!("a tree of {nodes} on {deepest} levels"))];
-    // Of each level, nodes with more below them come first.
+    // Within a level, nodes that have more nodes below them come first.
     let mut ranked: Vec<usize> = (0..kept.len()).collect();
     ranked.sort_by_key(|&at| (kept[at].depth, u64::MAX - kept[at].below, at));
     ranked.truncate(SHOWN);

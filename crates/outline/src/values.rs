@@ -1,17 +1,17 @@
-//! Summarises the values in one place.
+//! Summarises the values in one place of a document, such as a column or a JSON path.
 //!
-//! The result does not depend on which part of a document was read first: values are known by the
-//! byte at which they occur, and ties go to the earlier one.
+//! The summary does not depend on which part of a document was read first. Each value has the
+//! offset at which it occurs, and of two equal candidates the earlier one is kept.
 
 use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
-/// Most distinct values that are told apart. More are just many.
+/// Maximum number of distinct values that are counted. If there are more, they are only "many".
 pub(crate) const FEW: usize = 20;
-/// How many of many values are kept as examples.
+/// Number of values that are kept as examples if there are many.
 const EXAMPLES: usize = 3;
-/// Bytes of a value that are kept.
+/// Maximum number of bytes that are kept of a value.
 const KEPT: usize = 128;
 
 /// The distinct scalars in one place, as they are written.
@@ -19,7 +19,7 @@ const KEPT: usize = 128;
 pub(crate) struct Values {
     distinct: Vec<DistinctValue>,
     many: bool,
-    /// Index of the value that occurred last: it often recurs.
+    /// Index of the value that occurred last. The next value is often equal to it.
     last: usize,
 }
 
@@ -27,13 +27,13 @@ pub(crate) struct Values {
 struct DistinctValue {
     hash: u64,
     offset: u64,
-    /// How often it occurs.
+    /// Number of times that the value occurs.
     count: u64,
     text: Box<[u8]>,
 }
 
 impl Values {
-    /// Adds a value that is at byte `offset`.
+    /// Adds a value that occurs at byte `offset`.
     pub(crate) fn add(&mut self, value: &[u8], offset: u64) {
         if self.many {
             return;
@@ -101,7 +101,8 @@ impl Values {
         (!self.many).then_some(self.distinct.len())
     }
 
-    /// Returns the values with their counts, the most frequent first; nothing if there are many.
+    /// Returns the values with their counts, the most frequent first; an empty list if there are
+    /// many values.
     pub(crate) fn counts(&self) -> Vec<(&[u8], u64)> {
         if self.many {
             return Vec::new();
@@ -118,7 +119,7 @@ impl Values {
     }
 }
 
-/// The least and the greatest number in one place, as they are written.
+/// The smallest and the largest number in one place, as they are written.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Range {
     ends: Option<(Number, Number)>,
@@ -132,7 +133,7 @@ struct Number {
 }
 
 impl Range {
-    /// Adds a number that is at byte `offset`.
+    /// Adds a number that occurs at byte `offset`.
     pub(crate) fn add(&mut self, text: &[u8], offset: u64) {
         let Ok(text) = std::str::from_utf8(text) else {
             return;
@@ -178,7 +179,7 @@ impl Range {
 }
 
 fn value_of(text: &str) -> Option<f64> {
-    /// Most characters of an integer that a double holds exactly.
+    /// Maximum number of characters of an integer that an `f64` always represents exactly.
     const DIGITS: usize = 15;
     if text.len() <= DIGITS
         && let Ok(integer) = text.parse::<i64>()

@@ -11,20 +11,22 @@ use crate::parts::grouped;
 use crate::values::Values;
 use crate::{EntryKind, OutlineEntry, note};
 
-/// Bytes that are read.
+/// Maximum number of bytes of a document that are read.
 pub(crate) const LOOKED_AT: u64 = 32 << 20;
-/// Most levels and most elements that are told apart.
+/// Maximum number of levels whose elements are distinguished.
 const DEPTH: usize = 12;
+/// Maximum number of different elements that are distinguished in a document.
 const NODES: usize = 4096;
-/// Most different elements in one element.
+/// Maximum number of different elements that are distinguished in one element.
 const CHILDREN: usize = 64;
-/// Most attributes of an element.
+/// Maximum number of attributes of an element that are examined.
 const ATTRIBUTES: usize = 12;
-/// Most values that are named, and most characters of each.
+/// Maximum number of values that are shown of an attribute.
 const NAMED: usize = 3;
+/// Maximum number of characters of such a value.
 const NAMED_CHARS: usize = 32;
 
-/// Returns a reader of the beginning of a document that accepts faulty markup.
+/// Returns a reader for the beginning of a document. The reader accepts some invalid markup.
 pub(crate) fn reader(view: &View) -> Reader<BufReader<ReadRange<'_>>> {
     let range = ReadRange::new(view.source(), 0, LOOKED_AT);
     let mut reader = Reader::from_reader(BufReader::with_capacity(64 << 10, range));
@@ -35,7 +37,7 @@ pub(crate) fn reader(view: &View) -> Reader<BufReader<ReadRange<'_>>> {
     reader
 }
 
-/// Returns the element tree. Elements with one name in one place are merged.
+/// Returns the element tree. Elements with the same name and the same parent are merged.
 pub(crate) fn outline(view: &View) -> io::Result<Vec<OutlineEntry>> {
     let mut reader = reader(view);
     let mut tree = Tree::new();
@@ -55,7 +57,7 @@ pub(crate) fn outline(view: &View) -> io::Result<Vec<OutlineEntry>> {
             Ok(Event::Eof) => break true,
             Ok(_) => {}
             Err(quick_xml::Error::Io(error)) => return Err(io::Error::other(error)),
-            // Keep the shape of what was read before the fault.
+            // Keep the tree of the elements before the error.
             Err(_) => break false,
         }
     };
@@ -84,7 +86,7 @@ struct Node {
 #[derive(Debug)]
 struct Tree {
     nodes: Vec<Node>,
-    /// The nodes of the open elements; `None` if they are not told apart.
+    /// The nodes of the open elements; `None` for an element that is not distinguished.
     open: Vec<Option<usize>>,
     /// Number of open elements that are too deep to be kept.
     deeper: u64,
@@ -135,7 +137,7 @@ impl Tree {
 
     fn child(&mut self, parent: usize, name: String) -> Option<usize> {
         let children = &self.nodes[parent].children;
-        // Documents mostly repeat elements, so the latest ones are searched first.
+        // Most documents repeat the same elements, so the latest nodes are searched first.
         let known = children
             .iter()
             .rev()
@@ -196,7 +198,8 @@ impl Tree {
     }
 }
 
-/// Returns the values of an attribute or of texts if they are few, else an example.
+/// Returns the values of an attribute or of texts: all of them if there are few, otherwise
+/// examples.
 fn describe(values: &Values, count: u64) -> String {
     let texts: Vec<String> = values
         .examples()

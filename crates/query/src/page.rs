@@ -14,18 +14,19 @@ use crate::error::{QueryError, bad_filter};
 use crate::protocol::{Format, LONG_RUN, Message, Reading, Refusal, Request, Summary};
 use crate::source::source;
 
-/// Maximum length of a filter, in bytes. jaq's parser recurses at most a few times per byte, and
-/// the child's stack is many times larger than that requires.
+/// Maximum length of a filter, in bytes. jaq's parser recurses at most a few times per byte. The
+/// stack of the child process is many times larger than this recursion needs.
 const LONGEST_FILTER: usize = 10_000;
 
-/// Bytes of results that are requested per token of the budget. Ordinary text has fewer bytes per
-/// token. If a text has more, the page is a little smaller than it could be.
+/// Bytes of results that are requested from the child process per token of the budget. Ordinary
+/// text has fewer bytes per token. If a text has more, the page is a little smaller than it could
+/// be.
 const BYTES_PER_TOKEN: u64 = 8;
 
 /// Maximum size of a page, in bytes, whatever its token budget.
 const LARGEST_WINDOW: u64 = 4 << 20;
 
-/// Minimum number of bytes that are requested.
+/// Minimum number of bytes of results that are requested from the child process.
 const LEAST_WINDOW: u64 = 1 << 10;
 
 /// A filter, and the part of its results to return.
@@ -35,17 +36,17 @@ pub struct Query<'a> {
     pub filter: &'a str,
     /// The first result of the page, counted from 0. Earlier results are skipped.
     pub start: u64,
-    /// Number of bytes of that result to skip.
+    /// Number of bytes at the start of the page's first result to skip.
     pub byte: u64,
     /// Maximum size of the page, in tokens.
     pub budget: TokenBudget,
     /// Whether strings are written without quotes, as by `jq -r`.
     pub raw: bool,
-    /// Whether all documents are read as one array, as by `jq -s`. Without it, the form of the
-    /// filter decides whether it reads each record or the array of all records.
+    /// Whether all documents are read as one array, as by `jq -s`. If this is false, the form of
+    /// the filter decides whether the filter reads each record or the array of all records.
     pub slurp: bool,
     /// Whether equal results in a row become one line, `N × RESULT`. It has no effect on `raw`
-    /// results, which could look the same.
+    /// results, which could themselves look like such a line.
     pub fold: bool,
 }
 
@@ -78,8 +79,8 @@ pub struct QueryPage {
     /// The start of the next page; `None` if there is none.
     pub next: Option<QueryNext>,
     /// Notes for the reader: wrong assumptions of the filter about the data, documents on which it
-    /// failed, lines that were left out, whether it read each record or the array of all, and
-    /// whether results are folded.
+    /// failed, lines that were left out, whether the filter read each record or the array of all
+    /// records, and whether results are folded.
     pub notes: Vec<String>,
     /// The place where the filter's path leaves the document. Set only if this explains why there
     /// are no results or all results are empty (`null`, `[]`, `false`, `0`).
@@ -104,7 +105,7 @@ impl QueryPage {
 pub struct QueryNext {
     /// The first result, counted from 0.
     pub start: u64,
-    /// Number of bytes of that result that were on an earlier page, or 0.
+    /// Number of bytes of this first result that were on an earlier page, or 0.
     pub byte: u64,
 }
 
@@ -113,17 +114,17 @@ pub struct QueryNext {
 pub struct MissingPath {
     /// The longest beginning of the path that exists; `.` is the document itself.
     pub found: String,
-    /// The kind of value there: `object`, `array`, `string`, …
+    /// The kind of the value at `found`: `object`, `array`, `string`, …
     pub kind: String,
     /// The step that is missing, as written.
     pub key: String,
-    /// The keys of the object there, up to eight, the most similar to the missing step first. Keys
+    /// Up to eight keys of the object at `found`, the most similar to the missing step first. Keys
     /// of more than 200 characters are not among them, because a shortened key cannot be used.
     pub near: Vec<String>,
-    /// Number of its other keys, which are not in `near`.
+    /// Number of the object's other keys, which are not in `near`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,
-    /// Number of elements, if the value there is an array.
+    /// Number of elements, if the value at `found` is an array.
     pub length: Option<u64>,
 }
 
@@ -256,7 +257,7 @@ pub fn query(
     Ok(page(&output, query, source.format, counter))
 }
 
-/// The child's messages.
+/// The messages that the child process has sent so far.
 #[derive(Debug, Default)]
 struct ChildOutput {
     results: Vec<ResultPart>,
@@ -265,7 +266,7 @@ struct ChildOutput {
     refused: Option<Refusal>,
 }
 
-/// A result, or the part of it that is within the window.
+/// A result, or the part of it that is within the requested bytes.
 #[derive(Debug)]
 struct ResultPart {
     text: String,
@@ -287,8 +288,8 @@ impl ChildOutput {
                 });
             }
             Message::Again(times) => {
-                // The time limit for counting starts with this report, so it may be the last
-                // message. Without `full`, the page would then look complete.
+                // The time limit for counting starts with this report, so no other message may
+                // follow. If `full` were not set, the page would then look complete.
                 self.full |= times >= LONG_RUN;
                 if let Some(part) = self.results.last_mut() {
                     part.times += times;
@@ -300,7 +301,7 @@ impl ChildOutput {
         }
     }
 
-    /// Returns an error if the page begins after the end of its first result.
+    /// Returns an error if the first result has fewer bytes than the query skips.
     fn reaches(&self, query: &Query<'_>) -> Result<(), QueryError> {
         if let Some(part) = self.results.first()
             && part.whole
@@ -332,7 +333,8 @@ fn refused(refusal: Refusal, query: &Query<'_>, depth: usize) -> QueryError {
     }
 }
 
-/// Returns the error of a run without results, if there is one.
+/// Returns an error if a complete run has no results because the filter failed or no document could
+/// be read, or if the page begins after the last result.
 fn failed(summary: &Summary, query: &Query<'_>, format: Format) -> Result<(), QueryError> {
     if !summary.complete {
         return Ok(());
@@ -389,8 +391,8 @@ fn page_lines(results: &[ResultPart], fold: bool) -> (String, Vec<PageLine>) {
     for part in results {
         let (copies, times) = match fold && part.times >= LEAST_FOLDED {
             true => (1, part.times),
-            // A longer run is not folded only if even its folded line does not fit the page. Then a
-            // few copies are enough.
+            // `fold` is also false if even the folded line of a longer run does not fit the page.
+            // Then a few copies are enough.
             false => (part.times.min(LEAST_FOLDED), 1),
         };
         for _ in 0..copies {

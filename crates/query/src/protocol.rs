@@ -1,4 +1,4 @@
-//! Defines the messages between the parent and the child.
+//! Defines the messages between Spillgate and the child process that runs a filter.
 //!
 //! The request is passed in an environment variable, because standard input carries the data and
 //! every user of the machine can read arguments. The child's environment contains only this
@@ -20,7 +20,7 @@ pub(crate) struct Request {
     pub(crate) filter: String,
     pub(crate) raw: bool,
     pub(crate) slurp: bool,
-    /// Whether equal results in a row are sent once.
+    /// Whether equal results in a row are sent only once, followed by their number.
     #[serde(default)]
     pub(crate) fold: bool,
     /// Number of results to skip.
@@ -29,10 +29,10 @@ pub(crate) struct Request {
     pub(crate) byte: u64,
     /// Number of bytes of results to send. Later results are only counted.
     pub(crate) window: usize,
-    /// Maximum number of results that are counted after the window is full.
+    /// Maximum number of results that are counted after these bytes were sent.
     pub(crate) counted: u64,
     pub(crate) format: Format,
-    /// Position of the data in standard input.
+    /// Offset in standard input at which the data begins, in bytes.
     pub(crate) from: u64,
     /// Size of the data, in bytes.
     pub(crate) length: u64,
@@ -127,16 +127,17 @@ pub(crate) struct Summary {
     pub(crate) failure: Option<Failure>,
     /// The place where the filter's path leaves the document.
     pub(crate) missing: Option<MissingPath>,
-    /// The reading of the filter, if it could have been read in two ways.
+    /// Whether the filter read each record or the array of all records, if both were possible.
     pub(crate) reading: Option<Reading>,
-    /// Why the filter failed in the reading that was tried first.
+    /// The filter's error on the input ([`Reading`]) that was tried first, if the other input was
+    /// used.
     pub(crate) not_read: Option<String>,
     /// Facts about the data that the reader of the results should know.
     pub(crate) hints: Vec<String>,
 }
 
 impl Summary {
-    /// Returns the first failure if the filter failed wherever it ran.
+    /// Returns the first failure if the filter failed on every document on which it ran.
     pub(crate) fn all_failed(&self) -> Option<&Failure> {
         let failure = self.failure.as_ref()?;
         let is_all = self.failed_at_once

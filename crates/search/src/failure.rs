@@ -1,8 +1,8 @@
 //! Answers questions about what went wrong.
 //!
-//! Such a question shares no word with its answer. The lines that report failures are picked as for
-//! a preview ([`spillgate_outline::picks`]), and are shown with more of what stands around them
-//! (docs/spec/behaviour.md, "Search without a model").
+//! Such a question usually shares no word with its answer. The lines that report failures are
+//! picked as for a preview ([`spillgate_outline::picks`]), and are shown with more of the lines
+//! around them (docs/spec/behaviour.md, "Search without a model").
 
 use std::io;
 
@@ -16,10 +16,10 @@ use crate::question::Terms;
 use crate::rank::Ranked;
 use crate::text::{block, with_context};
 
-/// How many times the lines around a pick are shown that a preview shows, if there is room.
+/// If there is room, this many times as many lines as in a preview are shown around a picked line.
 const MORE: u64 = 2;
 
-/// Returns the lines of a view that report why something failed; `None` if none does.
+/// Returns the lines of a view that report why something failed; `None` if there are none.
 pub(crate) fn answer(artifact: &Artifact) -> io::Result<Option<SearchOutcome<'_>>> {
     let view = artifact.view();
     let picks = picks(view, artifact.manifest().facts.stats.kind)?;
@@ -62,7 +62,7 @@ fn ranked(at: u64, pick: &FailurePick) -> Ranked {
             end: pick.end,
             terms: 1,
             rank: 1.0,
-            // Each pick differs from the others, so none counts as a repeat.
+            // Each picked line differs from the others, so none counts as a repetition.
             template: at,
             json: None,
         },

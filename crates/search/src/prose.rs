@@ -1,9 +1,9 @@
-//! Searches documents for readers: prose, manuals, Markdown and HTML.
+//! Searches documents that are written for readers: prose, manuals, Markdown and HTML.
 //!
-//! Such a text is split into passages with headings above them ([`blocks`]). A person who asks about
-//! it uses other words than it does, so the question is widened by other forms of its words and
-//! other words for them, which count less. A word in the heading above a passage, or beside it,
-//! counts for the passage, too.
+//! Such a text is split into passages with headings above them ([`blocks`]). A person who asks
+//! about a text uses other words than the text. Therefore the question is extended by other forms
+//! of its words and by synonyms, which count less. A word in the heading above a passage, or in the
+//! passages before and after it, counts for the passage, too.
 
 use std::io;
 
@@ -20,21 +20,22 @@ use crate::page::Block;
 use crate::question::{MOST_TERMS, Question, Term, Terms};
 use crate::rank::Ranked;
 
-/// Most bytes of a document that is split: its passages are kept in memory.
+/// Maximum size, in bytes, of a document that is split, because its passages are kept in memory.
 pub(crate) const MOST_BYTES: u64 = 8 << 20;
 
-/// How soon repetitions of a term stop counting, and how strongly the length of a passage reduces
-/// its score: the usual values of BM25.
+/// The parameter k1 of BM25: the lower it is, the less repetitions of a term count.
 const K1: f64 = 1.2;
+/// The parameter b of BM25: how strongly the length of a passage reduces its score.
 const B: f64 = 0.5;
-/// How often a term in the heading above, in the passages beside, and in a tag counts, compared
-/// with the passage itself.
+/// The weight of a term in the heading above, relative to a term in the passage itself.
 const ABOVE: f64 = 1.0;
+/// The weight of a term in the passage before or after, relative to a term in the passage itself.
 const BESIDE: f64 = 0.2;
+/// The weight of a term in a tag, relative to a term in the passage itself.
 const IN_TAG: f64 = 0.4;
-/// A passage with less than this share of the best score says nothing more.
+/// Minimum score of a passage that is returned, as a share of the best score.
 const DROP: f64 = 0.35;
-/// Most passages that are ranked.
+/// Maximum number of passages that are ranked.
 const MOST_RANKED: usize = 512;
 
 /// The hits in a passage.
@@ -42,7 +43,7 @@ const MOST_RANKED: usize = 512;
 struct Hits {
     times: Vec<(usize, u32)>,
     terms: Terms,
-    /// Terms in tags.
+    /// The terms that occur in tags.
     in_tags: Terms,
     first: Option<usize>,
 }
@@ -60,7 +61,7 @@ impl Hits {
     }
 }
 
-/// Returns the numbers of the terms of a set.
+/// Returns the indices of the terms in a set.
 fn each(mut terms: Terms) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let at = terms.trailing_zeros() as usize;
@@ -71,7 +72,7 @@ fn each(mut terms: Terms) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Returns the passages that answer in a document for readers.
+/// Returns the passages of a document for readers that answer the question.
 pub(crate) fn answer<'a>(
     artifact: &'a Artifact,
     question: &Question,
@@ -85,7 +86,7 @@ pub(crate) fn answer<'a>(
     let ranked = found.ranked(&split, &wide);
     let seen = each(Terms::MAX).filter(|&at| found.with[at] > 0.0);
     let seen = seen.fold(0, |seen, at| seen | 1 << at);
-    // Tags are left out, unless a name stands only in them.
+    // Tags are left out, unless a name occurs only in them.
     let is_name = |at: usize| {
         matches!(
             question.terms.get(at),
@@ -100,7 +101,7 @@ pub(crate) fn answer<'a>(
         .map(|(block, _)| block.start as u64)
         .collect();
     let is_markup = split.shown.is_some();
-    // The headings that say what a passage does not.
+    // For each passage, by its offset, a heading with a term that the passage does not contain.
     let mut headings: FxHashMap<u64, (u64, u64)> = FxHashMap::default();
     for one in &ranked {
         let at = usize::try_from(one.candidate.template).unwrap_or(0);
@@ -155,24 +156,25 @@ fn whole_lines(view: &View, one: &Ranked, start: u64, end: u64) -> io::Result<Bl
     Ok(block)
 }
 
-/// Whether a document is one for readers that can be split.
+/// Returns whether a document is written for readers and small enough to be split.
 pub(crate) fn is_split(view: &View, kind: ContentKind, is_prose: bool) -> bool {
     view.bytes() <= MOST_BYTES
         && (matches!(kind, ContentKind::Markdown | ContentKind::Html) || is_prose)
 }
 
-/// What a scan of a document found.
+/// The findings of a scan of a document.
 struct Found {
     /// The hits in each passage.
     hits: Vec<Hits>,
-    /// The terms in each heading and those above it, by its number.
+    /// For each heading, the terms in it and in the headings above it.
     above: Vec<Terms>,
-    /// The terms of a heading alone, by its first byte.
+    /// The terms in a heading alone, by the offset of the heading.
     own_of_heading: FxHashMap<usize, Terms>,
-    /// How many passages have each term.
+    /// For each term, the number of passages that contain it.
     with: [f64; MOST_TERMS],
-    /// Bytes of text of each passage, and of a usual one.
+    /// The length of the text of each passage, in bytes.
     lengths: Vec<f64>,
+    /// The average of these lengths, in bytes, at least 1.
     usual: f64,
 }
 
@@ -243,8 +245,8 @@ impl Found {
         }
     }
 
-    /// Returns the passages with terms of the question, best first. The template of each is its
-    /// number.
+    /// Returns the passages that contain terms of the question, best first. The field `template` of
+    /// a candidate is the number of its passage.
     fn ranked(&self, split: &Blocks, question: &Question) -> Vec<Ranked> {
         let count = split.all.len() as f64;
         let mut worth: Vec<f64> = (0..question.terms.len())
@@ -253,7 +255,7 @@ impl Found {
                 question.weights[at] * (1.0 + (count - with + 0.5) / (with + 0.5)).ln()
             })
             .collect();
-        // A short part of an identifier means nothing without it.
+        // A short part of an identifier means nothing without the identifier.
         for &(part, _) in &question.short_parts {
             let mut of_part = question.short_parts.iter().filter(|one| one.0 == part);
             if question.weights[part] < 1.0 && !of_part.any(|one| self.with[one.1] > 0.0) {
@@ -288,13 +290,14 @@ impl Found {
         }
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
         ranked.truncate(MOST_RANKED);
-        // Where the score drops, the answer ends.
+        // The answer ends where the score drops.
         let least = ranked.first().map_or(0.0, |best| best.score * DROP);
         ranked.retain(|one| one.score >= least);
         ranked
     }
 
-    /// BM25 of a passage. Of a term and those that stand for it, the best counts.
+    /// Returns the BM25 score of a passage. Of a term and the terms that stand for it, only the one
+    /// with the highest score counts.
     fn score(&self, at: usize, above: Terms, question: &Question, worth: &[f64]) -> f64 {
         let hits = &self.hits[at];
         let beside = |at: Option<usize>| {

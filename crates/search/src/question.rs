@@ -11,21 +11,22 @@ use regex::Regex;
 use crate::similar;
 use crate::words::{Stems, camel_parts, is_stop_word, is_unspaced};
 
-/// Most terms of a question, so that a set of them fits a `u64`. Of longer questions the first
-/// distinct terms count.
+/// Maximum number of terms of a question, so that a set of terms fits in a `u64`. Of a longer
+/// question, the first distinct terms are used.
 pub(crate) const MOST_TERMS: usize = 64;
 
-/// Bytes of a question that are read: far more than a real question has.
+/// Maximum number of bytes of a question that are read. Real questions are far shorter.
 const LONGEST_QUESTION: usize = 64 << 10;
 
-/// Bytes of a question in which literal values are searched. Each value with a term in it costs one
-/// such search.
+/// Maximum number of bytes of a question in which values of the text are looked for. Each value
+/// that contains a term requires one such search.
 const LONGEST_NAMING: usize = 2 << 10;
 
-/// Longest identifier in bytes; longer ones are pasted data, of which only the words count.
+/// Maximum length of an identifier, in bytes. A longer token is pasted data, of which only the
+/// words are used.
 const LONGEST_IDENTIFIER: usize = 128;
 
-/// Most characters of an identifier part that means nothing by itself.
+/// Maximum number of characters of an identifier part that means nothing by itself.
 const SHORT_PART: usize = 2;
 
 /// Letters and digits, joined by the characters that join the parts of identifiers.
@@ -37,16 +38,19 @@ static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
 /// Words that ask why something went wrong. They are compared by stem.
 const FAILURE_WORDS: &str = "fail failed failure error errors broke broken break crash crashed wrong problem exception abort aborted panic bug issue fault";
 
-/// Words that accompany them and name nothing: the whole text is what failed.
+/// Words that often accompany [`FAILURE_WORDS`] and name nothing in particular: a question that has
+/// only words of both lists is about the whole text.
 const GENERIC_WORDS: &str = "build job test tests run running ci pipeline command compile compilation task workflow step process \
     program script log output cause causes caused reason root explain go went come this it execution install installation deploy main";
 
-/// What other spellings, other forms and other words count for, of what the word itself counts.
+/// Weight of another spelling of a word, relative to the weight of the word.
 const RESPELLED: f64 = 0.9;
+/// Weight of another form of a word, relative to the weight of the word.
 const FORM: f64 = 0.5;
+/// Weight of a synonym of a word, relative to the weight of the word.
 const SIMILAR: f64 = 0.35;
 
-/// Letters that other forms of a word share with its stem.
+/// Minimum number of letters that another form of a word shares with the stem of the word.
 const LEAST_FORM: usize = 4;
 
 /// A set of terms: bit `n` stands for term `n`.
@@ -59,7 +63,7 @@ pub(crate) enum Term {
     Word(String),
     /// An identifier of several words, in lower case, anywhere between word boundaries.
     Phrase(String),
-    /// Such an identifier where it is not part of a longer one.
+    /// An identifier of several words, only where it is not part of a longer identifier.
     Whole(String),
     /// Two characters of a script without spaces, anywhere.
     Pair(String),
@@ -74,16 +78,16 @@ pub(crate) struct Question {
     pub terms: Vec<Term>,
     /// Weight of each term.
     pub weights: Vec<f64>,
-    /// The texts at which a scan stops, because a term may stand there.
+    /// The texts that a scan looks for, because a term may occur at the same place.
     pub needles: Vec<String>,
-    /// For each term the number of the term that it stands for, or its own.
+    /// For each term, the index of the term for which it stands, or its own index.
     pub stands_for: Vec<usize>,
-    /// Number of the term of each stem.
+    /// The index of the term for each stem.
     pub by_stem: HashMap<String, usize>,
-    /// Identifier parts of one or two characters: the number of the part, and of the identifier
-    /// without which it means nothing.
+    /// Identifier parts of one or two characters: the index of the part's term, and the index of
+    /// the identifier without which the part means nothing.
     pub short_parts: Vec<(usize, usize)>,
-    /// Identifiers as written; the page names those that are absent.
+    /// Identifiers as written. The page names those that do not occur in the text.
     pub identifiers: Vec<String>,
     /// Whether the question asks only why something went wrong.
     pub is_about_failure: bool,
@@ -128,12 +132,12 @@ impl Question {
         Some(parsed)
     }
 
-    /// Takes each word of a query that only names something for an identifier: `lodash.merge`,
-    /// `Great Barrington`.
+    /// If a query only names something, such as `lodash.merge` or `Great Barrington`, treats the
+    /// query or its words as identifiers.
     fn bare(&mut self, text: &str, tokens: &[&str]) {
-        /// Queries of more words describe something.
+        /// Maximum number of words of a name. A query with more words is a description.
         const MOST: usize = 6;
-        /// Fewer letters and digits name nothing.
+        /// Minimum number of letters and digits of a name.
         const LEAST: usize = 4;
         let is_bare = |token: &&str| !is_stop_word(&token.to_lowercase());
         if tokens.len() > MOST || !tokens.iter().all(is_bare) {
@@ -141,7 +145,7 @@ impl Question {
         }
         let text = text.trim();
         let size = |text: &str| text.chars().filter(|char| char.is_alphanumeric()).count();
-        // Other characters may be written in another way in the text.
+        // Other characters may be spelled differently in the text.
         let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_.:/@+~{}$#%".contains(char);
         let fits = |text: &str| size(text) >= LEAST && text.len() <= LONGEST_IDENTIFIER;
         if text.chars().all(is_plain) && fits(text) {
@@ -158,8 +162,8 @@ impl Question {
         }
     }
 
-    /// Returns the question with terms for other forms, spellings and words that mean the same. Its
-    /// own terms keep their numbers.
+    /// Returns the question with additional terms for other forms and spellings of its words, and
+    /// for synonyms. The original terms keep their indices.
     pub(crate) fn widened(&self) -> Self {
         let mut wide = self.clone();
         let stems = Stems::new();
@@ -205,9 +209,9 @@ impl Question {
     }
 
     /// Returns whether the question contains the value of a line `"key": "value",`: the whole
-    /// value, and not as part of a longer identifier. `value` is what follows the key.
+    /// value, and not as part of a longer identifier. `value` is the text after the key.
     pub(crate) fn names(&self, value: &[u8]) -> bool {
-        /// Longest name in bytes.
+        /// Maximum length of a name, in bytes.
         const LONGEST: usize = 80;
         let value = value.strip_prefix(b": ").unwrap_or(value);
         if value.len() > LONGEST {
@@ -295,7 +299,7 @@ impl Question {
                 shorter
             };
             self.needles.push(needle.to_owned());
-            // The scan ignores case in ASCII only.
+            // The scan ignores case only for ASCII letters.
             let capital: String = word.chars().take(needle.chars().count()).collect();
             if !needle.is_ascii() && capital != needle {
                 self.needles.push(capital);
@@ -314,7 +318,7 @@ impl Question {
         }
     }
 
-    /// Adds a term. Returns its number if it is new and there is room for it.
+    /// Adds a term. Returns its index if it is new and there is room for it.
     fn add(&mut self, term: Term, weight: f64) -> Option<usize> {
         if let Some(at) = self.terms.iter().position(|known| *known == term) {
             self.weights[at] = self.weights[at].max(weight);
@@ -330,8 +334,8 @@ impl Question {
     }
 }
 
-/// Returns whether a token looks like a name, not a word. If a name is absent, the text has nothing
-/// about it.
+/// Returns whether a token looks like a name and not like an ordinary word. If a name does not
+/// occur in a text, the text says nothing about it.
 fn is_identifier(token: &str) -> bool {
     let has_digit = token.chars().any(|char| char.is_ascii_digit());
     let letters = token.chars().filter(|char| char.is_alphanumeric()).count();
@@ -361,8 +365,8 @@ fn is_about_failure(tokens: &[&str], stems: &Stems) -> bool {
     is_failure
 }
 
-/// Returns the text in lower case, with one space for each run of other characters than letters and
-/// digits, and a space at both ends. So a value is found as whole words or not at all.
+/// Returns the text in lower case, with one space in place of each run of characters that are
+/// neither letters nor digits, and a space at both ends. A search in it finds only whole words.
 pub(crate) fn spaced(text: &str) -> String {
     let mut spaced = String::from(" ");
     for char in text.chars() {

@@ -1,12 +1,11 @@
-//! Words that may stand for those of a question: other words for the same thing, and other
-//! spellings.
+//! Finds words that may stand for the words of a question: synonyms and other spellings.
 //!
-//! A person who asks does not know the words of a document. The table has words of everyday
-//! technical English; it knows nothing about any document.
+//! A person who asks a question does not know which words a document uses. The table of synonyms
+//! contains words of everyday technical English. It is not made for any particular document.
 
 use crate::words::Stems;
 
-/// Each line has words that may stand for one another.
+/// Each line contains words that may stand for one another.
 const ALIKE: &str = "\
 allow permit accept enable let
 ban forbid prohibit disallow reject deny forbidden illegal
@@ -210,7 +209,7 @@ available exist present
 exist present available
 ";
 
-/// Returns other words for words, by stem, each with the number of the word that it stands for.
+/// Returns the stems of synonyms of `words`, each with the number of the word for which it stands.
 pub(crate) fn others(words: &[(usize, String)], stems: &Stems) -> Vec<(usize, String)> {
     let mut others = Vec::new();
     for line in ALIKE.lines() {
@@ -225,7 +224,7 @@ pub(crate) fn others(words: &[(usize, String)], stems: &Stems) -> Vec<(usize, St
     others
 }
 
-/// Returns the American spelling of a stem with a British one, or the other way round.
+/// Returns the American spelling of a British stem, or the other way round.
 pub(crate) fn respelled(stem: &str) -> Option<String> {
     const PAIRS: [(&str, &str); 4] = [
         ("iz", "is"),

@@ -104,7 +104,7 @@ fn lines_of_a_log() {
     Not in the text: E77123
     1201:10:20:00 ERROR sshd[77]: Failed password for root from 10.0.0.7 port 2201
     ");
-    // One template does not crowd out the rest.
+    // Lines that follow one template do not crowd out other lines.
     let page = find(&artifact, "PacketResponder blk_-4217", 300);
     assert!(page.passages[0].text.contains("blk_-4217"));
 }
@@ -405,7 +405,7 @@ fn elements_of_html_with_their_children() {
     9:Lamp 0
     11:0.99 €
     ");
-    // A name that stands only in a tag is shown in it.
+    // A name that occurs only in a tag is shown with the tag.
     assert_snapshot!(find(&artifact, "p-23", 80).render(), @r#"
     101:<div class="card" data-id="p-23">
     102:<div class="name">Lamp 23</div>
@@ -437,7 +437,7 @@ fn passages_say_what_they_stand_below() {
     ");
 }
 
-/// What cannot be read whole is not counted.
+/// Hits in records are counted only if all records can be read.
 #[test]
 fn only_what_was_read_whole_is_counted() {
     let lines = |bad: &str| {

@@ -23,7 +23,7 @@ fn main() {
         let text = log(megabytes << 20);
         let ours = median(|| counter.exceeds(&text, LIMIT));
         let limit = usize::try_from(LIMIT).unwrap_or(usize::MAX);
-        // The other crate needs normalised text. Its normalisation is not timed.
+        // `bpe-openai` needs normalised text. The normalisation is not timed.
         let normal = rival.normalize(text.as_str());
         let theirs = median(|| rival.count_till_limit(&normal, limit).is_none());
         println!("{megabytes:>9} {ours:>14.0} {theirs:>14.0}");

@@ -93,7 +93,7 @@ impl Encoding {
         self.mark
     }
 
-    /// Returns the minimum size in UTF-8 of `bytes` bytes.
+    /// Returns the minimum size in UTF-8 of a text that has `bytes` bytes in this encoding.
     #[must_use]
     pub fn least(&self, bytes: u64) -> u64 {
         match self.form {
@@ -106,7 +106,8 @@ impl Encoding {
         }
     }
 
-    /// Estimates, from the sample, the size in UTF-8 of `bytes` bytes.
+    /// Estimates, from the sample, the size in UTF-8 of a text that has `bytes` bytes in this
+    /// encoding.
     #[must_use]
     pub fn about(&self, bytes: u64) -> u64 {
         let (sampled, text) = self.sampled;
@@ -246,7 +247,7 @@ fn whole_lines(sample: Sample<'_>) -> &[u8] {
         return head;
     }
     let last = memchr::memrchr(b'\n', head).map(|last| last + 1);
-    // Whether this is the first byte of a multi-byte character.
+    // Whether a multi-byte character begins at this offset.
     let begins = |at: &usize| head[*at] >= 0xc0;
     let character = || (head.len().saturating_sub(3)..head.len()).rfind(begins);
     &head[..last.or_else(character).unwrap_or(head.len())]

@@ -5,14 +5,14 @@ use spillgate_artifact::Layout;
 
 use crate::lines::{HARD_BYTES, SOFT_CHARS, line_end};
 
-/// Distance between two anchors, in bytes of the view. A view of 1 GB has about 16,000 anchors in
-/// 400 KB, and a look-up reads at most this many bytes to find a line.
+/// Distance between two anchors, in bytes of the view. A look-up reads at most this many bytes to
+/// find a line. A view of 1 GB has about 16,000 anchors, which take 400 KB.
 const SPACING: u64 = 64 << 10;
 
 /// The first bytes of a stored index. The digit is the version of the index format.
 const MAGIC: &[u8; 8] = b"SGLINES1";
 
-/// Stands for an unknown [`Anchor::origin`].
+/// The value that a stored index contains for an unknown [`Anchor::origin`].
 const UNKNOWN: u64 = u64::MAX;
 
 /// A position in a view from which lines can be counted.
@@ -131,7 +131,7 @@ pub struct Indexer {
     lines: u64,
     /// Size of the complete lines so far, in bytes.
     bytes: u64,
-    /// The line that has begun and not ended. It is shorter than the longest possible view line.
+    /// The bytes of the line that has not ended yet. They are fewer than a view line may have.
     open: Vec<u8>,
     /// Bytes since the last newline.
     run: u64,
@@ -147,7 +147,8 @@ impl Indexer {
         Self::new(layout, true)
     }
 
-    /// Returns an indexer for a view made by a transformation, which reports the origins of lines.
+    /// Returns an indexer for a view made by a transformation, which calls [`Indexer::line`] to
+    /// report the origins of lines.
     #[must_use]
     pub fn made(layout: Layout) -> Self {
         Self::new(layout, false)
@@ -276,7 +277,7 @@ mod tests {
         indexer.finish()
     }
 
-    /// Counts lines by applying the rule to the whole text.
+    /// Counts the lines by calling [`line_end`] on the whole text.
     fn naive(text: &[u8], layout: Layout) -> (u64, u64) {
         let (mut rest, mut lines) = (text, 0);
         while let Some(end) = line_end(rest, layout, true) {

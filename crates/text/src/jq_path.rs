@@ -7,15 +7,16 @@ pub fn is_plain_key(key: &str) -> bool {
         && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Appends the step to a member of an object. `key` is a JSON string with its quotes, which jq
-/// accepts unchanged.
+/// Appends the step that leads to a member of an object. `key` is a JSON string with its quotes,
+/// which jq accepts unchanged.
 pub fn push_key(path: &mut String, key: &str) {
     let name = key.strip_prefix('"').and_then(|key| key.strip_suffix('"'));
     path.push('.');
     path.push_str(name.filter(|name| is_plain_key(name)).unwrap_or(key));
 }
 
-/// Appends the step to the elements `from..to` of an array, or to the single element `from`.
+/// Appends the step that leads to the elements `from..to` of an array, or to the single element
+/// `from`.
 pub fn push_elements(path: &mut String, from: u64, to: u64) {
     if path.is_empty() {
         path.push('.');

@@ -1,4 +1,4 @@
-//! Lays out JSON of a single line on many lines.
+//! Lays out single-line JSON on many lines.
 
 use std::io;
 

@@ -108,7 +108,7 @@ fn unit_escape(raw: &[u8]) -> Escape {
     }
 }
 
-/// Returns the number in an escape such as `\u0041`.
+/// Returns the UTF-16 code unit of an escape such as `\u0041`.
 fn unit(raw: &[u8]) -> Option<u32> {
     let digits = raw.strip_prefix(b"\\u")?.get(..4)?;
     u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()

@@ -1,4 +1,4 @@
-//! Decodes the text in strings of raw JSON, while the text is read.
+//! Decodes strings inside raw JSON on demand, while their text is read.
 
 use std::io;
 use std::sync::Arc;
@@ -14,8 +14,9 @@ const BLOCK: u64 = 64 << 10;
 /// Distance between two checkpoints, in bytes of text.
 const SPACING: u64 = 48 << 10;
 
-/// The text of some parts of raw bytes, decoded and joined by newlines. As a source it decodes only
-/// what is read. One pass over the raw bytes records checkpoints, at which decoding can start.
+/// The decoded text of some parts of raw JSON, joined by newlines. A read of this [`ByteSource`]
+/// decodes only the bytes that it returns. For this, one pass over the raw bytes records
+/// checkpoints, at which decoding can start.
 #[derive(Debug)]
 pub struct JsonText {
     raw: Arc<dyn ByteSource>,

@@ -7,7 +7,7 @@
 //! **Views**: raw bytes are stored as they arrived. A *view* is a text made from them that line
 //! tools can use. At most one transformation makes a view ([`Sanitizer`] or [`JsonLayout`]; most
 //! text needs none). One rule ([`line_end`]) divides it into *view lines*. With a sparse
-//! [`LineIndex`], finding line 7,000,000 takes one seek. For every view line its raw bytes can be
+//! [`LineIndex`], finding line 7,000,000 takes one seek. The raw bytes of every view line can be
 //! found. Long lines are broken only in the index and never in the text, so valid JSON stays valid,
 //! and the pages of a view joined together are the text again (ADR 3).
 //!

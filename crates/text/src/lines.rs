@@ -10,7 +10,7 @@ pub const SOFT_CHARS: usize = 1000;
 /// Maximum bytes of a view line, so that a single line never fills a page.
 pub const HARD_BYTES: usize = 2000;
 
-/// Bytes before the soft limit that are searched for a separator.
+/// Number of bytes before the limit [`SOFT_CHARS`] that are searched for a separator.
 const LOOK_BACK: usize = 200;
 
 /// Returns the end of the view line that `text` begins with: after its newline, after a soft break

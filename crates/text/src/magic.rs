@@ -1,6 +1,6 @@
 //! Detects the format of bytes that are not text, by the marks at their beginning.
 
-/// Marks of common formats: offset, bytes, name, and whether text may begin with them.
+/// Marks of common formats: offset, bytes, name, and whether a text may begin with these bytes.
 const MARKS: &[(usize, &[u8], &str, bool)] = &[
     (0, b"\x89PNG\r\n\x1a\n", "PNG image", false),
     (0, b"\xff\xd8\xff", "JPEG image", false),

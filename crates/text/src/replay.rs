@@ -1,8 +1,8 @@
 //! Finds the raw bytes that a view line is made from.
 //!
-//! Only the origins of the index's anchors are stored. To find other origins, the transformation
-//! runs again from the nearest anchor, at most about 64 KB of the view away. It produces the same
-//! lines at the same offsets.
+//! Raw offsets are stored only for the anchors of the line index. To find the raw bytes of another
+//! line, the transformation that made the view runs again from the nearest anchor, at most about
+//! 64 KB of the view away. It produces the same lines at the same offsets.
 
 use std::io::{self, Read};
 

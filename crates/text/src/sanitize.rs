@@ -20,7 +20,7 @@ pub struct Sanitizer {
     line: Line,
     /// Bytes read so far.
     position: u64,
-    /// Whether the last byte was `\r`. A newline directly after it does not end another line.
+    /// Whether the last byte was `\r`. A newline directly after it belongs to the same line end.
     returned: bool,
     /// The beginning of a character that is not complete yet, at most 3 bytes.
     partial: Vec<u8>,

@@ -16,9 +16,9 @@ const SPACING: u64 = 48 << 10;
 /// and four more if a UTF-16 surrogate pair begins in the block.
 const REST: usize = 8;
 
-/// The text of raw bytes in another encoding. As a source it decodes only what is read. One pass
-/// over the raw bytes records checkpoints, at which decoding can start. Bytes that are not a
-/// character become U+FFFD.
+/// The text, in UTF-8, of raw bytes in another encoding. A read of this [`ByteSource`] decodes only
+/// the bytes that it returns. For this, one pass over the raw bytes records checkpoints, at which
+/// decoding can start. Bytes that are not a character become U+FFFD.
 #[derive(Debug)]
 pub struct Transcoded {
     raw: Arc<dyn ByteSource>,
@@ -298,7 +298,7 @@ mod tests {
         check(b"", WINDOWS_1252, 0, [0, 0]);
     }
 
-    /// Tests that a read decodes only nearby bytes for every kind of text. Otherwise the time to
+    /// Tests, for every kind of text, that a read decodes only nearby bytes. Otherwise the time to
     /// read a text in pieces would grow with the square of its length.
     #[test]
     fn there_are_places_to_start_from_everywhere() {

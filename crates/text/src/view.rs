@@ -58,13 +58,13 @@ impl View {
         &*self.source
     }
 
-    /// Returns the sparse index of its lines.
+    /// Returns the sparse index of the view's lines.
     #[must_use]
     pub fn index(&self) -> &LineIndex {
         &self.index
     }
 
-    /// Returns its layout.
+    /// Returns the layout of the view.
     #[must_use]
     pub fn layout(&self) -> Layout {
         self.layout

@@ -120,7 +120,8 @@ impl Audience {
         purposes.iter().filter_map(move |&purpose| find(purpose))
     }
 
-    /// Fills the arguments into a call. `{handle}` stays, so that no argument can contain it.
+    /// Fills the arguments into a call. The placeholder `{handle}` is replaced later, so no
+    /// argument may contain it.
     fn filled(&self, way: &Way, lead: &Lead) -> Option<String> {
         let argument = match lead {
             Lead::Read { start, lines } => {
@@ -211,7 +212,7 @@ mod tests {
                     read.clone(),
                 ],
             ),
-            // These are no arguments: they are left out.
+            // These texts cannot be quoted as arguments, so the calls are left out.
             said(
                 &shell,
                 &[

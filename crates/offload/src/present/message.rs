@@ -14,7 +14,8 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Returns no bounds, for a text that its format bounds in another unit, such as characters.
+    /// Returns bounds that no text exceeds, for a text whose format limits another unit, such as
+    /// characters.
     pub(crate) fn of_format() -> Self {
         Self::tokens(TokenBudget::new(u64::MAX))
     }
@@ -50,8 +51,8 @@ impl Presentation {
         fits.then_some(Self { text, tokens })
     }
 
-    /// Creates a text that its profile bounds in another unit than tokens: characters, bytes or
-    /// lines of the result.
+    /// Creates a text whose profile limits another unit than tokens: characters, bytes or lines of
+    /// the result.
     pub(crate) fn of_format(text: String, counter: &dyn TokenCounter) -> Self {
         Self::new(text, &Bounds::of_format(), counter).expect("invariant: it has no bound")
     }
@@ -110,7 +111,7 @@ pub(crate) struct Parts {
 }
 
 impl Message {
-    /// Creates a text that its format bounds in another unit than tokens.
+    /// Creates a text whose format limits another unit than tokens.
     pub(crate) fn fixed(text: String) -> Self {
         Self::Text(text, Bounds::of_format())
     }

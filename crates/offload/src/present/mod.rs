@@ -46,7 +46,8 @@ pub enum Profile {
     Handle,
     /// The first characters and how to get more.
     Continuation,
-    /// A receipt, a trailer and guidance.
+    /// A receipt (the figures of the result), a trailer (its first and last lines) and guidance for
+    /// the model.
     Funnel,
     /// An error with figures and advice; no data.
     Reject,
@@ -214,7 +215,7 @@ pub(crate) struct Sizes {
     pub(crate) chars: Option<u64>,
 }
 
-/// Makes an untrusted name fit for one of our lines: a single line of bounded length.
+/// Turns an untrusted name into a single line of limited length, for use in one of our lines.
 pub(crate) fn name_in_line(name: &str) -> String {
     const LONGEST: usize = 80;
     let spaced: String = name.chars().take(2 * LONGEST).collect();

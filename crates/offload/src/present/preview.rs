@@ -1,5 +1,5 @@
-//! The `preview` profile: handle, figures, failure or shape, first records or head and tail, and next
-//! calls.
+//! The `preview` profile: handle, figures, failure or shape, first records or head and tail, and
+//! next calls.
 //!
 //! Every line that comes from the result is indented or numbered, so that it cannot pass for one of
 //! ours.
@@ -100,7 +100,7 @@ pub(crate) fn bounds(subject: &Subject<'_>, parts: &Parts) -> Bounds {
     subject.bounds(budget.max(least))
 }
 
-/// The budget of a preview that says why a run failed: a sixth more.
+/// Returns the budget of a preview that says why a run failed: a sixth more than of other previews.
 fn failure_budget(subject: &Subject<'_>) -> TokenBudget {
     let more = subject.limits.preview.get() * 7 / 6;
     TokenBudget::new(more).min(subject.half())
@@ -203,7 +203,7 @@ pub(crate) fn parts(subject: &Subject<'_>) -> Result<Parts, RetrieveError> {
     })
 }
 
-/// Returns the first record of a list, whole if it fits, else without what is nested in it.
+/// Returns the first record of a list, whole if it fits, otherwise without its nested values.
 fn first(record: &FirstRecord, share: u64, count: &dyn Fn(&str) -> u64) -> Vec<String> {
     let line = |text: &str| format!("  {}: {}", record.path, marked(text));
     let texts = [&record.whole, &record.brief];
@@ -239,7 +239,7 @@ fn changed(subject: &Subject<'_>, share: u64, count: &dyn Fn(&str) -> u64) -> Ve
     };
     let added = changes.first_added.iter().map(|one| line('+', one));
     let removed = changes.first_removed.iter().map(|one| line('-', one));
-    // Of many changes, some of each kind are shown.
+    // If there are many changes, some added and some removed lines are shown.
     let half = (share / 2).saturating_sub(count(&said));
     let added = filled(added, half, count);
     let removed = filled(removed, half, count);
@@ -280,7 +280,7 @@ fn headline(manifest: &Manifest) -> String {
         RawForm::Encoded { encoding, .. } => format!(", from {encoding}"),
         _ => String::new(),
     };
-    // Lines and tokens of bytes that are no text say nothing.
+    // For bytes that are not text, the numbers of lines and tokens mean nothing.
     let sizes = match kind {
         ContentKind::Binary => format!("{bytes} bytes"),
         _ => format!("{bytes} bytes, {lines} lines, {tokens} tokens"),

@@ -77,7 +77,7 @@ impl Subject<'_> {
         )?)
     }
 
-    /// Returns calls with these arguments, and the names of the others.
+    /// Returns calls with the arguments of `leads`, and the names of the other calls.
     pub(crate) fn calls(&self, leads: &[Lead]) -> Calls {
         let audience = &self.presenter.audience;
         audience.calls(self.manifest.handle, self.facts().stats.kind, leads)

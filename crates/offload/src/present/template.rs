@@ -57,7 +57,7 @@ pub enum TemplateError {
 
 impl Templates {
     /// Checks `sources`: renders each once with example values, so that a mistake is reported now
-    /// and not when it costs a result.
+    /// and not only when a result has to be shown.
     pub fn new(sources: BTreeMap<String, String>) -> Result<Self, TemplateError> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);

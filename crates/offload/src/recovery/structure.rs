@@ -15,7 +15,7 @@ const ENTRIES: usize = 10;
 /// Maximum tokens of an outline that is not a list of definitions.
 const OUTLINE_TOKENS: u64 = 220;
 
-/// Fewest lines that say why a run failed for them to be shown.
+/// Minimum number of lines that say why a run failed. Fewer lines are not shown.
 const LEAST_FAILURE: usize = 3;
 
 /// The structure of a text: its definitions or headings, or the first lines of its outline.
@@ -32,7 +32,7 @@ pub struct Structure {
 /// A line about a part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The content, from the text and therefore untrusted.
+    /// The text of the line. It comes from a tool's output and is therefore untrusted.
     pub text: String,
     /// The line where the part begins, from 1, if known.
     pub line: Option<u64>,
@@ -92,7 +92,7 @@ impl Structure {
             _ => {
                 let counter = Tokenizer::Heuristic.counter();
                 let is_failure = |entry: &&OutlineEntry| entry.kind == EntryKind::Failure;
-                // One error in a log is not what its structure is.
+                // One or two errors do not describe the structure of a log.
                 let has_failed = outlined.iter().filter(is_failure).count() >= LEAST_FAILURE;
                 let shape = outlined.iter().filter(|one| has_failed || !is_failure(one));
                 let shape: Vec<OutlineEntry> = shape.cloned().collect();

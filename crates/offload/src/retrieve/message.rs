@@ -113,8 +113,8 @@ impl Offloader {
         Ok(self.framed(&text, &note, next, asked.budget))
     }
 
-    /// Renders the answer to a path that does not exist: where it ends, what is there instead, and
-    /// the shape of the whole. Its results are all empty, or there are none.
+    /// Renders the answer to a filter whose path does not exist, so that it has no results or only
+    /// empty ones: the place where the path ends, the keys there, and the shape of the whole data.
     fn nowhere(
         &self,
         handle: Handle,
@@ -187,8 +187,8 @@ impl Offloader {
         Ok(self.framed(&page.render(), "", None, asked.budget))
     }
 
-    /// Joins a page, its note and the call for the next page, or the short form of the call if the
-    /// call is too long. The note is cut first.
+    /// Joins a page, its note and the call for the next page. If the call is too long, its short
+    /// form is used. The note is cut to the space that remains.
     fn framed(
         &self,
         page: &str,

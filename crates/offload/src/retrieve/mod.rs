@@ -1,8 +1,8 @@
 //! Retrieval from stored artifacts: read, grep, query, search and outline.
 //!
 //! Each kind of lookup is its own crate. This module opens the artifact of a handle, runs the
-//! lookup and records the result in the ledger. [`message`] renders the same as one text for a
-//! model.
+//! lookup and records the result in the ledger. [`message`] renders the result of a lookup as one
+//! text for a model.
 
 mod continuation;
 mod message;
@@ -69,7 +69,7 @@ pub enum RetrieveError {
     Query(QueryError),
 }
 
-/// A filter that cannot read is a failed lookup.
+/// If a filter fails because the artifact cannot be read, the error is that of a failed lookup.
 impl From<QueryError> for RetrieveError {
     fn from(error: QueryError) -> Self {
         match error {

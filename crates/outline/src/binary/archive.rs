@@ -11,19 +11,20 @@ use super::LINES;
 use crate::parts::{counted, grouped};
 use crate::{EntryKind, OutlineEntry, note};
 
-/// Most entries that are read.
+/// Maximum number of entries that are read.
 const ENTRIES: u64 = 100_000;
-/// Most bytes of a tar archive that are read or unpacked.
+/// Maximum number of bytes of a tar archive that are read or unpacked.
 const UNPACKED: u64 = 32 << 20;
-/// Bytes in which the directory of a ZIP archive is searched from the end.
+/// Number of bytes at the end of a ZIP archive in which its directory is looked for.
 const SEARCHED: u64 = 1 << 20;
-/// Directories that are named, and how many are told apart.
+/// Maximum number of directories that are named.
 const AREAS: usize = 8;
+/// Maximum number of directories that are distinguished.
 const APART: usize = 4096;
-/// Most bytes of a path.
+/// Maximum length of a path, in bytes.
 const PATH: usize = 300;
 
-/// Files in a ZIP archive that tell what it is.
+/// Files in a ZIP archive that show which format it has.
 const KINDS: [(&str, &str); 9] = [
     ("word/document.xml", "Word document (ZIP)"),
     ("xl/workbook.xml", "Excel workbook (ZIP)"),
@@ -36,7 +37,7 @@ const KINDS: [(&str, &str); 9] = [
     ("extension.vsixmanifest", "Visual Studio extension (ZIP)"),
 ];
 
-/// What an archive holds.
+/// The content of an archive.
 #[derive(Default)]
 struct Listing {
     files: u64,
@@ -105,7 +106,7 @@ impl Listing {
     }
 }
 
-/// A source as rawzip reads it.
+/// Lets rawzip read a [`ByteSource`].
 struct Positioned<'s>(&'s dyn ByteSource);
 
 impl ReaderAt for Positioned<'_> {
@@ -152,7 +153,7 @@ pub(super) fn of_tar(raw: &dyn ByteSource) -> Option<Vec<OutlineEntry>> {
     tar(BufReader::new(range), raw.len() > UNPACKED).map(|listing| listing.render("tar archive"))
 }
 
-/// Lists a tar archive in gzip, or says how large the file in it is.
+/// Lists a tar archive that is compressed with gzip. For other content, returns its size.
 pub(super) fn of_gzip(raw: &dyn ByteSource) -> Vec<OutlineEntry> {
     let unpack = || {
         let packed = BufReader::new(ReadRange::whole(raw));

@@ -1,8 +1,8 @@
 //! Reads the columns and the number of rows of an Arrow table (Feather, version 2) from its footer.
 //!
 //! The footer and the messages are `FlatBuffers`
-//! (`https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format`). Libraries read them with
-//! `unsafe` or bring all of Arrow; few fields are needed here.
+//! (`https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format`). Existing libraries use
+//! `unsafe` or depend on all of Arrow, but only a few fields are needed here.
 
 use std::io;
 
@@ -12,18 +12,20 @@ use super::{LINES, integer};
 use crate::parts::{counted, grouped};
 use crate::{EntryKind, OutlineEntry, note};
 
-/// Most bytes of a footer.
+/// Maximum size of a footer, in bytes.
 const FOOTER: u64 = 16 << 20;
-/// Bytes of the message before a batch of rows in which its tables are; lists follow them.
+/// Number of bytes that are read of the message before a batch of rows. They contain the tables of
+/// the message, which precede its lists.
 const MESSAGE: u64 = 4 << 10;
-/// Bytes after the footer: its length and a mark.
+/// The mark at the end of the file.
 const MARK: &[u8] = b"ARROW1";
+/// Number of bytes after the footer: the length of the footer and the mark.
 const END: u64 = 4 + MARK.len() as u64;
-/// Most batches whose rows are counted.
+/// Maximum number of batches whose rows are counted.
 const BATCHES: usize = 4096;
-/// Bytes of the entry of a batch in the footer.
+/// Size of a batch's entry in the footer, in bytes.
 const BLOCK: usize = 24;
-/// Most levels of columns.
+/// Maximum number of levels of nested columns.
 const DEPTH: usize = 8;
 
 /// Returns the columns; `None` if the footer cannot be read.
@@ -76,7 +78,7 @@ fn rows_of(raw: &dyn ByteSource, batches: &Vector<'_>, at: usize) -> io::Result<
         return Ok(None);
     };
     let bytes = raw.bytes(place, raw.len().min(place + MESSAGE))?;
-    // The length is before the message and, since version 0.15, a mark before the length.
+    // The length precedes the message. Since version 0.15, a mark precedes the length.
     let skipped = if bytes.starts_with(&[0xff; 4]) { 8 } else { 4 };
     let message = bytes.get(skipped..).and_then(Table::root);
     let rows = message
@@ -88,7 +90,7 @@ fn rows_of(raw: &dyn ByteSource, batches: &Vector<'_>, at: usize) -> io::Result<
 
 #[derive(Default)]
 struct Columns {
-    /// Columns of the first level.
+    /// Number of columns of the first level.
     count: u64,
     lines: Vec<(usize, String)>,
 }
@@ -162,7 +164,7 @@ fn described(column: Table<'_>) -> String {
     format!("{name}: {kind}{dictionary}{optional}")
 }
 
-/// A table of a `FlatBuffer`: its fields are found through a list of offsets.
+/// A table of a `FlatBuffer`. A list of offsets shows where its fields are.
 #[derive(Clone, Copy)]
 struct Table<'b> {
     bytes: &'b [u8],
@@ -175,7 +177,7 @@ impl<'b> Table<'b> {
         Some(Self { bytes, at })
     }
 
-    /// Returns the place of a field; `None` if it has its default.
+    /// Returns the offset of a field; `None` if the field has its default value.
     fn field(&self, field: usize) -> Option<usize> {
         let back = i32::from_le_bytes(integer(self.bytes, self.at)?);
         let list = i64::try_from(self.at).ok()? - i64::from(back);
@@ -204,12 +206,12 @@ impl<'b> Table<'b> {
         Some(Vector {
             bytes: self.bytes,
             at: at + 4,
-            // Each element has at least a byte.
+            // Each element has at least one byte.
             count: usize::try_from(count).ok()?.min(self.bytes.len()),
         })
     }
 
-    /// Returns a text, cut to a bound.
+    /// Returns a text, cut to a maximum length.
     fn text(&self, field: usize) -> Option<String> {
         let vector = self.vector(field)?;
         let end = vector.at.checked_add(vector.count.min(LINES))?;
@@ -236,7 +238,7 @@ impl<'b> Vector<'b> {
     }
 }
 
-/// Returns the place that an offset refers to.
+/// Reads the relative offset at `at` and returns the position to which it refers.
 fn target(bytes: &[u8], at: usize) -> Option<usize> {
     let offset = u32::from_le_bytes(integer(bytes, at)?);
     at.checked_add(usize::try_from(offset).ok()?)

@@ -1,7 +1,7 @@
 //! Outlines bytes that are not text: images, documents, archives, programs, databases, tables.
 //!
-//! The bytes are hostile: work and memory are bounded, and whatever cannot be read is left out, so
-//! that at least the format is named.
+//! The bytes may be hostile. Work and memory are bounded. Parts that cannot be read are left out,
+//! so the outline names at least the format.
 
 mod archive;
 mod arrow;
@@ -18,12 +18,12 @@ use spillgate_text::{Encoding, Sample};
 
 use crate::{OutlineEntry, note};
 
-/// Bytes at the beginning that tell the format and the size of an image.
+/// Number of bytes at the beginning that show the format, and the size of an image.
 const HEAD: u64 = 512 << 10;
-/// Most lines about one artifact.
+/// Maximum number of lines in an outline.
 const LINES: usize = 200;
 
-/// Returns the format, then what the format tells of its content.
+/// Returns the format of the bytes, then an outline of their content if the format is supported.
 pub(crate) fn outline(raw: &dyn ByteSource) -> io::Result<Vec<OutlineEntry>> {
     let head = raw.bytes(0, HEAD)?;
     let sample = Sample {
@@ -70,7 +70,7 @@ pub(crate) fn outline(raw: &dyn ByteSource) -> io::Result<Vec<OutlineEntry>> {
     Ok(vec![note(format!("{format}{}", size.unwrap_or_default()))])
 }
 
-/// Reads an integer at a byte of a head.
+/// Returns the `N` bytes at the offset `at`.
 fn integer<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at.checked_add(N)?)?.try_into().ok()
 }

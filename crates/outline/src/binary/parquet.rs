@@ -1,6 +1,6 @@
 //! Reads the columns and the number of rows of a Parquet table from its footer.
 //!
-//! The footer is a structure of Thrift in the compact protocol
+//! The footer is a Thrift structure in the compact protocol
 //! (`https://parquet.apache.org/docs/file-format/metadata/`). Fields that are not shown are skipped.
 
 use std::io;
@@ -11,11 +11,12 @@ use super::LINES;
 use crate::parts::{counted, grouped};
 use crate::{EntryKind, OutlineEntry, note};
 
-/// Most bytes of a footer; that of a table with many row groups has megabytes.
+/// Maximum size of a footer, in bytes. The footer of a table with many row groups has several
+/// megabytes.
 const FOOTER: u64 = 16 << 20;
-/// Bytes after the footer: its length and a mark.
+/// Number of bytes after the footer: the length of the footer and a mark.
 const END: u64 = 8;
-/// Most levels of structures that are skipped.
+/// Maximum nesting depth of a structure that is skipped.
 const DEPTH: usize = 32;
 /// Physical types by their number.
 const TYPES: [&str; 8] = [
@@ -50,7 +51,8 @@ const CONVERTED: [(u64, &str); 19] = [
     (20, "BSON"),
     (21, "interval"),
 ];
-/// The same by the number of the logical type, which newer files have, some of them only this one.
+/// The same types by the number of the logical type, which newer files contain. Some files do not
+/// contain the converted type.
 const LOGICAL: [(u64, &str); 12] = [
     (1, "text"),
     (2, "map"),
@@ -65,7 +67,7 @@ const LOGICAL: [(u64, &str); 12] = [
     (14, "UUID"),
     (15, "float16"),
 ];
-/// Repetitions: a value may be missing, or there may be many.
+/// The numbers of repetition types: a value may be missing, or there may be several values.
 const OPTIONAL: u64 = 1;
 const REPEATED: u64 = 2;
 
@@ -136,7 +138,7 @@ impl Footer {
             counted(&grouped(self.rows), "row"),
             counted(&grouped(self.count), "column")
         ))];
-        // A group is followed by its children.
+        // The children of a group follow it.
         let mut open: Vec<u64> = Vec::new();
         for (at, column) in self.columns.into_iter().enumerate() {
             let depth = open.len().min(DEPTH);
@@ -313,7 +315,8 @@ impl Compact<'_> {
     }
 }
 
-/// Returns the type of an element: a truth value has a byte there, while as a field it has none.
+/// Returns the type of a list element. In a list a boolean takes one byte, as a field it takes
+/// none.
 fn element(kind: u8) -> u8 {
     if kind <= 2 { 3 } else { kind }
 }

@@ -1,9 +1,9 @@
 //! Reads the number of pages, the title and the first lines of a PDF document.
 //!
-//! A pass over the bytes finds the pages and the title of any document, also of a damaged one. It
-//! resolves no objects: the root of the page tree has the largest `/Count` of all page nodes. Newer
-//! documents keep their nodes in packed object streams, which are unpacked. The lines come from
-//! [`pdf_text`](super::pdf_text).
+//! One pass over the bytes finds the number of pages and the title even in a damaged document. It
+//! resolves no references: the root of the page tree has the largest `/Count` of all page nodes. In
+//! newer documents, the nodes are in compressed object streams, which are unpacked.
+//! [`pdf_text`](super::pdf_text) reads the lines.
 
 use std::io::{self, Read};
 
@@ -15,20 +15,24 @@ use super::pdf_text;
 use crate::parts::counted;
 use crate::{OutlineEntry, note};
 
-/// Bytes of a document that are read, and most bytes that are unpacked of all its streams.
+/// Maximum number of bytes of a document that are read.
 const READ: u64 = 32 << 20;
-/// Most bytes of a document whose text is read: the library keeps its objects in memory.
+/// Maximum size, in bytes, of a document whose text is read. The library keeps all objects of such
+/// a document in memory.
 const READ_WHOLE: u64 = 8 << 20;
+/// Maximum number of bytes that are unpacked from all streams together.
 const UNPACKED: u64 = 16 << 20;
-/// Most object streams and page nodes that are looked at, and most titles.
+/// Maximum number of object streams that are examined.
 const STREAMS: usize = 2000;
+/// Maximum number of page nodes that are examined in one text.
 const NODES: usize = 2000;
+/// Maximum number of titles that are examined in one text.
 const TITLES: usize = 1000;
-/// Bytes around a name in which the rest of its dictionary is.
+/// Number of bytes before or after a name in which the rest of its dictionary is looked for.
 const NEAR: usize = 400;
-/// Most bytes of a page node, which lists its pages.
+/// Maximum size of a page node, which lists its pages, in bytes.
 const NODE: usize = 64 << 10;
-/// Most bytes of a title.
+/// Maximum length of a title, in bytes.
 const TITLE: usize = 200;
 
 /// Returns the version, the number of pages and the title.
@@ -46,7 +50,7 @@ pub(super) fn of(raw: &dyn ByteSource) -> io::Result<Option<Vec<OutlineEntry>>> 
             continue;
         };
         let mut objects = Vec::new();
-        // What was unpacked before a fault is read, too.
+        // The bytes that were unpacked before an error are used, too.
         let _ = ZlibDecoder::new(stream)
             .take(room)
             .read_to_end(&mut objects);
@@ -54,7 +58,7 @@ pub(super) fn of(raw: &dyn ByteSource) -> io::Result<Option<Vec<OutlineEntry>>> 
         packed += 1;
         found.read(&objects);
     }
-    // The library unpacks all object streams. If they are large, it does not get the document.
+    // The library unpacks all object streams. It is not called if they may be large.
     let is_modest = room > 0 && packed < STREAMS && raw.len() <= READ_WHOLE;
     let contents = if is_modest {
         pdf_text::of(text)
@@ -65,7 +69,7 @@ pub(super) fn of(raw: &dyn ByteSource) -> io::Result<Option<Vec<OutlineEntry>>> 
     let pages = found
         .pages
         .or(Some(contents.pages).filter(|&pages| pages > 0));
-    // The texts of a locked document are encrypted, too.
+    // In a locked document, texts such as the title are encrypted, too.
     let title = contents.title.or(found.title.filter(|_| !is_locked));
     let parts = [
         pages.map(|pages| counted(&pages.to_string(), "page")),
@@ -84,7 +88,7 @@ pub(super) fn of(raw: &dyn ByteSource) -> io::Result<Option<Vec<OutlineEntry>>> 
     Ok(Some(shown))
 }
 
-/// Returns the bytes of a stream whose dictionary is at the beginning.
+/// Returns the bytes of the stream whose dictionary is at the beginning of `text`.
 fn stream(text: &[u8]) -> Option<&[u8]> {
     let near = &text[..text.len().min(NEAR)];
     let start = memmem::find(near, b"stream")? + b"stream".len();
@@ -109,7 +113,7 @@ impl Found {
             }
             let from = memmem::rfind(&text[at.saturating_sub(NEAR)..at], b"<<");
             let from = from.map_or(at, |from| at.saturating_sub(NEAR) + from);
-            // Up to the end of the object or, in an object stream, to the next one.
+            // The node extends to the end of the object or, in an object stream, to the next node.
             let after = &text[at..text.len().min(at + NODE)];
             let end = [&b"endobj"[..], b"/Type"]
                 .iter()

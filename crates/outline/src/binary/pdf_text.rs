@@ -1,8 +1,9 @@
 //! Reads the title, the author and the first lines of the text of a PDF document.
 //!
-//! `lopdf` reads the objects and the encodings of fonts, within limits. Its own `extract_text` joins
-//! lines that a document sets by moving the pen, and its table of contents never ends if the entries
-//! form a ring, so lines are made here (docs/decisions/0031-text-of-pdf.md).
+//! `lopdf` reads the objects and the encodings of fonts, within limits. The lines are made here,
+//! because `extract_text` of `lopdf` joins lines that a document separates by moving the pen, and
+//! its table of contents never ends if the entries form a cycle
+//! (docs/decisions/0031-text-of-pdf.md).
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,23 +14,26 @@ use memchr::memmem;
 
 use crate::{EntryKind, OutlineEntry};
 
-/// Most bytes into which an object stream may unpack, and the content of a page or the table of
-/// characters of a font. Those of common documents have less than a tenth.
+/// Maximum unpacked size of an object stream, in bytes. In common documents, it is less than a
+/// tenth of this.
 const STREAM: usize = 4 << 20;
+/// Maximum unpacked size of a page's content, or of the character table of a font, in bytes.
 const CONTENT: usize = 1 << 20;
-/// Most pages whose text is read, most lines of a page and most bytes of a line.
+/// Maximum number of pages whose text is read.
 const PAGES: usize = 16;
+/// Maximum number of lines of a page.
 const LINES: usize = 12;
+/// Maximum length of a line, in bytes.
 const LINE: usize = 400;
-/// Most fonts of a page.
+/// Maximum number of fonts of a page.
 const FONTS: usize = 32;
-/// The first lines of so many pages rank before further lines of the first page.
+/// Number of pages whose first lines rank before further lines of the first page.
 const FIRST: usize = 4;
-/// A gap between two letters from which it is a space, in thousandths of the size of the font: a
-/// space of most fonts is 250 wide and may be condensed.
+/// Minimum width of a gap between two letters that counts as a space, in thousandths of the font
+/// size. In most fonts, a space has the width 250 and may be condensed.
 const GAP: f32 = 160.0;
 
-/// What a document tells.
+/// The information that was read from a document.
 #[derive(Default)]
 pub(super) struct Contents {
     pub(super) pages: u64,
@@ -38,17 +42,17 @@ pub(super) struct Contents {
     pub(super) lines: Vec<OutlineEntry>,
 }
 
-/// Reads a document. One that is damaged or locked has no lines.
+/// Reads a document. A damaged or locked document has no lines.
 pub(super) fn of(bytes: &[u8]) -> Contents {
     if hides_names(bytes) {
         return Contents::default();
     }
-    // The library has assertions; a document that breaks one has no lines.
+    // The library may panic because of a failed assertion. The document then has no lines.
     catch_unwind(AssertUnwindSafe(|| read(bytes))).unwrap_or_default()
 }
 
-/// Returns whether a name is written with the numbers of its letters, as `/Obj#53tm`. Only hostile
-/// documents do so, to hide what unpacks into much.
+/// Returns whether a letter of a name is written as a number, as in `/Obj#53tm`. Only hostile
+/// documents do this, to hide a stream that unpacks into a huge size.
 fn hides_names(bytes: &[u8]) -> bool {
     const LONGEST: usize = 16;
     memmem::find_iter(bytes, b"#").any(|at| {
@@ -103,7 +107,7 @@ fn read(bytes: &[u8]) -> Contents {
     }
 }
 
-/// Returns the text of a page in the order in which it is set.
+/// Returns the text of a page, in the order in which the page draws it.
 fn text_of(document: &Document, page: ObjectId) -> lopdf::Result<String> {
     let fonts = document.get_page_fonts(page)?;
     let content = document.get_page_content_with_limit(page, CONTENT)?;
@@ -126,15 +130,15 @@ fn text_of(document: &Document, page: ObjectId) -> lopdf::Result<String> {
     Ok(pen.text)
 }
 
-/// Follows the operations of a page.
+/// Carries out the text operations of a page.
 struct Pen<'d> {
     document: &'d Document,
     fonts: BTreeMap<Vec<u8>, &'d Dictionary>,
-    /// The encodings of the fonts that were used; `None` if one cannot be read.
+    /// The encodings of the fonts that were used; `None` for an encoding that cannot be read.
     encodings: BTreeMap<Vec<u8>, Option<Encoding<'d>>>,
     font: Vec<u8>,
     text: String,
-    /// The height of the line above the end of the page.
+    /// The distance of the current line from the bottom of the page.
     height: f32,
     /// The scale of the text.
     scale: f32,
@@ -172,7 +176,8 @@ impl Pen<'_> {
         }
     }
 
-    /// Ends a line if the next text is above or below it; on the same line it is another word.
+    /// Ends the line if the next text is above or below it. Otherwise the next text begins a new
+    /// word.
     fn move_to(&mut self, height: f32) {
         if (height - self.height).abs() > 1.0 {
             self.end();
@@ -204,7 +209,7 @@ impl Pen<'_> {
         match shown {
             Object::Array(parts) => self.show_all(parts),
             Object::String(bytes, _) => self.letters(bytes),
-            // In a list with texts, a negative number leaves a gap.
+            // Between texts in a list, a negative number makes a gap.
             gap if gap.as_float().is_ok_and(|gap| -gap > GAP) => self.space(),
             _ => {}
         }
@@ -221,7 +226,7 @@ impl Pen<'_> {
         }
         let bytes = &bytes[..bytes.len().min(LINE)];
         if let Some(encoding) = &self.encodings[&self.font] {
-            // What cannot be decoded is left out.
+            // Text that cannot be decoded is left out.
             let _ = encoding.write_to_string(bytes, &mut self.text);
         }
     }

@@ -29,9 +29,10 @@ const MACH_MACHINES: [(u32, &str); 4] = [
     (0x0100_0007, "x86-64"),
     (0x0100_000c, "AArch64"),
 ];
-/// The flag of a library in PE.
+/// The PE flag of a library.
 const DLL: u16 = 0x2000;
-/// Versions of Java class files begin here; a fat Mach-O file has fewer architectures.
+/// The lowest version of a Java class file. Fat Mach-O files begin with the same bytes, but have a
+/// lower number there: the number of their architectures.
 const JAVA: u32 = 45;
 
 /// Names a program by its first bytes; `None` if its header cannot be read.

@@ -1,4 +1,4 @@
-//! Reads the tables of a database of sqlite3 from its schema.
+//! Reads the tables of an SQLite database from its schema.
 //!
 //! The schema is a table whose root is the first page (`https://sqlite.org/fileformat2.html`).
 
@@ -10,14 +10,14 @@ use super::{LINES, integer};
 use crate::parts::{counted, grouped};
 use crate::{EntryKind, OutlineEntry, note};
 
-/// Most pages of the schema that are read.
+/// Maximum number of pages of the schema that are read.
 const PAGES: usize = 256;
-/// Bytes of the header of the file, which the first page begins with.
+/// Size of the file header, in bytes. The first page begins with it.
 const HEADER: usize = 100;
-/// Kinds of pages of a table.
+/// The numbers of the kinds of table pages.
 const INTERIOR: u8 = 5;
 const LEAF: u8 = 13;
-/// Most bytes of the statement that creates a table.
+/// Maximum number of bytes that are read of a statement that creates a table.
 const STATEMENT: usize = 4000;
 
 /// Returns the tables with the statements that create them; `None` if the header cannot be read.
@@ -57,10 +57,10 @@ pub(super) fn of(raw: &dyn ByteSource) -> io::Result<Option<Vec<OutlineEntry>>> 
 
 #[derive(Default)]
 struct Schema {
-    /// Bytes of a page that are used.
+    /// Number of bytes of a page that are used.
     usable: u64,
     tables: Vec<(String, String)>,
-    /// Numbers of tables, indexes, views and triggers.
+    /// The numbers of tables, indexes, views and triggers.
     counts: [u64; 4],
 }
 
@@ -97,7 +97,7 @@ impl Schema {
     }
 
     /// Reads a row of the schema: type, name, table, root page, statement. A long statement
-    /// continues on other pages; what is here of it is enough.
+    /// continues on other pages, but its part on this page is enough.
     fn cell(&mut self, cell: &[u8]) -> Option<()> {
         let (payload, rest) = varint(cell)?;
         let (_, record) = varint(rest)?;
@@ -178,7 +178,7 @@ fn columns(statement: &str) -> String {
     words.join(" ") + more
 }
 
-/// Reads an integer of variable length, and returns what follows.
+/// Reads an integer of variable length. Returns it and the bytes after it.
 fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0u64;
     for at in 0..9 {

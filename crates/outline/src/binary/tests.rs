@@ -62,7 +62,7 @@ fn zip() -> Vec<u8> {
     archive.finish().unwrap()
 }
 
-/// A document whose page tree is in a packed object stream.
+/// Returns a document whose page tree is in a compressed object stream.
 fn pdf() -> Vec<u8> {
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
     packed
@@ -207,7 +207,8 @@ fn documents_with_their_first_lines() {
     "#);
 }
 
-/// A document of one page with this content and these kids of the root of its pages.
+/// Returns a document with one page that has this content. `kids` are the children of the page
+/// tree's root.
 fn pdf_of(kids: &str, content: &[u8], filter: &str) -> Vec<u8> {
     let mut pdf = format!(
         "%PDF-1.4\n1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj\n2 0 obj <</Type/Pages/Count 1/Kids[{kids}]>> endobj\n3 0 obj <</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>> endobj\n5 0 obj <</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>> endobj\n4 0 obj <<{filter}/Length {}>> stream\n",
@@ -228,13 +229,13 @@ fn hostile_documents_are_named() {
     page 1: Dear reader of
       this
     ");
-    // A ring of pages has a page for each object at most.
+    // Pages that form a cycle count at most once per object.
     let ring = shown(&pdf_of("3 0 R 2 0 R 2 0 R", text, ""));
     assert!(
         ring.starts_with("PDF document 1.4, 1 page\npage 1: Dear reader of"),
         "{ring}"
     );
-    // Names that hide something.
+    // A name with an encoded letter hides its meaning.
     let hidden = String::from_utf8_lossy(&plain).replace("/Catalog", "/Cat#61log");
     assert_eq!(shown(hidden.as_bytes()), "PDF document 1.4, 1 page");
     // A page that unpacks into 64 MB.

@@ -1,21 +1,22 @@
 //! Reads tables whose columns are aligned under a header.
 //!
-//! The columns are where a drawn line below the header has its parts, or else between the gutters:
-//! the positions at which the header and nearly all rows are blank. Values must begin or end where
-//! their header does, which prose and code never do for long.
+//! A drawn line below the header shows the columns. Without such a line, the columns are between
+//! the gutters: the positions at which the header and nearly all rows are blank. Values must begin
+//! or end where their header does. In prose and code, this is never so for many lines.
 
 use super::FEWEST;
 
-/// Lines that programs print above the header, such as the seven of `top`.
+/// Number of lines in which the header is looked for. `top`, for example, prints seven lines above
+/// its header.
 const ABOVE: usize = 9;
-/// Of so many rows, one may be too wide for its columns.
+/// One row in this many may be too wide for its columns.
 const TOO_WIDE: usize = 40;
-/// In so many rows, one more line may be something else.
+/// From this number of rows on, one additional line may not fit the columns.
 const MANY: usize = 8;
-/// Most characters of a name.
+/// Maximum number of characters of a name.
 const NAME_CHARS: usize = 48;
 
-/// Where the columns of a table are.
+/// The positions of the columns of a table.
 #[derive(Debug)]
 pub(super) struct Columns {
     /// The byte at which the header begins.
@@ -27,19 +28,20 @@ pub(super) struct Columns {
 #[derive(Debug, Clone)]
 struct Column {
     name: String,
-    /// First character, and the one after the last. The last column has no end.
+    /// The index of the first character, and of the character after the last one. The last column
+    /// has no end.
     start: usize,
     end: usize,
-    /// Where the name is.
+    /// The position of the name in the header.
     name_start: usize,
     name_end: usize,
-    /// Names of narrow columns without a gutter between them, as `ps` prints after a wide value.
-    /// Their values are told apart by the blanks between them. Empty for one column.
+    /// The names of several narrow columns without a gutter between them, as `ps` prints them after
+    /// a wide value. Blanks separate their values. Empty for a single column.
     words: Vec<String>,
 }
 
 impl Columns {
-    /// Finds the columns by the first lines of a text and the bytes at which they begin.
+    /// Finds the columns in the first lines of a text. `head` contains each line and its offset.
     pub(super) fn of(head: &[(u64, &[u8])]) -> Option<Self> {
         let above = &head[..head.len().min(ABOVE)];
         if !above.iter().any(|(_, line)| may_be_header(line)) {
@@ -50,7 +52,7 @@ impl Columns {
         headers.find_map(|at| Self::under(&head[at..], &places[at..]))
     }
 
-    /// Takes the first line as the header.
+    /// Finds the columns if the first line of `head` is the header.
     fn under(head: &[(u64, &[u8])], places: &[Vec<u8>]) -> Option<Self> {
         let &(offset, header) = head.first()?;
         if !may_be_header(header) {
@@ -61,7 +63,7 @@ impl Columns {
         let rows = below.iter().take_while(|line| !line.is_empty()).count();
         let rows = &below[..rows];
         let fewest = if drawn.is_some() { 1 } else { FEWEST };
-        // A table that is followed by more than its own length is a part of something else.
+        // If more lines follow a table than it has rows, it is a part of another text.
         if rows.len() < fewest || rows.len() * 2 < below.len() {
             return None;
         }
@@ -91,7 +93,7 @@ impl Columns {
         })
     }
 
-    /// Splits columns whose values have as many words as the name.
+    /// Splits columns whose values have as many words as their name.
     fn split(&mut self, rows: &[Vec<u8>]) {
         let last = self.each.len() - 1;
         for at in 0..last {
@@ -118,12 +120,12 @@ impl Columns {
         }
     }
 
-    /// Returns whether a line is the header once more, or drawn below it.
+    /// Returns whether a line repeats the header, or is a drawn line below it.
     pub(super) fn is_frame(&self, line: &[u8]) -> bool {
         line == self.header_text || spans(line).is_some()
     }
 
-    /// Returns the cells of a row; `None` if the line is no row.
+    /// Returns the cells of a row; `None` if the line is not a row.
     pub(super) fn cells<'l>(&self, line: &'l [u8]) -> Option<Vec<&'l [u8]>> {
         let places = positions(line);
         let starts = self.starts(&places)?;
@@ -142,8 +144,8 @@ impl Columns {
         (filled >= 2).then_some(cells)
     }
 
-    /// Returns where the cells of a row begin. A value that crosses into the next column belongs to
-    /// the one that it begins in; a row has at most one such value.
+    /// Returns the positions at which the cells of a row begin. A value that extends into the next
+    /// column belongs to the column in which it begins. A row has at most one such value.
     fn starts(&self, places: &[u8]) -> Option<Vec<usize>> {
         let is_filled = |at: usize| places.get(at).is_some_and(|&place| place != b' ');
         let mut starts = vec![0];
@@ -166,13 +168,14 @@ impl Columns {
         (crossing <= 1 + self.each.len() / 8).then_some(starts)
     }
 
-    /// Whether the rows are rows of this table.
+    /// Returns whether the rows are rows of this table.
     fn fits(&self, rows: &[Vec<u8>], is_drawn: bool) -> bool {
         let last = self.each.len() - 1;
         let (mut good, mut aligned, mut values) = (0, 0, 0);
-        // Values that are like the name of their column: the first line is no header.
+        // Values that are equal to the name of their column. If there are many, the first line is
+        // not a header.
         let mut named_alike = 0;
-        // Values, and how many of them are figures, in each column.
+        // For each column, the number of values, and how many of them begin with a digit.
         let mut figures = vec![(0, 0); last + 1];
         for row in rows {
             let Some(starts) = self.starts(row) else {
@@ -229,7 +232,7 @@ fn positions(line: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// Returns the byte at which each character begins, and the end; `None` if the line is ASCII.
+/// Returns the offset of each character, and of the end; `None` if the line is ASCII.
 fn byte_offsets(line: &[u8], chars: usize) -> Option<Vec<usize>> {
     if line.is_ascii() {
         return None;
@@ -279,7 +282,7 @@ fn spans(line: &[u8]) -> Option<Vec<(usize, usize)>> {
     (found.len() > 1).then_some(found)
 }
 
-/// Returns the columns of a drawn line.
+/// Returns the columns that a drawn line shows.
 fn from_line(header: &[char], spans: &[(usize, usize)]) -> Vec<Column> {
     let columns = spans.iter().enumerate();
     let columns = columns.map(|(at, &(start, end))| {
@@ -290,7 +293,7 @@ fn from_line(header: &[char], spans: &[(usize, usize)]) -> Vec<Column> {
 }
 
 impl Column {
-    /// Creates a column whose name stands before character `until`.
+    /// Creates a column whose name ends before the character `until`.
     fn named(header: &[char], start: usize, end: usize, until: usize) -> Self {
         let part =
             &header[start.min(header.len())..until.min(header.len()).max(start.min(header.len()))];
@@ -308,7 +311,7 @@ impl Column {
         }
     }
 
-    /// Returns the part of a row.
+    /// Adds a cell to `into`, split into the values of the narrow columns.
     fn split<'l>(&self, cell: &'l [u8], into: &mut Vec<&'l [u8]>) {
         match self.words.len() {
             0 => into.push(cell),
@@ -345,7 +348,7 @@ fn between_gutters(header: &[char], rows: &[Vec<u8>]) -> Option<Vec<Column>> {
     }
     let has_name =
         |&(start, end): &(usize, usize)| header[start..end].iter().any(|c| !c.is_whitespace());
-    // What has no name belongs to the column before it.
+    // A part of the header without a name belongs to the column before it.
     let mut named: Vec<(usize, usize)> = Vec::new();
     for cell in cells {
         match named.last_mut() {
@@ -386,7 +389,7 @@ fn end_of_name(header: &[char], (start, end): (usize, usize)) -> usize {
     name.map_or(start, |at| start + at + 1)
 }
 
-/// Returns whether a line may have the names of columns: no word of it has several digits.
+/// Returns whether a line may contain the names of columns: no word of it has several digits.
 fn may_be_header(line: &[u8]) -> bool {
     let digits = |word: &[u8]| word.iter().filter(|byte| byte.is_ascii_digit()).count();
     words(line).all(|word| digits(word) <= 1)

@@ -1,19 +1,19 @@
 //! Reads tables whose cells are between bars.
 //!
-//! A line drawn below the header begins a table; it has a joint for each bar. This is so in
-//! Markdown (`|---|:-:|`), in the output of mysql (`+---+---+`), psql (`---+---`) and sqlite3
+//! A table is recognised by a line drawn below its header, with a joint for each bar, as in
+//! Markdown (`|---|:-:|`) and in the output of mysql (`+---+---+`), psql (`---+---`) and sqlite3
 //! (`├───┼───┤`).
 
 use std::borrow::Cow;
 
 use crate::table::Table;
 
-/// Most tables that are told apart. Further ones are counted.
+/// Maximum number of tables that are kept. Further tables are only counted.
 const TABLES: usize = 40;
-/// Of so many tables the columns are summarised; of the others only the rows are counted.
+/// Number of tables whose columns are summarised. Of the others, only the rows are counted.
 const SUMMARISED: usize = 8;
 
-/// A table and the byte at which its header begins.
+/// A table and the offset of its header.
 pub(crate) struct TableFound {
     pub(crate) header: u64,
     pub(crate) table: Table,
@@ -26,17 +26,17 @@ pub(crate) struct Reader {
     more: u64,
     /// The last line, if it may be a header.
     before: Option<(u64, Vec<u8>)>,
-    /// Columns of the open table.
+    /// The number of columns of the open table.
     open: Option<usize>,
     /// Whether the last line was drawn.
     after_line: bool,
 }
 
 impl Reader {
-    /// Takes a line that begins at byte `offset`. Returns whether it belongs to a table, as far as
-    /// it is known by now.
+    /// Takes a line that begins at byte `offset`. Returns whether the lines so far show that it
+    /// belongs to a table.
     pub(crate) fn take(&mut self, line: &[u8], offset: u64) -> bool {
-        // Nearly all lines of other texts end here.
+        // Nearly all lines of other texts need no check beyond this one.
         let is_drawn = memchr::memmem::find(line, b"--").is_some()
             || memchr::memmem::find(line, "──".as_bytes()).is_some();
         if is_drawn && let Some(joints) = joints(line) {
@@ -56,9 +56,9 @@ impl Reader {
         true
     }
 
-    /// Takes a drawn line with so many cells.
+    /// Takes a drawn line with `width` cells.
     fn drawn(&mut self, width: usize) -> bool {
-        // Two lines in succession: one ends a table, the other begins the next.
+        // Of two drawn lines in succession, one ends a table and the other begins the next one.
         if std::mem::replace(&mut self.after_line, true) {
             self.open = None;
         }
@@ -98,7 +98,7 @@ impl Reader {
         }
     }
 
-    /// Returns the tables, and how many more there are.
+    /// Returns the tables, and the number of further tables.
     pub(crate) fn finish(self) -> (Vec<TableFound>, u64) {
         (self.tables, self.more)
     }
@@ -116,14 +116,15 @@ pub(super) fn is_most(head: &[(u64, &[u8])]) -> bool {
     !reader.tables.is_empty() && inside * 2 > all
 }
 
-/// Returns whether a line is what a database client prints below a table, such as `(3 rows)`.
+/// Returns whether a line is a count that a database client prints below a table, such as
+/// `(3 rows)`.
 pub(super) fn is_count(line: &[u8]) -> bool {
     let line = line.trim_ascii().strip_prefix(b"(").unwrap_or(line);
     let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
     digits > 0 && line[digits..].starts_with(b" row")
 }
 
-/// Returns how many cells a drawn line has; `None` if a line is not drawn.
+/// Returns the number of cells of a drawn line; `None` for other lines.
 fn joints(line: &[u8]) -> Option<usize> {
     let line = line.trim_ascii();
     let text = std::str::from_utf8(line).ok()?;

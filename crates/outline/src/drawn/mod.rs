@@ -1,7 +1,7 @@
 //! Outlines tables that programs draw for people: columns under a header, or cells between bars.
 //!
-//! [`aligned`] reads what `ps`, `df`, `kubectl get` and `dpkg -l` print, [`barred`] what database
-//! clients print and what Markdown writes. Both fill the table of CSV.
+//! [`aligned`] reads the output of `ps`, `df`, `kubectl get` and `dpkg -l`. [`barred`] reads the
+//! output of database clients, and tables in Markdown. Both summarise their rows like CSV.
 
 mod aligned;
 mod barred;
@@ -15,21 +15,23 @@ use crate::table::Table;
 use crate::{EntryKind, OutlineEntry, located, note};
 pub(crate) use barred::{Reader as BarReader, TableFound};
 
-/// Bytes and lines at the start by which a text is judged.
+/// Number of bytes at the start of a text that show whether it is a table.
 const HEAD: u64 = 32 << 10;
+/// Maximum number of lines at the start that are examined for this.
 const JUDGED: usize = 200;
-/// Fewest rows of a table without a drawn line below its header.
+/// Minimum number of rows of a table without a drawn line below its header.
 const FEWEST: usize = 3;
-/// Bytes of a line that are read: rows end with commands and paths, which say little beyond that.
+/// Maximum number of bytes of a line that are read. Rows end with commands and paths, whose ends
+/// say little.
 const LONGEST: usize = 2000;
-/// Most lines beside the tables that are shown.
+/// Maximum number of lines outside of the tables that are shown.
 const OTHERS: usize = 4;
-/// Rank of these lines: after the first columns.
+/// Rank of the line that introduces these lines: after the first columns.
 const BESIDE: usize = 8;
-/// Most names of columns in the line of one table among others.
+/// Maximum number of column names in the line of a table, if there are several tables.
 const NAMES: usize = 12;
 
-/// Returns the outline of a text that is one table, or mostly tables; nothing for other texts.
+/// Returns the outline of a text that is one table, or mostly tables; no entries for other texts.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let head = view.source().bytes(0, HEAD)?;
     let mut judged: Vec<(u64, &[u8])> = lines(&head)
@@ -54,7 +56,7 @@ fn shortened(line: &[u8]) -> &[u8] {
     line[..line.len().min(LONGEST)].trim_ascii_end()
 }
 
-/// The lines beside the tables.
+/// The lines outside of the tables.
 #[derive(Default)]
 struct Others {
     count: u64,
@@ -73,7 +75,7 @@ impl Others {
         }
     }
 
-    /// Appends the lines to an outline: they may say what is wrong with the table.
+    /// Appends the lines to an outline. They may be error messages about the table.
     fn append(self, view: &View, shown: &mut Vec<OutlineEntry>) -> io::Result<()> {
         if self.count == 0 {
             return Ok(());
@@ -101,12 +103,12 @@ fn aligned(
         }
         match columns.cells(line) {
             Some(cells) => table.add_row(cells, offset),
-            // What a program prints above its table is shown as the head of the text.
+            // The lines above the table are shown by the preview, as the head of the text.
             None if offset > columns.header => others.add(line, offset),
             None => {}
         }
     })?;
-    // The head was a table, but the text is something else.
+    // The head was a table, but most of the text is not.
     if others.count > table.rows() / 4 + 8 {
         return Ok(Vec::new());
     }
@@ -157,7 +159,7 @@ fn barred(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     Ok(shown)
 }
 
-/// Says in the first entry where the header is, unless it is the first line.
+/// Adds the line number of the header to the first entry, unless it is the first line.
 fn at_line(view: &View, header: u64, shown: &mut [OutlineEntry]) -> io::Result<()> {
     let line = view.line_of_offset(header)?;
     if line > 1 {

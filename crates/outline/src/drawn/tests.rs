@@ -184,7 +184,7 @@ fn texts_that_are_no_tables() {
 }
 
 proptest! {
-    /// Any table that is drawn is read as it was.
+    /// Any drawn table is read with the original cells.
     #[test]
     fn rows_are_those_that_were_drawn(rows in proptest::collection::vec(("[a-zé]{1,9}( [a-z]{1,5})?", 0u32..5000, "[a-z/]{1,12}"), 3..30)) {
         let name = rows.iter().map(|row| row.0.chars().count()).max().unwrap().max(4);

@@ -1,4 +1,4 @@
-//! Tells what a line says about a failure.
+//! Classifies lines by what they report about a failure.
 
 use std::borrow::Cow;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -19,11 +19,13 @@ const PREFIX: &str = concat!(
     r"(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?|\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?) ?",
 );
 
-/// Most bytes of a line that are examined: what a line reports stands at its beginning.
+/// Maximum number of bytes of a line that are examined. The words that report a failure are at the
+/// beginning of a line.
 const LOOKED_AT: usize = 1000;
 
-/// Bytes that every line that reports a failure contains, in one of these spellings. They are few
-/// enough to be searched with vectors, and have three bytes or more, so that few places are examined.
+/// Every line that reports a failure contains one of these texts. They are few enough to be
+/// searched with vector instructions. They have at least three bytes, so that few lines are
+/// examined.
 const LITERALS: [&str; 60] = [
     "rror",
     "RROR",
@@ -94,22 +96,22 @@ static ANY: LazyLock<AhoCorasick> = LazyLock::new(|| {
     built.expect("the literals are few and short")
 });
 
-/// What a line says.
+/// What a line reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// A step of a run begins.
+    /// A step of a CI run begins.
     Step,
-    /// A step ended with a failure, as its runner says.
+    /// The CI runner reports that a step ended with a failure.
     StepEnd,
     /// A command or a build ended with a failure.
     End,
     /// A count of failures that is not zero.
     Count,
-    /// An error, an exception, an assertion that failed: it says why.
+    /// An error, an exception or a failed assertion: the line says why the run failed.
     Error,
     /// The name of a test or a step that failed.
     Status,
-    /// Words of failure that may mean little.
+    /// A word such as `failed` that may not mean a failure.
     Word,
 }
 
@@ -117,17 +119,19 @@ pub(super) enum Class {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Report {
     pub(super) class: Class,
-    /// How sure it is, and how much it says.
+    /// How certain the failure is and how much the line says about it.
     pub(super) weight: f64,
-    /// Whether only the output of a program has such lines, not code.
+    /// Whether such a line occurs only in the output of programs and not in code.
     pub(super) is_output: bool,
 }
 
-/// The rules of [`RULES`] for counts, and for lines that name the place of an error.
+/// The index in [`RULES`] of the rule for counts.
 const COUNTS: usize = 3;
+/// The index in [`RULES`] of the rule for lines that name the place of an error.
 const PLACED: usize = 4;
 
-/// Patterns with what a line that matches says; the first that matches counts.
+/// The class and the weight of a line that matches a pattern. The first pattern that matches
+/// decides.
 const RULES: [(Class, f64, &str); 13] = [
     (Class::Step, 0.0, r"^##\[group\]Run "),
     (
@@ -158,13 +162,13 @@ const RULES: [(Class, f64, &str); 13] = [
     (
         Class::Error,
         3.2,
-        // Compilers, linters and type checkers: a place, then the word.
+        // Compilers, linters and type checkers: a place, then the word `error`.
         r"^(?:\S+?:)?\S[^\s:(]*[:(]\d+(?:[:,.]\d+)?(?:[-:]\d+)*\)?:?(?: -)? +(?:fatal +)?(?i:error)\b|^\s+(?:\S+:)?\d+:\d+ +(?:- )?error\b|^error(?:\[\w+\])?:|: (?:fatal )?error(?: \w+)?: |\((?:error|fatal)\): |\bundefined reference to\b|^\S+:\d+:\d+: [A-Z]+\d+:? |\.go:\d+:\d+: |^CMake Error|^\s+\d+:\d+ +✖ |: \w+ error ?: |\.rb:\d+:in .*Error\)$|^Diff in \S+:\d+|^e: \S",
     ),
     (
         Class::Error,
         3.2,
-        // Panics, failed assertions, signals, and what the system refuses for good.
+        // Panics, failed assertions, signals, and permanent errors of the operating system.
         concat!(
             r"\bpanicked at\b|^panic: |^goroutine \d+ \[running\]|^E {2,}\S|(?i:\bassert(?:ion)?(?: \S+)? failed)",
             r"|(?i:segmentation fault|core dumped|stack overflow|out of memory|signal: \d+|no space left on device|command not found|permission denied|could not resolve host|connection refused)|\bKilled\b|(?i:\bsyntax error\b|\bruntime error: |^(?:php )?(?:fatal|parse) error|^undefined symbols)|^! [A-Z]|\[(?:emerg|alert|crit)\]",
@@ -173,19 +177,19 @@ const RULES: [(Class, f64, &str); 13] = [
     (
         Class::Error,
         3.2,
-        // A level at the beginning, or behind the name of who says it.
+        // A level at the beginning of the line, or after the name of the program that reports it.
         r"^\W{0,6}(?:\S+[:\]] *)?\[?(?:ERROR|FATAL|SEVERE|CRITICAL|error|fatal|Error|Fatal|E)(?:\[\w+\])?\]?(?:: ?|!|\] ?| +-) *\S|^npm (?:ERR!|error) |^##\[error\]|level=(?:error|fatal)|^[\w-]+ error[:!] ",
     ),
     (
         Class::Error,
         3.0,
-        // Exceptions. A test that passes may print one.
+        // Exceptions. Their weight is lower, because a test that passes may print one.
         r"^Exception in thread|^\W*(?:(?:Caused by|Exception in thread|Uncaught|Unhandled|stderr|Suppressed)[^:]*: ?)?(?:[\w$]+[./:])*[A-Z][\w$]*(?:Error|Exception|Failure|Interrupt|Exit)\b(?::|$)|^Traceback \(most",
     ),
     (
         Class::Error,
         3.2,
-        // Headings of what failed, with the reasons below them.
+        // Headings that name a failed test or step. The reasons are below them.
         concat!(
             r"^\s*● \S|^\s*(?:Failed tests?|Tests in error|Failures?|Failing \w+|There (?:was|were) \d+ (?:failure|error)s?):?$|^\* What went wrong",
             r"|^# +Failed test|^\s+Failure/Error: |^\s*\d+\) \S.*(?:Error|[Ff]ail)|^\s+\S+_test\.go:\d+: |^[A-Z]{1,4}\d{2,4} [A-Z]",
@@ -219,36 +223,36 @@ const RULES: [(Class, f64, &str); 13] = [
     ),
 ];
 
-/// Lines that report success, whatever words the names in them have.
+/// Lines that report success, even if a name in them contains a word such as `error`.
 const GOOD: &str = concat!(
     r"\.\.\.+ *(?:ok|OK|passed|PASSED|yes|done|ignored)\b|\bPASS(?:ED)?\b|✓|✔|√|^ok\b|^\s*ok \d|\bBUILD SUCCESS|\btest result: ok",
     r"|# (?:TOD[O]|SKIP)\b|\(TOD[O]\)|\b(?i:xfail(?:ed)?)\b|\bSKIP(?:PED)?\b|(?i:(?:failures?|failed|errors?)[:=] *0\b|\b(?:0|no|without|zero) (?:\w+ )?(?:failed|failing|failures?|errors?|problems?)\b)",
     r"|\b(?i:successfully|succeeded)\b",
 );
-/// Levels below those of an error.
+/// Log levels that are less severe than a warning.
 const QUIET: &str =
     r"(?:\b(?:INFO|DEBUG|TRACE|NOTICE)\b|level=(?:info|debug|trace)|\[(?:info|debug|trace)\])";
-/// Warnings, and failures that a program says it got over.
+/// Warnings, and failures from which the program recovered.
 const WARNING: &str = r"(?i:\b(?:ignor(?:ed|ing)|retr(?:y|ied|ying)|recovered|non-?fatal|harmless|falling back)\b)|\b(?:WARN(?:ING)?|[Ww]arning|[Dd]eprecat\w+)\b|level=warn|##\[warning\]";
-/// Lines that tools print after every failure and that say nothing about this one.
+/// Lines that tools print after every failure and that say nothing about the failure itself.
 const IDLE: &str = concat!(
     r"^\s*● Console|^\[ERROR\] *(?:$|To see the full stack trace|Re-run Maven using|For more information about",
     r"|After correcting the problems|(?:-> )?\[Help \d+\]|  mvn <goals>)|(?:\[\w+\] )?Picked up \w+_OPTIONS|^##\[endgroup\]",
     r"|A complete log of this run can be found|^> Run with --|^\s*at [\w.$/<>]+\(|^[\s#]*set -\w*e|^note: run with|\bcontinue-on-error\b|\bfail-on-\S+: (?:true|false)|\bfail-fast\b|if-no-files-found",
 );
 
-/// The places of the patterns that are not rules behind [`RULES`].
+/// The numbers of the patterns that are not rules. They follow the numbers of [`RULES`].
 const GOOD_AT: usize = RULES.len();
 const QUIET_AT: usize = GOOD_AT + 1;
 const WARNING_AT: usize = GOOD_AT + 2;
 const IDLE_AT: usize = GOOD_AT + 3;
 const PATTERNS: usize = GOOD_AT + 4;
 
-/// A pattern that tells only whether a line matches.
+/// A pattern that only tests whether a line matches.
 ///
-/// It is an automaton whose states are made when a line needs them. `Regex` would also look for
-/// literals in the pattern and compile it backwards, which costs more than the lines of a log do.
-/// One automaton for all patterns would have many more states.
+/// It is an automaton whose states are made when a line needs them. `Regex` would also search the
+/// pattern for literals and compile it for searching backwards, which takes longer than testing the
+/// lines of a log. One automaton for all patterns would have many more states.
 struct Pattern {
     automaton: DFA,
     caches: Pool<Cache, Box<dyn Fn() -> Cache + Send + Sync + UnwindSafe + RefUnwindSafe>>,
@@ -283,7 +287,8 @@ impl Pattern {
     }
 }
 
-/// Returns whether a line matches a pattern, which is compiled when it is first needed.
+/// Returns whether a line matches the pattern with the number `at`. The pattern is compiled at its
+/// first use.
 fn is_match(at: usize, line: &[u8]) -> bool {
     static COMPILED: [OnceLock<Pattern>; PATTERNS] = [const { OnceLock::new() }; PATTERNS];
     let pattern = COMPILED[at].get_or_init(|| {
@@ -299,7 +304,7 @@ fn is_match(at: usize, line: &[u8]) -> bool {
 static IN_FRONT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&format!("(?-u){PREFIX}")).expect("the pattern is valid"));
 
-/// Calls `take` with the start of each line that may report a failure, in order.
+/// Calls `take` with the start and the end of each line that may report a failure, in order.
 pub(super) fn each_suspect(text: &[u8], mut take: impl FnMut(usize, usize)) {
     let mut at = 0;
     while let Some(found) = ANY.find(&text[at..]) {
@@ -326,7 +331,7 @@ pub(super) fn uncoloured(line: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Returns the length of what a runner put before a line.
+/// Returns the length of the prefix that a CI runner put before a line.
 pub(super) fn prefix(line: &[u8]) -> usize {
     IN_FRONT
         .find(&line[..line.len().min(LOOKED_AT)])
@@ -471,7 +476,7 @@ error 18 at 0 depth lookup: self-signed certificate
 #   Failed test 'pad leaves one blank'
 gh: Resource not accessible by integration (HTTP 403)"#;
 
-    /// Lines that report no failure, whatever words they have.
+    /// Lines that report no failure although they contain words of failure reports.
     const FINE: &str = "test parse_error_is_reported ... ok
 tests/test_errors.py::test_fails PASSED [ 3%]
     ✓ should fail on invalid patch (1 ms)

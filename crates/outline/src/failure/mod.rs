@@ -1,10 +1,11 @@
 //! Finds the lines that say how a run failed and why.
 //!
-//! One pass classifies the lines that may report a failure ([`classify`]). Then the places worth
-//! showing are picked, best first: what ended the run, the counts of failures, the first error of
-//! the step that failed, the last error before its end, then the other errors, each kind of line
-//! once. An outline and a preview show them with a few lines around; a search for the reason shows
-//! more ([`picks`]).
+//! One pass classifies the lines that may report a failure ([`classify`]). Then the lines worth
+//! showing are picked, best first: the line that ended the run, the counts of failures, the first
+//! error of the step that failed, the last error before the end of this step, and then the other
+//! errors. Of several lines that are alike, only one is picked. An outline and a preview show each
+//! picked line with a few lines around it. A search for the reason of a failure shows more lines
+//! ([`picks`]).
 
 mod classify;
 
@@ -20,58 +21,62 @@ use crate::parts::{SamplePlan, grouped};
 use crate::{EntryKind, OutlineEntry};
 use classify::{Class, Report, classify, each_suspect, is_apart, prefix, uncoloured};
 
-/// Most lines that are remembered from the beginning of a part, and from its end.
+/// Maximum number of reports that are kept from the beginning.
 const FIRST: usize = 256;
+/// Maximum number of later reports that are kept: the last ones.
 const LAST: usize = 1024;
-/// Most beginnings of steps that are remembered: the first step that fails counts.
+/// Maximum number of beginnings of steps that are kept.
 const STEPS: usize = 4096;
-/// Most different lines whose number is counted.
+/// Maximum number of different lines whose occurrences are counted.
 const KEPT: usize = 4096;
-/// Most places that are picked.
+/// Maximum number of lines that are picked.
 const PICKED: usize = 64;
-/// Most places of one kind (the same class and the same first word) that are picked.
+/// Maximum number of picked lines that have the same first word.
 const ALIKE: usize = 6;
-/// The least weight of a line that reports a failure by itself.
+/// The minimum weight of a line that proves a failure by itself.
 const STRONG: f64 = 2.0;
-/// Most lines before and after a line that are shown with it. Those far away are dispensable.
+/// Maximum numbers of lines before and after a picked line that are shown with it. The lines that
+/// are far away from it are dropped first.
 type Around = (u64, usize);
-/// Around what ended the run: what led to it.
+/// The lines around the end of the run. Those before it led to the end.
 const END: Around = (16, 0);
-/// Around the first and the last error.
+/// The lines around the first and the last error.
 const MAIN: Around = (8, 20);
-/// Around another error, or a count.
+/// The lines around another error, or around a count.
 const OTHER: Around = (1, 5);
 const ALONE: Around = (0, 0);
-/// Bytes before the end of a text in which the output of a run that failed says so, if a tenth of the
-/// text is less.
+/// If the output reports a failure within this many bytes of its end, or within its last tenth if
+/// that is longer, the run failed.
 const NEAR_END: u64 = 4096;
-/// Bytes before the end in which a line is enough that prose may have, too, such as `cannot open x`.
+/// Number of bytes before the end in which even a line that may occur in prose, such as
+/// `cannot open x`, shows that the run failed.
 const LAST_WORDS: u64 = 512;
-/// The least weight of a line that prose hardly ever has.
+/// The minimum weight of a line that hardly ever occurs in prose.
 const SURE: f64 = 2.5;
 /// Number of lines at the end of the text that may be shown.
 const LAST_LINES: u64 = 24;
-/// Rank of the last line, as in [`OutlineEntry::rank`]; each line before it ranks one further back.
+/// Maximum rank of the last line, see [`OutlineEntry::rank`]. For each line before it, the rank is
+/// greater by 1.
 const LAST_RANK: usize = 6;
-/// Most frames of a stack that are shown.
+/// Maximum number of frames of a stack trace that are shown.
 const FRAMES: usize = 2;
 
-/// A place that says why a run failed.
+/// A line that says how or why a run failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailurePick {
-    /// First byte of its line in the view.
+    /// The offset of the line in the view.
     pub start: u64,
-    /// The byte after its line, without the newline.
+    /// The offset of the end of the line, before its newline.
     pub end: u64,
-    /// How many lines are like it.
+    /// Number of lines that are alike, including this one.
     pub count: u64,
-    /// Lines before it that led to it.
+    /// Maximum number of lines to show before the line.
     pub before: u64,
-    /// Most lines after it that belong to it.
+    /// Maximum number of lines to show after the line.
     pub after: usize,
-    /// Whether a runner put a time stamp before it.
+    /// Whether a CI runner put a time stamp before the line.
     pub is_stamped: bool,
-    /// Whether a step ends with it, as its runner says.
+    /// Whether a CI runner reports in this line that a step ended with a failure.
     pub is_step_end: bool,
 }
 
@@ -86,7 +91,7 @@ struct Hit {
     report: Report,
 }
 
-/// What one part of a text holds.
+/// The reports of failures in one part of a text.
 #[derive(Debug, Default)]
 struct Findings {
     first: Vec<Hit>,
@@ -106,7 +111,7 @@ impl Findings {
             let line = uncoloured(&line[stamp..]);
             let line = &*line;
             let signature = signature(line);
-            // Lines that differ in numbers report the same, unless they count failures.
+            // Lines that differ only in numbers have the same class, unless they count failures.
             let known = known.entry(signature);
             let report = match known {
                 std::collections::hash_map::Entry::Occupied(known)
@@ -162,7 +167,7 @@ impl Findings {
         self.last.push_back(hit);
     }
 
-    /// Adds what the part that follows holds.
+    /// Adds the findings of the next part.
     fn absorb(&mut self, next: Self) {
         for (signature, count) in next.counts {
             self.count(signature, count);
@@ -179,12 +184,13 @@ impl Findings {
     }
 }
 
-/// Whether a line has a 0 that may be a count: `0 failed` and `1 failed` have one signature.
+/// Returns whether a line has a 0 that may be a count. `0 failed` and `1 failed` have the same
+/// signature but not the same meaning.
 fn has_zero(line: &[u8]) -> bool {
     memchr::memchr(b'0', &line[..line.len().min(200)]).is_some()
 }
 
-/// The kind of a line: its first word, without figures.
+/// Returns the kind of a line: a hash of its first word, without numbers.
 fn kind_of(line: &[u8]) -> u64 {
     let line = line.trim_ascii_start();
     let word = line
@@ -194,7 +200,8 @@ fn kind_of(line: &[u8]) -> u64 {
     signature(&line[..word.min(24)])
 }
 
-/// Picks the places. Unless somebody asks for them, text that does not end in a failure has none.
+/// Picks the lines that report failures. Unless `is_asked` is set, nothing is picked from a text
+/// that does not end in a failure.
 fn pick(
     view: &View,
     plan: &SamplePlan,
@@ -206,7 +213,7 @@ fn pick(
     for part in parts {
         found.absorb(part);
     }
-    // Code has the words of failures in it although nothing failed.
+    // Code contains the words of failure reports although nothing failed.
     let is_code = kind == ContentKind::Code;
     let is_output = !is_code || found.hits().any(|hit| hit.report.is_output);
     // A log may report errors anywhere.
@@ -217,7 +224,7 @@ fn pick(
     }
 }
 
-/// Returns the places of a text that say why something failed, best first.
+/// Returns the lines of a text that say how or why something failed, best first.
 ///
 /// # Errors
 ///
@@ -227,17 +234,17 @@ pub fn picks(view: &View, kind: ContentKind) -> io::Result<Vec<FailurePick>> {
     pick(view, &plan, kind, true)
 }
 
-/// Returns the length of what a runner of tools put before a line: a time stamp, perhaps behind
-/// the names of the job and the step.
+/// Returns the length, in bytes, of the prefix that a CI runner put before a line: a time stamp,
+/// perhaps after the names of the job and the step.
 #[must_use]
 pub fn runner_prefix(line: &[u8]) -> usize {
     prefix(line)
 }
 
 impl Findings {
-    /// Returns whether a runner reports that a step failed, or a line near the end reports a failure:
-    /// output of a run that failed ends with it. Prose, such as a manual or the log of a version
-    /// control system, speaks of failures anywhere.
+    /// Returns whether a CI runner reports that a step failed, or a line near the end reports a
+    /// failure. The output of a failed run ends with such a line. Prose, such as a manual or a log
+    /// of commits, may mention failures anywhere.
     fn ends_in_failure(&self, bytes: u64) -> bool {
         let is_within = |hit: &Hit, last: u64| hit.start >= bytes - bytes.min(last);
         self.hits().any(|hit| {
@@ -268,7 +275,7 @@ impl Findings {
                 hit.report.class == class && hit.report.weight >= STRONG && is_inside(hit)
             }
         };
-        // The lines that say why, or if there are none, those that say what.
+        // The lines that say why the run failed or, if there are none, those that name what failed.
         let class = match self.hits().any(|hit| strong(Class::Error)(&hit)) {
             true => Class::Error,
             false => Class::Status,
@@ -317,17 +324,17 @@ impl Findings {
         }
     }
 
-    /// How much a line says: its weight, less if there are many like it, or if it stands in a step
-    /// that did not fail, or far from the end.
+    /// Returns how informative a line is: its weight, reduced if there are many lines like it, if
+    /// it is outside of the step that failed, and if it is far from the end.
     fn score(&self, hit: &Hit, is_inside: bool, bytes: u64) -> f64 {
-        /// Up to this many lines alike, each counts in full; each doubling beyond takes off a part
-        /// of the weight, a fifth at first.
+        /// Maximum number of lines that are alike before their weight is reduced.
         const FEW: f64 = 16.0;
+        /// The weight is divided by 1 + `FADING` × the number of doublings beyond `FEW`.
         const FADING: f64 = 0.25;
-        /// What a line at the beginning counts for, compared with one at the end: what ended a run
-        /// stands near its end.
+        /// The factor for a line at the beginning; at the end it is 1. The cause of a failure is
+        /// usually near the end.
         const AT_START: f64 = 0.6;
-        /// What a line outside of the steps that failed counts for.
+        /// The factor for a line outside of the step that failed.
         const OUTSIDE: f64 = 0.4;
         let count = self.counts.get(&hit.signature).copied().unwrap_or(1).max(1);
         let rarity = 1.0 / (1.0 + (count as f64 / FEW).max(1.0).log2() * FADING);
@@ -365,7 +372,7 @@ impl Chosen {
         });
     }
 
-    /// Adds a line unless one like it, or `most` of its kind, are there.
+    /// Adds a line, unless a line like it or `most` lines of its kind were added before.
     fn add_if_new(&mut self, found: &Findings, hit: &Hit, around: Around, most: usize) {
         let of_kind = self.kinds.get(&hit.kind).copied().unwrap_or(0);
         if of_kind < most && !self.signatures.contains(&hit.signature) {
@@ -374,7 +381,7 @@ impl Chosen {
     }
 }
 
-/// Returns the lines that say why a run failed, each with a rank; none if nothing failed.
+/// Returns the lines that say how or why a run failed, each with a rank; none if nothing failed.
 pub(crate) fn outline(
     view: &View,
     plan: &SamplePlan,
@@ -382,7 +389,7 @@ pub(crate) fn outline(
 ) -> io::Result<Vec<OutlineEntry>> {
     let picks = pick(view, plan, kind, false)?;
     let mut lines: FxHashMap<u64, OutlineEntry> = FxHashMap::default();
-    // Behind the end of a step, its runner cleans up.
+    // The lines after the end of a step report only how the runner cleans up.
     if !picks.is_empty() && !picks[0].is_step_end {
         last_lines(view, picks.len().min(LAST_RANK), &mut lines)?;
     }
@@ -394,7 +401,7 @@ pub(crate) fn outline(
     Ok(lines)
 }
 
-/// Adds the last lines of the text, of which the later are the more telling.
+/// Adds the last lines of the text. Later lines have better ranks.
 fn last_lines(
     view: &View,
     rank: usize,
@@ -417,7 +424,7 @@ fn last_lines(
     Ok(())
 }
 
-/// Adds a picked line and what belongs to it.
+/// Adds a picked line and the lines around it that belong to it.
 fn block(
     view: &View,
     pick: &FailurePick,
@@ -475,7 +482,7 @@ fn block(
         }
         let depth = line.len() - line.trim_ascii_start().len();
         let belongs = blanks < 2 && (depth > indent || begins_as_detail(line.trim_ascii_start()));
-        // What stands in the next paragraphs may belong to the first and to the last error.
+        // Only for the first and the last error, the next paragraphs may belong to the error.
         if !belongs && pick.after != MAIN.1 && (blanks > 0 || taken > 1) {
             break;
         }
@@ -495,7 +502,7 @@ fn block(
     Ok(())
 }
 
-/// Whether a line continues the report above it.
+/// Returns whether a line continues the report above it.
 fn begins_as_detail(line: &[u8]) -> bool {
     const DETAILS: [&str; 36] = [
         "at ",
@@ -540,7 +547,7 @@ fn begins_as_detail(line: &[u8]) -> bool {
         .any(|detail| line.starts_with(detail.as_bytes()))
 }
 
-/// Whether a line is a frame of a stack.
+/// Returns whether a line is a frame of a stack trace.
 fn is_frame(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
     let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();

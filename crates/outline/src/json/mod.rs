@@ -1,7 +1,7 @@
 //! Outlines a JSON document by its keys, their types and examples of their values.
 //!
-//! The elements of an array are merged into one shape, so memory depends on the number of different
-//! places and not on the size of the document.
+//! The elements of an array are merged into one shape. Therefore memory depends on the number of
+//! different places (paths without array indices), not on the size of the document.
 
 mod render;
 mod shape;
@@ -18,16 +18,17 @@ use crate::parts::{MOST_BYTES, SamplePlan, counted, grouped, lines};
 use crate::{OutlineEntry, aside};
 use walk::{Indent, UnexpectedLayout, Walker};
 
-/// The indentation of views.
+/// The indentation of JSON that Spillgate has laid out.
 const TWO_SPACES: Indent = Indent {
     byte: b' ',
     count: 2,
 };
 
-/// Bytes from the line above a record on in which the record must end to be shown as an example: its
-/// own and those of its indentation.
+/// Maximum size, in bytes, of a record that is shown as an example. It includes the indentation and
+/// the line above the record.
 const RECORD_WINDOW: u64 = 4 * RECORD_BYTES as u64;
-/// Bytes that are kept of a text that is laid out on the way, for its first record.
+/// Bytes that are kept of JSON that is laid out for the outline only. The first record is read from
+/// them.
 const LAID_OUT_HEAD: usize = 256 << 10;
 
 /// Returns the key tree of the document that begins at byte `start`.
@@ -43,7 +44,7 @@ pub(crate) fn outline(view: &View, start: u64) -> io::Result<Vec<OutlineEntry>> 
         Some(indent) => walked(source, &plan, indent)?,
         None => Err(UnexpectedLayout),
     };
-    // The text to which the walker's offsets refer, if it is not the view.
+    // `made` is the text to which the walker's offsets refer, if this text is not the view.
     let (walker, is_whole, made) = if let Ok(walker) = walker {
         (walker, true, None)
     } else {
@@ -107,14 +108,14 @@ pub(crate) fn outline_of_lines(view: &View, plan: &SamplePlan) -> io::Result<Vec
     ))
 }
 
-/// Follows a document on a line of its own.
+/// Lays out a document of a single line and passes it to the walker.
 fn document(
     walker: &mut Walker,
     laid_out: &mut BoundedText,
     line: &[u8],
     offset: u64,
 ) -> Result<(), UnexpectedLayout> {
-    // It is checked first, because half a document would leave its keys behind.
+    // The line is checked first, because the walker would keep the keys of half a document.
     serde_json::from_slice::<IgnoredAny>(line).map_err(|_| UnexpectedLayout)?;
     laid_out.begin(line.len());
     JsonLayout::default()
@@ -126,7 +127,7 @@ fn document(
     Ok(())
 }
 
-/// Follows the lines of a laid-out document part by part.
+/// Walks the lines of a laid-out document, part by part.
 fn walked(
     source: &dyn ByteSource,
     plan: &SamplePlan,
@@ -148,7 +149,7 @@ fn walked(
     Ok(Ok(all))
 }
 
-/// Bytes that show the indentation of a document.
+/// Bytes at the start of a document in which its indentation is looked for.
 const HEAD: u64 = 4 << 10;
 
 /// Returns the indentation of the second line of a document.
@@ -161,9 +162,9 @@ fn indent_of(head: &[u8]) -> Option<Indent> {
     (matches!(first, b"{" | b"[") && matches!(byte, b' ' | b'\t')).then_some(Indent { byte, count })
 }
 
-/// Follows a document that is not laid out by laying it out on the way. What comes before a fault
-/// is kept. Returns whether there was no fault, and the beginning of the laid-out text, to which the
-/// walker's offsets refer.
+/// Walks a document that is not laid out, and lays it out meanwhile. Keeps the shape that was found
+/// before an error. Returns the walker, whether there was no error, and the beginning of the
+/// laid-out text, to which the walker's offsets refer.
 fn laid_out(source: &dyn ByteSource, start: u64) -> io::Result<(Walker, bool, Vec<u8>)> {
     const BLOCK: usize = 64 << 10;
     let end = start.saturating_add(MOST_BYTES);
@@ -198,7 +199,8 @@ fn laid_out(source: &dyn ByteSource, start: u64) -> io::Result<(Walker, bool, Ve
     }
 }
 
-/// Laid-out text of bounded size: indentation could make deeply nested documents huge.
+/// Laid-out text of bounded size. Without a bound, indentation could make deeply nested documents
+/// huge.
 #[derive(Debug, Default)]
 struct BoundedText {
     text: Vec<u8>,
@@ -206,10 +208,11 @@ struct BoundedText {
 }
 
 impl BoundedText {
-    /// A laid-out text may have this many times its length, plus `FREE` bytes, as in views.
+    /// A text may grow by this factor when it is laid out, plus `FREE` bytes. Views have the same
+    /// bound.
     const GROWTH: usize = 8;
     const FREE: usize = 64 << 10;
-    /// Most bytes that are held of a token without an end.
+    /// Maximum number of bytes that are held of a token whose end has not arrived.
     const MOST: usize = 64 << 20;
 
     fn begin(&mut self, length: usize) {

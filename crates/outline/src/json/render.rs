@@ -1,4 +1,4 @@
-//! Writes the shape of a document, one place per line.
+//! Writes the shape of a document, one place per line. A place is a path without array indices.
 //!
 //! A line begins with a piece of a jq path. The pieces from the outermost line to the innermost,
 //! such as `.items[]` above `.metadata.name`, joined together are the path of the values.
@@ -12,23 +12,25 @@ use crate::parts::grouped;
 use crate::values::Values;
 use crate::{EntryKind, OutlineEntry};
 
-/// Most characters of an example.
+/// Maximum number of characters of an example.
 const EXAMPLE_CHARS: usize = 32;
-/// Most values that are named of a place, and most characters of these values.
+/// Maximum number of values that are shown for a place.
 const NAMED: usize = 4;
+/// Maximum number of bytes of these values together.
 const NAMED_CHARS: usize = 60;
-/// Most characters of an object's members on one line, with their values and without.
+/// Maximum number of characters of an object's members on one line, if their values are shown.
 const FLAT_VALUES: usize = 70;
+/// Maximum number of characters of an object's members on one line, if not all values are shown.
 const FLAT_CHARS: usize = 110;
-/// Fewest keys of one kind that share a line.
+/// Minimum number of keys with URLs that share a line.
 const ALIKE: usize = 3;
-/// Fewest keys that may be taken for data.
+/// Minimum number of keys of an object whose keys may be data rather than names of fields.
 const LEAST_MAP: usize = 6;
 
 /// Returns the lines of all places.
 ///
-/// `begins` is the offset of the document's first line; `None` if offsets are not those of the
-/// view's lines.
+/// `begins` is the offset of the document's first line. It is `None` if the offsets in the tree do
+/// not refer to lines of the view.
 pub(super) fn render(mut tree: Tree, label: &str, begins: Option<u64>) -> Vec<OutlineEntry> {
     settle(&mut tree, Tree::ROOT);
     let mut render = Render {
@@ -60,8 +62,8 @@ fn settle(tree: &mut Tree, id: ShapeId) {
     }
 }
 
-/// Returns whether three in four keys have a digit, as ids, versions and dates do, and all values
-/// have one type.
+/// Returns whether three in four keys contain a digit, as ids, versions and dates do, and all
+/// values have the same type.
 fn have_digits(keys: &[Key], tree: &Tree) -> bool {
     let digits = keys
         .iter()
@@ -70,9 +72,9 @@ fn have_digits(keys: &[Key], tree: &Tree) -> bool {
     digits.count() * 4 >= keys.len() * 3 && types.windows(2).all(|pair| pair[0] == pair[1])
 }
 
-/// Returns whether all values are objects with about the same keys.
+/// Returns whether the values of all keys are objects that have nearly the same keys.
 fn are_alike(keys: &[Key], tree: &Tree) -> bool {
-    /// A single key could be anything.
+    /// Minimum number of keys that these objects must have. A single key proves nothing.
     const LEAST: usize = 2;
     let inside = |key: &Key| match (&tree.get(key.value), types(tree.get(key.value))) {
         (shape, types) if types == ["object"] => match &shape.keys {
@@ -109,14 +111,14 @@ fn types(shape: &Shape) -> Vec<&'static str> {
 struct Render<'a> {
     tree: &'a Tree,
     lines: Vec<OutlineEntry>,
-    /// Whether offsets are those of the view's lines.
+    /// Whether the offsets in the tree refer to lines of the view.
     is_located: bool,
 }
 
 impl Render<'_> {
-    /// Writes the lines of a place and of the places inside it. `path` leads to it from the line
-    /// above. `rare` tells in how many objects it occurs, if not in all. `opens` is the offset of the
-    /// line on which its first value begins, if that is known.
+    /// Writes the lines of a place and of the places inside it. `path` leads from the line above to
+    /// the place. `rare` says how many objects have the place, if not all do. `opens` is the offset
+    /// of the line on which the first value of the place begins, if this is known.
     fn place(
         &mut self,
         id: ShapeId,
@@ -174,17 +176,17 @@ impl Render<'_> {
         self.inside(shape, inner, depth + 1);
     }
 
-    /// Notes on the last line where the first record of its list begins.
+    /// Sets, in the last entry of `lines`, the offset of the first record of the entry's list.
     fn mark(&mut self, records: Option<u64>) {
         if let Some(last) = self.lines.last_mut() {
             last.records = records;
         }
     }
 
-    /// Adds a line whose rank is 0 to 3 within its depth. A place that holds others is less
-    /// dispensable than one that does not.
+    /// Adds a line. Its `rank` within its depth is from 0 to 3: a place that contains other places
+    /// has a lower rank than one that does not, and is left out later.
     fn line(&mut self, depth: usize, rank: usize, path: &str, text: &str) {
-        // Other paths could not be told apart in a list.
+        // In a list of names that were left out, paths of any other form would be ambiguous.
         let is_name = path.starts_with('.') && !path.contains([':', ' ', '?']);
         let kind = match is_name {
             true => EntryKind::Path(path.to_owned()),
@@ -195,8 +197,8 @@ impl Render<'_> {
         self.lines.push(entry);
     }
 
-    /// Writes the lines of what is in the objects of a place: in its own objects, and in those of
-    /// its elements or values.
+    /// Writes the lines of the members of a place's objects: of the objects at the place itself
+    /// (`shape`), and of the objects that are its elements or values (`inner`).
     fn inside(&mut self, shape: &Shape, inner: &Shape, depth: usize) {
         let own = (!std::ptr::eq(shape, inner)).then_some(shape);
         for shape in own.into_iter().chain([inner]) {
@@ -249,8 +251,8 @@ impl Render<'_> {
         }
     }
 
-    /// Returns the members of an object that has only scalars, for one line: with their values or,
-    /// if that is too long, without.
+    /// Returns the members of an object that contains only scalars, as text for one line: with
+    /// their values or, if this is too long, without.
     fn flat(&self, shape: &Shape, inner: &Shape) -> Option<String> {
         let Keys::Few(keys) = &inner.keys else {
             return None;
@@ -303,7 +305,7 @@ impl Render<'_> {
         fitting.map(|(text, _)| text)
     }
 
-    /// Returns the only key of a place that has only objects, all with this key.
+    /// Returns the key of a place whose values are all objects with this single key.
     fn only_key(&self, shape: &Shape) -> Option<Key> {
         match &shape.keys {
             Keys::Few(keys) if keys.len() == 1 && !shape.more => {
@@ -315,7 +317,7 @@ impl Render<'_> {
         }
     }
 
-    /// Returns what is in a place: types, lengths and values.
+    /// Describes the values of a place: their types, lengths and examples.
     fn described(&self, shape: &Shape) -> String {
         let mut parts = Vec::new();
         if shape.objects > 0 {
@@ -361,7 +363,8 @@ impl Render<'_> {
     }
 }
 
-/// Joins the texts of nested arrays, showing only the outer ones and the innermost.
+/// Joins the texts of nested arrays. If there are many, omits those between the outer ones and the
+/// innermost.
 fn nested(texts: &[String]) -> String {
     const TOLD: usize = 3;
     match texts {
@@ -394,7 +397,7 @@ fn booleans(shape: &Shape) -> Option<String> {
     }
 }
 
-/// Returns the values of a place: all if there are few, else an example.
+/// Returns the values of a place: all of them if there are few, otherwise examples.
 fn valued(values: &Values, count: u64) -> String {
     let mut room = NAMED_CHARS;
     let texts: Vec<String> = values
@@ -426,14 +429,15 @@ fn span(span: Span) -> String {
     }
 }
 
-/// Returns whether the values show what one may ask for: a few that recur.
+/// Returns whether the values suggest questions: only a few distinct strings, which recur, or both
+/// booleans.
 fn is_telling(shape: &Shape) -> bool {
     let few = shape.strings_seen.distinct();
     few.is_some_and(|count| count > 1 && (count as u64) < shape.strings)
         || (shape.trues > 0 && shape.falses > 0)
 }
 
-/// Returns whether a place has only strings whose examples are URLs.
+/// Returns whether a place contains only strings, and the strings kept as examples are URLs.
 fn is_url(shape: &Shape) -> bool {
     let is_web = |text: &[u8]| text.starts_with(b"\"http://") || text.starts_with(b"\"https://");
     matches!(types(shape).as_slice(), ["string"]) && shape.strings_seen.examples().all(is_web)

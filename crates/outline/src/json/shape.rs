@@ -1,17 +1,18 @@
-//! Merges the values in one place of a document into a shape.
+//! Merges the values in one place of a document into a shape. A place is a path without array
+//! indices, such as `.items[].name`.
 
 use crate::values::{Range, Values};
 
-/// Most keys that are told apart. An object with more is a map, whose values are merged into one
-/// shape.
+/// Maximum number of keys that are distinguished in a place. An object with more keys is a map,
+/// whose values are merged into one shape.
 pub(super) const KEYS: usize = 64;
-/// Most places that are told apart. Of a document with more, no further places are shown: a hostile
-/// document could have one per byte.
+/// Maximum number of places that are distinguished; all others are not shown. A hostile document
+/// could have a place per byte.
 const NODES: usize = 8192;
 /// Bytes of a key that are compared.
 const KEY_BYTES: usize = 256;
 
-/// A place in a document.
+/// The id of a place in a document.
 pub(super) type ShapeId = usize;
 
 /// Everything that occurs in one place.
@@ -24,20 +25,21 @@ pub(super) struct Shape {
     pub(super) strings: u64,
     pub(super) objects: u64,
     pub(super) arrays: u64,
-    /// Lengths of the shortest and the longest array.
+    /// The lengths of the shortest and the longest array.
     pub(super) lengths: Span,
-    /// Members of the smallest and the largest object.
+    /// The numbers of members of the smallest and the largest object.
     pub(super) widths: Span,
     pub(super) keys: Keys,
     pub(super) items: Option<ShapeId>,
     pub(super) strings_seen: Values,
     pub(super) numbers_seen: Values,
     pub(super) range: Range,
-    /// Whether more was in it than is told apart.
+    /// Whether the place contained keys or elements that exceed [`KEYS`], [`NODES`] or the depth
+    /// limit, and are not distinguished.
     pub(super) more: bool,
 }
 
-/// The smallest and the largest of some counts.
+/// The smallest and the largest of several counts.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(super) struct Span(pub(super) Option<(u64, u64)>);
 
@@ -54,15 +56,16 @@ impl Span {
     }
 }
 
-/// The members of objects.
+/// The members of the objects in a place.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Keys {
     Few(Vec<Key>),
-    /// So many keys that they are data: the first key, and the shape of all values.
+    /// The keys are data rather than names of fields. Contains the first key, with the shape of the
+    /// values of all keys.
     Map(Key),
 }
 
-/// A key as it is written between its quotes, and the offset where it occurs first.
+/// A key as it is written between its quotes, and the offset of its first occurrence.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Key {
     pub(super) text: Box<[u8]>,
@@ -87,7 +90,7 @@ impl Shape {
     }
 }
 
-/// All places of a document. The first one is its root.
+/// All places of a document. The first place is the root of the document.
 #[derive(Debug)]
 pub(super) struct Tree {
     shapes: Vec<Shape>,
@@ -208,7 +211,7 @@ impl Tree {
         self.get_mut(parent).keys = Keys::Map(first);
     }
 
-    /// Merges the place `from` into `into`. Afterwards both ids mean the latter.
+    /// Merges the place `from` into `into`. Afterwards both ids refer to `into`.
     pub(super) fn merge(&mut self, into: ShapeId, from: ShapeId) {
         let (into, from) = (self.resolve(into), self.resolve(from));
         if into == from {
@@ -275,8 +278,8 @@ impl Tree {
         }
     }
 
-    /// Takes over all places of another tree without merging them. Returns by how much their ids
-    /// are greater here.
+    /// Adds all places of another tree without merging them. Returns the number to add to an id of
+    /// `other` to get the id in this tree.
     pub(super) fn adopt(&mut self, other: Self) -> usize {
         let base = self.shapes.len();
         let shifted = |key: Key| Key {

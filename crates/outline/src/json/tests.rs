@@ -1,4 +1,4 @@
-//! Tests the shapes of small documents, read whole and in parts.
+//! Tests that small documents have the same shape whether they are read whole or in parts.
 
 use std::sync::Arc;
 
@@ -142,7 +142,7 @@ proptest! {
         let whole = in_parts(&text, u64::MAX / 2, 1);
         prop_assert_eq!(&in_parts(&text, part, 1), &whole);
         prop_assert_eq!(&in_parts(&text, part, 2), &whole);
-        // Laid out on the way, the document has the same shape.
+        // A document that is laid out while it is walked has the same shape.
         let (walker, fits, _) = laid_out(&value.to_string().into_bytes(), 0).unwrap();
         prop_assert!(fits);
         prop_assert_eq!(texts(&render::render(walker.finish().0, "", None)), whole);

@@ -1,17 +1,17 @@
-//! Follows the shape of a laid-out document line by line.
+//! Finds the shape of a laid-out JSON document line by line.
 //!
-//! In every JSON view, and in what most tools print, each member and element has a line of its own.
-//! A line is then a key, a bracket or a scalar, and its indentation is its depth. So a part of a
-//! document can be followed without the text before it: the containers that are open there are
-//! known by their depth, and are told apart when the parts are joined. This is not a parser: that
-//! the text is JSON was checked when the view was made. A line that does not fit the layout ends
-//! the walk.
+//! In every JSON view, and in the output of most tools, each member and element has a line of its
+//! own. A line is then a key, a bracket or a scalar, and its indentation shows its depth. Therefore
+//! a part of a document can be walked without the text before it: the depth shows how many
+//! containers are open there, and joining the parts shows which ones they are. This is not a
+//! parser: the text was checked to be JSON when the view was made. A line that does not fit the
+//! layout ends the walk.
 
 use memchr::memchr2;
 
 use super::shape::{Shape, ShapeId, Tree};
 
-/// Most levels that are followed.
+/// Maximum number of levels whose places are distinguished.
 pub(super) const DEPTH: usize = 12;
 
 /// The indentation of one level.
@@ -21,11 +21,11 @@ pub(super) struct Indent {
     pub(super) count: usize,
 }
 
-/// A line is not laid out as expected.
+/// The error for a line that is not laid out as expected.
 #[derive(Debug, PartialEq)]
 pub(super) struct UnexpectedLayout;
 
-/// Follows one or several parts of a document.
+/// Walks one or several parts of a document.
 #[derive(Debug)]
 pub(super) struct Walker {
     pub(super) tree: Tree,
@@ -41,13 +41,13 @@ pub(super) struct Walker {
 
 #[derive(Debug, Clone, Copy)]
 struct Frame {
-    /// `None` if it is too deep, or if there are too many places.
+    /// The place of the container; `None` if it is nested too deeply or there are too many places.
     place: Option<ShapeId>,
     is_array: bool,
     entries: u64,
     /// The index of the key that is expected next.
     next: usize,
-    /// Whether it was open where the part begins.
+    /// Whether the container was already open where the part begins.
     is_before: bool,
 }
 
@@ -70,7 +70,7 @@ impl Walker {
         }
     }
 
-    /// Follows the next line, which begins at byte `offset`.
+    /// Walks the next line, which begins at byte `offset`.
     pub(super) fn line(&mut self, line: &[u8], offset: u64) -> Result<(), UnexpectedLayout> {
         let blanks = line.iter().take_while(|&&byte| byte == self.indent.byte);
         let blanks = blanks.count();
@@ -93,9 +93,9 @@ impl Walker {
         }
     }
 
-    /// Begins inside `depth` containers.
+    /// Begins a part inside `depth` containers.
     fn begin(&mut self, depth: usize) -> Result<(), UnexpectedLayout> {
-        /// Most levels. A deeper line would be little but indentation.
+        /// Maximum number of levels. A deeper line would consist mostly of indentation.
         const DEEPEST: usize = 1 << 20;
         if depth > DEEPEST {
             return Err(UnexpectedLayout);
@@ -183,7 +183,7 @@ impl Walker {
         Ok(())
     }
 
-    /// Continues with the part that follows.
+    /// Adds the shape of the next part, `next`.
     pub(super) fn join(&mut self, next: Self) -> Result<(), UnexpectedLayout> {
         if !next.begun {
             return Ok(());
@@ -220,7 +220,8 @@ impl Walker {
         Ok(())
     }
 
-    /// Returns the places and whether the document ended, once all parts are joined.
+    /// Returns the places, and whether all containers were closed. It must be called after all
+    /// parts are joined.
     pub(super) fn finish(mut self) -> (Tree, bool) {
         let is_whole = self.open.is_empty();
         while let Some(frame) = self.open.pop() {
@@ -230,7 +231,7 @@ impl Walker {
     }
 }
 
-/// Returns the key of a member, as it is written, and the value.
+/// Returns the key, as it is written, and the value of a member; for an element only the value.
 fn split(rest: &[u8]) -> Result<(Option<&[u8]>, &[u8]), UnexpectedLayout> {
     match rest.first() {
         None => return Err(UnexpectedLayout),
@@ -259,8 +260,8 @@ fn split(rest: &[u8]) -> Result<(Option<&[u8]>, &[u8]), UnexpectedLayout> {
     }
 }
 
-/// Returns whether a value that opens a container on this line opens an array; `None` if it opens
-/// none.
+/// Returns whether a value opens an array (true) or an object (false) that continues on the next
+/// line; `None` if it opens neither.
 fn opened(value: &[u8]) -> Option<bool> {
     match value {
         b"{" => Some(false),
@@ -269,7 +270,7 @@ fn opened(value: &[u8]) -> Option<bool> {
     }
 }
 
-/// Counts a value in its place.
+/// Adds a value to the shape of its place. Returns the same as [`opened`].
 fn take(shape: &mut Shape, value: &[u8], offset: u64) -> Result<Option<bool>, UnexpectedLayout> {
     match (value[0], value) {
         (b'"', _) if value.ends_with(b"\"") => {

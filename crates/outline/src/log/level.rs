@@ -1,12 +1,13 @@
 //! Finds the level of a log line.
 
-/// Levels, gravest first. Several spellings are one level.
+/// Levels, the most severe first. A level may have several spellings in logs.
 pub(super) const NAMES: [&str; 7] = ["FATAL", "ERROR", "WARN", "NOTICE", "INFO", "DEBUG", "TRACE"];
 
-/// Most tokens of a line that are searched for its level. Later, the word is part of the message.
+/// Maximum number of tokens of a line that are searched for its level. A later word is part of the
+/// message.
 const LOOKED_AT: usize = 12;
 
-/// Words that mark a template as trouble, in lower case.
+/// Words, in lower case, that show that a template reports an error.
 const TROUBLE: [&str; 18] = [
     "error",
     "fail",
@@ -57,7 +58,7 @@ fn named(word: &str) -> Option<usize> {
     NAMES.iter().position(|known| *known == name)
 }
 
-/// Returns whether a template reports trouble.
+/// Returns whether a template reports an error.
 pub(super) fn is_trouble(tokens: &[String], template: &str) -> bool {
     let grave = of(tokens).is_some_and(|level| level <= 1);
     let lower = template.to_ascii_lowercase();

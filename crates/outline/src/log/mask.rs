@@ -1,16 +1,16 @@
-//! Masks what varies between log lines.
+//! Masks the parts of log lines that vary, such as times and numbers.
 //!
-//! Every line of a log passes through here, so this uses no regex and allocates nothing itself.
+//! This code runs on every line of a log. Therefore it uses no regex and allocates nothing itself.
 
 use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
-/// Replaces what varies.
+/// The text that replaces a part that varies.
 pub(super) const WILDCARD: &str = "<*>";
 
-/// Bytes of a line that are examined. What tells lines apart is at their start, and a line of
-/// megabytes costs no more than this.
+/// Maximum number of bytes of a line that are examined. The words that distinguish lines are near
+/// their start, and a line of several megabytes must not take longer.
 const LOOKED_AT: usize = 400;
 
 const DIGIT: u8 = 1;
@@ -18,7 +18,7 @@ const WORD: u8 = 2;
 const JOINER: u8 = 4;
 const HEX: u8 = 8;
 
-/// The classes of each byte, for one lookup.
+/// The classes of each byte, so that a single lookup finds them.
 static CLASS: [u8; 256] = classes();
 
 const fn classes() -> [u8; 256] {
@@ -68,9 +68,9 @@ fn next_digit(line: &[u8], from: usize) -> Option<usize> {
 
 /// Receives the parts of a line.
 trait Sink {
-    /// A part that stays the same.
+    /// Receives a part that is the same in all lines of a template.
     fn literal(&mut self, bytes: &[u8]);
-    /// A part that varies.
+    /// Is called in place of a part that varies.
     fn variable(&mut self);
 }
 
@@ -94,8 +94,9 @@ impl Sink for String {
     }
 }
 
-/// Separates what stays from what varies: a word with a digit, and what is joined to it by a point,
-/// a colon or the like. So a time, an address, a version or a UUID is one part.
+/// Separates the parts that vary from the rest. Such a part is a word with a digit, together with
+/// words that are joined to it by a point, a colon or the like. Thus a time, an address, a version
+/// or a UUID is one part.
 fn walk<S: Sink>(line: &[u8], mut sink: S) -> S {
     let (mut written, mut from) = (0, 0);
     while let Some(at) = next_digit(line, from) {
@@ -119,7 +120,7 @@ fn walk<S: Sink>(line: &[u8], mut sink: S) -> S {
 
 /// Returns the end of the word at `from` if it has a digit or may be part of a hexadecimal id.
 fn end_of_varying(line: &[u8], from: usize) -> Option<usize> {
-    /// Shorter groups are words: `add`, `bad`.
+    /// Minimum length of a group of hexadecimal digits. Shorter groups may be words, such as `add`.
     const HEX_GROUP: usize = 4;
     let (mut any, mut all, mut end) = (0, HEX, from);
     while end < line.len() && is(line[end], WORD) {
@@ -136,12 +137,12 @@ fn head(line: &[u8]) -> &[u8] {
     line.trim_ascii_end()
 }
 
-/// Returns the same number for lines that differ only in what varies.
+/// Returns a hash that is the same for lines that differ only in their varying parts.
 pub(crate) fn signature(line: &[u8]) -> u64 {
     walk(head(line), FxHasher::default()).finish()
 }
 
-/// Returns the line with a [`WILDCARD`] for each part that varies.
+/// Returns the line with a [`WILDCARD`] in place of each part that varies.
 pub(super) fn masked(line: &[u8]) -> String {
     walk(head(line), String::new())
 }

@@ -1,32 +1,35 @@
 //! Finds the templates of the lines of a log.
 //!
-//! This is Drain (He et al., ICWS 2017) with a fast path. A line whose literal parts were seen
-//! before is counted by their hash. Other lines go down a tree of fixed depth (number of tokens,
-//! first literal tokens) to the clusters that may match, and join the most similar one or start a
-//! new one.
+//! This is Drain (He et al., ICWS 2017) with a fast path. If a line with the same literal parts was
+//! seen before, the line is counted by the hash of these parts. For any other line, a tree of fixed
+//! depth (number of tokens, first literal tokens) finds the clusters that may match. The line joins
+//! the most similar cluster or starts a new one.
 
 use rustc_hash::FxHashMap;
 
 use super::level;
 use super::mask::{WILDCARD, masked, signature};
 
-/// Most clusters that are kept. Later lines that fit none are counted as others. A log has dozens;
-/// text that is not a log has as many as lines.
+/// Maximum number of clusters. Later lines that fit none of them are counted in [`Miner::others`].
+/// A log has dozens of clusters; a text that is not a log has nearly one per line.
 const CLUSTERS: usize = 1024;
-/// Most clusters in one leaf of the tree, so that a line is compared with few.
+/// Maximum number of clusters in one leaf of the tree, so that a line is compared with only a few.
 const LEAF: usize = 32;
-/// Most signatures that are remembered. Then all are forgotten.
+/// Maximum number of signatures (hashes of literal parts) that are kept. When it is reached, all
+/// are dropped.
 const SIGNATURES: usize = 1 << 16;
-/// Most lines with a new signature that are compared with clusters, once no more clusters can be
-/// kept. Comparing costs forty times as much as counting, and text that is not a log consists of
-/// such lines.
+/// Maximum number of lines with a new signature that are compared with clusters, once there are
+/// [`CLUSTERS`] clusters. A comparison takes forty times as long as counting a line, and text that
+/// is not a log consists of such lines.
 const MEETINGS: u64 = 8192;
-/// Most tokens of a line that are compared.
+/// Maximum number of tokens of a line that are compared.
 const TOKENS: usize = 64;
-/// Literal tokens that select the leaf, and how many tokens are searched for them.
+/// Number of literal tokens that select the leaf.
 const PATH: usize = 2;
+/// Number of tokens, from the start of the line, among which these literal tokens are looked for.
 const PATH_IN: usize = 6;
-/// Percentage of the tokens, literal in one of the two, that must agree: half, as usual in Drain.
+/// Minimum percentage of equal tokens, among those that are literal in the line or in the template:
+/// half, as usual in Drain.
 const SIMILAR: usize = 50;
 
 /// The lines that follow one template.
@@ -34,7 +37,7 @@ const SIMILAR: usize = 50;
 pub(super) struct Cluster {
     pub(super) tokens: Vec<String>,
     pub(super) count: u64,
-    /// The byte of the view at which the first one begins.
+    /// The offset in the view at which the first of these lines begins.
     pub(super) first: u64,
 }
 
@@ -51,7 +54,7 @@ struct LineClass {
     level: Option<usize>,
 }
 
-/// Finds the templates in one part.
+/// Finds the templates in one part of a view.
 #[derive(Debug, Default)]
 pub(super) struct Miner {
     classes: FxHashMap<u64, LineClass>,
@@ -61,7 +64,7 @@ pub(super) struct Miner {
     pub(super) levels: [u64; level::NAMES.len()],
     /// Number of lines that fit no kept cluster.
     pub(super) others: u64,
-    /// How many of these were not examined further, so that their levels are unknown.
+    /// Number of lines among `others` that were not examined further. Their levels are unknown.
     pub(super) unmet: u64,
     meetings: u64,
 }
@@ -107,7 +110,8 @@ impl Miner {
         class
     }
 
-    /// Returns the cluster of lines with these tokens. If none is similar, it starts one.
+    /// Returns the index of the cluster for a line with these tokens. Starts a new cluster if no
+    /// cluster is similar. Returns `None` if there are too many clusters.
     fn join(&mut self, tokens: Vec<String>, first: u64) -> Option<usize> {
         let key = (tokens.len(), path(&tokens));
         let leaf = self.leaves.entry(key).or_default();
@@ -134,7 +138,7 @@ impl Miner {
         Some(self.clusters.len() - 1)
     }
 
-    /// Adds what was found in the part that follows.
+    /// Adds the clusters and counts of the next part.
     pub(super) fn absorb(&mut self, next: Self) {
         self.unmet += next.unmet;
         self.others += next.others;
@@ -150,7 +154,7 @@ impl Miner {
     }
 }
 
-/// Returns the literal tokens that select a leaf; of `key=value` only the key.
+/// Returns the literal tokens that select a leaf. Of a token `key=value`, only the key is used.
 fn path(tokens: &[String]) -> Vec<String> {
     let literal = tokens.iter().take(PATH_IN).filter_map(|token| {
         let key = token.split_inclusive('=').next().unwrap_or(token);
@@ -159,7 +163,8 @@ fn path(tokens: &[String]) -> Vec<String> {
     literal.take(PATH).map(str::to_owned).collect()
 }
 
-/// Returns the percentage of tokens that agree, of those that are literal on one side.
+/// Returns the percentage of tokens that are equal, among those that are literal in the template or
+/// in the line.
 fn similarity(template: &[String], tokens: &[String]) -> usize {
     let (mut same, mut all) = (0, 0);
     for (one, other) in template.iter().zip(tokens) {
@@ -173,7 +178,8 @@ fn similarity(template: &[String], tokens: &[String]) -> usize {
     (same * 100).checked_div(all).unwrap_or(100)
 }
 
-/// Puts a wildcard where tokens differ, after a common start that ends with `=`.
+/// Puts a wildcard in place of each token of the template that differs from the line's token. Keeps
+/// a common beginning that ends with `=`.
 fn generalize(template: &mut [String], tokens: &[String]) {
     for (mine, other) in template.iter_mut().zip(tokens) {
         if mine == other {

@@ -15,9 +15,10 @@ use crate::{EntryKind, Lead, OutlineEntry, note};
 pub(crate) use mask::signature;
 use mine::{Cluster, Miner};
 
-/// Most templates that are shown, whatever the budget.
+/// Maximum number of templates that are shown, whatever the budget.
 const TEMPLATES: usize = 24;
-/// How many of the commonest templates, and of those that report trouble, are taken first.
+/// Number of the most frequent templates, and of templates that report errors, that are selected
+/// first.
 const FIRST: usize = 4;
 /// Bytes at each end of a log that are searched for the first and the last time.
 const ENDS: u64 = 16 << 10;
@@ -59,7 +60,7 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
         };
         let note = note(format!("levels: {}{but}", levels.join(", ")));
         let counts = level::NAMES.iter().zip(all.levels);
-        // The gravest level that not most lines have.
+        // The most severe level that fewer than a quarter of the lines have.
         let mut rare =
             counts.filter(|&(_, count)| count > 0 && count * 4 < all.levels.iter().sum());
         let lead = rare
@@ -91,8 +92,9 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
     Ok(outline)
 }
 
-/// Selects the templates worth showing, commonest first, each with a rank. The commonest and those
-/// that report trouble alternate, then come the rarest.
+/// Selects the templates worth showing and gives each a rank. In the order of ranks, the most
+/// frequent templates and those that report errors alternate at first; then come the rarest ones.
+/// Returns the templates with the most frequent first.
 fn telling(mut clusters: Vec<Cluster>) -> Vec<(usize, Cluster)> {
     clusters.sort_by(|a, b| b.count.cmp(&a.count).then(a.first.cmp(&b.first)));
     let trouble = |cluster: &Cluster| level::is_trouble(&cluster.tokens, &cluster.template());
@@ -123,7 +125,7 @@ fn telling(mut clusters: Vec<Cluster>) -> Vec<(usize, Cluster)> {
         .collect()
 }
 
-/// Returns the first and the last time, as they are written.
+/// Returns the first and the last time in the log, as they are written there.
 fn times(view: &View) -> io::Result<Option<(String, String)>> {
     let head = view.source().bytes(0, ENDS)?;
     let tail = view

@@ -1,14 +1,16 @@
-//! A JSON document without what an outline does not show.
+//! Parses a JSON document and keeps only the members that an outline may show.
 
 use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Most values that are kept; a document with more has the outline of any JSON.
+/// Maximum number of values that are kept. A document with more values is outlined like any other
+/// JSON.
 const VALUES: usize = 300_000;
-/// Most elements of an array, and most bytes of a text, that are kept.
+/// Maximum number of elements that are kept of an array.
 const ELEMENTS: usize = 256;
+/// Maximum number of bytes that are kept of a text.
 const TEXT: usize = 120;
 /// Members that are left out: they are long and not shown.
 const LEFT_OUT: [&str; 12] = [
@@ -25,10 +27,10 @@ const LEFT_OUT: [&str; 12] = [
     "headers",
     "contact",
 ];
-/// Members whose members have names of their own.
+/// Members that are maps: the author of the document chooses the names of their members.
 const NAMES: [&str; 5] = ["paths", "properties", "schemas", "$defs", "definitions"];
 
-/// A value.
+/// A JSON value.
 #[derive(Debug)]
 pub(super) enum Lean {
     /// A text, a number or a truth value, as text.
@@ -76,12 +78,12 @@ impl Lean {
     }
 }
 
-/// Reads a value.
+/// Deserializes a value.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Seed<'c> {
     /// Number of values so far.
     count: Option<&'c Cell<usize>>,
-    /// Whether the members have names of their own.
+    /// Whether the value is a map whose member names the author of the document chose.
     has_names: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Outlines documents that describe data or an API: OpenAPI in JSON or YAML, and JSON Schema.
 //!
-//! An outline of their keys would show the words of the format. Here are the paths with their
-//! methods, and the schemas with their fields.
+//! An outline of the keys would show only words that every such document contains. This outline
+//! shows the paths with their methods, and the schemas with their fields.
 
 mod lean;
 mod yaml;
@@ -16,35 +16,40 @@ use crate::parts::{SamplePlan, counted, grouped};
 use crate::{EntryKind, OutlineEntry, located, note};
 use lean::Lean;
 
-/// Bytes of a document that is parsed in memory; the description of GitHub's API has 12 MB.
+/// Maximum size, in bytes, of a document that is parsed in memory. The description of GitHub's API
+/// has 12 MB.
 const LARGEST: u64 = 24 << 20;
-/// Bytes that are searched at a time for the name of a format, and by which these blocks overlap.
+/// Bytes that are searched at a time for the name of a format.
 const BLOCK: u64 = 64 << 10;
+/// Bytes by which two such blocks overlap.
 const OVERLAP: u64 = 128;
-/// Members that sort before the name of the format, one of which the first block then has.
+/// Members that precede the name of the format if members are sorted by name. If the first block
+/// contains none of them, the other blocks are not searched.
 const SORTED: [&[u8]; 3] = [b"\"components\":", b"\"definitions\":", b"\"$defs\":"];
-/// Bytes at the beginning in which a document in YAML says what it is.
+/// Bytes at the beginning of a YAML document in which the name of its format must occur.
 const HEAD: u64 = 2 << 10;
-/// Most paths, schemas and fields of the first schema that are lines.
+/// Maximum number of paths, of schemas and of fields of the first schema that have a line.
 const LISTED: usize = 300;
-/// From so many paths on, their first parts are counted, and how many of these are named.
+/// Minimum number of paths for which the outline counts the first segments of the paths.
 const MANY: usize = 20;
+/// Maximum number of first segments that are named.
 const AREAS: usize = 10;
-/// Most fields, values and alternatives that are named in one line.
+/// Maximum number of fields that are named in one line.
 const FIELDS: usize = 16;
+/// Maximum number of values or alternatives that are named in one line.
 const VALUES: usize = 4;
 /// Levels of fields that are named.
 const DEPTH: usize = 2;
 
-/// The methods of HTTP that OpenAPI knows.
+/// The HTTP methods that OpenAPI allows.
 const METHODS: [&str; 9] = [
     "get", "put", "post", "delete", "options", "head", "patch", "trace", "query",
 ];
 
-/// How the name of a version of JSON Schema begins.
+/// The beginnings of the URLs that name a version of JSON Schema.
 const SCHEMA: [&[u8]; 2] = [b"\"http://json-schema.org", b"\"https://json-schema.org"];
 
-/// What an API offers.
+/// The description of an API.
 #[derive(Debug, Default)]
 struct Api {
     version: String,
@@ -67,8 +72,8 @@ struct Listed {
     offset: Option<u64>,
 }
 
-/// Returns the outline of a description that begins at byte `start` of a JSON text; `None` for
-/// other documents.
+/// Returns the outline of an API description or a JSON Schema that begins at byte `start` of a JSON
+/// text; `None` for other documents.
 pub(crate) fn of_json(view: &View, start: u64) -> io::Result<Option<Vec<OutlineEntry>>> {
     let source = view.source();
     if source.len().saturating_sub(start) > LARGEST {
@@ -76,7 +81,7 @@ pub(crate) fn of_json(view: &View, start: u64) -> io::Result<Option<Vec<OutlineE
     }
     let mut buffer = Vec::new();
     let head = source.window(start, start + BLOCK, &mut buffer)?;
-    // The members of a document may be sorted, so that its format is named far behind.
+    // If the members of a document are sorted by name, its format may be named far from the start.
     let is_sorted = SORTED
         .iter()
         .any(|key| memchr::memmem::find(head, key).is_some());
@@ -101,7 +106,7 @@ pub(crate) fn of_json(view: &View, start: u64) -> io::Result<Option<Vec<OutlineE
         .then(|| of_schema(&document)))
 }
 
-/// Returns whether a part of a document names a format, with a version that is known.
+/// Returns whether a part of a document names a known format and a known version of it.
 fn is_named(text: &[u8]) -> bool {
     let says = |key: &[u8], values: &[&[u8]]| {
         memchr::memmem::find_iter(text, key).any(|at| {
@@ -116,7 +121,7 @@ fn is_named(text: &[u8]) -> bool {
         || says(b"\"$schema\"", &SCHEMA)
 }
 
-/// Returns the outline of a description of an API in YAML; nothing for other texts.
+/// Returns the outline of an API description in YAML; no entries for other texts.
 pub(crate) fn of_yaml(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let head = view.source().bytes(0, HEAD)?;
     let is_api = crate::parts::lines(&head).any(|(_, line)| {
@@ -231,7 +236,8 @@ impl Api {
     }
 }
 
-/// Returns the first parts of many paths, the most frequent first; empty for few paths.
+/// Returns the first segments of the paths, the most frequent first; an empty text if there are
+/// fewer than [`MANY`] paths.
 fn areas(paths: &[Listed]) -> String {
     if paths.len() < MANY {
         return String::new();
@@ -326,7 +332,7 @@ fn of_schema(document: &Lean) -> Vec<OutlineEntry> {
     shown
 }
 
-/// Returns the type of a schema in a few words, with so many levels of fields.
+/// Returns the type of a schema in a few words, with `depth` levels of fields.
 fn described(schema: &Lean, depth: usize) -> String {
     let last = |reference: &str| reference.rsplit('/').next().unwrap_or_default().to_owned();
     if let Some(reference) = schema.text("$ref") {

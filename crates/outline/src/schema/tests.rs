@@ -1,4 +1,4 @@
-//! Tests the outlines of descriptions.
+//! Tests the outlines of API descriptions and JSON Schemas.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -113,7 +113,7 @@ fn a_json_schema() {
 proptest! {
     #[test]
     fn any_shape_is_read(values in proptest::collection::vec(0usize..10, 1..20)) {
-        // Puts odd values where others are expected.
+        // Puts values of unexpected types in the places that the outline reads.
         let odd = [json!(null), json!(true), json!([]), json!({}), json!("x"), json!(1), json!([{"$ref": 1}]), json!({"type": {}}), json!({"properties": []}), json!({"x": {"items": {"oneOf": [null]}}})];
         let at = |at: usize| odd[values[at % values.len()]].clone();
         let api = json!({"openapi": "3.0", "$schema": "http://json-schema.org", "info": at(0), "servers": at(1), "paths": {"/a": at(2), "/b": {"get": at(3)}}, "components": {"schemas": {"A": at(4), "B": {"properties": at(5), "required": at(6), "enum": at(7), "type": at(8), "items": at(9)}}}, "$defs": at(10), "properties": at(11)});

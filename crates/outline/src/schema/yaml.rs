@@ -1,7 +1,8 @@
-//! Reads a description of an API in YAML, line by line.
+//! Reads an API description in YAML, line by line.
 //!
-//! Paths, methods and schemas are told by their indentation, so that each has its line. Long texts
-//! in the document are indented further than the keys that are looked for.
+//! Paths, methods and schemas are recognised by their indentation, without a YAML parser, because
+//! the outline needs their offsets. Long texts in the document are indented further than the keys
+//! that are looked for, and are skipped.
 
 use std::io;
 
@@ -10,11 +11,11 @@ use spillgate_text::View;
 use super::{Api, Listed, METHODS, operation_text};
 use crate::parts::SamplePlan;
 
-/// Most paths and schemas that are kept.
+/// Maximum number of paths, and of schemas, that are kept.
 const MOST: usize = 20_000;
-/// Bytes of a line that are read.
+/// Maximum number of bytes that are read of a line, or collected for a schema.
 const LONGEST: usize = 400;
-/// Levels of keys that are told apart: `components`, `schemas`, the name, `properties`, the field.
+/// Levels of keys that are examined: `components`, `schemas`, the name, `properties`, the field.
 const LEVELS: usize = 5;
 
 /// Reads the document.
@@ -35,9 +36,9 @@ pub(super) fn read(view: &View, plan: &SamplePlan) -> io::Result<Api> {
 
 struct Reading {
     api: Api,
-    /// The open keys with their indentation.
+    /// The keys that enclose the current line, outermost first, with their indentation.
     open: Vec<(usize, String)>,
-    /// The indentation of the key whose text goes on.
+    /// The indentation of a key whose block text (`|` or `>`) may continue on the next line.
     block: Option<usize>,
 }
 
@@ -123,7 +124,7 @@ impl Reading {
     }
 }
 
-/// Returns the key of a line and what follows it.
+/// Returns the key of a line and the text after it.
 fn key_of(line: &[u8]) -> Option<(String, &str)> {
     let line = std::str::from_utf8(line).ok()?;
     let line = line.strip_prefix("- ").unwrap_or(line).trim_start();

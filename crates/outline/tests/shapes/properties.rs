@@ -22,7 +22,7 @@ const KINDS: [ContentKind; 12] = [
     ContentKind::Binary,
 ];
 
-/// Returns texts made of pieces of all formats, and of none.
+/// Generates texts from pieces of all formats, and from pieces without a format.
 fn any_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[ -~\n\t漢é🚀\u{1b}\0]{0,12}",

@@ -68,7 +68,7 @@ fn cargo_metadata_of_this_workspace() {
         .output()
         .unwrap();
     let text = Returned::of(&String::from_utf8(output.stdout).unwrap()).shown(4000);
-    // The lines that stay the same as the workspace grows.
+    // Compare only the lines that stay the same while the workspace grows.
     let stable: Vec<&str> = [
         "  object",
         ".packages[]",
@@ -177,7 +177,7 @@ fn a_list_of_kubernetes_pods() {
     "#);
 }
 
-/// Returns the log of a service with what logs have: templates, levels, and one line that matters.
+/// Returns the log of a service with templates, levels, and a single line that matters.
 fn log_of(bytes: usize) -> String {
     let mut log = String::with_capacity(bytes + 200);
     let mut i = 0u64;
@@ -232,7 +232,7 @@ fn log_of(bytes: usize) -> String {
     log
 }
 
-/// Uses a fifth of the log in `benches/outline.py`, so that a debug build is quick.
+/// The log is a fifth as long as the one in `benches/outline.py`, so that debug builds are fast.
 #[test]
 fn a_long_log() {
     let log = log_of(20_000_000);

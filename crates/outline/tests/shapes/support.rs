@@ -1,5 +1,5 @@
-//! Prepares a result as it would be stored, but without a store: classified, laid out if its lines
-//! are too long to read, and indexed.
+//! Prepares a result as for storing, but without a store: classifies it, lays it out if its lines
+//! are too long to read, and indexes it.
 
 use std::sync::Arc;
 

@@ -95,8 +95,8 @@ struct Walker<'t> {
 }
 
 impl<'t> Walker<'t> {
-    /// Follows a term whose input is at `input`. Returns the place of its results; `None` if the
-    /// term computes them.
+    /// Records what a term reads if its input is at the place `input`. Returns the place of the
+    /// term's results; `None` if the term computes them.
     fn walk(&mut self, term: &Term<&'t str>, input: Option<&Place>) -> Option<Place> {
         match term {
             Term::Id => input.cloned(),

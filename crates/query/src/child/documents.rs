@@ -32,8 +32,8 @@ pub(crate) struct Documents<'a> {
 }
 
 impl<'a> Documents<'a> {
-    /// Splits `data` into documents. Lines that nest deeper than `depth` count as unreadable. For a
-    /// format with a table, `table` is that table.
+    /// Splits `data` into documents. Lines that nest deeper than `depth` count as unreadable. If
+    /// the data is a table, `table` contains its header and the types of its columns.
     pub(crate) fn new(
         data: &'a [u8],
         format: Format,

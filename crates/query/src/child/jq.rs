@@ -89,7 +89,7 @@ impl Jq {
         let modules = Loader::new(definitions())
             .load(&arena, file)
             .map_err(|errors| fault(not_parsed(errors, filter)))?;
-        // The loader refuses imports of modules, but not imports of data. They are refused here.
+        // The loader refuses imports of modules. Imports of data must be refused here.
         load::import(&modules, |_| Err(String::new()))
             .map_err(|errors| fault(not_parsed(errors, filter)))?;
         let compiled = Compiler::default()
@@ -105,7 +105,7 @@ impl Jq {
         Ok(Self(compiled))
     }
 
-    /// Passes the results for `value` to `each` until `each` has enough or the filter fails. The
+    /// Passes the results for `value` to `each` until `each` stops the run or the filter fails. The
     /// functions `input` and `inputs` take their values from `inputs`.
     pub(crate) fn run(
         &self,
@@ -126,7 +126,7 @@ impl Jq {
     }
 }
 
-/// Returns the definitions in jq.
+/// Returns the functions that are written in jq.
 fn definitions() -> impl Iterator<Item = Def<&'static str>> {
     let own = load::parse(include_str!("defs.jq"), |parser| parser.defs())
         .expect("invariant: our own definitions are jq");

@@ -14,7 +14,7 @@ const NAMED: usize = 8;
 /// Maximum number of keys that are compared. For a larger object, an outline is more useful.
 const COMPARED: usize = 10_000;
 
-/// Maximum number of values that are examined for an iteration.
+/// Maximum number of values that are examined for an iteration (`.[]`).
 pub(crate) const LOOKED_AT: usize = 1_000;
 
 /// Maximum length of a named key, in characters. A longer key is not named: part of a key cannot be
@@ -113,7 +113,7 @@ fn at(found: String, values: &[LazyValue<'_>], step: &Step) -> MissingPath {
     }
 }
 
-/// Describes the place of an object that lacks the step's key. `keys` are the keys that it has.
+/// Describes the place of an object that lacks the key of `step`. `keys` are the object's keys.
 pub(crate) fn nearest(found: String, step: &StepKind, mut keys: Vec<String>) -> MissingPath {
     let all = keys.len();
     if let StepKind::Key(key) = step {

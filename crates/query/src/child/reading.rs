@@ -2,8 +2,8 @@
 //!
 //! CSV, TSV, JSON lines and lines of text are sequences of records. jq gives a filter each record
 //! (`select(.a == 1)`), but most people write filters for the array (`.[] | select(.a == 1)`,
-//! `length`, `sort_by(.a)`). The first operation of the filter on its input shows which of the two
-//! is meant.
+//! `length`, `sort_by(.a)`). The first operation of the filter on its input shows which of these
+//! inputs is meant.
 
 use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::{BinaryOp, Term};
@@ -14,18 +14,19 @@ use crate::protocol::Reading;
 /// The ways in which a filter over records can be run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Readings {
-    /// The reading that the form of the filter suggests.
+    /// The input (each record, or the array of all) that the form of the filter suggests.
     pub(crate) first: Reading,
-    /// The other reading, if it may be the intended one. It is used if the filter fails with the
-    /// first reading before its first result.
+    /// The other input, if it may be the intended one. It is used if the filter fails on the first
+    /// input before it has a result.
     pub(crate) other: Option<Reading>,
 }
 
-/// Returns the readings of a filter. `is_array` says whether the records themselves are arrays.
+/// Returns the inputs on which a filter may be run, the likely one first. `is_array` says whether
+/// the records themselves are arrays.
 pub(crate) fn readings(term: &Term<&str>, is_array: bool) -> Readings {
     use Reading::{All, Each};
     if takes_inputs(term) {
-        // A filter with `inputs` gets the other records itself.
+        // A filter with `inputs` fetches the other records itself.
         return Readings {
             first: Each,
             other: None,
@@ -40,7 +41,7 @@ pub(crate) fn readings(term: &Term<&str>, is_array: bool) -> Readings {
             first: All,
             other: Some(Each),
         },
-        // The other reading cannot help, because `.key` fails on every array.
+        // A run on the array of all records cannot help, because `.key` fails on every array.
         Wants::Record => Readings {
             first: Each,
             other: None,
@@ -116,7 +117,7 @@ fn wants(term: &Term<&str>) -> Wants {
     }
 }
 
-/// Returns what the first step of a path at the input needs.
+/// Returns the type of input that the first step of a path needs.
 fn of_path(path: &Path<Term<&str>>) -> Wants {
     match path.0.first() {
         Some((Part::Index(Term::Str(..)), _)) => Wants::Record,

@@ -97,8 +97,7 @@ fn renamed(
     Some(format!("{before}{new}{after}"))
 }
 
-/// Replaces everything in a filter that other languages spell in another way, except inside
-/// strings.
+/// Replaces the spellings of other languages in a filter with those of jq, except inside strings.
 fn rewritten(filter: &str) -> String {
     let filter = filter.trim();
     let filter = filter.strip_prefix("jq ").unwrap_or(filter).trim();

@@ -25,8 +25,8 @@ use crate::protocol::{Failure, Format, Reading, Refusal, Request, Summary};
 /// Some Windows programs write this mark at the start of a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Maximum size, in bytes, of a document in which all paths of a filter without results are
-/// searched. Each path takes one pass over the document.
+/// Maximum size, in bytes, of a document that is searched for all paths of a filter that had no
+/// results. Each path takes one pass over the document.
 const LARGEST_EXPLAINED: usize = 16 << 20;
 
 /// Runs a request and sends the results to the sink.
@@ -95,8 +95,8 @@ fn document_of(
     Ok(summary)
 }
 
-/// Runs a program on records in the reading that the filter's form suggests. If it fails before its
-/// first result, runs it in the other reading.
+/// Runs a program on each record or on the array of all records, as the filter's form suggests. If
+/// the program fails before its first result, runs it in the other way.
 fn records_of(
     request: &Request,
     data: &[u8],
@@ -261,7 +261,7 @@ impl<'f> Program<'f> {
 /// The results that a plan gathers in an array.
 enum Gathered {
     Values(Vec<Val>),
-    /// Their number, if the filter needs only the length of the array.
+    /// The number of values, if the filter needs only the length of the array.
     Count(usize),
 }
 
@@ -324,7 +324,7 @@ impl<'p, 'd> Runner<'p, 'd> {
         }
     }
 
-    /// Runs the filter on all records in one reading.
+    /// Runs the filter once: on each record or on the array of all records, as `reading` says.
     fn attempt(self, reading: Reading, slurp: bool, sink: &mut Sink<'_>) -> Summary {
         let mut summary = Summary::default();
         let parts = self.program.parts.as_ref().filter(|parts| {
@@ -517,8 +517,8 @@ fn flow(walked: ControlFlow<Stop>) -> Result<(), Stop> {
     }
 }
 
-/// Prevents a value from being freed, if it is the only one. Freeing a large document takes as long
-/// as parsing it, whereas the end of the process frees it at no cost.
+/// Leaks a value on purpose, if it is the only one. Freeing a large document takes as long as
+/// parsing it, whereas the end of the process frees it at no cost.
 fn keep(value: &Val, is_one: bool) {
     if is_one {
         std::mem::forget(value.clone());

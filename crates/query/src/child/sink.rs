@@ -14,7 +14,7 @@ pub(crate) struct Sink<'a> {
     byte: u64,
     /// Number of bytes that may still be sent.
     left: usize,
-    /// The number of results at which counting ends. It is set when the window is full.
+    /// The number of results at which counting ends. It is set when all requested bytes are sent.
     last: Option<u64>,
     counted: u64,
     /// Whether strings are written without quotes.
@@ -113,7 +113,7 @@ impl<'a> Sink<'a> {
             from: from as u64,
             whole: end == text.len(),
         };
-        // Even an empty result takes one byte of the window, for its newline.
+        // Even an empty result takes one of the requested bytes, for its newline.
         self.left = self.left.saturating_sub(end - from + 1);
         self.message(&message)?;
         // If fewer than four bytes are left, the next character may not fit.

@@ -121,7 +121,7 @@ proptest! {
             }
             prop_assert_eq!(results, page.results);
             match page.next {
-                // A cut result is not continued here.
+                // This test does not continue a result that was cut.
                 Some(next) if next.byte > 0 => return Ok(()),
                 Some(next) => {
                     prop_assert_eq!(next.start, start + results);

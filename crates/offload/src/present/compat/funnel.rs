@@ -43,7 +43,7 @@ INSTEAD, use streaming tools to process the saved file:
 Your role is to DIRECT these tools, not parse the data yourself.
 ============================================================";
 
-/// The section of a system prompt that teaches the same.
+/// A section for a system prompt, with the same advice as the guidance after each receipt.
 pub const FUNNEL_PROMPT: &str = "\
 ## The Principle of Large Output Handling
 

@@ -99,7 +99,7 @@ fn with_recovery(subject: &Subject<'_>) -> Result<String, RetrieveError> {
         .structure(&Structure::of(&subject.outline()?, stats.kind), None);
     let recovery = ways.iter().cloned().fold(recovery, Recovery::command);
     let block = recovery.render(subject.half(), subject.counter());
-    // The calls stand once: in the block if it has room for them.
+    // The calls are shown only once: in the block, if it has room for them.
     let ways = match ways.iter().all(|way| block.contains(way)) {
         true => &[],
         false => ways,

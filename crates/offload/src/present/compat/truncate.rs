@@ -11,7 +11,7 @@ use crate::present::{Message, Sizes, Strategy, Subject, estimated, holds_as_json
 /// Default limit of this profile and of `handle`, in bytes.
 pub const DEFAULT_MAX_BYTES: u64 = 12_288;
 
-/// Minimum room in bytes or characters: less holds nothing but the notices.
+/// Minimum size of a message, in bytes or characters. A smaller one would contain only the notices.
 pub(crate) const LEAST_BYTES: u64 = 256;
 
 /// The readable part of a text.
@@ -38,8 +38,8 @@ impl Ends {
         }
     }
 
-    /// Returns the beginning and the end of the text, at most `bytes / 2` bytes each. They overlap
-    /// only if the text is shorter than `bytes`.
+    /// Returns the beginning and the end of the text: at most `bytes` bytes together, about half
+    /// each. They do not overlap if the text has at least `bytes` bytes.
     fn stretches(&self, bytes: usize) -> (&str, &str) {
         let (head, tail) = match self {
             Self::Whole(text) => (text, text),
@@ -314,8 +314,8 @@ mod tests {
         )
     }
 
-    /// Returns the two stretches of a cut text and the number at the top. Panics if the two numbers
-    /// differ.
+    /// Returns the beginning and the end that a cut text shows, and the number of cut bytes at its
+    /// top. Panics if the number at the gap differs from it.
     fn stretches(shown: &str) -> (&str, &str, usize) {
         let (_, rest) = shown
             .split_once("[TRUNCATED IN THE MIDDLE BY ~")

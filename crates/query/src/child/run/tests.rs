@@ -338,7 +338,7 @@ fn lines_rows_and_text() {
 const PEOPLE: &str = "name,team,age,zip,score\nann,x,30,01234,1.50\nbob,y,41,10001,n/a\n\
     cy,x,,02134,20\n";
 
-/// Returns the results of a filter on records, and what is said about them.
+/// Returns the results of a filter on records, and the notes and hints about them.
 fn explained(filter: &str, format: Format, data: &str) -> String {
     let asked = request(filter, format);
     let mut out = Vec::new();
@@ -385,7 +385,7 @@ fn filters_read_records_as_they_are_written() {
         ".zip",
         "[.name, .age] | @csv",
         "keys | length",
-        // These filters fail in the first reading and succeed in the other one.
+        // These filters fail on the input that is tried first and succeed on the other one.
         "[.[]] | @csv",
         "if type == \"array\" then length else error(\"no array\") end",
         "[., inputs] | length",
@@ -622,8 +622,8 @@ fn of_all() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// A filter that reads the array of all records streams them where it can. The results are
-    /// those of `-s`, where all records are in memory.
+    /// A filter on the array of all records reads the records one by one where it can. Its results
+    /// are the same as with `-s`, where all records are in memory.
     #[test]
     fn streamed_records_give_what_an_array_gives(
         records in proptest::collection::vec((0..4_i32, "[a-c]{0,2}"), 1..8),
