@@ -234,7 +234,7 @@ impl RunningBridge {
                         // The error is only logged, because a server need not offer a stream for
                         // its own messages.
                         if let Err(error) = connection.listen(None).await {
-                            tracing::debug!(%error, "the server offers no stream for messages that answer no request");
+                            tracing::debug!(%error, "the server offers no stream for its own requests and notifications");
                         }
                     });
                 }

@@ -139,7 +139,7 @@ impl StreamRouter {
             (Item::Refused(refusal), None) => {
                 tracing::warn!(
                     status = refusal.status,
-                    "a server refused the stream for messages that answer no request"
+                    "a server refused the stream on which it would send its own requests and notifications"
                 );
                 Vec::new()
             }

@@ -1,4 +1,4 @@
-//! Defines where a view line ends.
+//! Defines where a line of a view (the readable text of an output) ends.
 
 use memchr::{memchr, memmem};
 use spillgate_artifact::Layout;

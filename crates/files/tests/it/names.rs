@@ -1,4 +1,4 @@
-//! Tests which file names open a text, and which are refused.
+//! Tests for which names a text file is opened, and which names are refused.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -359,7 +359,8 @@ impl Session {
             .may_change(waiting, frame)
     }
 
-    /// Returns the frame for the client. Fails if the large value in it cannot be read.
+    /// Returns the frame for the client. Fails if a value of the frame is in a file of the store and
+    /// the file cannot be read.
     fn rewrite(
         &self,
         upstream: &Upstream,

@@ -287,7 +287,7 @@ impl Session {
             && let Some(connection) = upstream.connection()
             && let Err(error) = connection.listen(after.clone()).await
         {
-            tracing::warn!(server = upstream.name(), %error, "the server offers no stream for messages that answer no request");
+            tracing::warn!(server = upstream.name(), %error, "the server offers no stream for its own requests and notifications");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Tests of the gateway between a client and servers that are functions.
+//! Tests of the gateway with a test client and fake servers, which are functions of the tests.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

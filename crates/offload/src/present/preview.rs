@@ -1,5 +1,5 @@
-//! The `preview` profile: handle, figures, failure or shape, first records or head and tail, and
-//! next calls.
+//! The `preview` profile. It shows the handle, the sizes, the failure if the run failed and the shape
+//! otherwise, the first records or the first and last lines, and calls that read more.
 //!
 //! Every line that comes from the result is indented or numbered, so that it cannot pass for one of
 //! ours.

@@ -276,21 +276,21 @@ fn traces() {
     $ agent view text
     --- 1
     error: text is no JSON: expected ident at line 1 column 2
-    hint: `spillgate agent FILE TASK --trace TRACE` writes one
+    hint: `spillgate agent FILE TASK --trace TRACE` writes a trace
 
     $ agent view list.json
     --- 1
     error: list.json is no trace of an agent: it has no version
-    hint: `spillgate agent FILE TASK --trace TRACE` writes one
+    hint: `spillgate agent FILE TASK --trace TRACE` writes a trace
 
     $ agent view newer.json
     --- 1
     error: newer.json is a trace of version 99; this program reads up to 1: it was written by a newer one
-    hint: `spillgate agent FILE TASK --trace TRACE` writes one
+    hint: `spillgate agent FILE TASK --trace TRACE` writes a trace
 
     $ agent view absent.json
     --- 1
     error: absent.json cannot be read: No such file or directory (os error 2)
-    hint: `spillgate agent FILE TASK --trace TRACE` writes one
+    hint: `spillgate agent FILE TASK --trace TRACE` writes a trace
     ");
 }

@@ -101,7 +101,7 @@ fn previews_name_what_can_be_reached() {
     big
     next: spillgate read HANDLE --start 71 --lines 40
     ---
-      broken "spillgate", which offers the look-up tools, is switched off; until this is corrected, previews name the command line
+      broken "spillgate", which offers the look-up tools, is switched off; until this is corrected, previews name `spillgate` commands in place of tools
              fix: switch "spillgate" on in Cursor
     "#);
 }

@@ -1,4 +1,4 @@
-//! The binary with a store of its own.
+//! A test helper that runs the `spillgate` binary with a new store.
 
 use std::ffi::OsStr;
 use std::io::Write;

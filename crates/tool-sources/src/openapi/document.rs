@@ -182,7 +182,7 @@ fn of_yaml(text: &str, most_nodes: usize) -> Result<Value, String> {
         let error = error.to_string();
         let what = error.lines().next().unwrap_or_default();
         match what.contains("budget breached") {
-            true => format!("{what}: it is too large for YAML; use its JSON form"),
+            true => format!("{what}: the document is too large to be read as YAML; use its JSON form"),
             false => what.to_owned(),
         }
     })
@@ -196,6 +196,6 @@ mod tests {
     fn yaml_has_so_many_values() {
         assert!(of_yaml("[1, 2, 3]", 4).is_ok());
         let told = of_yaml("[1, 2, 3, 4]", 4).unwrap_err();
-        insta::assert_snapshot!(told, @"error: line 1 column 11: budget breached: Nodes { nodes: 5 }: it is too large for YAML; use its JSON form");
+        insta::assert_snapshot!(told, @"error: line 1 column 11: budget breached: Nodes { nodes: 5 }: the document is too large to be read as YAML; use its JSON form");
     }
 }

@@ -248,7 +248,7 @@ async fn a_bomb_stays_small() {
         + "f: &f [*e, *e, *e, *e, *e, *e, *e, *e, *e, *e]\n"
         + "g: [*f, *f, *f, *f, *f, *f, *f, *f, *f, *f]\n";
     let error = load(&aliases, json!({})).await.unwrap_err();
-    assert_snapshot!(error, @"the OpenAPI document api.yaml: error: line 7 column 36: budget breached: RecordedAnchorEvents { recorded_anchor_events: 1000001 }: it is too large for YAML; use its JSON form");
+    assert_snapshot!(error, @"the OpenAPI document api.yaml: error: line 7 column 36: budget breached: RecordedAnchorEvents { recorded_anchor_events: 1000001 }: the document is too large to be read as YAML; use its JSON form");
 }
 
 fn sizes(host: &RestTools) -> Vec<usize> {

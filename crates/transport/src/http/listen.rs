@@ -101,7 +101,7 @@ impl Inner {
                 self.tell(None, None, Item::Refused(refusal)).await;
             }
             error => {
-                tracing::debug!(%error, "the server offers no stream for messages that answer no request");
+                tracing::debug!(%error, "the server offers no stream for its own requests and notifications");
             }
         }
     }

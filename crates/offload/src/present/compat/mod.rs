@@ -1,4 +1,4 @@
-//! The compatibility profiles, whose texts are fixed by their original formats.
+//! The compatibility profiles. Each one writes the messages of an earlier system, word for word.
 
 pub(super) mod continuation;
 pub(super) mod funnel;

@@ -52,7 +52,7 @@ fn parsed(text: &str) -> Result<Trace, String> {
 fn wrong(path: &Path, what: &str) -> Failure {
     let message = format!("{} {what}", path.display());
     Failure::new("trace", Fault::Caller, message)
-        .hint("`spillgate agent FILE TASK --trace TRACE` writes one")
+        .hint("`spillgate agent FILE TASK --trace TRACE` writes a trace")
 }
 
 fn part_of(trace: &Trace, part: Option<TracePart>) -> Value {
