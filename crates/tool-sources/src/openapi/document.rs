@@ -182,7 +182,9 @@ fn of_yaml(text: &str, most_nodes: usize) -> Result<Value, String> {
         let error = error.to_string();
         let what = error.lines().next().unwrap_or_default();
         match what.contains("budget breached") {
-            true => format!("{what}: the document is too large to be read as YAML; use its JSON form"),
+            true => {
+                format!("{what}: the document is too large to be read as YAML; use its JSON form")
+            }
             false => what.to_owned(),
         }
     })

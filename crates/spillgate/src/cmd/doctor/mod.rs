@@ -199,7 +199,9 @@ fn offered(lookups: &Lookups, client: Client, of: Finding) -> Option<Finding> {
             format!("spillgate unwrap {client} && spillgate wrap {client}"),
         ),
     };
-    let what = format!("{what}; until this is corrected, previews name `spillgate` commands in place of tools");
+    let what = format!(
+        "{what}; until this is corrected, previews name `spillgate` commands in place of tools"
+    );
     Some(of.broken(what).fix(fix))
 }
 
