@@ -54,7 +54,8 @@ pub struct LoopOutcome {
 
 /// A loop in progress. It reacts to a reply of the model as follows:
 ///
-/// - An answer in the slot ends the loop; calls in the same reply are not made.
+/// - An answer in the form that the caller asked for ([`Slot`](crate::Slot)) ends the loop; calls in
+///   the same reply are not made.
 /// - After a reply without an answer and without a call, the model is told once what is missing; a
 ///   second such reply ends the loop.
 /// - A refusal ends the loop.

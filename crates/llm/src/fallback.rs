@@ -48,7 +48,7 @@ impl ChatModel for Fallback {
                 let is_last = error.kind == ErrorKind::ContextLength;
                 tracing::warn!(
                     target_model = %error.target, kind = ?error.kind, error = %error.message,
-                    "a model failed; the next one in the list is asked"
+                    is_last, "a model failed; the next one in the list is asked, unless `is_last`"
                 );
                 errors.push(error);
                 if is_last {

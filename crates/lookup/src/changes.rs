@@ -30,9 +30,9 @@ pub struct Changes {
     pub added: u64,
     /// Number of lines that only the older text has.
     pub removed: u64,
-    /// The first of the lines that were added.
+    /// The first few added lines.
     pub first_added: Vec<ChangedLine>,
-    /// The first of the lines that were removed.
+    /// The first few removed lines.
     pub first_removed: Vec<ChangedLine>,
 }
 

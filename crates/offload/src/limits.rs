@@ -113,8 +113,9 @@ macro_rules! rule {
 
 for_each_limit!(rule:);
 
-/// Defines a struct of settings with a field for each limit beside its own fields, and a method
-/// `rule` that makes a [`Rule`] of them. The attribute after `each` applies to those fields.
+/// Defines a struct of settings that has its own fields and one field for each limit, and a method
+/// `rule` that makes a [`Rule`] of the limits. The attribute after `each` is set on every limit's
+/// field.
 ///
 /// This is a macro because serde loses the position of an error and does not detect unknown fields
 /// if a struct is flattened into another.

@@ -1,4 +1,4 @@
-//! Measures a sanitized result.
+//! Counts the bytes, lines and tokens of a sanitized result.
 
 use std::cell::OnceCell;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use crate::matcher::Hit;
 use crate::question::Terms;
 use crate::scan::line_around;
 
-/// Most leaves with hits that a record keeps.
+/// Maximum number of lines with hits that are kept for one record.
 const LEAVES: usize = 12;
 
 /// A line with hits, or a view line of a long one.

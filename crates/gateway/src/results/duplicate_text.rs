@@ -1,7 +1,7 @@
 //! Determines whether the `structuredContent` of a result only repeats its text.
 //!
-//! Both are read in parallel, block by block, because they may be in a draft of the store and too
-//! large for memory.
+//! Both are read in parallel, block by block, because they may be too large for memory. They are then
+//! in a file that the store has not finished yet.
 
 use std::fmt;
 use std::io::{self, BufReader};

@@ -38,7 +38,8 @@ const RESTRICTING: [&str; 18] = [
     "unevaluatedProperties",
 ];
 
-/// Keywords that apply to those properties which neighbouring keywords do not cover.
+/// Keywords whose effect changes if a property is added beside them: the added property may be one
+/// that they apply to.
 const LOOKING_AROUND: [&str; 2] = ["patternProperties", "unevaluatedProperties"];
 
 /// Returns a schema that allows everything that `schema` allows, and also our envelope.

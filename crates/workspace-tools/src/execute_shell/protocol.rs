@@ -14,7 +14,7 @@ use super::sandbox::Network;
 /// The command to run. Not `Debug`: variables may be secrets.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Request {
-    /// The arguments that make the program a supervisor.
+    /// The arguments with which this executable runs as a supervisor.
     pub(crate) supervisor: Vec<OsString>,
     /// The shell's program.
     pub(crate) shell: PathBuf,
