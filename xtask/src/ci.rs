@@ -38,7 +38,7 @@ fn test_peers(report: &mut Report) -> Result<()> {
     let mut test = cargo(PEERS);
     if let Err(why) = browser::ensure() {
         say(&format!(
-            "\n==> replay to Playwright's server: skipped, {why}\n"
+            "\n==> test that replays recorded requests to Playwright's server: skipped, {why}\n"
         ))?;
         test.args(["--skip", "playwright"]);
     }

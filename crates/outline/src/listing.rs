@@ -146,9 +146,9 @@ struct Listing {
     /// Hashes of the paths of directories that contain files.
     parents: FxHashSet<u64>,
     extensions: FxHashMap<Vec<u8>, u64>,
-    /// The files with the largest numbers, the largest first.
+    /// The files with the largest values in the list's number column (bytes or blocks), largest first.
     largest: Vec<(f64, u64, String)>,
-    /// The sum of the numbers.
+    /// The sum of these values over all files.
     sum: f64,
 }
 

@@ -256,7 +256,8 @@ fn paragraph(splitter: &mut Splitter, lines: &[TextLine], at: usize) -> usize {
         heading: splitter.above(level),
     };
     splitter.found.all.push(block);
-    // What is indented more deeply, or is the rest of a long paragraph, is below it.
+    // Lines that are indented more deeply, and the rest of a long paragraph, become children of this
+    // block.
     if first.kind != LineKind::Row {
         splitter.open(level, first.start, first.end);
     }

@@ -38,7 +38,7 @@ pub(crate) struct Candidates {
     sets: FxHashMap<Terms, CandidateSet>,
     /// Sets with fewer terms are no longer accepted.
     fewest: u32,
-    /// How many units hold each term.
+    /// How many units (records, or lines where there are no records) contain each term.
     pub units_with: [u64; MOST_TERMS],
     /// How many units were counted.
     pub units: u64,

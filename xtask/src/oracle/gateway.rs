@@ -84,7 +84,7 @@ pub(crate) fn calls(side: &mut Side<'_>, inputs: &[Input]) -> Result<Vec<Said>> 
     Ok(said)
 }
 
-/// Calls every look-up tool and reads the resource.
+/// Calls every look-up tool on a handle, and reads the stored output as an MCP resource.
 fn look(
     side: &mut Side<'_>,
     session: &mut Session,

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The session is pure: it returns [`Effect`]s and does not itself ask models, call tools or store
-//! results. The [`Conversation`] holds the messages and counts whether they fit; this module
-//! decides what happens to results (docs/spec/behaviour.md, "The agent").
+//! results. The [`Conversation`] holds the messages and checks that they fit into the model's
+//! window; this module decides what happens to results (docs/spec/behaviour.md, "The agent").
 
 mod batches;
 mod replying;

@@ -118,7 +118,7 @@ async fn a_link_leads_back_though_nothing_was_listed() {
     assert_eq!(read["result"]["contents"][0]["text"], "b", "{given}");
 }
 
-/// Pages of MCP Apps are resources to which tools refer, whether or not they are listed.
+/// A page of an MCP App is a resource that a tool refers to. `resources/list` may not contain it.
 #[tokio::test]
 async fn a_tool_names_the_page_of_its_own_server() {
     let mut client = Client::of(two(), |server| server);

@@ -1,4 +1,5 @@
-//! The continuation design: `get_continuation`. "chars" are Unicode code points.
+//! Tests that the profile `continuation` and its tool `get_continuation` behave as in the original
+//! design. Where that design says "chars", it means Unicode code points.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;

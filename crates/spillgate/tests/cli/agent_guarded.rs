@@ -329,7 +329,7 @@ fn what_is_wrong_is_told_before_anything_starts() {
     hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     error: .ai-agent.json:1:26: guardedTools.work.root: is no directory that can be opened: Not a directory (os error 20)
     hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
-    error: .ai-agent.json:1:26: guardedTools.work.onOverflow: is `offload`, but `toolOutput` is off and nothing is stored; write "reject", or take it out
+    error: .ai-agent.json:1:26: guardedTools.work.onOverflow: is `offload`, but `toolOutput` is off and nothing is stored; set it to "reject", or remove the key
     hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     error: .ai-agent.json:1:63: guardedTools.work.tools[0]: is listed, but disabled; remove it, or `shell: false`
     hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force

@@ -1,4 +1,5 @@
-//! Tests of the look-up tools in a separate entry of a client: `spillgate mcp --lookups`.
+//! Tests of `spillgate mcp --lookups`: the look-up tools as a server of their own in a client's
+//! configuration.
 
 use std::fs;
 use std::path::PathBuf;

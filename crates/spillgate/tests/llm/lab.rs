@@ -35,7 +35,7 @@ pub(crate) enum ReplyForm {
 }
 
 impl ReplyForm {
-    /// Returns the URL at which the model is served with this form.
+    /// Returns the URL at which the server constrains the model's replies in this way.
     pub(crate) fn url(self) -> String {
         let path = match self {
             Self::Free => "v1",

@@ -125,7 +125,8 @@ impl SseConnection {
 
 impl Inner {
     async fn deliver(&self, url: Url, message: Message) -> Result<(), ConnectionError> {
-        // Only the trace headers are sent; later versions define the others.
+        // Of the headers that are made from the message, this version of MCP has only those for
+        // tracing.
         let mut headers = headers::of(&message, None, &ParamHeaders::default());
         headers.insert(CONTENT_TYPE, JSON);
         let posted = self.caller.call(Call {

@@ -94,7 +94,7 @@ fn on_overflow(agent: &Agent, source: &ToolSource, said: &Said) -> Result<OnOver
         Some(Overflow::Offload) if !stores => {
             let what = "is `offload`, but `toolOutput` is off and nothing is stored";
             let error = source.entry.wrong(&["onOverflow"], what);
-            let error = error.hint("write \"reject\", or take it out");
+            let error = error.hint("set it to \"reject\", or remove the key");
             Err(wrong(&Problems::from(error)))
         }
         Some(Overflow::Offload) => Ok(OnOverflow::Offload),
