@@ -28,6 +28,11 @@ impl Build {
         Ok(Self { room })
     }
 
+    /// Fails once the user has pressed Ctrl-C.
+    pub(crate) fn go_on(&self) -> Result<()> {
+        self.room.go_on()
+    }
+
     /// Stores an output, however small it is, and returns its handle.
     pub(crate) fn stored(&self, bytes: &[u8]) -> Result<String> {
         let put = self.put(&["--max-bytes", "1", "--profile", "handle"], bytes)?;

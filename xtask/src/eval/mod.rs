@@ -4,6 +4,7 @@ mod build;
 mod cases;
 mod figures;
 mod judge;
+mod model;
 
 use std::fs;
 use std::io::{self, Write};
@@ -27,6 +28,7 @@ use crate::workspace;
 const USAGE: &str = "\
 usage: cargo xtask eval [--data DIR] [--only SET,…] [--type TYPE] [--binary PATH] [--before PATH] [--json FILE]
                         [--missed BUDGET]
+       cargo xtask eval --model [--count N] [--results FILE] [--binary PATH]
        cargo xtask eval --extraction [--data DIR] [--details]
 
 Asks a build about documents with known answers, through its command line, and prints one table: the share of
@@ -41,6 +43,10 @@ prototype (docs/spec/behaviour.md). evaluation/README.md describes the sets and 
   --json FILE     also write the figures to FILE
   --missed BUDGET also print the pages of BUDGET tokens that do not show everything, except those of the reported
                   half, which nobody looks at who works on the code
+  --model         instead, ask a real model of 1.5 billion parameters --count questions (default 30) of the reported
+                  half, with the text cut to 4,096 tokens and with preview and look-ups; prints right answers and
+                  tokens. Installs the model (1.1 GB) into .models/. Takes about two hours; a run that was ended
+                  continues with the results file (.models/eval.jsonl)
   --extraction    instead, ask scripted models, good and deliberately bad, the questions of tau, bcd and cidiff;
                   fails if a bad model does not end as documented. --details names the questions that it misses
 ";
@@ -65,6 +71,9 @@ struct Plan {
     json: Option<PathBuf>,
     missed: Option<u64>,
     is_extraction: bool,
+    is_model: bool,
+    count: usize,
+    results: PathBuf,
     has_details: bool,
 }
 
@@ -79,12 +88,16 @@ impl Plan {
             json: None,
             missed: None,
             is_extraction: false,
+            is_model: false,
+            count: 30,
+            results: workspace::models().join("eval.jsonl"),
             has_details: false,
         };
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--extraction" => plan.is_extraction = true,
+                "--model" => plan.is_model = true,
                 "--details" => plan.has_details = true,
                 option => {
                     let value = words.next().context(USAGE)?;
@@ -94,6 +107,11 @@ impl Plan {
                         "--type" => plan.what = Some(value.clone()),
                         "--binary" => plan.binary = Some(program(value)?),
                         "--before" => plan.before = Some(program(value)?),
+                        "--results" => plan.results = PathBuf::from(value),
+                        "--count" => {
+                            let count = value.parse().ok().filter(|count| *count > 0);
+                            plan.count = count.context("--count takes a number from 1 on")?;
+                        }
                         "--json" => plan.json = Some(PathBuf::from(value)),
                         "--missed" => {
                             let budget = value.parse().ok();
@@ -114,7 +132,11 @@ impl Plan {
     /// Reads the documents that the options select.
     fn documents(&self) -> Result<Vec<Document>> {
         let evaluation = workspace::root().join("evaluation");
-        let mut documents = cases::read(&self.data, &evaluation, &self.sets)?;
+        let sets = match self.is_model {
+            true => &["questions"][..],
+            false => &self.sets,
+        };
+        let mut documents = cases::read(&self.data, &evaluation, sets)?;
         if let Some(what) = &self.what {
             for document in &mut documents {
                 document.cases.retain_mut(|case| match &mut case.task {
@@ -165,6 +187,12 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     };
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    if plan.is_model {
+        return report.step("questions to a real model", || {
+            let build = Build::new(&binary, &interrupted)?;
+            print(&model::run(&build, &documents, plan.count, &plan.results)?)
+        });
     }
     let mut before = None;
     if let Some(program) = &plan.before {
