@@ -85,7 +85,7 @@ fn test(report: &mut Report, model: &Model, limit: Duration) -> Result<()> {
     })?;
     report.step("build the model tests", || run(&mut cargo(BUILD)))?;
     report.step("test with a real model", || {
-        let server = Server::start(model)?;
+        let server = Server::start(model, None)?;
         say(&format!(
             "{} is served on {}; these tests may take {} min\n",
             model.name,

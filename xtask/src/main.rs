@@ -35,7 +35,7 @@ usage: cargo xtask <command>
   peers     only install the real MCP clients and servers, and coding agents, into .peers/
   test-llm  install a small language model into .models/ and test extraction with it; --large takes one of
             1.1 GB, --minutes N is how long the tests may take (default 20)
-  eval      ask the questions of ../shared/data (or --data DIR) of their documents; --details names the misses
+  eval      rate the previews and searches of a build on documents with known answers; --help names the options
   conformance  run the official suite against two servers, directly and through the gateway, and its client side;
             --only python|rust|clients, --stand-in straight|crooked runs a proxy in the gateway's place, --save writes
             the table into docs/conformance.md
@@ -83,7 +83,7 @@ fn dispatch() -> Result<ExitCode> {
         ("prose", _) => prose::run_with(&mut report, &rest)?,
         ("load", _) => load::run_with(&mut report, &rest)?,
         ("fuzz", _) => fuzz::run_with(&mut report, &rest)?,
-        ("eval", _) => eval::run(&mut report, &rest)?,
+        ("eval", _) => eval::run_with(&mut report, &rest)?,
         ("bench", _) => bench::run(&mut report, &rest)?,
         _ => {
             report::say(USAGE)?;

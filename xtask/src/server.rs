@@ -27,16 +27,18 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Serves `model` on a free port.
-    pub(crate) fn start(model: &Model) -> Result<Self> {
+    /// Serves `model` on a free port, with a window of `context` tokens or the script's default.
+    pub(crate) fn start(model: &Model, context: Option<u32>) -> Result<Self> {
         let log = File::create(log_file()).context("cannot write .models/server.log")?;
-        let mut child = Command::new(models::python())
+        let mut command = Command::new(models::python());
+        let mut child = command
             // The script's directory contains source code: Python must not put compiled files
             // there.
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .arg(workspace::root().join("xtask/models/serve.py"))
             .arg(models::weights(model))
             .args([model.name, "0"])
+            .args(context.map(|tokens| tokens.to_string()))
             // The server ends when this pipe closes. The system closes the pipe when we end,
             // however we end.
             .stdin(Stdio::piped())

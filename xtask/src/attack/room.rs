@@ -104,11 +104,17 @@ impl Room {
     /// Returns the command of `spillgate` with this room's store and without the user's
     /// configuration.
     pub(crate) fn spillgate(&self, arguments: &[&str]) -> Command {
+        let mut command = self.spillgate_at_home(&[]);
+        command.arg("--store").arg(self.store()).args(arguments);
+        command
+    }
+
+    /// Returns the command of `spillgate` without the user's configuration. It uses the default
+    /// store, which is in this room, so that messages do not name a store.
+    pub(crate) fn spillgate_at_home(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         let home = self.directory.join("home");
         command
-            .arg("--store")
-            .arg(self.store())
             .args(arguments)
             .current_dir(self.work())
             .env_clear()
