@@ -18,7 +18,7 @@ use crate::candidates::Candidate;
 use crate::matcher::{Matcher, WordCache};
 use crate::page::Block;
 use crate::question::{MOST_TERMS, Question, Term, Terms};
-use crate::rank::Ranked;
+use crate::rank::{DROP, Ranked};
 
 /// Most bytes of a document that is split: its passages are kept in memory.
 pub(crate) const MOST_BYTES: u64 = 8 << 20;
@@ -32,8 +32,6 @@ const B: f64 = 0.5;
 const ABOVE: f64 = 1.0;
 const BESIDE: f64 = 0.2;
 const IN_TAG: f64 = 0.4;
-/// A passage with less than this share of the best score says nothing more.
-const DROP: f64 = 0.35;
 /// Most passages that are ranked.
 const MOST_RANKED: usize = 512;
 
@@ -82,7 +80,7 @@ pub(crate) fn answer<'a>(
     let wide = question.widened();
     let split = blocks(&text, kind);
     let found = Found::new(&text, &split, &wide);
-    let ranked = found.ranked(&split, &wide);
+    let (ranked, total) = found.ranked(&split, &wide);
     let seen = each(Terms::MAX).filter(|&at| found.with[at] > 0.0);
     let seen = seen.fold(0, |seen, at| seen | 1 << at);
     // Tags are left out, unless a name stands only in them.
@@ -121,6 +119,8 @@ pub(crate) fn answer<'a>(
         seen,
         header: None,
         is_unstamped: false,
+        total,
+        is_in_order: false,
         blocks: Box::new(move |one, _| {
             let mut block = whole_lines(view, one, one.candidate.start, one.candidate.end)?;
             block.is_untagged = is_markup && !tagged.contains(&one.candidate.start);
@@ -243,9 +243,9 @@ impl Found {
         }
     }
 
-    /// Returns the passages with terms of the question, best first. The template of each is its
-    /// number.
-    fn ranked(&self, split: &Blocks, question: &Question) -> Vec<Ranked> {
+    /// Returns the passages with terms of the question, best first, and how many there are. The
+    /// template of each is its number.
+    fn ranked(&self, split: &Blocks, question: &Question) -> (Vec<Ranked>, u64) {
         let count = split.all.len() as f64;
         let mut worth: Vec<f64> = (0..question.terms.len())
             .map(|at| {
@@ -287,11 +287,12 @@ impl Found {
             });
         }
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
-        ranked.truncate(MOST_RANKED);
         // Where the score drops, the answer ends.
         let least = ranked.first().map_or(0.0, |best| best.score * DROP);
         ranked.retain(|one| one.score >= least);
-        ranked
+        let total = ranked.len() as u64;
+        ranked.truncate(MOST_RANKED);
+        (ranked, total)
     }
 
     /// BM25 of a passage. Of a term and those that stand for it, the best counts.
