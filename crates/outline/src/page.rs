@@ -154,7 +154,7 @@ impl Use {
 /// Returns the outline of a snapshot of a page; nothing for other texts.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let head = view.source().bytes(0, HEAD)?;
-    if !is_page(&head, view.bytes() <= HEAD) {
+    if !is_snapshot(&head, view.bytes() <= HEAD) {
         return Ok(Vec::new());
     }
     let mut page = Page::default();
@@ -164,8 +164,15 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
     page.render(view, plan)
 }
 
+/// Returns whether a text is the snapshot of a page. The beginning of the text is enough.
+#[must_use]
+pub fn is_page(text: &[u8]) -> bool {
+    let head = &text[..text.len().min(HEAD as usize)];
+    is_snapshot(head, text.len() < HEAD as usize)
+}
+
 /// Returns whether nine lines in ten are elements, from the first one on.
-fn is_page(head: &[u8], is_whole: bool) -> bool {
+fn is_snapshot(head: &[u8], is_whole: bool) -> bool {
     let is_element =
         |line: &&[u8]| element(&line[..line.len().min(LONGEST)]).is_some() || is_property(line);
     let mut judged = lines(head).map(|(_, line)| line.trim_ascii_end());

@@ -30,6 +30,7 @@ mod scan;
 mod similar;
 mod structured;
 mod text;
+mod tree;
 mod words;
 
 use std::io;

@@ -1,4 +1,4 @@
-//! Searches documents for readers: prose, manuals, Markdown and HTML.
+//! Searches documents for readers: prose, manuals, Markdown, HTML, XML and snapshots of pages.
 //!
 //! Such a text is split into passages with headings above them ([`blocks`]). A person who asks about
 //! it uses other words than it does, so the question is widened by other forms of its words and
@@ -158,7 +158,10 @@ fn whole_lines(view: &View, one: &Ranked, start: u64, end: u64) -> io::Result<Bl
 /// Whether a document is one for readers that can be split.
 pub(crate) fn is_split(view: &View, kind: ContentKind, is_prose: bool) -> bool {
     view.bytes() <= MOST_BYTES
-        && (matches!(kind, ContentKind::Markdown | ContentKind::Html) || is_prose)
+        && (matches!(
+            kind,
+            ContentKind::Markdown | ContentKind::Html | ContentKind::Xml
+        ) || is_prose)
 }
 
 /// What a scan of a document found.

@@ -4,6 +4,7 @@ use std::io;
 
 use spillgate_artifact::{ContentKind, LineRange};
 use spillgate_lookup::Artifact;
+use spillgate_outline::is_page;
 use spillgate_text::{SOFT_CHARS, View};
 
 use crate::SearchOutcome;
@@ -99,9 +100,18 @@ fn unit(view: &View, kind: ContentKind) -> io::Result<Unit> {
         ContentKind::Markdown => Unit::Paragraph,
         ContentKind::Ndjson => Unit::Record,
         ContentKind::Csv | ContentKind::Tsv => Unit::Row,
+        ContentKind::Text | ContentKind::Log | ContentKind::Code if is_snapshot(view)? => {
+            Unit::Paragraph
+        }
         ContentKind::Text if is_prose(view)? => Unit::Paragraph,
         _ => Unit::Line,
     })
+}
+
+/// Returns whether a text is the snapshot of a page.
+fn is_snapshot(view: &View) -> io::Result<bool> {
+    const LOOKED_AT: u64 = 32 << 10;
+    Ok(is_page(&view.source().bytes(0, LOOKED_AT)?))
 }
 
 /// Returns whether a text consists of sentences: nearly all of it is letters and spaces.

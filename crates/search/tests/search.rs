@@ -168,7 +168,7 @@ fn an_identifier_in_another_spelling_is_not_absent() {
             "{words}"
         );
     }
-    for words in ["server.min_size", "a/b_d", "caf\u{e8}_1"] {
+    for words in ["server.min_size", "a/b_dd", "caf\u{e8}_1"] {
         assert_eq!(find(&artifact, words, 200).absent, [words], "{words}");
     }
 }
@@ -461,6 +461,52 @@ fn elements_of_html_with_their_children() {
     102:<div class="name">Lamp 23</div>
     103:<div class="price">23.99 &euro;</div>
     104:</div>
+    "#);
+}
+
+#[test]
+fn elements_of_xml_and_snapshots_with_their_children() {
+    let row = |at: u32| {
+        format!(
+            "  <product id=\"p-{at}\">\n    <name>Lamp {at}</name>\n    <price>{at}.99</price>\n  </product>\n"
+        )
+    };
+    let rows: String = (0..60).map(row).collect();
+    let xml = artifact(&format!("<?xml version=\"1.0\"?>\n<shop>\n{rows}</shop>\n"));
+    assert_snapshot!(find(&xml, "price of p-23", 80).render(), @r#"
+    [1 of 1 passage]
+    95:  <product id="p-23">
+    96:    <name>Lamp 23</name>
+    97:    <price>23.99</price>
+    98:  </product>
+    "#);
+    let row = |at: u32| {
+        format!(
+            "    - row \"Lamp {at} {at}.99\" [ref=e{at}0]:\n      - cell \"Lamp {at}\" [ref=e{at}1]\n      - cell \"{at}.99\" [ref=e{at}2]\n"
+        )
+    };
+    let rows: String = (10..60).map(row).collect();
+    let page = artifact(&format!(
+        "- main [ref=e1]:\n  - heading \"Lamps\" [level=1] [ref=e2]\n  - table [ref=e3]:\n{rows}"
+    ));
+    assert_snapshot!(find(&page, "price of Lamp 23", 120).render(), @r#"
+    [1 of 1 passage]
+    43:    - row "Lamp 23 23.99" [ref=e230]:
+    44:      - cell "Lamp 23" [ref=e231]
+    45:      - cell "23.99" [ref=e232]
+    "#);
+    let row = |at: u32| {
+        format!(
+            "  uid=1_{at}0 row\n    uid=1_{at}1 StaticText \"Lamp {at}\"\n    uid=1_{at}2 StaticText \"{at}.99\"\n"
+        )
+    };
+    let rows: String = (10..60).map(row).collect();
+    let page = artifact(&format!("uid=1_0 RootWebArea \"Lamps\"\n{rows}"));
+    assert_snapshot!(find(&page, "Lamp 23", 80).render(), @r#"
+    [1 of 1 passage]
+    41:  uid=1_230 row
+    42:    uid=1_231 StaticText "Lamp 23"
+    43:    uid=1_232 StaticText "23.99"
     "#);
 }
 
