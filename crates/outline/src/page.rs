@@ -14,7 +14,7 @@ use crate::parts::{SamplePlan, counted, grouped, lines};
 use crate::{EntryKind, OutlineEntry, located, note};
 
 /// Bytes at the start by which a text is judged; lines before the first element, and from it on.
-const HEAD: u64 = 32 << 10;
+const HEAD: usize = 32 << 10;
 const BEFORE: usize = 60;
 const JUDGED: usize = 200;
 /// Fewest elements.
@@ -153,8 +153,8 @@ impl Use {
 
 /// Returns the outline of a snapshot of a page; nothing for other texts.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
-    let head = view.source().bytes(0, HEAD)?;
-    if !is_snapshot(&head, view.bytes() <= HEAD) {
+    let head = view.source().bytes(0, HEAD as u64)?;
+    if !is_snapshot(&head, view.bytes() <= HEAD as u64) {
         return Ok(Vec::new());
     }
     let mut page = Page::default();
@@ -167,8 +167,8 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
 /// Returns whether a text is the snapshot of a page. The beginning of the text is enough.
 #[must_use]
 pub fn is_page(text: &[u8]) -> bool {
-    let head = &text[..text.len().min(HEAD as usize)];
-    is_snapshot(head, text.len() < HEAD as usize)
+    let head = &text[..text.len().min(HEAD)];
+    is_snapshot(head, text.len() < HEAD)
 }
 
 /// Returns whether nine lines in ten are elements, from the first one on.
