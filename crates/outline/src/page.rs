@@ -14,7 +14,7 @@ use crate::parts::{SamplePlan, counted, grouped, lines};
 use crate::{EntryKind, OutlineEntry, located, note};
 
 /// Number of bytes at the start of a text that show whether it is a snapshot.
-const HEAD: u64 = 32 << 10;
+const HEAD: usize = 32 << 10;
 /// Maximum number of lines before the first element.
 const BEFORE: usize = 60;
 /// Maximum number of lines, from the first element on, that are examined for this.
@@ -157,8 +157,8 @@ impl Use {
 
 /// Returns the outline of a snapshot of a page; no entries for other texts.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
-    let head = view.source().bytes(0, HEAD)?;
-    if !is_page(&head, view.bytes() <= HEAD) {
+    let head = view.source().bytes(0, HEAD as u64)?;
+    if !is_snapshot(&head, view.bytes() <= HEAD as u64) {
         return Ok(Vec::new());
     }
     let mut page = Page::default();
@@ -168,8 +168,15 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
     page.render(view, plan)
 }
 
-/// Returns whether nine lines in ten, from the first element on, are elements.
-fn is_page(head: &[u8], is_whole: bool) -> bool {
+/// Returns whether a text is the snapshot of a page. The beginning of the text is enough.
+#[must_use]
+pub fn is_page(text: &[u8]) -> bool {
+    let head = &text[..text.len().min(HEAD)];
+    is_snapshot(head, text.len() < HEAD)
+}
+
+/// Returns whether nine lines in ten are elements, from the first one on.
+fn is_snapshot(head: &[u8], is_whole: bool) -> bool {
     let is_element =
         |line: &&[u8]| element(&line[..line.len().min(LONGEST)]).is_some() || is_property(line);
     let mut judged = lines(head).map(|(_, line)| line.trim_ascii_end());

@@ -22,7 +22,12 @@ pub(crate) fn offloader() -> Offloader {
 
 /// Stores `text` as a tool's output and returns its handle.
 pub(crate) fn stored(offloader: &Offloader, text: &str) -> Handle {
-    let outcome = offloader.stream(Origin::tool("cat"), &mut text.as_bytes(), &mut |_| {});
+    stored_bytes(offloader, text.as_bytes())
+}
+
+/// Stores bytes as a tool's output and returns their handle.
+pub(crate) fn stored_bytes(offloader: &Offloader, mut bytes: &[u8]) -> Handle {
+    let outcome = offloader.stream(Origin::tool("cat"), &mut bytes, &mut |_| {});
     match outcome.unwrap() {
         Outcome::Offloaded(stored) => stored.receipt.handle(),
         other => panic!("not stored: {other:?}"),

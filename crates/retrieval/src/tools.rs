@@ -138,6 +138,10 @@ impl RetrievalTools {
             },
             before: arguments.number("before")?.unwrap_or(0),
             after: arguments.number("after")?.unwrap_or(0),
+            widens: arguments
+                .number("before")?
+                .or(arguments.number("after")?)
+                .is_none(),
             start: arguments.number("start")?.unwrap_or(1),
             max_matches: matches.map_or(MATCHES, |n| usize::try_from(n).unwrap_or(usize::MAX)),
             ..GrepQuery::new(&pattern, arguments.budget(self.page)?)
@@ -267,10 +271,10 @@ pub fn error_text(error: RetrieveError) -> String {
 mod tests {
     use insta::assert_snapshot;
     use spillgate_query::Child;
-    use spillgate_testkit::log;
+    use spillgate_testkit::{log, records};
 
     use super::*;
-    use crate::fixture::{offloader, stored};
+    use crate::fixture::{offloader, stored, stored_bytes};
 
     /// Returns tools that cannot run filters, because the program for filters is missing.
     fn tools(offloader: &Offloader) -> RetrievalTools {
@@ -330,6 +334,54 @@ mod tests {
             let given = json!({"handle": handle, "start": start, "lines": 0});
             assert_eq!(answer(&offloader, READ, &given), first, "{given}");
         }
+    }
+
+    #[test]
+    fn binary_content_is_named_instead_of_shown() {
+        let offloader = offloader();
+        let mut png =
+            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\x80\0\0\x01\xe0\x08\x06\0\0\0".to_vec();
+        png.extend((0..400_000u32).map(|at| (at * 7919 % 251) as u8));
+        let handle = stored_bytes(&offloader, &png).to_string();
+        let calls = [
+            (READ, json!({"handle": handle})),
+            (GREP, json!({"handle": handle, "pattern": "IHDR"})),
+            (SEARCH, json!({"handle": handle, "words": "IHDR"})),
+        ];
+        for (tool, given) in calls {
+            assert_eq!(
+                answer(&offloader, tool, &given),
+                "[binary content, not shown as text]\n  PNG image, 640×480 pixels\n",
+                "{tool}"
+            );
+        }
+    }
+
+    #[test]
+    fn matches_in_json_stand_in_their_record() {
+        let offloader = offloader();
+        let handle = stored(&offloader, &records(3000)).to_string();
+        let grep = |given: Value| answer(&offloader, GREP, &given);
+        assert_snapshot!(grep(json!({"handle": handle, "pattern": "item 31\\W"})), @r#"
+        [1 of 1 matching lines, with what is around them; before and after set the lines shown]
+        407-    {
+        408-      "id": 31,
+        409:      "name": "item 31",
+        410-      "price": 93.50,
+        411-      "tags": [
+        412-        "a",
+        413-        "b"
+        414-      ],
+        415-      "stock": {
+        416-        "site": "s3",
+        417-        "left": 31
+        418-      }
+        419-    },
+        "#);
+        assert_snapshot!(grep(json!({"handle": handle, "pattern": "item 31\\W", "before": 0})), @r#"
+        [1 of 1 matching lines]
+        409:      "name": "item 31",
+        "#);
     }
 
     /// Returns invalid calls.

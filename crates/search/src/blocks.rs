@@ -5,8 +5,10 @@
 //! what it is about.
 
 use spillgate_artifact::ContentKind;
+use spillgate_outline::is_page;
 
 use crate::markup::{Part, is_inline, parts};
+use crate::tree::{of_snapshot, of_xml};
 
 /// An element or item with its children is one passage up to this many bytes of text, about 120
 /// tokens.
@@ -51,6 +53,8 @@ pub(crate) struct Heading {
 pub(crate) fn blocks(text: &[u8], kind: ContentKind) -> Blocks {
     match kind {
         ContentKind::Html => of_markup(text),
+        ContentKind::Xml => of_xml(text),
+        _ if is_page(text) => of_snapshot(text),
         _ => of_text(text),
     }
 }

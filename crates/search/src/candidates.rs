@@ -12,6 +12,8 @@ use crate::question::{MOST_TERMS, Terms};
 const KEPT: usize = 96;
 /// Most sets of terms kept. Beyond that, the sets with the fewest terms are dropped.
 const SETS: usize = 512;
+/// Most sets of terms whose places are counted.
+const MOST_TALLIES: usize = 4096;
 /// Most candidates of one template kept for one set of terms.
 const KEPT_ALIKE: usize = 48;
 
@@ -42,6 +44,8 @@ pub(crate) struct Candidates {
     pub units_with: [u64; MOST_TERMS],
     /// How many units were counted.
     pub units: u64,
+    /// How many places with hits hold each set of terms.
+    tallies: FxHashMap<Terms, u64>,
 }
 
 /// Candidates with the same terms.
@@ -99,6 +103,7 @@ impl Default for Candidates {
             fewest: 0,
             units_with: [0; MOST_TERMS],
             units: 0,
+            tallies: FxHashMap::default(),
         }
     }
 }
@@ -116,6 +121,27 @@ impl Candidates {
             self.units_with[left.trailing_zeros() as usize] += units;
             left &= left - 1;
         }
+    }
+
+    /// Counts a place with hits.
+    pub(crate) fn tally(&mut self, terms: Terms, places: u64) {
+        if self.tallies.len() < MOST_TALLIES || self.tallies.contains_key(&terms) {
+            *self.tallies.entry(terms).or_default() += places;
+        }
+    }
+
+    /// Returns how many places hold terms that are worth at least `share` of the best set of terms.
+    pub(crate) fn matching(&self, share: f64, worth: impl Fn(Terms) -> f64) -> u64 {
+        let worths = self
+            .tallies
+            .iter()
+            .map(|(terms, places)| (worth(*terms), places));
+        let worths: Vec<(f64, &u64)> = worths.filter(|(worth, _)| *worth > 0.0).collect();
+        let best = worths
+            .iter()
+            .fold(0.0f64, |best, (worth, _)| best.max(*worth));
+        let matching = worths.iter().filter(|(worth, _)| *worth >= best * share);
+        matching.map(|(_, places)| **places).sum()
     }
 
     /// Returns whether a candidate would be kept. Callers ask before they build its costlier parts.
@@ -143,6 +169,9 @@ impl Candidates {
     /// Adds what the scan of a later part found.
     pub(crate) fn merge(&mut self, later: Self) {
         self.units += later.units;
+        for (terms, places) in &later.tallies {
+            self.tally(*terms, *places);
+        }
         for (mine, others) in self.units_with.iter_mut().zip(later.units_with) {
             *mine += others;
         }

@@ -35,6 +35,8 @@ pub(crate) fn answer(artifact: &Artifact) -> io::Result<Option<SearchOutcome<'_>
     Ok(Some(SearchOutcome {
         ranked,
         seen: Terms::MAX,
+        total: picks.len() as u64,
+        is_in_order: true,
         header: None,
         is_unstamped: picks.iter().all(|pick| pick.is_stamped),
         blocks: Box::new(move |one, _| {

@@ -269,6 +269,7 @@ impl JsonWalker<'_> {
         let terms = own | inherited;
         let count = u32::try_from(hits.len()).unwrap_or(u32::MAX);
         let rank = rank(count, terms, end - start);
+        self.found.tally(terms, 1);
         let is_new = self
             .frames
             .last()

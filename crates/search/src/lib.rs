@@ -8,6 +8,7 @@
 //! ([`failure`]). A question about records is answered with a table of all that match
 //! ([`records`]), above the passages.
 
+mod absent;
 mod blocks;
 mod candidates;
 mod entity;
@@ -29,6 +30,7 @@ mod scan;
 mod similar;
 mod structured;
 mod text;
+mod tree;
 mod words;
 
 use std::io;
@@ -94,29 +96,47 @@ pub fn search(
         true => failure::answer(artifact)?,
         false => None,
     };
-    let answer = match (is_json, failure) {
+    let mut note = match question.is_about_failure && !is_json && failure.is_none() {
+        true => Some(NO_FAILURE),
+        false => None,
+    };
+    let mut answer = match (is_json, failure) {
         (true, _) => structured::answer(artifact, &question, query.budget)?,
         (false, Some(failure)) => failure,
         (false, None) => text::answer(artifact, &question)?,
     };
-    let absent = text::absent(view, &question, answer.seen)?;
+    let absent = absent::absent(view, &question, answer.seen)?;
+    if answer.ranked.is_empty() {
+        (answer.ranked, answer.total) = absent::inside_words(view, &question)?;
+        if !answer.ranked.is_empty() {
+            note = note.or(Some(INSIDE_WORDS));
+        }
+    }
     // A question about a failure asks for no records.
     let table = match query.allows_table && !question.is_about_failure {
         true => records::answer(artifact, query.words, query.budget, counter)?,
         false => None,
     };
-    let mut builder = PageBuilder::new(
-        view,
-        query.budget,
-        counter,
+    let page = SearchPage {
         absent,
-        answer.header,
-        answer.is_unstamped,
-    );
+        header: answer.header,
+        total: answer.total.max(answer.ranked.len() as u64),
+        note: note.map(str::to_owned),
+        is_unstamped: answer.is_unstamped,
+        // What is cited must stand in the text as it is shown.
+        is_compact: is_json && query.allows_table,
+        ..SearchPage::default()
+    };
+    let mut builder = PageBuilder::new(view, query.budget, counter, page);
     builder.show_table(table);
     builder.fill(answer.ranked, &answer.blocks)?;
-    Ok(builder.finish())
+    Ok(builder.finish(answer.is_in_order))
 }
+
+/// The note on the answer to a question about a failure if there is none.
+const NO_FAILURE: &str = "No line of the text reports a failure.";
+/// The note on lines that are shown because nothing else is there.
+const INSIDE_WORDS: &str = "The words occur only inside longer words.";
 
 /// The result of one way of searching.
 struct SearchOutcome<'a> {
@@ -128,6 +148,10 @@ struct SearchOutcome<'a> {
     header: Option<String>,
     /// Whether to leave out the time stamps before lines.
     is_unstamped: bool,
+    /// How many places match.
+    total: u64,
+    /// Whether the passages are shown in the order of the text, however good they are.
+    is_in_order: bool,
     blocks: Blocks<'a>,
 }
 

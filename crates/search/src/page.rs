@@ -10,6 +10,7 @@ use spillgate_text::{TokenCounter, View, line_end};
 use spillgate_untrusted::marked;
 
 use crate::Blocks;
+use crate::leaf::string_end;
 use crate::markup::readable;
 use crate::path::common_path;
 use crate::rank::Ranked;
@@ -23,10 +24,14 @@ const ALIKE: f64 = 6.0;
 const AROUND_CUT: u64 = 24;
 
 /// The passages that answer a question, within the budget.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct SearchPage {
-    /// Best first. No passage overlaps another.
+    /// Best first; lines that report a failure in the order of the text. No passage overlaps
+    /// another.
     pub passages: Vec<Passage>,
+    /// How many places match about as well as those shown, including these. In JSON, a member is a
+    /// place.
+    pub total: u64,
     /// Identifiers of the question that occur nowhere in the text.
     pub absent: Vec<String>,
     /// The first line of a table whose rows are shown.
@@ -36,6 +41,12 @@ pub struct SearchPage {
     /// are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
+    /// What the reader must know about the passages: that no line reports a failure, for instance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Whether records of JSON are shown on one line each.
+    #[serde(skip)]
+    pub(crate) is_compact: bool,
     /// Whether the text leaves out what a runner put before the lines: time stamps.
     #[serde(skip)]
     pub(crate) is_unstamped: bool,
@@ -65,6 +76,9 @@ pub struct Passage {
     /// Whether the page shows the text without its tags.
     #[serde(skip)]
     is_untagged: bool,
+    /// How many places it joins.
+    #[serde(skip)]
+    places: u64,
 }
 
 impl SearchPage {
@@ -79,8 +93,11 @@ impl SearchPage {
         if let Some(table) = &self.table {
             text.push_str(table);
         }
+        if let Some(note) = &self.note {
+            text.push_str(&format!("{note}\n"));
+        }
         if self.passages.is_empty() {
-            if self.table.is_none() {
+            if self.table.is_none() && self.note.is_none() {
                 text.push_str(NOTHING);
             }
             return text;
@@ -88,6 +105,8 @@ impl SearchPage {
         if self.table.is_some() {
             text.push_str("--\n");
         }
+        let shown = self.passages.iter().map(|one| one.places).sum();
+        text.push_str(&count_line(shown, self.total));
         if let Some(header) = &self.header {
             text.push_str(&format!("1:{}\n", marked(header)));
         }
@@ -103,7 +122,7 @@ impl SearchPage {
             if above.is_some_and(|above| is_block(above) || is_block(passage)) {
                 text.push_str("--\n");
             }
-            passage.render(&mut text, self.is_unstamped);
+            passage.render(&mut text, self);
             above = Some(passage);
         }
         text
@@ -117,6 +136,13 @@ const UNSTAMPED: &str = "(time stamps left out)\n";
 
 /// The line above passages of markup.
 const UNTAGGED: &str = "(tags left out)\n";
+
+/// The line that says how many of the places that match are shown.
+fn count_line(shown: u64, total: u64) -> String {
+    let total = total.max(shown);
+    let s = if total == 1 { "" } else { "s" };
+    format!("[{shown} of {total} passage{s}]\n")
+}
 
 fn absent_line(absent: &[String]) -> String {
     format!("Not in the text: {}\n", absent.join(", "))
@@ -133,7 +159,7 @@ impl Passage {
         (self.lines.first..).zip(lines.map(|line| line.trim_end_matches('\n')))
     }
 
-    fn render(&self, text: &mut String, is_unstamped: bool) {
+    fn render(&self, text: &mut String, page: &SearchPage) {
         if let Some(path) = &self.path {
             text.push_str(&marked(path));
             text.push('\n');
@@ -147,8 +173,12 @@ impl Passage {
             self.render_untagged(text);
             return;
         }
+        if page.is_compact && self.path.is_some() {
+            text.push_str(&format!("{first}:{}\n", marked(&compact(&self.text))));
+            return;
+        }
         for (number, line) in self.numbered() {
-            let stamp = match is_unstamped {
+            let stamp = match page.is_unstamped {
                 true => runner_prefix(line.as_bytes()),
                 false => 0,
             };
@@ -173,6 +203,24 @@ impl Passage {
             }
         }
     }
+}
+
+/// Returns lines of laid-out JSON as one line, without the white space between its tokens
+/// and the comma at its end.
+fn compact(text: &str) -> String {
+    let mut line = String::new();
+    for member in text.split('\n') {
+        let member = member.trim_start_matches(' ');
+        let key = string_end(member.as_bytes()).filter(|&end| member[end..].starts_with(": "));
+        match key {
+            Some(end) => line.extend([&member[..=end], &member[end + 2..]]),
+            None => line.push_str(member),
+        }
+    }
+    if line.ends_with(',') {
+        line.pop();
+    }
+    line
 }
 
 /// Returns where the view lines of `text` end. `text` begins at the start of a view line.
@@ -220,33 +268,26 @@ impl<'a> PageBuilder<'a> {
         view: &'a View,
         budget: TokenBudget,
         counter: &'a dyn TokenCounter,
-        mut absent: Vec<String>,
-        header: Option<String>,
-        is_unstamped: bool,
+        mut page: SearchPage,
     ) -> Self {
         let is_too_dear = |text: &str| counter.exceeds(text, budget.get() / 4);
-        while !absent.is_empty() && is_too_dear(&absent_line(&absent)) {
-            absent.pop();
+        while !page.absent.is_empty() && is_too_dear(&absent_line(&page.absent)) {
+            page.absent.pop();
         }
-        let header = header.filter(|header| !is_too_dear(header));
-        let mut spent = 0;
-        if !absent.is_empty() {
-            spent += counter.count(&absent_line(&absent));
+        page.header = page.header.filter(|header| !is_too_dear(header));
+        let mut spent = counter.count(&count_line(page.total, page.total));
+        if !page.absent.is_empty() {
+            spent += counter.count(&absent_line(&page.absent));
         }
-        if let Some(header) = &header {
+        if let Some(header) = &page.header {
             spent += counter.count(header) + 3;
         }
-        if is_unstamped {
+        if let Some(note) = &page.note {
+            spent += counter.count(note) + 1;
+        }
+        if page.is_unstamped {
             spent += counter.count(UNSTAMPED);
         }
-        let page = SearchPage {
-            passages: Vec::new(),
-            absent,
-            header,
-            table: None,
-            is_unstamped,
-            tokens: 0,
-        };
         Self {
             view,
             budget,
@@ -288,7 +329,9 @@ impl<'a> PageBuilder<'a> {
         for (at, way) in ways.into_iter().enumerate() {
             let mut is_shown = false;
             for block in way {
-                is_shown |= self.add(block, at == last)?;
+                // What accompanies the first is no place of its own.
+                let places = u64::from(!is_shown);
+                is_shown |= self.add(block, places, at == last)?;
                 // What accompanies the first says nothing without it.
                 if !is_shown && at != last {
                     break;
@@ -303,16 +346,16 @@ impl<'a> PageBuilder<'a> {
 
     /// Adds a block if it fits. The first block of the page is cut until it fits, if there
     /// `is_no_other` way. Returns whether the block is shown now.
-    fn add(&mut self, block: Block, is_no_other: bool) -> io::Result<bool> {
-        if self
-            .blocks
-            .iter()
-            .any(|one| one.start <= block.start && block.end <= one.end)
-        {
+    fn add(&mut self, block: Block, places: u64, is_no_other: bool) -> io::Result<bool> {
+        let mut known = self.blocks.iter();
+        if let Some(at) = known.position(|one| one.start <= block.start && block.end <= one.end) {
+            self.page.passages[at].places += places;
             return Ok(true);
         }
         let (merged, touched) = self.merged(&block);
-        let passage = self.passage(&merged)?;
+        let mut passage = self.passage(&merged)?;
+        let joined = touched.iter().map(|&at| self.page.passages[at].places);
+        passage.places = places + joined.sum::<u64>();
         let before: u64 = touched
             .iter()
             .map(|&at| self.cost(&self.page.passages[at]))
@@ -328,7 +371,8 @@ impl<'a> PageBuilder<'a> {
             if !is_first || !is_no_other {
                 return Ok(false);
             }
-            let cut = self.cut(&block)?;
+            let mut cut = self.cut(&block)?;
+            cut.places = places;
             self.spent += self.cost(&cut);
             self.blocks.push(block);
             self.page.passages.push(cut);
@@ -346,19 +390,30 @@ impl<'a> PageBuilder<'a> {
         Ok(true)
     }
 
-    /// Returns the page with its tokens counted. Drops the last passages if the whole costs more
-    /// than its parts.
-    pub(crate) fn finish(mut self) -> SearchPage {
+    /// Returns the page with its tokens counted, with its passages in the order of the text if
+    /// `is_in_order`. Drops the last passages if the whole costs more than its parts.
+    pub(crate) fn finish(mut self, is_in_order: bool) -> SearchPage {
+        self.shrink();
+        if is_in_order {
+            self.page.passages.sort_by_key(|one| one.lines.first);
+            // Other passages beside each other need other marks between them.
+            self.shrink();
+        }
+        self.page.tokens = self.counter.count(&self.page.render());
+        self.page
+    }
+
+    /// Drops the last passages until the page fits.
+    fn shrink(&mut self) {
         while self.counter.exceeds(&self.page.render(), self.budget.get()) {
             if self.page.passages.pop().is_none() {
                 self.page.absent.clear();
+                self.page.note = None;
                 if self.page.table.take().is_none() {
                     break;
                 }
             }
         }
-        self.page.tokens = self.counter.count(&self.page.render());
-        self.page
     }
 
     /// Returns the block joined with those that it overlaps or touches, and the indexes of these.
@@ -387,7 +442,7 @@ impl<'a> PageBuilder<'a> {
 
     fn cost(&self, passage: &Passage) -> u64 {
         let mut text = String::new();
-        passage.render(&mut text, self.page.is_unstamped);
+        passage.render(&mut text, &self.page);
         if passage.path.is_some() || passage.lines.first < passage.lines.last {
             text.push_str("--\n");
         }
@@ -414,6 +469,7 @@ impl<'a> PageBuilder<'a> {
             is_cut: false,
             ends,
             is_untagged: block.is_untagged,
+            places: 1,
         })
     }
 
@@ -471,4 +527,25 @@ fn in_turn(ranked: Vec<Ranked>) -> Vec<Ranked> {
     }
     turns.sort_by(|a, b| b.0.total_cmp(&a.0));
     turns.into_iter().map(|(_, one)| one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compact;
+
+    #[test]
+    fn compact_json() {
+        let cases = [
+            (
+                "{\n  \"a\": 1,\n  \"b\": [\n    \"x: y\"\n  ]\n},",
+                r#"{"a":1,"b":["x: y"]}"#,
+            ),
+            (r#"  "k\": ": "v","#, r#""k\": ":"v""#),
+            ("  \"cut", "\"cut"),
+            ("", ""),
+        ];
+        for (text, want) in cases {
+            assert_eq!(compact(text), want, "{text}");
+        }
+    }
 }

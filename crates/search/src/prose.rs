@@ -1,4 +1,4 @@
-//! Searches documents that are written for readers: prose, manuals, Markdown and HTML.
+//! Searches documents for readers: prose, manuals, Markdown, HTML, XML and snapshots of pages.
 //!
 //! Such a text is split into passages with headings above them ([`blocks`]). A person who asks
 //! about a text uses other words than the text. Therefore the question is extended by other forms
@@ -18,7 +18,7 @@ use crate::candidates::Candidate;
 use crate::matcher::{Matcher, WordCache};
 use crate::page::Block;
 use crate::question::{MOST_TERMS, Question, Term, Terms};
-use crate::rank::Ranked;
+use crate::rank::{DROP, Ranked};
 
 /// Maximum size, in bytes, of a document that is split, because its passages are kept in memory.
 pub(crate) const MOST_BYTES: u64 = 8 << 20;
@@ -33,8 +33,6 @@ const ABOVE: f64 = 1.0;
 const BESIDE: f64 = 0.2;
 /// The weight of a term in a tag, relative to a term in the passage itself.
 const IN_TAG: f64 = 0.4;
-/// Minimum score of a passage that is returned, as a share of the best score.
-const DROP: f64 = 0.35;
 /// Maximum number of passages that are ranked.
 const MOST_RANKED: usize = 512;
 
@@ -83,7 +81,7 @@ pub(crate) fn answer<'a>(
     let wide = question.widened();
     let split = blocks(&text, kind);
     let found = Found::new(&text, &split, &wide);
-    let ranked = found.ranked(&split, &wide);
+    let (ranked, total) = found.ranked(&split, &wide);
     let seen = each(Terms::MAX).filter(|&at| found.with[at] > 0.0);
     let seen = seen.fold(0, |seen, at| seen | 1 << at);
     // Tags are left out, unless a name occurs only in them.
@@ -122,6 +120,8 @@ pub(crate) fn answer<'a>(
         seen,
         header: None,
         is_unstamped: false,
+        total,
+        is_in_order: false,
         blocks: Box::new(move |one, _| {
             let mut block = whole_lines(view, one, one.candidate.start, one.candidate.end)?;
             block.is_untagged = is_markup && !tagged.contains(&one.candidate.start);
@@ -159,7 +159,10 @@ fn whole_lines(view: &View, one: &Ranked, start: u64, end: u64) -> io::Result<Bl
 /// Returns whether a document is written for readers and small enough to be split.
 pub(crate) fn is_split(view: &View, kind: ContentKind, is_prose: bool) -> bool {
     view.bytes() <= MOST_BYTES
-        && (matches!(kind, ContentKind::Markdown | ContentKind::Html) || is_prose)
+        && (matches!(
+            kind,
+            ContentKind::Markdown | ContentKind::Html | ContentKind::Xml
+        ) || is_prose)
 }
 
 /// The findings of a scan of a document.
@@ -245,9 +248,9 @@ impl Found {
         }
     }
 
-    /// Returns the passages that contain terms of the question, best first. The field `template` of
-    /// a candidate is the number of its passage.
-    fn ranked(&self, split: &Blocks, question: &Question) -> Vec<Ranked> {
+    /// Returns the passages that contain terms of the question, best first, and how many there are.
+    /// The field `template` of a candidate is the number of its passage.
+    fn ranked(&self, split: &Blocks, question: &Question) -> (Vec<Ranked>, u64) {
         let count = split.all.len() as f64;
         let mut worth: Vec<f64> = (0..question.terms.len())
             .map(|at| {
@@ -289,11 +292,12 @@ impl Found {
             });
         }
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
-        ranked.truncate(MOST_RANKED);
         // The answer ends where the score drops.
         let least = ranked.first().map_or(0.0, |best| best.score * DROP);
         ranked.retain(|one| one.score >= least);
-        ranked
+        let total = ranked.len() as u64;
+        ranked.truncate(MOST_RANKED);
+        (ranked, total)
     }
 
     /// Returns the BM25 score of a passage. Of a term and the terms that stand for it, only the one

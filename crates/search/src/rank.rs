@@ -21,6 +21,8 @@ const B: f64 = 0.75;
 const LOOKED_AT: usize = 512;
 /// Most bytes that are read of a candidate.
 const LONGEST_LOOK: u64 = 8 << 10;
+/// A place with less than this share of the best score says nothing more.
+pub(crate) const DROP: f64 = 0.35;
 /// Factor for a candidate with a value that the question contains whole.
 const LITERAL: f64 = 1.5;
 /// Factor for the object that the question names, with the members that it asks for.
@@ -89,12 +91,13 @@ impl<'a> Ranker<'a> {
         }
     }
 
-    /// Returns the candidates, best first.
-    pub(crate) fn rank(&self, found: Candidates) -> io::Result<Vec<Ranked>> {
+    /// Returns the candidates, best first, and how many places match about as well as the best.
+    pub(crate) fn rank(&self, found: Candidates) -> io::Result<(Vec<Ranked>, u64)> {
         let sum = |terms: Terms| -> f64 {
             let set = (0..MOST_TERMS).filter(|at| terms >> at & 1 == 1);
             set.map(|at| self.worth[at]).sum()
         };
+        let matching = found.matching(DROP, sum);
         let mut candidates: Vec<(f64, Candidate)> = found
             .into_candidates()
             .into_iter()
@@ -119,7 +122,10 @@ impl<'a> Ranker<'a> {
                 .total_cmp(&a.score)
                 .then(a.candidate.start.cmp(&b.candidate.start))
         });
-        Ok(ranked)
+        // Where the score drops, the answer ends.
+        let least = ranked.first().map_or(0.0, |best| best.score * DROP);
+        ranked.retain(|one| one.score >= least);
+        Ok((ranked, matching))
     }
 
     fn score_entity(&self, candidate: Candidate) -> Ranked {

@@ -38,12 +38,14 @@ pub(crate) fn answer<'a>(
     let units_with: [f64; MOST_TERMS] = found.units_with.map(|with| with as f64);
     let seen = (0..MOST_TERMS).filter(|&at| found.units_with[at] > 0);
     let seen = seen.fold(0, |seen, at| seen | 1 << at);
-    let ranked = Ranker::new(view, question, units, &units_with).rank(found)?;
+    let (ranked, total) = Ranker::new(view, question, units, &units_with).rank(found)?;
     Ok(SearchOutcome {
         ranked,
         seen,
         header: None,
         is_unstamped: false,
+        total,
+        is_in_order: false,
         blocks: Box::new(move |one, is_first| {
             let by_budget = budget.get() * if is_first { FIRST_RECORD } else { NEXT_RECORD };
             alternatives(view, one, by_budget.min(LARGEST_RECORD))

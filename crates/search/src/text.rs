@@ -4,19 +4,18 @@ use std::io;
 
 use spillgate_artifact::{ContentKind, LineRange};
 use spillgate_lookup::Artifact;
+use spillgate_outline::is_page;
 use spillgate_text::{SOFT_CHARS, View};
 
 use crate::SearchOutcome;
 use crate::blocks;
 use crate::candidates::{Candidate, Candidates, template};
 use crate::matcher::{Matcher, WordCache};
-use crate::needles::Needles;
 use crate::page::Block;
 use crate::prose;
-use crate::question::{MOST_TERMS, Question, Term, Terms};
+use crate::question::{MOST_TERMS, Question, Terms};
 use crate::rank::{Ranked, Ranker, Units};
-use crate::scan::{Collect, Unit, UnitHit, WINDOW, scan};
-use crate::words::Stems;
+use crate::scan::{Collect, Unit, UnitHit, scan};
 
 /// Views of fewer bytes are scanned for all terms at once, without a sample.
 const SAMPLED: u64 = 4 << 20;
@@ -64,7 +63,7 @@ pub(crate) fn answer<'a>(
     }
     let seen = (0..MOST_TERMS).filter(|&at| units_with[at] > 0.0);
     let seen = seen.fold(0, |seen, at| seen | 1 << at);
-    let mut ranked = Ranker::new(view, question, units, &units_with).rank(found)?;
+    let (mut ranked, total) = Ranker::new(view, question, units, &units_with).rank(found)?;
     // After a row that the question names, rows that share only common words with it are noise.
     if units.delimiter.is_some() && ranked.first().is_some_and(|best| best.is_literal) {
         ranked.retain(|one| one.is_literal);
@@ -75,6 +74,8 @@ pub(crate) fn answer<'a>(
         seen,
         header: header(view, units.delimiter)?,
         is_unstamped: false,
+        total,
+        is_in_order: false,
         blocks: Box::new(move |one, _| {
             let mut ways = vec![vec![with_context(view, one, context)?]];
             if unit == Unit::Paragraph
@@ -99,9 +100,18 @@ fn unit(view: &View, kind: ContentKind) -> io::Result<Unit> {
         ContentKind::Markdown => Unit::Paragraph,
         ContentKind::Ndjson => Unit::Record,
         ContentKind::Csv | ContentKind::Tsv => Unit::Row,
+        ContentKind::Text | ContentKind::Log | ContentKind::Code if is_snapshot(view)? => {
+            Unit::Paragraph
+        }
         ContentKind::Text if is_prose(view)? => Unit::Paragraph,
         _ => Unit::Line,
     })
+}
+
+/// Returns whether a text is the snapshot of a page.
+fn is_snapshot(view: &View) -> io::Result<bool> {
+    const LOOKED_AT: u64 = 32 << 10;
+    Ok(is_page(&view.source().bytes(0, LOOKED_AT)?))
 }
 
 /// Returns whether a text consists of sentences: nearly all of it is letters and spaces.
@@ -261,6 +271,7 @@ impl Collect for Collector<'_> {
         }
         self.found.units += 1;
         self.found.count(unit.terms, 1);
+        self.found.tally(unit.terms, 1);
         let most = unit.terms.count_ones() + 2;
         let length = unit.text.len() as f64 / self.usual_bytes;
         let rank = f64::from(unit.hits.min(most)) / f64::from(most) / (0.5 + 0.5 * length);
@@ -326,43 +337,4 @@ impl Sample {
         }
         Ok(sample)
     }
-}
-
-/// Returns the identifiers of the question that the text does not contain, not even inside a word.
-/// `seen` holds the terms that it contains.
-pub(crate) fn absent(view: &View, question: &Question, seen: Terms) -> io::Result<Vec<String>> {
-    let stems = Stems::new();
-    let is_seen = |identifier: &String| {
-        let lower = identifier.to_lowercase();
-        // Another form of a word is that word.
-        let form = question.by_stem.get(&stems.stem(&lower));
-        if form.is_some_and(|&at| seen >> at & 1 == 1) {
-            return true;
-        }
-        question.terms.iter().enumerate().any(|(at, term)| {
-            seen >> at & 1 == 1
-                && matches!(term, Term::Word(text) | Term::Phrase(text) if *text == lower)
-        })
-    };
-    let unseen = question.identifiers.iter().filter(|one| !is_seen(one));
-    let mut absent: Vec<String> = unseen.cloned().collect();
-    let (mut base, mut buffer) = (0, Vec::new());
-    while base < view.bytes() && !absent.is_empty() {
-        /// Bytes that are read again with the next window, so that no window border cuts an
-        /// identifier.
-        const OVERLAP: u64 = 256;
-        let end = base + WINDOW + OVERLAP;
-        let window = view.source().window(base, end, &mut buffer)?;
-        while let Some(at) = first_of(&absent, window) {
-            absent.remove(at);
-        }
-        base += WINDOW;
-    }
-    Ok(absent)
-}
-
-/// Returns the number of one of `names` that the text contains.
-fn first_of(names: &[String], text: &[u8]) -> Option<usize> {
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    Needles::new(&names).find(text, 0).map(|found| found.0)
 }

@@ -97,11 +97,12 @@ fn log() -> String {
 fn lines_of_a_log() {
     let artifact = artifact(&log());
     assert_snapshot!(find(&artifact, "Which block has too few replicas?", 60).render(), @"
+    [1 of 1 passage]
     701:10:11:40 WARN  DataNode: blk_-4217 has 1 replica, 3 are wanted
-    1:10:00:00 INFO  PacketResponder 0 for block blk_0 terminating
     ");
     assert_snapshot!(find(&artifact, "Who failed to give the password for root, and was E77123 hit?", 60).render(), @"
     Not in the text: E77123
+    [1 of 1 passage]
     1201:10:20:00 ERROR sshd[77]: Failed password for root from 10.0.0.7 port 2201
     ");
     // Lines that follow one template do not crowd out other lines.
@@ -136,6 +137,55 @@ fn nothing_found_says_what_to_do() {
 }
 
 #[test]
+fn a_page_says_what_is_not_there() {
+    let quiet = artifact(&"10:00:00 INFO  block 7 of the backup was copied\n".repeat(40));
+    assert_snapshot!(find(&quiet, "Why did it fail?", 100).render(), @"No line of the text reports a failure.");
+    assert_snapshot!(find(&quiet, "ackup", 40).render(), @"
+    The words occur only inside longer words.
+    [1 of 40 passages]
+    1:10:00:00 INFO  block 7 of the backup was copied
+    ");
+    let page = find(&quiet, "block", 60);
+    assert_eq!(page.total, 40);
+    assert!(page.render().starts_with("[1 of 40 passages]\n") || page.passages[0].lines.last > 1);
+}
+
+#[test]
+fn an_identifier_in_another_spelling_is_not_absent() {
+    let text = r#"{"server": {"max_size": 3, "url": "https://x.example/a%2Fb_c?q", "name": "Caf\u00e9_1", "path": "usr\/lib_x"}}"#;
+    let artifact = artifact(text);
+    for words in [
+        "server.max_size",
+        "a/b_c",
+        "CAF\u{c9}_1",
+        "usr/lib_x",
+        "MAX_SIZE",
+        "Is caf\u{e9}_1 there?",
+    ] {
+        assert_eq!(
+            find(&artifact, words, 200).absent,
+            Vec::<String>::new(),
+            "{words}"
+        );
+    }
+    for words in ["server.min_size", "a/b_dd", "caf\u{e8}_1"] {
+        assert_eq!(find(&artifact, words, 200).absent, [words], "{words}");
+    }
+}
+
+#[test]
+fn reports_of_failures_stand_in_the_order_of_the_text() {
+    let mut text = "step one\nerror: cannot find value `limit` in this scope\n".to_owned();
+    text.push_str(&"   Compiling something v1.0\n".repeat(60));
+    text.push_str(
+        "error: could not compile `app` due to 1 previous error\nmake: *** [all] Error 2\n",
+    );
+    let page = find(&artifact(&text), "Why did it fail?", 300);
+    let firsts: Vec<u64> = page.passages.iter().map(|one| one.lines.first).collect();
+    assert!(firsts.len() > 1 && firsts.is_sorted(), "{firsts:?}");
+}
+
+#[test]
 fn json_by_path_and_by_sibling() {
     let orders: Vec<String> = (0..300)
         .map(|i| {
@@ -160,15 +210,9 @@ fn json_by_path_and_by_sibling() {
     let artifact = artifact(&text);
     assert_eq!(artifact.view().layout(), Layout::Json);
     assert_snapshot!(find(&artifact, "What is the price of Thing 605?", 90).render(), @r#"
+    [3 of 3 passages]
     .orders[201].items[2]
-    6860:        {
-    6861:          "name": "Thing 605",
-    6862:          "price": 201.2,
-    6863:          "tags": [
-    6864:            "a",
-    6865:            "b"
-    6866:          ]
-    6867:        }
+    6860:{"name":"Thing 605","price":201.2,"tags":["a","b"]}
     "#);
     assert_snapshot!(find(&artifact, "Since when does fire fox support prop-17?", 60).render(), @"
     1 of 200 in .by_name[] have key = prop-17:
@@ -181,11 +225,12 @@ fn json_by_path_and_by_sibling() {
     order_id	W700
     user.name	user_7
     --
+    [2 of 2 passages]
     .orders[7].order_id
-    242:      "order_id": "W700",
+    242:"order_id":"W700"
     --
     .orders[7].status
-    273:      "status": "lost at sea"
+    273:"status":"lost at sea"
     "#);
 }
 
@@ -337,6 +382,7 @@ fn a_row_with_line_breaks_in_a_cell() {
     city	Rome
     note	first line second line, "77" last
     --
+    [1 of 2 passages]
     1:id,name,note,city
     233:77,Person 77,"first line
     234:second line, ""77""
@@ -352,13 +398,13 @@ fn rows_of_a_table_in_markdown() {
     }
     text.push_str("\nThe last town is the dearest.\n");
     assert_snapshot!(find(&artifact(&text), "fare in Town 57", 45).render(), @"
-    63:| Town 56 | 56.5 |
+    [4 of 84 passages]
     64:| Town 57 | 57.5 |
     --
     5:| City | Fare |
     6:|---|---|
     --
-    1:# Fares
+    3:What people pay.
     ");
 }
 
@@ -371,6 +417,7 @@ fn paragraphs_of_prose() {
     text.push_str("Horses were kept in the valley until the flood.\nAfter it, farmers turned to sheep and wool.\n\n");
     let artifact = artifact(&text);
     assert_snapshot!(find(&artifact, "What did the farmers keep before the flooding?", 60).render(), @"
+    [1 of 1 passage]
     181:Horses were kept in the valley until the flood.
     182:After it, farmers turned to sheep and wool.
     ");
@@ -393,11 +440,13 @@ fn page() -> String {
 fn elements_of_html_with_their_children() {
     let artifact = artifact(&page());
     assert_snapshot!(find(&artifact, "How much is Lamp 17?", 40).render(), @"
+    [1 of 1 passage]
     (tags left out)
     77:Lamp 17
     79:17.99 €
     ");
     assert_snapshot!(find(&artifact, "Where are lamps manufactured by hand?", 50).render(), @"
+    [2 of 2 passages]
     (tags left out)
     6:Lamps
     7:All lamps are hand-made in Turin and
@@ -407,10 +456,57 @@ fn elements_of_html_with_their_children() {
     ");
     // A name that occurs only in a tag is shown with the tag.
     assert_snapshot!(find(&artifact, "p-23", 80).render(), @r#"
+    [1 of 1 passage]
     101:<div class="card" data-id="p-23">
     102:<div class="name">Lamp 23</div>
     103:<div class="price">23.99 &euro;</div>
     104:</div>
+    "#);
+}
+
+#[test]
+fn elements_of_xml_and_snapshots_with_their_children() {
+    let row = |at: u32| {
+        format!(
+            "  <product id=\"p-{at}\">\n    <name>Lamp {at}</name>\n    <price>{at}.99</price>\n  </product>\n"
+        )
+    };
+    let rows: String = (0..60).map(row).collect();
+    let xml = artifact(&format!("<?xml version=\"1.0\"?>\n<shop>\n{rows}</shop>\n"));
+    assert_snapshot!(find(&xml, "price of p-23", 80).render(), @r#"
+    [1 of 1 passage]
+    95:  <product id="p-23">
+    96:    <name>Lamp 23</name>
+    97:    <price>23.99</price>
+    98:  </product>
+    "#);
+    let row = |at: u32| {
+        format!(
+            "    - row \"Lamp {at} {at}.99\" [ref=e{at}0]:\n      - cell \"Lamp {at}\" [ref=e{at}1]\n      - cell \"{at}.99\" [ref=e{at}2]\n"
+        )
+    };
+    let rows: String = (10..60).map(row).collect();
+    let page = artifact(&format!(
+        "- main [ref=e1]:\n  - heading \"Lamps\" [level=1] [ref=e2]\n  - table [ref=e3]:\n{rows}"
+    ));
+    assert_snapshot!(find(&page, "price of Lamp 23", 120).render(), @r#"
+    [1 of 1 passage]
+    43:    - row "Lamp 23 23.99" [ref=e230]:
+    44:      - cell "Lamp 23" [ref=e231]
+    45:      - cell "23.99" [ref=e232]
+    "#);
+    let row = |at: u32| {
+        format!(
+            "  uid=1_{at}0 row\n    uid=1_{at}1 StaticText \"Lamp {at}\"\n    uid=1_{at}2 StaticText \"{at}.99\"\n"
+        )
+    };
+    let rows: String = (10..60).map(row).collect();
+    let page = artifact(&format!("uid=1_0 RootWebArea \"Lamps\"\n{rows}"));
+    assert_snapshot!(find(&page, "Lamp 23", 80).render(), @r#"
+    [1 of 1 passage]
+    41:  uid=1_230 row
+    42:    uid=1_231 StaticText "Lamp 23"
+    43:    uid=1_232 StaticText "23.99"
     "#);
 }
 
@@ -432,6 +528,7 @@ fn passages_say_what_they_stand_below() {
     }
     let artifact = artifact(&text);
     assert_snapshot!(find(&artifact, "new attribute of the cookie in 3.7.0", 60).render(), @"
+    [2 of 2 passages]
     130:  * add `partitioned` option for cookies
     115:3.7.0 / 2024-01-02
     ");
@@ -493,6 +590,7 @@ fn code_with_lines_around() {
     text.push_str("fn parse_header(line: &str) -> Option<Header> {\n    let name = line.split(':').next()?;\n    Some(Header { name })\n}\n");
     assert_snapshot!(find(&artifact(&text), "parseHeader", 120).render(), @"
     Not in the text: parseHeader
+    [2 of 2 passages]
     401:}
     402:
     403:fn parse_header(line: &str) -> Option<Header> {
@@ -515,6 +613,7 @@ fn why_the_build_failed() {
         "[INFO] cleaning up\n[INFO] done\n[INFO] BUILD FAILURE\n[INFO] Total time: 3 s\n",
     );
     assert_snapshot!(find(&artifact(&text), "Why did the build fail?", 200).render(), @"
+    [2 of 2 passages]
     790:[WARNING] module 394 uses a deprecated error handler
     791:[INFO] Compiling module 395
     792:[WARNING] module 395 uses a deprecated error handler

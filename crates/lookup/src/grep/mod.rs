@@ -49,6 +49,9 @@ pub struct GrepQuery<'a> {
     pub max_matches: usize,
     /// Maximum size of the page, in tokens.
     pub budget: TokenBudget,
+    /// Whether matches in laid-out JSON, HTML and XML are shown with the record or the lines around
+    /// them if the page has room for all of them. Only without other context lines.
+    pub widens: bool,
     /// Whether to search the whole view in order to count all matching lines. Otherwise, the search
     /// ends at the end of the page.
     pub count_all: bool,
@@ -67,6 +70,7 @@ impl<'a> GrepQuery<'a> {
             start: 1,
             max_matches: usize::MAX,
             budget,
+            widens: false,
             count_all: true,
         }
     }
@@ -237,6 +241,45 @@ mod tests {
             written(1, 1),
             "1-a 2:X1 3-b 4-c 5:X2 6:X3 7-d -- 9-f 10:X4 "
         );
+    }
+
+    #[test]
+    fn matches_stand_in_their_record_if_there_is_room() {
+        let record =
+            |at: u64| format!("  {{\n    \"id\": {at},\n    \"name\": \"lamp {at}\"\n  }}");
+        let records: Vec<String> = (0..40).map(record).collect();
+        let text = format!("[\n{}\n]\n", records.join(",\n"));
+        let shown = |layout, pattern: &str, budget| {
+            let query = GrepQuery {
+                budget: TokenBudget::new(budget),
+                widens: true,
+                ..query(pattern)
+            };
+            let page = run(&artifact_as(&text, layout), &query);
+            (page.render(), page.is_widened)
+        };
+        let (json, is_widened) = shown(Layout::Json, "lamp 1[23]", 500);
+        let want = "50-  {\n51-    \"id\": 12,\n52:    \"name\": \"lamp 12\"\n53-  },\n\
+            54-  {\n55-    \"id\": 13,\n56:    \"name\": \"lamp 13\"\n57-  },\n";
+        assert_eq!((json.as_str(), is_widened), (want, true));
+        assert!(
+            shown(Layout::Json, r"lamp 7\W", 500)
+                .0
+                .starts_with("30-  {\n")
+        );
+        let (markup, _) = shown(Layout::Markup, r"lamp 7\W", 500);
+        assert!(markup.starts_with("29-  },\n"), "{markup}");
+        // There is no room for all matches with their records.
+        let bare = "52:    \"name\": \"lamp 12\"\n56:    \"name\": \"lamp 13\"\n";
+        assert_eq!(
+            shown(Layout::Json, "lamp 1[23]", 40),
+            (bare.to_owned(), false)
+        );
+        assert_eq!(
+            shown(Layout::AsIs, "lamp 1[23]", 500),
+            (bare.to_owned(), false)
+        );
+        assert!(shown(Layout::Json, "lamp", 5000).0.starts_with("4:"));
     }
 
     #[test]

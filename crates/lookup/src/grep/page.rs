@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use grep_matcher::Matcher;
 use serde::Serialize;
+use spillgate_artifact::Layout;
 use spillgate_text::{LineSpan, MAX_TOKEN_BYTES, TokenCounter, View};
 use spillgate_untrusted::marked;
 
@@ -21,6 +22,8 @@ pub struct GrepPage {
     pub total: u64,
     /// The line at which the next page starts; `None` if all matches were shown.
     pub next: Option<u64>,
+    /// Whether the matches are shown with the record or the lines around them ([`GrepQuery::widens`]).
+    pub is_widened: bool,
 }
 
 /// A matching line.
@@ -64,9 +67,13 @@ impl GrepPage {
 }
 
 impl Match {
+    fn has_context(&self) -> bool {
+        !self.before.is_empty() || !self.after.is_empty()
+    }
+
     /// Appends the lines of the match. `last` is the last line that `text` already contains.
     fn render(&self, text: &mut String, last: &mut Option<u64>) {
-        let has_context = !self.before.is_empty() || !self.after.is_empty();
+        let has_context = self.has_context();
         let first = self.before.first().map_or(self.line, |one| one.line);
         if has_context && last.is_some_and(|last| last + 1 < first) {
             text.push_str("--\n");
@@ -83,6 +90,9 @@ impl Match {
     }
 }
 
+/// Most matches that are shown with the lines around them.
+const MOST_WIDENED: usize = 20;
+
 /// Fills a page with the matches in `found`.
 pub(super) fn page(
     view: &View,
@@ -91,11 +101,34 @@ pub(super) fn page(
     found: &MatchOffsets,
     counter: &dyn TokenCounter,
 ) -> Result<GrepPage, LookupError> {
+    let page = filled(view, pattern, query, found, counter, false)?;
+    let is_wanted = query.widens
+        && (query.before, query.after) == (0, 0)
+        && matches!(view.layout(), Layout::Json | Layout::Markup);
+    if !is_wanted || page.next.is_some() || page.matches.len() > MOST_WIDENED {
+        return Ok(page);
+    }
+    let wide = filled(view, pattern, query, found, counter, true)?;
+    // The first match loses its context rather than its place, so the page must have grown.
+    let is_whole = wide.next.is_none() && wide.matches.iter().any(Match::has_context);
+    Ok(if is_whole { wide } else { page })
+}
+
+/// Fills a page with the matches in `found`; with what is around them if `is_widened`.
+fn filled(
+    view: &View,
+    pattern: &Pattern,
+    query: &GrepQuery<'_>,
+    found: &MatchOffsets,
+    counter: &dyn TokenCounter,
+    is_widened: bool,
+) -> Result<GrepPage, LookupError> {
     let mut builder = PageBuilder {
         view,
         seeker: seeker(pattern, view.source()),
         query,
         counter,
+        is_widened,
         text: String::new(),
         last: None,
     };
@@ -103,6 +136,7 @@ pub(super) fn page(
         matches: Vec::new(),
         total: found.total,
         next: None,
+        is_widened,
     };
     for (at, &offset) in found.offsets.iter().enumerate() {
         let Some(line) = view.line_at(offset)? else {
@@ -130,6 +164,8 @@ struct PageBuilder<'a> {
     seeker: Seeker<'a>,
     query: &'a GrepQuery<'a>,
     counter: &'a dyn TokenCounter,
+    /// Whether matches are shown with what is around them.
+    is_widened: bool,
     /// The text of the page so far.
     text: String,
     /// The last line on the page.
@@ -148,14 +184,15 @@ impl PageBuilder<'_> {
     ) -> Result<Option<Match>, LookupError> {
         let text = self.text_of(line)?;
         let first = self.seeker.find_at(text.as_bytes(), 0)?;
+        let (lines_before, lines_after) = self.around(line)?;
         let found = Match {
             line: line.number,
             // If the match began in an earlier part of a broken line, this text does not contain
             // its start.
             byte: first.map_or(byte, |first| line.start + first.start() as u64),
             text,
-            before: self.before(line)?,
-            after: self.after(line, upcoming)?,
+            before: self.before(line, lines_before)?,
+            after: self.after(line, lines_after, upcoming)?,
         };
         if self.take(&found) {
             return Ok(Some(found));
@@ -207,15 +244,67 @@ impl PageBuilder<'_> {
         Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
     }
 
-    fn before(&self, line: LineSpan) -> Result<Vec<Context>, LookupError> {
+    /// Returns how many lines before and after a match are shown: those of the JSON object or array
+    /// around it if it is small.
+    fn around(&self, line: LineSpan) -> Result<(u64, u64), LookupError> {
+        /// Lines on either side in which a record must begin and end.
+        const FAR: u64 = 12;
+        /// Lines on either side if there is no small record.
+        const NEAR: (u64, u64) = (3, 3);
+        if !self.is_widened {
+            return Ok((self.query.before, self.query.after));
+        }
+        if self.view.layout() != Layout::Json {
+            return Ok(NEAR);
+        }
+        let source = self.view.source();
+        let start = self
+            .view
+            .offset_of_line(line.number.saturating_sub(FAR).max(1))?;
+        let end = self.view.offset_of_line(line.number + FAR + 1)?;
+        let above = source.bytes(start, line.start)?;
+        let own = source.bytes(line.start, line.end)?;
+        let below = source.bytes(line.end, end)?;
+        let indent = |line: &[u8]| line.iter().take_while(|byte| **byte == b' ').count();
+        let depth = indent(&own);
+        let is_newline = |byte: &u8| *byte == b'\n';
+        let mut above = above
+            .strip_suffix(b"\n")
+            .unwrap_or(&above)
+            .rsplit(is_newline);
+        let mut below = below
+            .strip_suffix(b"\n")
+            .unwrap_or(&below)
+            .split(is_newline);
+        let (before, after) = match own.trim_ascii_end().last() {
+            Some(b'{' | b'[') => (Some(0), below.position(|line| indent(line) <= depth)),
+            _ => (
+                above
+                    .position(|line| indent(line) < depth)
+                    .map(|at| at as u64 + 1),
+                below.position(|line| indent(line) < depth),
+            ),
+        };
+        let record = before.zip(after.map(|at| at as u64 + 1));
+        Ok(record
+            .filter(|(before, after)| before + after <= FAR)
+            .unwrap_or(NEAR))
+    }
+
+    fn before(&self, line: LineSpan, count: u64) -> Result<Vec<Context>, LookupError> {
         let shown = self.last.map_or(1, |last| last + 1);
-        let first = line.number.saturating_sub(self.query.before).max(shown);
+        let first = line.number.saturating_sub(count).max(shown);
         self.context(first, line.number, None)
     }
 
     /// Returns the context after a match. It ends before the next match.
-    fn after(&self, line: LineSpan, upcoming: Option<u64>) -> Result<Vec<Context>, LookupError> {
-        let end = line.number.saturating_add(self.query.after) + 1;
+    fn after(
+        &self,
+        line: LineSpan,
+        count: u64,
+        upcoming: Option<u64>,
+    ) -> Result<Vec<Context>, LookupError> {
+        let end = line.number.saturating_add(count) + 1;
         self.context(line.number + 1, end, upcoming)
     }
 

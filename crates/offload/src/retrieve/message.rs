@@ -1,6 +1,6 @@
 //! Renders retrieval pages as messages for a model.
 
-use spillgate_artifact::{Handle, TokenBudget};
+use spillgate_artifact::{ContentKind, Handle, TokenBudget};
 use spillgate_lookup::{GrepQuery, ReadQuery, Span, fitting};
 use spillgate_outline::DEFAULT_TOKENS as OUTLINE_TOKENS;
 use spillgate_query::{Engine, MissingPath, Query, QueryError, QueryNext, QueryPage};
@@ -24,6 +24,12 @@ const SHORT: usize = 8;
 /// Extra tokens that texts may cost when they are joined.
 const JOINT_TOKENS: u64 = 4;
 
+/// The first line of a page of binary content.
+const BINARY: &str = "[binary content, not shown as text]";
+
+/// Says that a page of matches shows more than the matching lines, and how to change that.
+const AROUND: &str = ", with what is around them; before and after set the lines shown";
+
 /// Names the next page of a read if the call for it is too long.
 const PAGE_AFTER: &str = "the page after this one";
 
@@ -37,6 +43,9 @@ impl Offloader {
         next: &dyn Fn(Span) -> String,
     ) -> Result<Presentation, RetrieveError> {
         let budget = query.budget;
+        if let Some(named) = self.named(handle, budget)? {
+            return Ok(named);
+        }
         let query = ReadQuery {
             budget: within_frame(budget),
             ..query
@@ -60,13 +69,17 @@ impl Offloader {
         query: &GrepQuery<'_>,
         next: &dyn Fn(u64) -> String,
     ) -> Result<Presentation, RetrieveError> {
+        if let Some(named) = self.named(handle, query.budget)? {
+            return Ok(named);
+        }
         let inner = GrepQuery {
             budget: within_frame(query.budget),
             ..*query
         };
         let page = self.grep(handle, &inner)?;
         let shown = page.matches.len();
-        let mut text = format!("[{shown} of {} matching lines]\n", page.total);
+        let around = if page.is_widened { AROUND } else { "" };
+        let mut text = format!("[{shown} of {} matching lines{around}]\n", page.total);
         text.push_str(&page.render());
         let next = page
             .next
@@ -183,8 +196,28 @@ impl Offloader {
         handle: Handle,
         asked: &SearchQuery<'_>,
     ) -> Result<Presentation, RetrieveError> {
+        if let Some(named) = self.named(handle, asked.budget)? {
+            return Ok(named);
+        }
         let page = self.search(handle, asked)?;
         Ok(self.framed(&page.render(), "", None, asked.budget))
+    }
+
+    /// Names binary content and tells its shape instead of showing its bytes as text; `None` for
+    /// text.
+    fn named(
+        &self,
+        handle: Handle,
+        budget: TokenBudget,
+    ) -> Result<Option<Presentation>, RetrieveError> {
+        // The look-up itself says what is wrong with an artifact.
+        let manifest = self.store().manifest(handle);
+        if manifest.map(|one| one.facts.stats.kind).ok() != Some(ContentKind::Binary) {
+            return Ok(None);
+        }
+        let shape = self.outline(handle, within_frame(budget))?;
+        let text = format!("{BINARY}\n{}\n", shape.join("\n"));
+        Ok(Some(self.framed(&text, "", None, budget)))
     }
 
     /// Joins a page, its note and the call for the next page. If the call is too long, its short

@@ -78,10 +78,12 @@ fn every_tool_looks_into_what_is_stored() {
     "item 5"
     next: spillgate_query(handle="JSON", filter=".items[].name", max_tokens=60, start=6)
     ---
+    [1 of 1 passage]
     501:2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
 
     ---
     Not in the text: E9999
+    [1 of 1 passage]
     501:2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
     "#);
 }
