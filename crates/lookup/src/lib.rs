@@ -1,7 +1,7 @@
 //! Reads and searches stored artifacts page by page.
 //!
 //! [`read`] returns lines or bytes, and [`grep`] returns matching lines; [`changes`] compares two
-//! artifacts. Reading and matching return a page within
+//! artifacts. [`Artifact::inside`] opens a string of a JSON document as a text of its own. Reading and matching return a page within
 //! a token budget and say what to request next. While text remains, a page is never empty, even
 //! inside a single line of 8 MB (docs/spec/behaviour.md, "Invariants", 5). Memory is bounded,
 //! whatever the size of the artifact.
@@ -11,6 +11,7 @@ mod changes;
 mod error;
 mod fit;
 mod grep;
+mod inside;
 mod read;
 mod slice;
 
