@@ -65,9 +65,7 @@ impl FileStore {
     fn written(&self, handle: Handle) -> Option<SystemTime> {
         let paths = self.paths(handle).ok()?;
         let modified = |path| fs::symlink_metadata(path).and_then(|found| found.modified());
-        modified(&paths.view)
-            .or_else(|_| modified(&paths.raw))
-            .ok()
+        modified(&paths.view).or_else(|_| modified(&paths.raw)).ok()
     }
 }
 

@@ -187,6 +187,16 @@ impl Offloader {
         Ok(self.framed(&page.render(), "", None, asked.budget))
     }
 
+    /// Runs [`Offloader::search_several`] and renders one message.
+    pub fn present_search_several(
+        &self,
+        newest_first: &[Handle],
+        asked: &SearchQuery<'_>,
+    ) -> Result<Presentation, RetrieveError> {
+        let page = self.search_several(newest_first, asked)?;
+        Ok(self.framed(&page.render(), "", None, asked.budget))
+    }
+
     /// Joins a page, its note and the call for the next page, or the short form of the call if the
     /// call is too long. The note is cut first.
     fn framed(
