@@ -1,12 +1,14 @@
 //! Fuzz targets for texts that models write: tool calls, jq filters, search words, and replies with
 //! an answer between tags ([`Slot`]).
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spillgate_artifact::{Interrupt, TokenBudget};
 use spillgate_conversation::{Nonce, Slot};
 use spillgate_llm::Stop;
-use spillgate_offload::Profile;
+use spillgate_offload::{History, Profile};
 use spillgate_query::{Child, Engine, unconfined};
 use spillgate_retrieval::{NAMES, RetrievalTools};
 use spillgate_search::SearchQuery;
@@ -22,6 +24,10 @@ pub fn arguments(bytes: &[u8]) {
     let (arguments, data) = first_line(rest);
     let offloader = stored::offloader(Profile::Preview);
     let handle = stored::keep(&offloader, data);
+    let session = History::default();
+    if let Ok(manifest) = offloader.store().manifest(handle) {
+        session.note(&manifest, true);
+    }
     let tools = RetrievalTools {
         offloader,
         page: TokenBudget::new(500),
@@ -30,6 +36,7 @@ pub fn arguments(bytes: &[u8]) {
             arguments: Vec::new(),
         }),
         extractor: None,
+        session: Some(Arc::new(session)),
     };
     let arguments = String::from_utf8_lossy(arguments).replace("HANDLE", &handle.to_string());
     let arguments = RawValue::from_string(arguments).ok();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::TokenBudget;
 use spillgate_extract::Extractor;
-use spillgate_offload::Offloader;
+use spillgate_offload::{History, Offloader};
 use spillgate_query::Engine;
 use spillgate_transport::Connector;
 use spillgate_upstream::Server;
@@ -75,12 +75,14 @@ pub enum Prefix {
 }
 
 impl Gateway {
-    pub(crate) fn tools(&self) -> RetrievalTools {
+    /// Returns the look-up tools. `session` contains the results of the client that calls them.
+    pub(crate) fn tools(&self, session: Option<Arc<History>>) -> RetrievalTools {
         RetrievalTools {
             offloader: self.offloader.clone(),
             page: self.page,
             engine: self.engine.clone(),
             extractor: self.extractor.clone(),
+            session,
         }
     }
 }

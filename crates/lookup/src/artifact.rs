@@ -19,6 +19,8 @@ pub struct Artifact {
     raw: Arc<dyn ByteSource>,
     view: View,
     file: Option<PathBuf>,
+    /// Ends reads.
+    interrupt: Option<Interrupt>,
 }
 
 impl Artifact {
@@ -31,6 +33,7 @@ impl Artifact {
             raw: stored.raw,
             file: stored.file,
             manifest: stored.manifest,
+            interrupt: None,
         })
     }
 
@@ -39,11 +42,36 @@ impl Artifact {
         let until = |source| -> Arc<dyn ByteSource> {
             Arc::new(Interruptible::new(source, interrupt.clone()))
         };
-        Self::open(Stored {
+        let opened = Self::open(Stored {
             raw: until(stored.raw),
             view: until(stored.view),
             ..stored
+        })?;
+        Ok(Self {
+            interrupt: Some(interrupt.clone()),
+            ..opened
         })
+    }
+
+    /// Returns what ends reads of the artifact, if anything does.
+    pub(crate) fn interrupt(&self) -> Option<&Interrupt> {
+        self.interrupt.as_ref()
+    }
+
+    /// Returns an artifact with the same interrupt for a part of this one's text.
+    pub(crate) fn with_text(
+        &self,
+        manifest: Manifest,
+        raw: Arc<dyn ByteSource>,
+        view: View,
+    ) -> Self {
+        Self {
+            manifest,
+            raw,
+            view,
+            file: None,
+            interrupt: self.interrupt.clone(),
+        }
     }
 
     /// Returns the manifest.

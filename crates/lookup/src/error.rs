@@ -33,6 +33,14 @@ pub enum LookupError {
         /// The number of lines or bytes that there are.
         total: u64,
     },
+    /// The caller asked for the text inside a JSON document at a path where there is none.
+    #[error("there is no text at `{path}`: {why}")]
+    NoText {
+        /// The path, shortened.
+        path: String,
+        /// What is there instead.
+        why: String,
+    },
     /// The stored line index is unusable.
     #[error(transparent)]
     Index(#[from] spillgate_text::IndexError),
@@ -85,6 +93,7 @@ impl LookupError {
             }
             Self::EmptyQuestion => "empty_question",
             Self::PastEnd { .. } => "past_end",
+            Self::NoText { .. } => "no_text",
             Self::Index(_) | Self::Shortened(_) => "store_damaged",
             Self::Interrupted {
                 why: Interrupted::Cancelled,
@@ -105,6 +114,7 @@ impl LookupError {
                 | Self::CostlyBoundary(_)
                 | Self::EmptyQuestion
                 | Self::PastEnd { .. }
+                | Self::NoText { .. }
                 | Self::Interrupted { .. }
         )
     }

@@ -1,15 +1,17 @@
 //! Reads and searches stored artifacts page by page.
 //!
 //! [`read`] returns lines or bytes, [`grep`] returns matching lines, and [`changes`] compares two
-//! artifacts. [`read`] and [`grep`] return a page within a token budget and the start of the next
-//! page. While text remains, a page is never empty, even inside a single line of 8 MB
-//! (docs/spec/behaviour.md, "Invariants", 5). Memory is bounded, whatever the size of the artifact.
+//! artifacts. [`Artifact::inside`] opens a string of a JSON document as a text of its own. [`read`]
+//! and [`grep`] return a page within a token budget and the start of the next page. While text
+//! remains, a page is never empty, even inside a single line of 8 MB (docs/spec/behaviour.md,
+//! "Invariants", 5). Memory is bounded, whatever the size of the artifact.
 
 mod artifact;
 mod changes;
 mod error;
 mod fit;
 mod grep;
+mod inside;
 mod read;
 mod slice;
 

@@ -1,15 +1,16 @@
-//! Remembers what a session was shown, so that it is not shown the same again.
+//! Remembers the stored results of a session, so that it is not shown the same again and can search
+//! them all.
 
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 use spillgate_artifact::{Handle, Manifest, Origin};
 
-/// Maximum number of results that are remembered. A model's context seldom holds more previews.
+/// Maximum number of results that are remembered. A model's context seldom holds more messages.
 const MOST: usize = 256;
 
-/// The previews that one session was shown. A session that is not known to have seen its earlier
-/// results, such as a stateless caller, has no history.
+/// The stored results that one session was shown messages for. A session that is not known to have
+/// seen its earlier results, such as a stateless caller, has no history.
 #[derive(Debug, Default)]
 pub struct History(Mutex<VecDeque<Shown>>);
 
@@ -18,6 +19,8 @@ struct Shown {
     handle: Handle,
     sha256: String,
     origin: Origin,
+    /// Whether a later message may refer to the message that was shown.
+    is_preview: bool,
 }
 
 /// An earlier result.
@@ -34,15 +37,23 @@ impl History {
     pub(crate) fn earlier(&self, manifest: &Manifest) -> Option<Earlier> {
         let facts = &manifest.facts;
         let shown = self.0.lock();
-        let latest = || shown.iter().rev();
+        let latest = || shown.iter().rev().filter(|one| one.is_preview);
         let same = latest().find(|one| one.sha256 == facts.sha256);
         let of_call = || latest().find(|one| is_same_call(&one.origin, &facts.origin));
         same.map(|one| Earlier::Same(one.handle))
             .or_else(|| Some(Earlier::OfCall(of_call()?.handle)))
     }
 
-    /// Records that the session was shown the preview of this result.
-    pub(crate) fn note(&self, manifest: &Manifest) {
+    /// Returns the handles of the session's results, newest first.
+    #[must_use]
+    pub fn handles(&self) -> Vec<Handle> {
+        let shown = self.0.lock();
+        shown.iter().rev().map(|one| one.handle).collect()
+    }
+
+    /// Records that the session was shown a message for this result. `is_preview` says whether a
+    /// later message may refer to it.
+    pub fn note(&self, manifest: &Manifest, is_preview: bool) {
         let mut shown = self.0.lock();
         if shown.len() == MOST {
             shown.pop_front();
@@ -51,6 +62,7 @@ impl History {
             handle: manifest.handle,
             sha256: manifest.facts.sha256.clone(),
             origin: manifest.facts.origin.clone(),
+            is_preview,
         });
     }
 }

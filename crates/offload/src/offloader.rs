@@ -30,6 +30,8 @@ pub struct Offloader {
     /// Cancels lookups.
     interrupt: Interrupt,
     lookup_timeout: Duration,
+    /// The path of the text inside a JSON document that lookups open.
+    path: Option<Arc<str>>,
 }
 
 impl Offloader {
@@ -52,6 +54,7 @@ impl Offloader {
             call_ids: Arc::default(),
             interrupt: Interrupt::default(),
             lookup_timeout: LOOKUP_TIMEOUT,
+            path: None,
         }
     }
 
@@ -183,6 +186,16 @@ impl Offloader {
         }
     }
 
+    /// Returns a copy whose lookups open the text of the string at `path` in an artifact, which must
+    /// be a JSON document. Without a path they open the artifact itself.
+    #[must_use]
+    pub fn inside(&self, path: Option<&str>) -> Self {
+        Self {
+            path: path.map(Into::into),
+            ..self.clone()
+        }
+    }
+
     /// Opens a stored artifact.
     pub fn artifact(&self, handle: Handle) -> Result<Artifact, RetrieveError> {
         self.artifact_until(handle, &self.interrupt)
@@ -194,6 +207,10 @@ impl Offloader {
         handle: Handle,
         interrupt: &Interrupt,
     ) -> Result<Artifact, RetrieveError> {
-        Ok(Artifact::open_until(self.store.open(handle)?, interrupt)?)
+        let artifact = Artifact::open_until(self.store.open(handle)?, interrupt)?;
+        match &self.path {
+            Some(path) => Ok(artifact.inside(path)?),
+            None => Ok(artifact),
+        }
     }
 }

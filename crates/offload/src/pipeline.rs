@@ -307,12 +307,12 @@ impl PendingResult {
         };
         let stored = stored.and_then(|receipt| {
             let bounds = (&limits, json_bytes);
-            let history = history.filter(|_| limits.profile.strategy().has_history());
-            let earlier = history.as_ref();
+            let is_preview = limits.profile.strategy().has_history();
+            let earlier = history.as_ref().filter(|_| is_preview);
             let earlier = earlier.and_then(|history| history.earlier(receipt.manifest()));
             let shown = offloader.present(&receipt, &ends, outlined, bounds, earlier)?;
             if let Some(history) = history {
-                history.note(receipt.manifest());
+                history.note(receipt.manifest(), is_preview);
             }
             Ok(Offloaded { shown, receipt })
         });

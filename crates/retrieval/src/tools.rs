@@ -1,11 +1,13 @@
 //! Answers calls of the retrieval tools.
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spillgate_artifact::{ByteRange, Handle, Interrupt, TokenBudget};
 use spillgate_extract::{Extractor, ToolOutput, Watch};
 use spillgate_lookup::{Case, GrepQuery, ReadQuery, Span};
-use spillgate_offload::{Offloader, Presentation, RetrieveError};
+use spillgate_offload::{History, Offloader, Presentation, RetrieveError};
 use spillgate_query::{Engine, Query, QueryNext};
 use spillgate_search::SearchQuery;
 
@@ -26,6 +28,10 @@ const TAIL: u64 = 40;
 /// Number of matches on a page if the call gives no number.
 const MATCHES: usize = 50;
 
+/// The error of a search without a handle if the outputs of the session are not known.
+const NO_SESSION: &str = "`handle` is missing: this server does not know which outputs belong to \
+    your session; give the handle that a [spillgate] message names";
+
 /// Returns the handle that a call names, if it is valid.
 pub fn handle_of(arguments: Option<&RawValue>) -> Option<Handle> {
     Arguments::parse(arguments).handle().ok()
@@ -42,6 +48,9 @@ pub struct RetrievalTools {
     pub engine: Engine,
     /// Answers `tool_output`; `None` if the tool is not offered.
     pub extractor: Option<Extractor>,
+    /// The stored results of the session that calls. `None` if it is not known which results belong
+    /// to it.
+    pub session: Option<Arc<History>>,
 }
 
 impl RetrievalTools {
@@ -49,8 +58,11 @@ impl RetrievalTools {
     /// cancelled or if its time limit passes.
     pub fn call(&self, tool: &str, arguments: Option<&RawValue>, wait: &Interrupt) -> String {
         let arguments = Arguments::parse(arguments);
+        let path = arguments.text("path");
+        let opens_path = [READ, GREP, SEARCH].contains(&tool) && arguments.text("handle").is_some();
+        let path = path.as_deref().filter(|_| opens_path);
         let tools = Self {
-            offloader: self.offloader.within(wait),
+            offloader: self.offloader.within(wait).inside(path),
             ..self.clone()
         };
         let answer = match tool {
@@ -117,7 +129,8 @@ impl RetrievalTools {
                 Span::Tail { lines } => format!("tail=true, lines={lines}"),
             };
             let budget = arguments.repeated(["max_tokens"]);
-            format!("{READ}(handle=\"{handle}\", {place}{budget})")
+            let path = path_again(arguments);
+            format!("{READ}(handle=\"{handle}\"{path}, {place}{budget})")
         };
         let shown = self.offloader.present_read(handle, query, &next);
         shown.map_err(error_text)
@@ -155,7 +168,8 @@ impl RetrievalTools {
                 "max_matches",
                 "max_tokens",
             ]);
-            format!("{GREP}(handle=\"{handle}\", pattern={pattern}{others}, start={start})")
+            let path = path_again(arguments);
+            format!("{GREP}(handle=\"{handle}\"{path}, pattern={pattern}{others}, start={start})")
         };
         let shown = self.offloader.present_grep(handle, &query, &next);
         shown.map_err(error_text)
@@ -196,13 +210,24 @@ impl RetrievalTools {
     }
 
     fn search(&self, arguments: &Arguments) -> Result<Presentation, String> {
-        let handle = arguments.handle()?;
+        let handle = match arguments.text("handle") {
+            Some(_) => Some(arguments.handle()?),
+            None if self.session.is_none() => return Err(NO_SESSION.to_owned()),
+            None => None,
+        };
         let words = ["words", "query", "question"]
             .into_iter()
             .find_map(|name| arguments.text(name))
             .ok_or("`words` are missing: give words or a question")?;
         let asked = SearchQuery::new(&words, arguments.budget(self.page)?);
-        let shown = self.offloader.present_search(handle, &asked);
+        let shown = match (handle, &self.session) {
+            (Some(handle), _) => self.offloader.present_search(handle, &asked),
+            (None, session) => {
+                let all = session.as_ref().map(|session| session.handles());
+                let all = all.unwrap_or_default();
+                self.offloader.present_search_several(&all, &asked)
+            }
+        };
         shown.map_err(error_text)
     }
 
@@ -235,6 +260,13 @@ pub fn result_of(shown: &Presentation, is_error: bool) -> String {
 fn unknown(tool: &str) -> String {
     let known = [READ, GREP, QUERY, SEARCH].join(", ");
     format!("there is no tool `{}`; there are {known}", quoted(tool))
+}
+
+/// Formats the argument `path` for the suggested call of the next page; empty if the call has none.
+fn path_again(arguments: &Arguments) -> String {
+    let path = arguments.text("path");
+    let path = path.map(|path| format!(", path={}", again(&path, "PATH")));
+    path.unwrap_or_default()
 }
 
 /// Formats a pattern or a filter for the suggested call of the next page. Replaces a long one by
@@ -286,6 +318,7 @@ mod tests {
                 arguments: Vec::new(),
             }),
             extractor: None,
+            session: None,
         }
     }
 
@@ -467,6 +500,97 @@ mod tests {
         error: the pattern is not a valid regular expression: regex parse error:
             xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx … ^
         error: unclosed group
+        "#);
+    }
+
+    #[test]
+    fn without_a_handle_the_session_is_searched() {
+        let offloader = offloader();
+        let [first, second, other] = ["disk", "network", "disk"]
+            .map(|what| stored(&offloader, &format!("{}{what} quota of vol7\n", log(600))));
+        let session = History::default();
+        for handle in [first, second] {
+            session.note(&offloader.store().manifest(handle).unwrap(), true);
+        }
+        let ours = RetrievalTools {
+            session: Some(Arc::new(session)),
+            ..tools(&offloader)
+        };
+        let strangers = RetrievalTools {
+            session: Some(Arc::default()),
+            ..tools(&offloader)
+        };
+        let answer = |tools: &RetrievalTools, arguments: Value| {
+            let arguments = serde_json::value::to_raw_value(&arguments).unwrap();
+            let result = tools.call(SEARCH, Some(&arguments), &Interrupt::default());
+            let result: Value = serde_json::from_str(&result).unwrap();
+            let text = result["content"][0]["text"].as_str().unwrap().to_owned();
+            assert!(!text.contains(&other.to_string()), "{text}");
+            text.replace(&first.to_string(), "FIRST")
+                .replace(&second.to_string(), "SECOND")
+        };
+        let asked = json!({"words": "network quota of vol7", "max_tokens": 100, "handle": ""});
+        let all = [&ours, &strangers, &tools(&offloader)].map(|tools| answer(tools, asked.clone()));
+        assert_snapshot!(all.join("---\n"), @"
+        [SECOND: cat]
+        601:network quota of vol7
+        501:2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
+        [FIRST: cat]
+        601:disk quota of vol7
+        501:2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
+        ---
+        No passage: no output is stored.
+        ---
+        `handle` is missing: this server does not know which outputs belong to your session; give the handle that a [spillgate] message names
+        ");
+        // Whoever knows a handle may name it.
+        let named = json!({"words": "quota", "handle": other.to_string()});
+        assert!(answer(&strangers, named).contains("quota"));
+    }
+
+    #[test]
+    fn a_path_opens_the_text_of_a_string() {
+        let offloader = offloader();
+        let document = json!({"content": log(600), "id": 7}).to_string();
+        let handle = stored(&offloader, &document).to_string();
+        let all: Vec<String> = [
+            (READ, json!({"path": ".content", "start": 501, "lines": 1})),
+            (READ, json!({"path": ".content", "max_tokens": 100})),
+            (
+                GREP,
+                json!({"path": ".content", "pattern": "^2026.*ERROR", "max_matches": 1}),
+            ),
+            (GREP, json!({"path": ".contnt", "pattern": "x"})),
+            (READ, json!({"path": ".id"})),
+            (SEARCH, json!({"words": "disk quota", "max_tokens": 60})),
+        ]
+        .into_iter()
+        .map(|(tool, mut arguments)| {
+            arguments["handle"] = json!(handle);
+            answer(&offloader, tool, &arguments)
+        })
+        .collect();
+        assert_snapshot!(all.join("\n---\n"), @r#"
+        [lines 501-501 of 600]
+        2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
+
+        ---
+        [lines 1-3 of 600]
+        2026-11-21T10:00:00Z INFO worker-0 processed batch id=0 ok
+        2026-11-21T10:00:01Z INFO worker-1 processed batch id=7919 ok
+        2026-11-21T10:00:02Z INFO worker-2 processed batch id=15838 ok
+        next: spillgate_read(handle="HANDLE", path=".content", start=4, max_tokens=100)
+        ---
+        [1 of 1 matching lines]
+        501:2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
+
+        ---
+        error: there is no text at `.contnt`: the document has no such key; the nearest: `.content`, `.id`
+        ---
+        error: there is no text at `.id`: it is a number; `query` shows it
+        ---
+        .content (lines of this text)
+        501:2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
         "#);
     }
 

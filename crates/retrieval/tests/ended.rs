@@ -111,6 +111,7 @@ fn house(text: &str, left: Option<u64>) -> (TempDir, RetrievalTools, Handle) {
             program: "false".into(),
             arguments: Vec::new(),
         }),
+        session: None,
     };
     (dir, tools, stored.receipt.handle())
 }

@@ -6,13 +6,14 @@
 //! a token budget ([`page`]). The kind of content decides what a unit is. A question that only asks
 //! why something failed shares no word with its answer, so it ranks the lines that report failures
 //! ([`failure`]). A question about records is answered with a table of all that match
-//! ([`records`]), above the passages.
+//! ([`records`]), above the passages. [`search_several`] searches several outputs at once.
 
 mod absent;
 mod blocks;
 mod candidates;
 mod entity;
 mod failure;
+mod inside;
 mod json;
 mod leaf;
 mod markup;
@@ -27,6 +28,7 @@ mod rank;
 mod records;
 mod rows;
 mod scan;
+mod several;
 mod similar;
 mod structured;
 mod text;
@@ -43,8 +45,10 @@ use crate::page::{Block, PageBuilder};
 use crate::question::{Question, Terms};
 use crate::rank::Ranked;
 
+pub use inside::{InnerText, inner_texts};
 pub use page::{Passage, SearchPage};
 pub use paths::paths_at;
+pub use several::{FoundIn, MOST_BYTES, MOST_OUTPUTS, SeveralPage, search_several};
 
 /// A question and the budget of its answer.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +60,9 @@ pub struct SearchQuery<'a> {
     /// Whether the page may begin with a table of the records that the question asks for. A table
     /// is no part of the text, so nothing can be cited from it.
     pub allows_table: bool,
+    /// Whether the long texts inside a JSON document are searched as texts of their own. Their lines
+    /// are no lines of the view, so they cannot be cited.
+    pub opens_texts: bool,
 }
 
 impl<'a> SearchQuery<'a> {
@@ -66,14 +73,17 @@ impl<'a> SearchQuery<'a> {
             words,
             budget,
             allows_table: true,
+            opens_texts: true,
         }
     }
 
-    /// Returns the query for passages alone, without a table.
+    /// Returns the query for passages of the view alone: without a table, and without lines of inner
+    /// texts.
     #[must_use]
     pub fn passages_only(self) -> Self {
         Self {
             allows_table: false,
+            opens_texts: false,
             ..self
         }
     }
@@ -100,6 +110,7 @@ pub fn search(
         true => Some(NO_FAILURE),
         false => None,
     };
+    let is_failure = failure.is_some();
     let mut answer = match (is_json, failure) {
         (true, _) => structured::answer(artifact, &question, query.budget)?,
         (false, Some(failure)) => failure,
@@ -112,6 +123,13 @@ pub fn search(
             note = note.or(Some(INSIDE_WORDS));
         }
     }
+    let texts = match query.opens_texts {
+        true => inside::inner_texts(artifact)?,
+        false => Vec::new(),
+    };
+    let all = answer.ranked.len();
+    answer.ranked.retain(|one| !is_in(&texts, one));
+    answer.total = answer.total.saturating_sub((all - answer.ranked.len()) as u64);
     // A question about a failure asks for no records.
     let table = match query.allows_table && !question.is_about_failure {
         true => records::answer(artifact, query.words, query.budget, counter)?,
@@ -124,13 +142,32 @@ pub fn search(
         note: note.map(str::to_owned),
         is_unstamped: answer.is_unstamped,
         // What is cited must stand in the text as it is shown.
-        is_compact: is_json && query.allows_table,
+        is_compact: is_json && query.opens_texts,
         ..SearchPage::default()
     };
     let mut builder = PageBuilder::new(view, query.budget, counter, page);
     builder.show_table(table);
+    builder.page.is_failure = is_failure;
     builder.fill(answer.ranked, &answer.blocks)?;
-    Ok(builder.finish(answer.is_in_order))
+    let page = builder.finish(answer.is_in_order);
+    match texts.is_empty() {
+        true => Ok(page),
+        false => inside::merged(&question, page, &texts, query, counter),
+    }
+}
+
+/// Returns whether a place has hits in one of the texts, which is searched by itself.
+fn is_in(texts: &[InnerText], one: &Ranked) -> bool {
+    let candidate = &one.candidate;
+    let is_within = |start: u64, end: u64| {
+        let mut texts = texts.iter();
+        texts.any(|text| text.start <= start && end <= text.end)
+    };
+    let leaves = candidate.json.iter().flat_map(|node| &node.leaves);
+    is_within(candidate.start, candidate.end)
+        || leaves
+            .into_iter()
+            .any(|leaf| is_within(leaf.start, leaf.end))
 }
 
 /// The note on the answer to a question about a failure if there is none.

@@ -50,6 +50,9 @@ pub struct SearchPage {
     /// Whether the text leaves out what a runner put before the lines: time stamps.
     #[serde(skip)]
     pub(crate) is_unstamped: bool,
+    /// Whether the passages are the reports of a failure that the question asks for.
+    #[serde(skip)]
+    pub(crate) is_failure: bool,
     /// Tokens of the text that [`SearchPage::render`] returns, counted.
     pub tokens: u64,
 }
@@ -70,6 +73,9 @@ pub struct Passage {
     /// Whether `text` is a part of a line.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_cut: bool,
+    /// Whether the lines are those of the text in the string at `path`, not those of the document.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_inside: bool,
     /// Where the view lines end in `text`: a long line consists of several.
     #[serde(skip)]
     ends: Vec<usize>,
@@ -134,6 +140,9 @@ const NOTHING: &str = "No passage: none of these words is in the text. Ask with 
 /// The line above passages without time stamps.
 const UNSTAMPED: &str = "(time stamps left out)\n";
 
+/// What follows the path above lines of a text inside a JSON document.
+const INSIDE: &str = " (lines of this text)\n";
+
 /// The line above passages of markup.
 const UNTAGGED: &str = "(tags left out)\n";
 
@@ -144,7 +153,7 @@ fn count_line(shown: u64, total: u64) -> String {
     format!("[{shown} of {total} passage{s}]\n")
 }
 
-fn absent_line(absent: &[String]) -> String {
+pub(crate) fn absent_line(absent: &[String]) -> String {
     format!("Not in the text: {}\n", absent.join(", "))
 }
 
@@ -162,7 +171,7 @@ impl Passage {
     fn render(&self, text: &mut String, page: &SearchPage) {
         if let Some(path) = &self.path {
             text.push_str(&marked(path));
-            text.push('\n');
+            text.push_str(if self.is_inside { INSIDE } else { "\n" });
         }
         let first = self.lines.first;
         if self.is_cut {
@@ -467,6 +476,7 @@ impl<'a> PageBuilder<'a> {
             text,
             score: block.score,
             is_cut: false,
+            is_inside: false,
             ends,
             is_untagged: block.is_untagged,
             places: 1,

@@ -9,7 +9,9 @@ use proptest::prelude::*;
 use spillgate_artifact::{Layout, Origin, SystemClock, TokenBudget};
 use spillgate_lookup::{Artifact, LookupError};
 use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
-use spillgate_search::{Passage, SearchPage, SearchQuery, paths_at, search};
+use spillgate_search::{
+    Passage, SearchPage, SearchQuery, SeveralPage, paths_at, search, search_several,
+};
 use spillgate_store::MemoryStore;
 use spillgate_text::{TokenCounter, Tokenizer};
 
@@ -787,4 +789,160 @@ fn places_in_text_have_no_path() {
         paths_at(&artifact("a\nb\n"), &[0, 2]).unwrap(),
         [None, None]
     );
+}
+
+/// Stores texts in one store and returns them, newest first.
+fn several(texts: &[&str]) -> Vec<Artifact> {
+    texts.iter().rev().map(|text| artifact(text)).collect()
+}
+
+fn find_in(artifacts: &[Artifact], words: &str, budget: u64) -> SeveralPage {
+    let counter = Tokenizer::O200kBase.counter();
+    let query = SearchQuery::new(words, TokenBudget::new(budget));
+    let page = search_several(artifacts, 2, &query, &*counter).unwrap();
+    assert_eq!(page.tokens, counter.count(&page.render()));
+    assert!(page.tokens <= budget.max(60), "{} of {budget}", page.tokens);
+    for found in &page.outputs {
+        let artifact = artifacts
+            .iter()
+            .find(|one| one.manifest().handle == found.handle)
+            .unwrap();
+        check(artifact, &found.page, budget, &*counter);
+    }
+    page
+}
+
+/// Returns the page with `HANDLE-n` for the handle of artifact `n`.
+fn told(page: &SeveralPage, artifacts: &[Artifact]) -> String {
+    let mut text = page.render();
+    for (at, artifact) in artifacts.iter().enumerate() {
+        let handle = artifact.manifest().handle.to_string();
+        text = text.replace(&handle, &format!("HANDLE-{at}"));
+    }
+    text
+}
+
+#[test]
+fn several_outputs_are_one_page() {
+    let build = "compiling core\nwarning: unused import\nerror: the linker `ld` was killed\n";
+    let users = r#"{"users": [{"name": "Ann", "city": "Oslo"}, {"name": "Bob", "city": "Rome"}]}"#;
+    let notes = "The linker is killed if memory is short.\n\nThe city office opens at nine.\n";
+    let all = several(&[build, users, notes]);
+    let pages = [
+        "linker killed ld",
+        "city Rome",
+        "why did it fail?",
+        "zygote_cache",
+    ]
+    .map(|words| told(&find_in(&all, words, 400), &all));
+    assert_snapshot!(pages.join("=====\n"), @r#"
+    [HANDLE-2: test]
+    1:compiling core
+    2:warning: unused import
+    3:error: the linker `ld` was killed
+    [HANDLE-0: test]
+    1:The linker is killed if memory is short.
+    (2 older outputs were not searched: name a handle)
+    =====
+    [HANDLE-1: test]
+    1:{"users": [{"name": "Ann", "city": "Oslo"}, {"name": "Bob", "city": "Rome"}]}
+    [HANDLE-0: test]
+    3:The city office opens at nine.
+    (2 older outputs were not searched: name a handle)
+    =====
+    [HANDLE-2: test]
+    1:compiling core
+    2:warning: unused import
+    3:error: the linker `ld` was killed
+    (2 older outputs were not searched: name a handle)
+    =====
+    Not in the text: zygote_cache
+    No passage: none of 3 outputs has one of these words.
+    (2 older outputs were not searched: name a handle)
+    "#);
+    for budget in [1, 30, 60, 90] {
+        find_in(&all, "linker killed city", budget);
+    }
+    let none = told(&find_in(&[], "linker", 400), &[]);
+    assert_snapshot!(none, @"
+    No passage: no output is stored.
+    (2 older outputs were not searched: name a handle)
+    ");
+}
+
+/// Returns a JSON document with a diff, a log and a list of files in strings.
+fn texts_in_json() -> String {
+    let diff: String = (1..40)
+        .map(|at| format!(" fn step_{at}() {{ run(\"{at}\") }}\n"))
+        .collect();
+    let diff = format!(
+        "diff --git a/src/run.rs b/src/run.rs\n@@ -1,40 +1,40 @@\n{diff}-    retry(\"three\");\n+    retry(\"five\");\n"
+    );
+    let log: String = (1..60)
+        .map(|at| format!("2026-11-21T10:00:{at:02}Z INFO step {at} done\n"))
+        .collect();
+    let log = format!("{log}2026-11-21T10:01:00Z ERROR disk quota exceeded on vol7\n");
+    let file = |name: &str, port: u16| {
+        let lines: String = (1..50)
+            .map(|at| format!("# option {at} of the server\n"))
+            .collect();
+        serde_json::json!({"name": name, "content": format!("{lines}listen = {port}\n")})
+    };
+    serde_json::json!({
+        "id": 7,
+        "patch": diff,
+        "log": log,
+        "files": [file("edge.conf", 8443), file("core.conf", 9090)],
+    })
+    .to_string()
+}
+
+#[test]
+fn texts_in_json_are_searched_as_texts() {
+    let artifact = artifact(&texts_in_json());
+    let pages = [
+        "how often does it retry?",
+        "disk quota",
+        "on which port does core.conf listen?",
+        "zygote",
+    ]
+    .map(|words| {
+        let counter = Tokenizer::O200kBase.counter();
+        let query = SearchQuery::new(words, TokenBudget::new(150));
+        let page = search(&artifact, &query, &*counter).unwrap();
+        assert!(page.tokens <= 150 && page.tokens == counter.count(&page.render()));
+        for passage in page.passages.iter().filter(|one| one.is_inside) {
+            let inner = artifact.inside(passage.path.as_deref().unwrap()).unwrap();
+            let at = inner.view().offset_of_line(passage.lines.first).unwrap();
+            let end = inner.view().offset_of_line(passage.lines.last + 1).unwrap();
+            let lines = inner.view().source().bytes(at, end).unwrap();
+            assert_eq!(String::from_utf8_lossy(&lines).trim_end(), passage.text);
+        }
+        page.render()
+    });
+    assert_snapshot!(pages.join("=====\n"), @r#"
+    .patch (lines of this text)
+    40: fn step_38() { run("38") }
+    41: fn step_39() { run("39") }
+    42:-    retry("three");
+    43:+    retry("five");
+    =====
+    .log (lines of this text)
+    60:2026-11-21T10:01:00Z ERROR disk quota exceeded on vol7
+    =====
+    .files[1].content (lines of this text)
+    50:listen = 9090
+    --
+    .files[1].name
+    11:      "name": "core.conf"
+    --
+    .files[0].content (lines of this text)
+    50:listen = 8443
+    --
+    .files[0].name
+    6:      "name": "edge.conf"
+    =====
+    Not in the text: zygote
+    No passage: none of these words is in the text. Ask with fewer or other words, or grep for a part of a word.
+    "#);
 }

@@ -209,6 +209,9 @@ pub(crate) struct Put {
 pub(crate) struct Read {
     /// The output: its handle, the first letters of it, or `last`
     pub(crate) handle: HandleArg,
+    /// The path of a string in a JSON document, to read its text: .content, .files[2].patch
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: Option<String>,
     /// First line, from 1
     #[arg(long, value_name = "N", conflicts_with_all = ["tail", "bytes"])]
     pub(crate) start: Option<u64>,
@@ -233,6 +236,9 @@ pub(crate) struct Read {
 pub(crate) struct Grep {
     /// The output: its handle, the first letters of it, or `last`
     pub(crate) handle: HandleArg,
+    /// The path of a string in a JSON document, to search its text: .content, .files[2].patch
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: Option<String>,
     /// A regular expression (syntax of Rust's regex crate)
     #[arg(allow_hyphen_values = true)]
     pub(crate) regex: String,
@@ -262,10 +268,14 @@ pub(crate) struct Grep {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Search {
     /// The output: its handle, the first letters of it, or `last`
-    pub(crate) handle: HandleArg,
+    #[arg(required_unless_present = "all")]
+    pub(crate) handle: Option<HandleArg>,
     /// A question or some words; if one begins with `-`, write `--` before the words
-    #[arg(required = true, value_name = "WORDS")]
+    #[arg(required_unless_present = "all", value_name = "WORDS")]
     pub(crate) words: Vec<String>,
+    /// Search the newest 40 outputs of the store instead of one output, at most 64 MiB of text
+    #[arg(long, value_name = "WORDS", num_args = 1.., conflicts_with_all = ["handle", "words"])]
+    pub(crate) all: Vec<String>,
     /// Maximum tokens of the passages [default: 1000]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,

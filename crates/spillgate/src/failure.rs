@@ -221,6 +221,10 @@ impl From<LookupError> for Failure {
             ),
             LookupError::Interrupted { .. } => (Fault::Caller, "ask for less at a time"),
             LookupError::EmptyQuestion => (Fault::Caller, "ask with at least one word"),
+            LookupError::NoText { .. } => (
+                Fault::Caller,
+                "`spillgate outline` shows the paths of a JSON document",
+            ),
             LookupError::PastEnd { .. } => (Fault::Caller, "ask for a position before the end"),
             _ => (
                 Fault::Us,

@@ -19,7 +19,7 @@ use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use spillgate_artifact::{Interrupt, Origin, Reason};
 use spillgate_extract::NoWatch;
-use spillgate_offload::{Choice, Offloader, Outcome};
+use spillgate_offload::{Choice, History, Offloader, Outcome};
 use spillgate_retrieval::{Extraction, RetrievalTools, TOOL_OUTPUT, definitions};
 use spillgate_workspace_tools::{Body, Definition, OversizedOutput, ToolResult, WorkspaceTools};
 use tokio::runtime::Handle;
@@ -156,7 +156,10 @@ impl Server {
                     arguments: Some(spelled),
                     ..Origin::tool(name)
                 };
-                let shown = offloaded(&lookups.tools.offloader, origin, all, is_error).await;
+                let RetrievalTools {
+                    offloader, session, ..
+                } = &lookups.tools;
+                let shown = offloaded(offloader, session.as_deref(), origin, all, is_error).await;
                 shown.map_err(|error| {
                     let what =
                         format!("the output could not be stored: {error}; this is our fault");
@@ -221,10 +224,13 @@ impl LookupTools {
 }
 
 /// Stores an oversized output and returns the text that is shown instead. Every output is stored,
+/// Stores an oversized output and returns the text that is shown instead. Every output is stored,
 /// even one with few bytes, because bytes that are not valid UTF-8 take up to three times as much
-/// space in a text. Fails if the output cannot be read or the task is aborted.
+/// space in a text. `session` remembers what was stored. Fails if the output cannot be read or the
+/// task is aborted.
 pub async fn offloaded(
     offloader: &Offloader,
+    session: Option<&History>,
     origin: Origin,
     all: OversizedOutput,
     is_error: bool,
@@ -240,7 +246,12 @@ pub async fn offloaded(
     let stored = spawn_blocking(store).await;
     let shown = match stored.map_err(io::Error::other)?? {
         Outcome::Inline(_) => return Err(io::Error::other("it was not stored")),
-        Outcome::Offloaded(stored) => stored.shown,
+        Outcome::Offloaded(stored) => {
+            if let Some(session) = session {
+                session.note(stored.receipt.manifest(), false);
+            }
+            stored.shown
+        }
         Outcome::NotStored(lost) => lost.shown,
     };
     Ok(OversizedOutput::with_notes(&notes, is_error, shown.text()))

@@ -14,7 +14,7 @@ use spillgate_upstream::{RequestFailure, RequestOutcome, TOO_MUCH, refused_answe
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::Instant;
 
-use crate::aggregate::{self, Heard, SessionKind};
+use crate::aggregate::{self, Heard};
 use crate::builtin_tools::list_changed;
 use crate::error::internal;
 use crate::gateway::Gateway;
@@ -401,7 +401,7 @@ impl Session {
             builtin_tools: &self.builtin_tools,
             learnt: &upstream.notes.learnt,
             shown_part: self.client.shown_part(),
-            history: (self.kind == SessionKind::Client).then_some(&self.history),
+            history: self.known_history(),
         }
     }
 }

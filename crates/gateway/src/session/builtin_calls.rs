@@ -62,7 +62,10 @@ impl Session {
             if !session.builtin_calls.is_awaited(&key) {
                 return; // cancelled before the call could run
             }
-            let tools = session.hub().gateway().tools();
+            let tools = session
+                .hub()
+                .gateway()
+                .tools(session.known_history().cloned());
             let result = match &*tool {
                 _ if turn.is_none() => {
                     let told = tools.offloader.presented("cancelled".to_owned());

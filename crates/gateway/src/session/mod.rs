@@ -123,6 +123,12 @@ impl Session {
         &self.hub
     }
 
+    /// Returns the results that this client was shown. `None` for a stateless request, because the
+    /// client of it is not known.
+    pub(crate) fn known_history(&self) -> Option<&Arc<History>> {
+        (self.kind == SessionKind::Client).then_some(&self.history)
+    }
+
     /// Returns this session as a shared pointer, for background tasks.
     pub(crate) fn arc(&self) -> Arc<Self> {
         self.me

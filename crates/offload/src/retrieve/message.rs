@@ -203,6 +203,16 @@ impl Offloader {
         Ok(self.framed(&page.render(), "", None, asked.budget))
     }
 
+    /// Runs [`Offloader::search_several`] and renders one message.
+    pub fn present_search_several(
+        &self,
+        newest_first: &[Handle],
+        asked: &SearchQuery<'_>,
+    ) -> Result<Presentation, RetrieveError> {
+        let page = self.search_several(newest_first, asked)?;
+        Ok(self.framed(&page.render(), "", None, asked.budget))
+    }
+
     /// Names binary content and tells its shape instead of showing its bytes as text; `None` for
     /// text.
     fn named(

@@ -16,7 +16,9 @@ use spillgate_artifact::{ContentKind, Handle, Origin, TokenBudget, Tokens};
 use spillgate_lookup::{Artifact, GrepPage, GrepQuery, LookupError, Page, ReadQuery, grep, read};
 use spillgate_outline::{outline, outline_of_binary, within};
 use spillgate_query::{Engine, Query, QueryError, QueryPage, query};
-use spillgate_search::{SearchPage, SearchQuery, search};
+use spillgate_search::{
+    MOST_BYTES, MOST_OUTPUTS, SearchPage, SearchQuery, SeveralPage, search, search_several,
+};
 use spillgate_store::StoreError;
 use spillgate_text::TokenCounter;
 use spillgate_untrusted::{in_json, lines, marked};
@@ -130,6 +132,38 @@ impl Offloader {
         let counter = AsShown(&**self.counter(), &marked);
         let page = search(&artifact, asked, &counter)?;
         self.retrieved(&artifact, &page.render());
+        Ok(page)
+    }
+
+    /// Returns the passages of several stored artifacts that answer a question best. Searches the
+    /// first ones of `newest_first`, at most [`MOST_OUTPUTS`] of them and [`MOST_BYTES`] of text.
+    /// Skips the artifacts that are gone or damaged. Recorded in the ledger.
+    pub fn search_several(
+        &self,
+        newest_first: &[Handle],
+        asked: &SearchQuery<'_>,
+    ) -> Result<SeveralPage, RetrieveError> {
+        let (mut artifacts, mut bytes, mut left_out) = (Vec::new(), 0, 0);
+        for &handle in newest_first {
+            let Ok(manifest) = self.store().manifest(handle) else {
+                continue;
+            };
+            bytes += manifest.facts.view.bytes;
+            if artifacts.len() == MOST_OUTPUTS || bytes > MOST_BYTES {
+                left_out += 1;
+            } else if manifest.facts.stats.kind != ContentKind::Binary {
+                artifacts.extend(self.artifact(handle).ok());
+            }
+        }
+        let counter = AsShown(&**self.counter(), &marked);
+        let page = search_several(&artifacts, left_out, asked, &counter)?;
+        for artifact in &artifacts {
+            let shown = page.outputs.iter();
+            let mut shown = shown.filter(|one| one.handle == artifact.manifest().handle);
+            if let Some(shown) = shown.next() {
+                self.retrieved(artifact, &shown.page.render());
+            }
+        }
         Ok(page)
     }
 

@@ -23,7 +23,8 @@ pub(crate) fn grep(app: &App, grep: &Grep, out: &Output) -> Result<u8, Failure> 
         },
         ..GrepQuery::new(&grep.regex, app.page(grep.max_tokens))
     };
-    let page = app.offloader.grep(app.handle(&grep.handle)?, &query)?;
+    let offloader = app.offloader.inside(grep.path.as_deref());
+    let page = offloader.grep(app.handle(&grep.handle)?, &query)?;
     if out.json {
         out.object(&json!({
             "matches": page.matches,

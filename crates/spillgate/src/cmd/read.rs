@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::json;
 use spillgate_artifact::Handle;
 use spillgate_lookup::{Page, ReadQuery, Span};
+use spillgate_offload::Offloader;
 use spillgate_untrusted::marked;
 
 use crate::args::Read;
@@ -32,7 +33,8 @@ pub(crate) fn read(app: &App, read: &Read, out: &Output) -> Result<u8, Failure> 
         budget: app.page(read.max_tokens),
     };
     let handle = app.handle(&read.handle)?;
-    let page = app.offloader.read(handle, query)?;
+    let offloader = app.offloader.inside(read.path.as_deref());
+    let page = offloader.read(handle, query)?;
     if out.json {
         out.object(&json!({
             "text": page.text,
@@ -44,7 +46,7 @@ pub(crate) fn read(app: &App, read: &Read, out: &Output) -> Result<u8, Failure> 
         return Ok(0);
     }
     match read.number {
-        true => out.text(&numbered(app, handle, &page)?)?,
+        true => out.text(&numbered(&offloader, handle, &page)?)?,
         false => out.text(&page.render())?,
     }
     if let Some(next) = page.next {
@@ -61,8 +63,12 @@ pub(crate) fn read(app: &App, read: &Read, out: &Output) -> Result<u8, Failure> 
             .max_tokens
             .map(|n| format!(" --max-tokens {n}"))
             .unwrap_or_default();
+        let path = read.path.as_deref().map(|path| path.replace('\'', "'\\''"));
+        let path = path
+            .map(|path| format!("--path '{path}' "))
+            .unwrap_or_default();
         out.note(&format!(
-            "next: spillgate read {handle} {option}{tokens}{}",
+            "next: spillgate read {handle} {path}{option}{tokens}{}",
             app.store_option()
         ));
     }
@@ -71,8 +77,8 @@ pub(crate) fn read(app: &App, read: &Read, out: &Output) -> Result<u8, Failure> 
 
 /// Formats each view line of the page with its number. A long line of the text consists of several
 /// view lines.
-fn numbered(app: &App, handle: Handle, page: &Page) -> Result<String, Failure> {
-    let artifact = app.offloader.artifact(handle)?;
+fn numbered(offloader: &Offloader, handle: Handle, page: &Page) -> Result<String, Failure> {
+    let artifact = offloader.artifact(handle)?;
     let mut lines = artifact.view().lines_from(page.lines.first)?;
     let (mut text, mut shown) = (String::new(), page.bytes.start);
     while let Some(line) = lines.next_line()? {

@@ -1,8 +1,9 @@
-//! `spillgate search`: prints the passages of a stored output that answer a question.
+//! `spillgate search`: prints the passages of a stored output, or of all, that answer a question.
 
 use serde_json::json;
-use spillgate_artifact::TokenBudget;
+use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_search::SearchQuery;
+use spillgate_store::ArtifactStore;
 
 use crate::args::Search;
 use crate::failure::Failure;
@@ -14,13 +15,25 @@ use crate::wiring::App;
 const PASSAGES: u64 = 1000;
 
 pub(crate) fn search(app: &App, search: &Search, out: &Output) -> Result<u8, Failure> {
-    let words = search.words.join(" ");
+    let words = match &search.handle {
+        Some(_) => search.words.join(" "),
+        None => search.all.join(" "),
+    };
     let budget = search.max_tokens.filter(|&tokens| tokens > 0);
     let asked = SearchQuery::new(&words, TokenBudget::new(budget.unwrap_or(PASSAGES)));
-    let page = app.offloader.search(app.handle(&search.handle)?, &asked)?;
+    let (object, text) = if let Some(handle) = &search.handle {
+        let page = app.offloader.search(app.handle(handle)?, &asked)?;
+        (json!(page), page.render())
+    } else {
+        let listed = app.store.list()?;
+        let newest_first = listed.iter().rev().map(|one| one.manifest.handle);
+        let newest_first: Vec<Handle> = newest_first.collect();
+        let page = app.offloader.search_several(&newest_first, &asked)?;
+        (json!(page), page.render())
+    };
     match out.json {
-        true => out.object(&json!(page))?,
-        false => out.text(&page.render())?,
+        true => out.object(&object)?,
+        false => out.text(&text)?,
     }
     Ok(0)
 }

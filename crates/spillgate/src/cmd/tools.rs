@@ -2,10 +2,12 @@
 //! line.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use spillgate_artifact::Origin;
 use spillgate_offload::Offloader;
+use spillgate_retrieval::RetrievalTools;
 use spillgate_tool_server::{LookupTools, offloaded, serve_guarded};
 use spillgate_workspace_tools::{Body, OnOverflow, ToolResult, Workspace, WorkspaceTools};
 use tokio::runtime::Builder;
@@ -59,6 +61,9 @@ async fn serve(
         OnOverflow::Offload => {
             // The store and the look-up tools are those of the gateway.
             let (tools, listed) = mcp::retrieval(app)?;
+            // This process serves one client.
+            let session = Some(Arc::default());
+            let tools = RetrievalTools { session, ..tools };
             Some(LookupTools::new(tools, listed))
         }
     };
@@ -112,7 +117,7 @@ async fn answer(
     let ToolResult { body, is_error } = guarded.call(tool, arguments).await;
     let text = match body {
         Body::Text(text) => text,
-        Body::Oversized(all) => offloaded(offloader, origin, all, is_error).await?,
+        Body::Oversized(all) => offloaded(offloader, None, origin, all, is_error).await?,
     };
     Ok((text, is_error))
 }

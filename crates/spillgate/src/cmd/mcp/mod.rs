@@ -261,6 +261,7 @@ pub(crate) fn retrieval(app: &App) -> Result<(RetrievalTools, Vec<&'static str>)
         page: app.gateway_page(),
         engine: crate::cmd::query::engine()?,
         extractor,
+        session: None,
     };
     Ok((tools, listed))
 }
