@@ -533,9 +533,11 @@ mod tests {
         let all = [&ours, &strangers, &tools(&offloader)].map(|tools| answer(tools, asked.clone()));
         assert_snapshot!(all.join("---\n"), @"
         [SECOND: cat]
+        [2 of 2 passages]
         601:network quota of vol7
         501:2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
         [FIRST: cat]
+        [2 of 2 passages]
         601:disk quota of vol7
         501:2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
         ---
@@ -589,6 +591,7 @@ mod tests {
         ---
         error: there is no text at `.id`: it is a number; `query` shows it
         ---
+        [1 of 1 passage]
         .content (lines of this text)
         501:2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
         "#);

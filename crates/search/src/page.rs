@@ -182,7 +182,7 @@ impl Passage {
             self.render_untagged(text);
             return;
         }
-        if page.is_compact && self.path.is_some() {
+        if page.is_compact && self.path.is_some() && !self.is_inside {
             text.push_str(&format!("{first}:{}\n", marked(&compact(&self.text))));
             return;
         }

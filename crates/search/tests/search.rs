@@ -837,20 +837,25 @@ fn several_outputs_are_one_page() {
     .map(|words| told(&find_in(&all, words, 400), &all));
     assert_snapshot!(pages.join("=====\n"), @r#"
     [HANDLE-2: test]
+    [1 of 1 passage]
     1:compiling core
     2:warning: unused import
     3:error: the linker `ld` was killed
     [HANDLE-0: test]
+    [1 of 1 passage]
     1:The linker is killed if memory is short.
     (2 older outputs were not searched: name a handle)
     =====
     [HANDLE-1: test]
+    [1 of 1 passage]
     1:{"users": [{"name": "Ann", "city": "Oslo"}, {"name": "Bob", "city": "Rome"}]}
     [HANDLE-0: test]
+    [1 of 1 passage]
     3:The city office opens at nine.
     (2 older outputs were not searched: name a handle)
     =====
     [HANDLE-2: test]
+    [1 of 1 passage]
     1:compiling core
     2:warning: unused import
     3:error: the linker `ld` was killed
@@ -921,26 +926,26 @@ fn texts_in_json_are_searched_as_texts() {
         page.render()
     });
     assert_snapshot!(pages.join("=====\n"), @r#"
+    [2 of 2 passages]
     .patch (lines of this text)
     40: fn step_38() { run("38") }
     41: fn step_39() { run("39") }
     42:-    retry("three");
     43:+    retry("five");
     =====
+    [1 of 1 passage]
     .log (lines of this text)
     60:2026-11-21T10:01:00Z ERROR disk quota exceeded on vol7
     =====
+    [3 of 3 passages]
     .files[1].content (lines of this text)
     50:listen = 9090
     --
     .files[1].name
-    11:      "name": "core.conf"
+    11:"name":"core.conf"
     --
     .files[0].content (lines of this text)
     50:listen = 8443
-    --
-    .files[0].name
-    6:      "name": "edge.conf"
     =====
     Not in the text: zygote
     No passage: none of these words is in the text. Ask with fewer or other words, or grep for a part of a word.
