@@ -190,15 +190,17 @@ fn development(data: &Path) -> Result<Vec<Document>> {
 /// Reads the failing runs of LogDx-CI and the signals that each requires.
 fn logdx(cases: &Path) -> Result<Vec<Document>> {
     let mut documents = Vec::new();
-    for group in entries(cases)? {
-        // Cases that the makers of the set rejected.
-        if !group.is_dir() || group.ends_with("_rejected") {
-            continue;
-        }
+    let mut groups = vec![cases.to_owned()];
+    while let Some(group) = groups.pop() {
         for case in entries(&group)? {
+            // The makers of the set rejected some cases.
+            if !case.is_dir() || case.ends_with("_rejected") {
+                continue;
+            }
             let truth = case.join("ground_truth.json");
             let raw = case.join("raw.log");
             if !truth.is_file() || !raw.is_file() {
+                groups.push(case);
                 continue;
             }
             let truth: Value = serde_json::from_str(&read_text(&truth)?)?;
