@@ -5,8 +5,8 @@
 //! are reported as absent. Each is printed for the half of the cases that methods are tuned on and
 //! for the other half, which counts (see the README there). `cargo xtask eval` calls it.
 //!
-//! `evaluate DIR failures`, `evaluate DIR questions [TYPE]` and `evaluate DIR identifiers` print one
-//! of the tables. `evaluate DIR failing TYPE BUDGET` prints the pages on which a question of the tuned half
+//! `evaluate DIR failures`, `evaluate DIR questions [TYPE [BUDGET]]` and `evaluate DIR identifiers`
+//! print one of the tables. `evaluate DIR failing TYPE BUDGET` prints the pages on which a question of the tuned half
 //! is not answered, for those who work on a method.
 
 #![allow(
@@ -38,8 +38,7 @@ const BUDGETS: [u64; 4] = [250, 500, 1000, 2000];
 /// Budget of a search for an identifier.
 const IDENTIFIER: u64 = 250;
 
-const USAGE: &str =
-    "usage: evaluate DIR [failures | questions [TYPE] | identifiers | failing TYPE BUDGET]";
+const USAGE: &str = "usage: evaluate DIR [failures | questions [TYPE [BUDGET]] | identifiers | failing TYPE BUDGET]";
 
 /// What is measured, by half and name: the values, and the tokens that they cost.
 type Table = BTreeMap<(String, &'static str), Vec<(f64, u64)>>;
@@ -54,12 +53,13 @@ fn main() -> Result<(), Failure> {
     match rest {
         [] => {
             failures(&runs, &counter)?;
-            questions(&asked, &counter, "")?;
+            questions(&asked, &counter, "", &BUDGETS)?;
             identifiers(&asked, &counter)
         }
         ["failures"] => failures(&runs, &counter),
-        ["questions"] => questions(&asked, &counter, ""),
-        ["questions", kind] => questions(&asked, &counter, kind),
+        ["questions"] => questions(&asked, &counter, "", &BUDGETS),
+        ["questions", kind] => questions(&asked, &counter, kind, &BUDGETS),
+        ["questions", kind, budget] => questions(&asked, &counter, kind, &[budget.parse()?]),
         ["identifiers"] => identifiers(&asked, &counter),
         ["failing", kind, budget] => failing(&asked, &counter, kind, budget.parse()?),
         _ => Err(USAGE.into()),
@@ -136,14 +136,20 @@ fn documents(
     Ok(documents)
 }
 
-/// Prints how many questions are answered; only those of a type, if `kind` is one.
-fn questions(directory: &Path, counter: &Arc<dyn TokenCounter>, kind: &str) -> Result<(), Failure> {
+/// Prints how many questions are answered within each of the budgets; only those of a type, if
+/// `kind` is one.
+fn questions(
+    directory: &Path,
+    counter: &Arc<dyn TokenCounter>,
+    kind: &str,
+    budgets: &[u64],
+) -> Result<(), Failure> {
     let documents = documents(directory, counter)?;
     let mut table = Table::new();
     let is_meant = |one: &Asked| kind.is_empty() || one.kind == kind;
     for one in asked(directory)?.into_iter().filter(is_meant) {
         for (number, wording) in one.wordings.iter().enumerate() {
-            for budget in BUDGETS {
+            for &budget in budgets {
                 let query = SearchQuery::new(wording, TokenBudget::new(budget));
                 let page = search(&documents[&one.document], &query, &**counter)?;
                 let answered = holds(&page, &one.gold);
