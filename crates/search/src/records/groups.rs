@@ -79,6 +79,16 @@ impl Reader<'_, '_> {
             return;
         }
         let most = MOST.find(self.question).and_then(|found| {
+            // `the most expensive` asks for an order, too.
+            let behind = self.words.iter().find(|word| word.start >= found.end());
+            let is_often = |word: &Word| ["common", "often", "frequent"].contains(&&*word.lower);
+            let is_known = |word: &Word| {
+                let mut known = SUPERLATIVES.iter();
+                known.any(|(name, ..)| *name == word.lower)
+            };
+            if behind.is_some_and(|word| is_known(word) && !is_often(word)) {
+                return None;
+            }
             // `the most dependencies` asks for an order.
             let fit = |column: usize| self.is_numeric(column) || self.has_lists(column);
             let named = self.best_column(found.end(), fit);

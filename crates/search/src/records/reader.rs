@@ -220,7 +220,15 @@ impl Reader<'_, '_> {
         const NEAR: usize = 30;
         const ALL: usize = usize::MAX / 4;
         let fit = (0..self.columns.len()).filter(|&column| is_fit(column));
-        let score = |column| self.naming(column, at, ALL) + self.naming(column, at, NEAR) / 2.0;
+        // Of columns that are named alike, the total is meant.
+        let is_total = |column: usize| self.columns[column].iter().any(|stem| stem == "total");
+        let score = |column| {
+            let score = self.naming(column, at, ALL) + self.naming(column, at, NEAR) / 2.0;
+            match score > 0.0 && is_total(column) {
+                true => score + 0.01,
+                false => score,
+            }
+        };
         let named = fit.map(|column| (score(column), column));
         let named = named.filter(|&(score, _)| score > 0.0);
         let best = named.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));

@@ -302,8 +302,9 @@ fn only(
     let mut lines = members(record, columns, collection);
     let mut least = columns.len();
     // What lies deeper than the columns go, if the question leads there.
-    let inner = record
-        .whole
+    // A small page needs its room for the passage.
+    let whole = record.whole.filter(|_| budget.get() >= SMALL_PAGE);
+    let inner = whole
         .map(|whole| inner(whole, &plan.asked))
         .unwrap_or_default();
     for (path, text) in inner.iter().rev() {

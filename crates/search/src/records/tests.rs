@@ -239,6 +239,19 @@ fn of_a_key_that_occurs_twice_the_last_value_counts() {
     );
 }
 
+#[test]
+fn values_deep_inside_the_only_record() {
+    let text = r#"{"200":{"schema":{"properties":{"fees":{"example":"42","type":"string"},"time":{"example":"7"}}}}}"#;
+    let record = serde_json::from_str(text).unwrap();
+    let asked = ["exampl", "fee"].map(str::to_owned);
+    let want = [(
+        "200.schema.properties.fees.example".to_owned(),
+        "42".to_owned(),
+    )];
+    assert_eq!(super::inner::inner(&record, &asked), want);
+    assert!(super::inner::inner(&record, &asked[1..]).is_empty());
+}
+
 fn value() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(Value::Null),

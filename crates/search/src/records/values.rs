@@ -308,8 +308,12 @@ impl Reader<'_, '_> {
                 && !is_name
                 && !is_beside;
             // `libs section: how many?` begins with the value.
-            let is_first = first == 0 && asked == text && self.is_category(column);
-            let is_item = asked == text && self.has_lists(column);
+            let is_name_first = self.is_category(column) || !asked.ends_with('s');
+            let is_first = first == 0 && asked == text && is_name_first;
+            let before = first.checked_sub(1).map(|at| &*self.words[at].lower);
+            let is_item = asked == text
+                && self.has_lists(column)
+                && before.is_some_and(|word| word == "of" || word == "list");
             let is_asked = self.is_asked(first) && !is_first && !is_item;
             if says_nothing || is_asked || self.is_count(first) {
                 return false;
@@ -340,7 +344,8 @@ impl Reader<'_, '_> {
             return !self.names_column(word) || is_named && is_same;
         }
         // Signs between words must be those of the value, unless they are blanks.
-        if asked.eq_ignore_ascii_case(text) {
+        let is_sign = |c: char| !c.is_alphanumeric();
+        if asked.eq_ignore_ascii_case(text.trim_matches(is_sign)) {
             // `not rated` may deny what follows.
             return asked == text || !DENYING.contains(&&*self.words[first].lower);
         }
