@@ -301,13 +301,16 @@ fn the_object_that_is_named_and_what_is_asked_of_it() {
             }
         }
     }
-    assert_snapshot!(find(&artifact, "What is the license of tokyo?", 60).render(), @"
-    1 of 6 in .packages[] have name = tokyo:
-    edition	2031
-    id	registry+https://example.org#tokyo@3.2.3
-    name	tokyo
-    license	L-3
-    ");
+    assert_snapshot!(find(&artifact, "What is the license of tokyo?", 60).render(), @r#"
+    .packages[3].name
+    337:      "name": "tokyo",
+    --
+    .packages[3].license
+    340:      "license": "L-3",
+    --
+    .packages[0].dependencies[2].name
+    30:          "name": "tokyo",
+    "#);
 }
 
 #[test]

@@ -1,12 +1,18 @@
 //! Reads the collections of a document: lists of records, with their members as columns.
+//!
+//! The columns refer to the parsed document, which refers to the bytes of the view, so that few
+//! texts are copied.
 
+use std::borrow::Cow;
 use std::io;
 
 use rustc_hash::FxHashMap;
-use serde_json::Value;
 use spillgate_artifact::ContentKind;
 use spillgate_lookup::Artifact;
 use spillgate_text::push_key;
+
+use super::cell::Cell;
+use super::value::Json;
 
 /// Most bytes of a document that is read as records: parsed, it takes several times as much memory.
 const MOST_BYTES: u64 = 8 << 20;
@@ -17,221 +23,162 @@ const LEAST_RECORDS: usize = 4;
 /// Most collections that are kept, the largest.
 const MOST_COLLECTIONS: usize = 6;
 /// How deep the members of a record may be nested to be columns.
-const DEPTH: usize = 3;
-/// Most columns of a collection, and most items of a list in a record.
-const MOST_COLUMNS: usize = 200;
-const MOST_ITEMS: usize = 400;
+const DEPTH: usize = 4;
+/// Most columns of a collection.
+const MOST_COLUMNS: usize = 400;
+/// Most columns that are members of one column.
+const MOST_MEMBERS: usize = 64;
+/// One in this many lines may be something else than JSON.
+const OTHER_LINES: usize = 10;
 
-/// A value of a record.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Cell {
-    /// A text.
-    Text(String),
-    /// A number, as written.
-    Number(f64, String),
-    Bool(bool),
-    /// The texts of a list (its items, or their names, or the keys of an object), at most
-    /// [`MOST_ITEMS`], and how many there are.
-    List(Vec<String>, usize),
+/// The bytes of a view that may contain records.
+pub(super) struct Document {
+    text: Vec<u8>,
+    kind: ContentKind,
 }
 
-impl Cell {
-    fn of_text(text: &str) -> Option<Self> {
-        let text = text.trim();
-        let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-        match number {
-            _ if text.is_empty() => None,
-            Some(number) => Some(Self::Number(number, text.to_owned())),
-            None => Some(Self::Text(text.to_owned())),
-        }
-    }
-
-    /// The number to compare: for a list, how many items it has.
-    pub(super) fn number(&self) -> Option<f64> {
-        match self {
-            Self::Number(number, _) => Some(*number),
-            Self::List(_, count) => Some(*count as f64),
-            _ => None,
-        }
-    }
-
-    /// The text to show, on one line.
-    pub(super) fn shown(&self) -> String {
-        match self {
-            Self::Text(text) | Self::Number(_, text) => text.replace(['\n', '\r', '\t'], " "),
-            Self::Bool(is) => is.to_string(),
-            Self::List(_, count) => format!("{count} items"),
-        }
-    }
+/// What a document contains, parsed.
+pub(super) enum Parsed<'d> {
+    Json(Json<'d>),
+    Lines {
+        values: Vec<Json<'d>>,
+        /// Lines that are not JSON.
+        left_out: usize,
+    },
+    Rows {
+        /// The names of the columns; none if the first line is a row.
+        header: Option<csv::ByteRecord>,
+        rows: Vec<csv::ByteRecord>,
+    },
 }
 
 /// One record.
 #[derive(Debug, Default)]
-pub(super) struct Record {
-    pub(super) cells: FxHashMap<usize, Cell>,
+pub(super) struct Record<'d> {
+    /// The cells with the numbers of their columns, in ascending order.
+    cells: Vec<(usize, Cell<'d>)>,
+    /// The whole record, if it is JSON.
+    pub(super) whole: Option<&'d Json<'d>>,
+}
+
+impl<'d> Record<'d> {
+    pub(super) fn get(&self, column: usize) -> Option<&Cell<'d>> {
+        let at = self.cells.binary_search_by_key(&column, |(at, _)| *at);
+        at.ok().map(|at| &self.cells[at].1)
+    }
+
+    pub(super) fn has(&self, column: usize) -> bool {
+        self.get(column).is_some()
+    }
+
+    pub(super) fn cells(&self) -> impl Iterator<Item = (usize, &Cell<'d>)> {
+        self.cells.iter().map(|(column, cell)| (*column, cell))
+    }
 }
 
 /// A list of records.
 #[derive(Debug, Default)]
-pub(super) struct Collection {
+pub(super) struct Collection<'d> {
     /// Its path as jq writes it; empty for a table or lines.
     pub(super) path: String,
     /// The names of the columns, `a.b` for nested members.
     pub(super) columns: Vec<String>,
-    pub(super) records: Vec<Record>,
-    by_name: FxHashMap<String, usize>,
+    pub(super) records: Vec<Record<'d>>,
+    /// Lines that could not be read as records.
+    pub(super) left_out: usize,
+    by_step: FxHashMap<(Option<usize>, &'d str), usize>,
+    /// How many columns are members of each column.
+    members: Vec<usize>,
 }
 
 /// The name of the column with the keys of an object's members, or with a list's items.
 const KEY: &str = "key";
+/// The names of the numbers of a position.
+const POSITION: [&str; 3] = ["longitude", "latitude", "depth or altitude"];
+/// The name of the column of records that are no objects.
+const VALUE: &str = "value";
 
-impl Collection {
-    /// Whether its records have names.
-    pub(super) fn has_names(&self) -> bool {
-        ["name", "title"]
-            .iter()
-            .any(|name| self.by_name.contains_key(*name))
-    }
-
-    /// Returns the records of an array.
-    pub(super) fn of_array(path: &str, items: &[Value]) -> Self {
-        let mut collection = Self {
-            path: path.to_owned(),
-            ..Self::default()
+impl Document {
+    /// Reads what of an artifact may contain records; `None` if it has none or is too large.
+    pub(super) fn read(artifact: &Artifact) -> io::Result<Option<Self>> {
+        let view = artifact.view();
+        let facts = &artifact.manifest().facts;
+        let kind = facts.stats.kind;
+        if view.bytes() > MOST_BYTES {
+            return Ok(None);
+        }
+        let start = match kind {
+            ContentKind::Json => facts.view.prelude,
+            ContentKind::Ndjson | ContentKind::Csv | ContentKind::Tsv => 0,
+            // A table without a header may be stored as text.
+            ContentKind::Text | ContentKind::Log => {
+                let start = view.source().bytes(0, LOOKED_AT.min(view.bytes()))?;
+                if !is_tabbed(&start) {
+                    return Ok(None);
+                }
+                0
+            }
+            _ => return Ok(None),
         };
-        for item in items {
-            match item {
-                Value::Object(_) => collection.add(None, item),
-                Value::String(text) => collection.add(Some(text), &Value::Null),
-                _ => {}
-            }
-        }
-        collection
+        let text = view.source().bytes(start, view.bytes())?;
+        Ok(Some(Self { text, kind }))
     }
 
-    fn column(&mut self, name: &str) -> Option<usize> {
-        if let Some(&at) = self.by_name.get(name) {
-            return Some(at);
-        }
-        if self.columns.len() == MOST_COLUMNS {
-            return None;
-        }
-        let at = self.columns.len();
-        self.columns.push(name.to_owned());
-        self.by_name.insert(name.to_owned(), at);
-        Some(at)
+    /// Returns a document of this text.
+    #[cfg(test)]
+    pub(super) fn of(text: Vec<u8>, kind: ContentKind) -> Self {
+        Self { text, kind }
     }
 
-    fn set(&mut self, record: &mut Record, name: &str, cell: Option<Cell>) {
-        if let Some(cell) = cell
-            && let Some(column) = self.column(name)
-        {
-            record.cells.insert(column, cell);
-        }
-    }
-
-    fn add(&mut self, key: Option<&str>, value: &Value) {
-        let mut record = Record::default();
-        self.set(&mut record, KEY, key.map(|key| Cell::Text(key.to_owned())));
-        self.members(&mut record, "", value, 0);
-        self.records.push(record);
-    }
-
-    fn members(&mut self, record: &mut Record, at: &str, value: &Value, depth: usize) {
-        let name = if at.is_empty() { "value" } else { at };
-        match value {
-            Value::Null => {}
-            Value::Bool(is) => self.set(record, name, Some(Cell::Bool(*is))),
-            Value::Number(number) => {
-                let cell = Cell::Number(number.as_f64().unwrap_or(0.0), number.to_string());
-                self.set(record, name, Some(cell));
-            }
-            Value::String(text) => self.set(record, name, Some(Cell::Text(text.clone()))),
-            Value::Array(items) => {
-                let texts = items.iter().take(MOST_ITEMS).map(item).collect();
-                self.set(record, name, Some(Cell::List(texts, items.len())));
-            }
-            Value::Object(members) => {
-                if !at.is_empty() {
-                    let keys = members.keys().take(MOST_ITEMS).cloned().collect();
-                    self.set(record, name, Some(Cell::List(keys, members.len())));
-                }
-                if depth < DEPTH {
-                    for (key, value) in members {
-                        let name = match at {
-                            "" => key.clone(),
-                            at => format!("{at}.{key}"),
-                        };
-                        self.members(record, &name, value, depth + 1);
-                    }
-                }
-            }
+    /// Parses it; `None` if it cannot be read.
+    pub(super) fn parse(&self) -> Option<Parsed<'_>> {
+        match self.kind {
+            ContentKind::Json => serde_json::from_slice(&self.text).ok().map(Parsed::Json),
+            ContentKind::Ndjson => lines(&self.text),
+            ContentKind::Csv => rows(&self.text, b','),
+            _ => rows(&self.text, b'\t'),
         }
     }
 }
 
-/// The text of a list's item: itself, or the name of an object; empty if it has none.
-fn item(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        Value::Object(members) => {
-            let mut names = ["name", "id", "key", "title"].iter();
-            let name = names.find_map(|name| members.get(*name)?.as_str());
-            name.unwrap_or_default().to_owned()
+/// Reads one JSON value per line; `None` if many lines are something else.
+fn lines(text: &[u8]) -> Option<Parsed<'_>> {
+    let lines = text.split(|&byte| byte == b'\n');
+    let lines = lines.filter(|line| !line.trim_ascii().is_empty());
+    let (mut values, mut left_out) = (Vec::new(), 0);
+    for line in lines {
+        match serde_json::from_slice::<Json<'_>>(line) {
+            Ok(value) => values.push(value),
+            Err(_) => left_out += 1,
         }
-        _ => String::new(),
     }
+    (left_out * OTHER_LINES <= values.len()).then_some(Parsed::Lines { values, left_out })
 }
 
-/// Returns the collections of an artifact, largest first; none if it has no records or is too
-/// large.
-pub(super) fn collections(artifact: &Artifact) -> io::Result<Vec<Collection>> {
-    let view = artifact.view();
-    let kind = artifact.manifest().facts.stats.kind;
-    if view.bytes() > MOST_BYTES {
-        return Ok(Vec::new());
-    }
-    let mut all = Vec::new();
-    match kind {
-        ContentKind::Json => {
-            let start = artifact.manifest().facts.view.prelude;
-            let text = view.source().bytes(start, view.bytes())?;
-            if let Ok(document) = serde_json::from_slice::<Value>(&text) {
-                walk(&document, &mut String::new(), 0, &mut all);
-            }
-        }
-        ContentKind::Ndjson => {
-            let text = view.source().bytes(0, view.bytes())?;
-            let mut lines = Collection::default();
-            let values = serde_json::Deserializer::from_slice(&text).into_iter::<Value>();
-            for value in values {
-                // What cannot be read in full must not be counted.
-                let Ok(value) = value else {
-                    return Ok(Vec::new());
-                };
-                lines.add(None, &value);
-            }
-            all.push(lines);
-        }
-        ContentKind::Csv | ContentKind::Tsv => {
-            let text = view.source().bytes(0, view.bytes())?;
-            all.extend(table(&text, kind));
-        }
-        // A table without a header may be stored as text.
-        ContentKind::Text | ContentKind::Log => {
-            let start = view.source().bytes(0, LOOKED_AT.min(view.bytes()))?;
-            if is_tabbed(&start) {
-                let text = view.source().bytes(0, view.bytes())?;
-                all.extend(table(&text, ContentKind::Tsv));
-            }
-        }
-        _ => {}
-    }
-    all.retain(|one: &Collection| one.records.len() >= LEAST_RECORDS);
-    all.sort_by_key(|one| std::cmp::Reverse(one.records.len()));
-    all.truncate(MOST_COLLECTIONS);
-    Ok(all)
+/// Reads the rows of a table; `None` if one cannot be read.
+fn rows(text: &[u8], delimiter: u8) -> Option<Parsed<'_>> {
+    /// A name has fewer bytes.
+    const LONGEST_NAME: usize = 40;
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .quoting(delimiter == b',')
+        .flexible(true)
+        .has_headers(false)
+        .from_reader(text);
+    let rows: Result<Vec<csv::ByteRecord>, csv::Error> = reader.byte_records().collect();
+    let mut rows = rows.ok()?;
+    // A first line with figures, or with cells that are long, is a row.
+    let is_name = |name: &[u8]| {
+        let name = String::from_utf8_lossy(name);
+        let name = name.trim();
+        !name.is_empty()
+            && name.len() < LONGEST_NAME
+            && name.parse::<f64>().is_err()
+            && !name.contains('@')
+    };
+    let is_header = rows.first()?.iter().all(is_name);
+    let header = is_header.then(|| rows.remove(0));
+    Some(Parsed::Rows { header, rows })
 }
 
 /// Whether the first lines have the same number of tabs, at least two.
@@ -243,74 +190,242 @@ fn is_tabbed(text: &[u8]) -> bool {
         .is_some_and(|first| first >= 2 && tabs.all(|tabs| tabs == first))
 }
 
-/// Returns the rows of a table; `None` if one cannot be read.
-fn table(text: &[u8], kind: ContentKind) -> Option<Collection> {
-    let delimiter = match kind {
-        ContentKind::Csv => b',',
-        _ => b'\t',
-    };
-    let mut reader = csv::ReaderBuilder::new()
-        .delimiter(delimiter)
-        .quoting(kind == ContentKind::Csv)
-        .flexible(true)
-        .has_headers(false)
-        .from_reader(text);
-    let rows: Result<Vec<csv::ByteRecord>, csv::Error> = reader.byte_records().collect();
-    let mut rows = rows.ok()?.into_iter();
-    let mut collection = Collection::default();
-    let header = rows.next()?;
-    let names: Vec<String> = header
-        .iter()
-        .map(|name| String::from_utf8_lossy(name).trim().to_owned())
-        .collect();
-    // A first line with figures, or with cells that are long, is a row.
-    let is_header = names.iter().all(|name| {
-        !name.is_empty() && name.len() < 40 && name.parse::<f64>().is_err() && !name.contains('@')
-    });
-    let first = (!is_header).then(|| header.clone());
-    for row in first.into_iter().chain(rows) {
-        let mut record = Record::default();
-        for (at, cell) in row.iter().enumerate() {
-            let name = match is_header {
-                true => names.get(at).cloned().unwrap_or_default(),
-                false => format!("column {}", at + 1),
-            };
-            let cell = Cell::of_text(&String::from_utf8_lossy(cell));
-            collection.set(&mut record, &name, cell);
-        }
-        collection.records.push(record);
-    }
-    Some(collection)
-}
-
-fn walk(value: &Value, path: &mut String, depth: usize, all: &mut Vec<Collection>) {
-    let shown = match path.as_str() {
-        "" => ".",
-        path => path,
-    }
-    .to_owned();
-    match value {
-        // A list of other things as well has no columns, and its count would mislead.
-        Value::Array(items)
-            if items.len() >= LEAST_RECORDS
-                && (items.iter().all(Value::is_object) || items.iter().all(Value::is_string)) =>
-        {
-            let path = format!("{}[]", shown.trim_end_matches('.'));
-            all.push(Collection::of_array(&path, items));
-        }
-        Value::Object(members) => {
-            let is_map = members.len() >= LEAST_RECORDS && are_alike(members);
-            if is_map {
-                let mut collection = Collection {
-                    path: format!("{}[]", shown.trim_end_matches('.')),
+impl<'d> Parsed<'d> {
+    /// Returns the largest collections, largest first.
+    pub(super) fn collections<'p: 'd>(&'p self) -> Vec<Collection<'d>> {
+        match self {
+            Self::Json(document) => {
+                let mut lists = Vec::new();
+                walk(document, &mut String::new(), 0, &mut lists);
+                lists.sort_by_key(|(_, list)| std::cmp::Reverse(size(list)));
+                lists.truncate(MOST_COLLECTIONS);
+                let lists = lists.into_iter();
+                lists
+                    .map(|(path, list)| Collection::of_json(&path, list))
+                    .collect()
+            }
+            Self::Lines { values, .. } if values.len() < LEAST_RECORDS => Vec::new(),
+            Self::Lines { values, left_out } => {
+                let mut lines = Collection {
+                    left_out: *left_out,
                     ..Collection::default()
                 };
-                for (key, value) in members {
-                    collection.add(Some(key), value);
+                for value in values {
+                    lines.add(None, value);
                 }
-                all.push(collection);
+                vec![lines]
             }
-            if depth < DEPTH && !is_map {
+            Self::Rows { rows, .. } if rows.len() < LEAST_RECORDS => Vec::new(),
+            Self::Rows { header, rows } => vec![Collection::of_rows(header.as_ref(), rows)],
+        }
+    }
+}
+
+impl<'d> Collection<'d> {
+    /// Returns whether its records have names.
+    pub(super) fn has_names(&self) -> bool {
+        let mut columns = self.columns.iter();
+        columns.any(|name| name == "name" || name == "title")
+    }
+
+    /// Returns the records of an array or the members of an object.
+    pub(super) fn of_json(path: &str, list: &'d Json<'d>) -> Self {
+        let mut collection = Self {
+            path: path.to_owned(),
+            ..Self::default()
+        };
+        match list {
+            Json::List(items) => {
+                for item in items {
+                    match item {
+                        Json::Text(text) => collection.add(Some(text), &Json::Null),
+                        item => collection.add(None, item),
+                    }
+                }
+            }
+            Json::Members(members) => {
+                // If a key occurs twice, its last value counts.
+                let last: FxHashMap<&str, usize> = members
+                    .iter()
+                    .enumerate()
+                    .map(|(at, (key, _))| (&**key, at))
+                    .collect();
+                for (at, (key, value)) in members.iter().enumerate() {
+                    if last.get(&**key) == Some(&at) {
+                        collection.add(Some(key), value);
+                    }
+                }
+            }
+            _ => {}
+        }
+        collection
+    }
+
+    fn of_rows(header: Option<&'d csv::ByteRecord>, rows: &'d [csv::ByteRecord]) -> Self {
+        let mut collection = Self::default();
+        let mut columns: Vec<Option<usize>> = Vec::new();
+        for name in header.into_iter().flatten() {
+            // Cells below a name that is not text, or that occurs twice, have a number instead.
+            let name = std::str::from_utf8(name).unwrap_or_default().trim();
+            let is_known = collection.by_step.contains_key(&(None, name));
+            columns.push(match name.is_empty() || is_known {
+                true => collection.numbered(columns.len()),
+                false => collection.column(None, name),
+            });
+        }
+        for row in rows {
+            let mut record = Record::default();
+            for (at, cell) in row.iter().enumerate() {
+                if at == columns.len() {
+                    columns.push(collection.numbered(at));
+                }
+                let cell = std::str::from_utf8(cell).ok().and_then(Cell::of_text);
+                if let (Some(column), Some(cell)) = (columns[at], cell) {
+                    record.cells.push((column, cell));
+                }
+            }
+            collection.push(record);
+        }
+        collection
+    }
+
+    fn push(&mut self, mut record: Record<'d>) {
+        record.cells.sort_by_key(|(column, _)| *column);
+        // The last of equal keys counts.
+        record.cells.reverse();
+        record.cells.dedup_by_key(|(column, _)| *column);
+        record.cells.reverse();
+        self.records.push(record);
+    }
+
+    /// Returns the number of the column behind a key; `None` if there are too many columns.
+    fn column(&mut self, parent: Option<usize>, key: &'d str) -> Option<usize> {
+        if let Some(&at) = self.by_step.get(&(parent, key)) {
+            return Some(at);
+        }
+        let name = match parent {
+            Some(parent) => {
+                // A member with many different members is a map, whose keys are values.
+                if self.members[parent] == MOST_MEMBERS {
+                    return None;
+                }
+                self.members[parent] += 1;
+                format!("{}.{key}", self.columns[parent])
+            }
+            None => key.to_owned(),
+        };
+        let at = self.named(name)?;
+        self.by_step.insert((parent, key), at);
+        Some(at)
+    }
+
+    /// Returns the number of a table's column that has no name of its own.
+    fn numbered(&mut self, at: usize) -> Option<usize> {
+        self.named(format!("column {}", at + 1))
+    }
+
+    fn named(&mut self, name: String) -> Option<usize> {
+        if self.columns.len() == MOST_COLUMNS {
+            return None;
+        }
+        self.members.push(0);
+        self.columns.push(name);
+        Some(self.columns.len() - 1)
+    }
+
+    fn add(&mut self, key: Option<&'d str>, value: &'d Json<'d>) {
+        let mut record = Record {
+            cells: Vec::new(),
+            whole: Some(value),
+        };
+        if let Some(key) = key
+            && let Some(column) = self.column(None, KEY)
+        {
+            record.cells.push((column, Cell::Text(key)));
+        }
+        match value {
+            Json::Members(members) => self.members(&mut record, None, members, 1),
+            value => {
+                if let Some(cell) = Cell::of_json(value)
+                    && let Some(column) = self.column(None, VALUE)
+                {
+                    record.cells.push((column, cell));
+                }
+            }
+        }
+        self.push(record);
+    }
+
+    fn members(
+        &mut self,
+        record: &mut Record<'d>,
+        parent: Option<usize>,
+        members: &'d [(Cow<'d, str>, Json<'d>)],
+        depth: usize,
+    ) {
+        for (key, value) in members {
+            let Some(cell) = Cell::of_json(value) else {
+                continue;
+            };
+            let Some(column) = self.column(parent, key) else {
+                continue;
+            };
+            record.cells.push((column, cell));
+            match value {
+                Json::Members(members) if depth < DEPTH => {
+                    self.members(record, Some(column), members, depth + 1);
+                }
+                Json::List(items) if key == "coordinates" => self.position(record, column, items),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<'d> Collection<'d> {
+    /// Adds the numbers of a position as `GeoJSON` orders them.
+    fn position(&mut self, record: &mut Record<'d>, parent: usize, items: &'d [Json<'d>]) {
+        if items.len() > POSITION.len() || !items.iter().all(Json::is_number) {
+            return;
+        }
+        for (name, item) in POSITION.iter().zip(items) {
+            let column = self.column(Some(parent), name);
+            if let (Some(column), Some(cell)) = (column, Cell::of_json(item)) {
+                record.cells.push((column, cell));
+            }
+        }
+    }
+}
+
+fn size(list: &Json<'_>) -> usize {
+    match list {
+        Json::List(items) => items.len(),
+        Json::Members(members) => members.len(),
+        _ => 0,
+    }
+}
+
+/// Finds the lists of records in a value.
+fn walk<'d>(
+    value: &'d Json<'d>,
+    path: &mut String,
+    depth: usize,
+    all: &mut Vec<(String, &'d Json<'d>)>,
+) {
+    let found = |path: &str| format!("{}[]", if path.is_empty() { "." } else { path });
+    match value {
+        // A list of other things as well has no columns, and its count would mislead.
+        Json::List(items)
+            if items.len() >= LEAST_RECORDS
+                && (items.iter().all(Json::is_object) || items.iter().all(Json::is_text)) =>
+        {
+            all.push((found(path), value));
+        }
+        Json::Members(members) => {
+            let is_map = members.len() >= LEAST_RECORDS && are_alike(members);
+            if is_map {
+                all.push((found(path), value));
+            } else if depth < DEPTH {
                 for (key, value) in members {
                     let length = path.len();
                     push_key(path, key);
@@ -325,10 +440,10 @@ fn walk(value: &Value, path: &mut String, depth: usize, all: &mut Vec<Collection
 
 /// Returns whether the members of an object are records of one kind, rather than the members of one
 /// record: all objects with a common key, or many texts.
-fn are_alike(members: &serde_json::Map<String, Value>) -> bool {
+fn are_alike(members: &[(Cow<'_, str>, Json<'_>)]) -> bool {
     const MANY: usize = 20;
-    let objects = members.values().filter(|value| value.is_object()).count();
-    let texts = members.values().filter(|value| value.is_string()).count();
-    objects * 10 >= members.len() * 9 && members.len() >= LEAST_RECORDS * 2
-        || texts == members.len() && texts >= MANY
+    let objects = members.iter().filter(|(_, value)| value.is_object());
+    let texts = members.iter().filter(|(_, value)| value.is_text());
+    objects.count() * 10 >= members.len() * 9 && members.len() >= LEAST_RECORDS * 2
+        || texts.count() == members.len() && members.len() >= MANY
 }

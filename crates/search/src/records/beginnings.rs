@@ -1,0 +1,49 @@
+//! Reads beginnings and patterns: `starting with windows-`, `under /nutlink/`, `19.2.x`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::reader::Reader;
+use super::test::Test;
+
+pub(super) static BEGINNING: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?i)\b(?:start(?:s|ing)?|begin(?:s|ning)?)\s+with\s+(?:an? |the )?["'`]?([^\s"'`,?()]+)|\b(?:under|below|start(?:s|ing)|begin(?:s|ning))\s+(/[^\s?,]+|[\w.]+-)(?:[?.,]|\s|$)"#).expect("invariant: the pattern is valid")
+});
+/// `num*`, `/txs/...`, `19.2.x`.
+pub(super) static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?:^|[\s(])([\w/.@-]*[\w/@-])(?:\*|\.\.\.|…|\.x\b)")
+        .expect("invariant: the pattern is valid")
+});
+
+impl Reader<'_, '_> {
+    /// `starting with windows-`, `under /nutlink/`.
+    pub(super) fn beginnings(&mut self, pattern: &Regex) {
+        let Some(found) = pattern.captures(self.question) else {
+            return;
+        };
+        let Some(part) = found.iter().skip(1).flatten().next() else {
+            return;
+        };
+        let mut inside = self.words.iter().zip(&self.taken);
+        if inside
+            .any(|(word, &taken)| taken && word.start >= part.start() && word.end <= part.end())
+        {
+            return;
+        }
+        let text = part.as_str().trim_end_matches(['?', '.', ',']);
+        // `19.2.x` stands for `19.2.` and what follows.
+        let text = match part.as_str().len() + 2 <= found[0].trim_start().len()
+            && found[0].ends_with(['x'])
+        {
+            true => format!("{text}."),
+            false => text.to_owned(),
+        };
+        let test = Test::Begins(text);
+        let best = self.most_held(&test, part.start());
+        if let Some(column) = best {
+            self.condition(column, test);
+            self.take(part.start(), part.end());
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Reads comparisons: `more than 5`, `between 3 and 4`, `newer than 1.2.3`.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use super::reader::Reader;
+use super::terms::{SUPERLATIVES, alike};
+use super::test::{Comparison, Test};
+use super::version::Version;
+
+/// A number or version of a question, and what it is multiplied by.
+const NUMBER: &str = r"[$€£]?(?P<n>\d[\d,]*(?:\.\d+)*(?:-(?:alpha|beta|rc|pre|dev)[\w.]*)?)(?:(?P<k>k|m)\b|\s?(?P<u>thousand|million|billion|bn|[kmg]i?b|%)?(?:\b|\s|$))";
+
+/// Words before a number.
+static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
+    const LARGER: &str = "more|greater|higher|larger|bigger|longer|stronger|deeper|better|later|newer|heavier|faster|taller|wider|costlier";
+    const SMALLER: &str = "less|fewer|lower|smaller|shorter|cheaper|earlier|older|lighter|weaker|slower|shallower|younger|worse";
+    let pattern = format!(
+        concat!(
+            r"(?i)(?:(?P<ge>\b(?:at least|no less than|not less than|no fewer than|not below|a minimum of|minimum|starting at|from)|>=|≥)(?:\s+[a-z]+)?",
+            r"|(?P<le>\b(?:at most|no more than|not more than|not above|not over|a maximum of|up to)|<=|≤)(?:\s+[a-z]+)?",
+            r"|(?P<gt>\b(?:(?:{larger})(?:\s+[a-z]+)? than|over|above|exceed(?:s|ed|ing)?|beyond|after|in excess of|(?:north|east) of(?: [a-z]+)?)|>)",
+            r"|(?P<lt>\b(?:(?:{smaller})(?:\s+[a-z]+)? than|under|below|beneath|before|prior to|(?:south|west) of(?: [a-z]+)?)|<)",
+            r"|(?P<eq>\b(?:exactly|equals?|equal to|precisely)|==?))",
+            r"\s*(?:version\s+|v)?{number}",
+        ),
+        larger = LARGER,
+        smaller = SMALLER,
+        number = NUMBER,
+    );
+    Regex::new(&pattern).expect("invariant: the pattern is valid")
+});
+
+/// Words behind a number.
+static BEHIND: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = format!(
+        concat!(
+            r"(?i){number}(?:(?P<plus>\+)",
+            r"|(?:\s*[a-z]+)?\s*(?:(?:or|and)\s+)(?:(?P<up>more|higher|greater|above|better|up|upwards?|over|larger|longer|later|newer|bigger)",
+            r"|(?P<down>less|fewer|lower|below|under|smaller|shorter|earlier|older|down|cheaper))\b)",
+        ),
+        number = NUMBER.replace("(?:\\b|\\s|$)", ""),
+    );
+    Regex::new(&pattern).expect("invariant: the pattern is valid")
+});
+
+static BETWEEN: LazyLock<Regex> = LazyLock::new(|| {
+    let number = |name: &str| {
+        NUMBER
+            .replace("(?P<n>", &format!("(?P<n{name}>"))
+            .replace("(?P<k>", &format!("(?P<k{name}>"))
+            .replace("(?P<u>", &format!("(?P<u{name}>"))
+    };
+    let pattern = format!(
+        r"(?i)\b(?:between\s+{}\s*and\s+{}|from\s+{}\s*to\s+{})",
+        number("1"),
+        number("2"),
+        number("3"),
+        number("4"),
+    );
+    Regex::new(&pattern).expect("invariant: the pattern is valid")
+});
+
+/// A number of a question.
+struct Asked<'q> {
+    written: &'q str,
+    value: f64,
+    /// Bytes of a unit such as `MB`, or 1.
+    unit: f64,
+}
+
+impl<'q> Asked<'q> {
+    /// Returns the number in the groups `n`, `k` and `u` with a suffix.
+    fn new(found: &Captures<'q>, suffix: &str) -> Option<Self> {
+        let group = |name: &str| found.name(&format!("{name}{suffix}"));
+        let written = group("n")?.as_str().trim_end_matches([',', '.']);
+        let plain = written.replace(',', "");
+        // Of a version, the first two numbers are a value.
+        let end = plain.match_indices(['.', '-']).nth(1).map(|(at, _)| at);
+        let value: f64 = plain[..end.unwrap_or(plain.len())].parse().ok()?;
+        let word = group("k").or(group("u"));
+        let word = word.map_or("", |word| word.as_str()).to_lowercase();
+        let (times, unit) = match &*word {
+            "k" | "thousand" => (1e3, 1.0),
+            "m" | "million" => (1e6, 1.0),
+            "billion" | "bn" => (1e9, 1.0),
+            "kb" | "kib" => (1.0, 1024.0),
+            "mb" | "mib" => (1.0, 1024.0 * 1024.0),
+            "gb" | "gib" => (1.0, 1024.0 * 1024.0 * 1024.0),
+            _ => (1.0, 1.0),
+        };
+        Some(Self {
+            written,
+            value: value * times,
+            unit,
+        })
+    }
+}
+
+impl Reader<'_, '_> {
+    /// `more than 5`, `8.2 or higher`, `between 3 and 4`, `newer than 1.2.3`.
+    pub(super) fn comparisons(&mut self) {
+        for found in BETWEEN.captures_iter(self.question) {
+            let first = if found.name("n1").is_some() {
+                ["1", "2"]
+            } else {
+                ["3", "4"]
+            };
+            let [low, high] = first.map(|suffix| Asked::new(&found, suffix));
+            if let (Some(low), Some(high)) = (low, high) {
+                let both = [(Comparison::AtLeast, &low), (Comparison::AtMost, &high)];
+                self.compare(&both, &found);
+            }
+        }
+        for found in BEFORE.captures_iter(self.question) {
+            let comparison = match () {
+                () if found.name("ge").is_some() => Comparison::AtLeast,
+                () if found.name("le").is_some() => Comparison::AtMost,
+                () if found.name("gt").is_some() => Comparison::MoreThan,
+                () if found.name("lt").is_some() => Comparison::LessThan,
+                () => Comparison::Equal,
+            };
+            // `80% and up` stands behind the number.
+            let end = found.get(0).map_or(0, |whole| whole.end());
+            let goes_on = BEHIND.find_at(self.question, found.name("n").map_or(end, |n| n.start()));
+            let is_from = found[0].to_lowercase().starts_with("from");
+            if is_from && goes_on.is_some_and(|next| next.start() <= end) {
+                continue;
+            }
+            if let Some(number) = Asked::new(&found, "") {
+                self.compare(&[(comparison, &number)], &found);
+            }
+        }
+        for found in BEHIND.captures_iter(self.question) {
+            let comparison = match found.name("down") {
+                Some(_) => Comparison::AtMost,
+                None => Comparison::AtLeast,
+            };
+            if let Some(number) = Asked::new(&found, "") {
+                self.compare(&[(comparison, &number)], &found);
+            }
+        }
+    }
+
+    /// Adds conditions on the column that the words near a comparison name.
+    fn compare(&mut self, asked: &[(Comparison, &Asked<'_>)], found: &Captures<'_>) {
+        let Some(whole) = found.get(0) else { return };
+        if self.is_taken(whole.start(), whole.end()) {
+            return;
+        }
+        let is_version = |asked: &Asked<'_>| Version::new(asked.written).is_some();
+        let are_versions = asked.iter().all(|(_, asked)| is_version(asked));
+        let has_parts = asked.iter().any(|(_, asked)| {
+            asked.written.matches('.').count() > 1 || asked.written.contains('-')
+        });
+        let fit = |column: usize| {
+            let kind = self.kinds[column];
+            match has_parts {
+                true => kind.is_version,
+                false => kind.is_numeric || kind.has_lists || kind.is_version && are_versions,
+            }
+        };
+        let fit_columns: Vec<usize> = (0..self.columns.len()).filter(|&at| fit(at)).collect();
+        let only = match fit_columns[..] {
+            [only] => Some(only),
+            _ => None,
+        };
+        let best = self.best_column(whole.start(), fit);
+        let best = best
+            .or_else(|| self.meant(whole.as_str(), &fit_columns))
+            .or(only);
+        let best = best.or_else(|| self.column_of_number(asked[0].1.written));
+        let Some(column) = best else { return };
+        for (comparison, asked) in asked {
+            let comparison = match self.is_age(column, &whole.as_str().to_lowercase()) {
+                Some(other) => other,
+                None => *comparison,
+            };
+            let test = match self.kinds[column].is_version && is_version(asked) {
+                true => Test::Version(comparison, asked.written.to_owned()),
+                false => Test::Number(comparison, self.in_unit(column, asked)),
+            };
+            let is_negated = self
+                .words_before(whole.start(), 1)
+                .any(|word| word == "not");
+            self.add(column, test, is_negated);
+        }
+        self.take(whole.start(), whole.end());
+    }
+
+    /// The column that an adjective means: `longer than` a duration.
+    fn meant(&self, asked: &str, fit: &[usize]) -> Option<usize> {
+        let adjective = asked.split_whitespace().next()?.to_lowercase();
+        let superlative = format!("{}est", adjective.strip_suffix("er")?);
+        let (.., means) = SUPERLATIVES
+            .iter()
+            .find(|(name, ..)| *name == superlative)?;
+        let is_meant = |column: usize| {
+            let stems = &self.columns[column];
+            let mut means = means.split_ascii_whitespace();
+            means.any(|meant| stems.iter().any(|stem| alike(meant, stem)))
+        };
+        fit.iter().copied().find(|&column| is_meant(column))
+    }
+
+    /// `older than 30` asks for more of an age, but for less of a year.
+    fn is_age(&self, column: usize, asked: &str) -> Option<Comparison> {
+        let is_age = self.columns[column].iter().any(|stem| stem == "age");
+        match asked {
+            _ if !is_age => None,
+            asked if asked.starts_with("older") => Some(Comparison::MoreThan),
+            asked if asked.starts_with("younger") => Some(Comparison::LessThan),
+            _ => None,
+        }
+    }
+
+    /// Returns a number in the unit of a column. `10 MB` are bytes, unless the column's name has
+    /// another unit or none of its values is so large.
+    fn in_unit(&self, column: usize, asked: &Asked<'_>) -> f64 {
+        let bytes = asked.value * asked.unit;
+        let has = |stem: &str| self.columns[column].iter().any(|one| one == stem);
+        if asked.unit <= 1.0 {
+            return bytes;
+        }
+        if has("kb") || has("kib") {
+            return bytes / 1024.0;
+        }
+        if has("mb") || has("mib") {
+            return bytes / 1024.0 / 1024.0;
+        }
+        match self.share(column, |cell| {
+            cell.number().is_some_and(|number| number >= bytes)
+        }) > 0.0
+        {
+            true => bytes,
+            false => asked.value,
+        }
+    }
+
+    /// The numeric column in which a number with a fraction occurs most often as it is written.
+    fn column_of_number(&self, written: &str) -> Option<usize> {
+        if !written.contains('.') {
+            return None;
+        }
+        let times = |column: usize| {
+            let records = self.collection.records.iter();
+            let cells = records.filter_map(|record| record.get(column));
+            let held = cells.filter(|cell| cell.is_number() && cell.any(|text| text == written));
+            held.count()
+        };
+        let columns = (0..self.columns.len()).filter(|&column| self.is_numeric(column));
+        let columns = columns.map(|column| (times(column), std::cmp::Reverse(column)));
+        let best = columns.max()?;
+        (best.0 > 0).then_some(best.1.0)
+    }
+}

@@ -1,0 +1,120 @@
+//! Reads dates: `after 2023-05`, `in March 2026`, `between 1990 and 1995`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::moment::{self, Span, Unit, label, span};
+use super::reader::Reader;
+use super::test::{Comparison, Test};
+
+static DATED: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = format!(
+        concat!(
+            r"(?i)(?:\b(?P<word>on or after|on or before|not before|no later than|later than|newer than|more recent than|younger than",
+            r"|earlier than|older than|prior to|as of|after|since|starting|before|until|till|up to|by|from|in|during|on|dated|of|for|within|between)\s+)?",
+            r"(?:the |year |years |day |date )*\b(?P<one>{date})(?:\s*(?:and|to|through|until|-|–)\s*(?P<other>{date}))?",
+            r"(?P<or>\s+(?:or|and) (?:later|after|newer|onwards?|earlier|before|older))?(?:[^\w.:-]|[.:-](?:\s|$)|$)",
+        ),
+        date = moment::ASKED,
+    );
+    Regex::new(&pattern).expect("invariant: the pattern is valid")
+});
+
+impl Reader<'_, '_> {
+    /// `after 2023-05`, `in March 2026`, `between 1990 and 1995`.
+    pub(super) fn dates(&mut self) {
+        for found in DATED.captures_iter(self.question) {
+            let (Some(whole), Some(one)) = (found.get(0), found.name("one")) else {
+                continue;
+            };
+            let Some(first) = span(one.as_str()) else {
+                continue;
+            };
+            let last = found.name("other").and_then(|other| span(other.as_str()));
+            let word = found
+                .name("word")
+                .map_or("", |word| word.as_str())
+                .to_lowercase();
+            let or = found.name("or").map_or("", |or| or.as_str()).to_lowercase();
+            let is_year = one.len() == 4;
+            // A number of four digits alone need not be a year.
+            let tells = !["", "of", "for", "by", "on", "up to"].contains(&&*word);
+            if self.is_taken(whole.start(), whole.end()) || is_year && last.is_none() && !tells {
+                continue;
+            }
+            let (start, end) = bounds(&word, &or, first, last);
+            let Some(column) = self.date_column(one.start(), is_year) else {
+                self.years(one.start(), whole.end(), (start, end));
+                continue;
+            };
+            let is_negated = self
+                .words
+                .iter()
+                .position(|one| one.start >= whole.start())
+                .is_some_and(|at| self.is_denied(at));
+            self.add(column, Test::Within(start, end), is_negated);
+            self.take(whole.start(), whole.end());
+        }
+    }
+
+    /// Adds the condition on a column of years that a span of years means.
+    fn years(&mut self, start: usize, end: usize, span: (i64, i64)) {
+        let is_year = |column: &usize| {
+            self.is_numeric(*column) && self.columns[*column].iter().any(|stem| stem == "year")
+        };
+        let Some(column) = (0..self.columns.len()).find(is_year) else {
+            return;
+        };
+        let year = |second| label(second, Unit::Year).parse().unwrap_or(0.0);
+        if span.0 > i64::MIN {
+            self.condition(column, Test::Number(Comparison::AtLeast, year(span.0)));
+        }
+        if span.1 < i64::MAX {
+            self.condition(column, Test::Number(Comparison::AtMost, year(span.1 - 1)));
+        }
+        self.take(start, end);
+    }
+
+    /// The column of dates that the words near byte `at` name best, or else the first one. A year
+    /// belongs to a column of numbers if that is named and no column of dates is.
+    fn date_column(&self, at: usize, is_year: bool) -> Option<usize> {
+        const NEAR: usize = 40;
+        let is_dated = |column: usize| self.kinds[column].is_dated;
+        let best = self.best_column(at, is_dated);
+        let named = best.map_or(0.0, |column| self.naming(column, at, NEAR));
+        if is_year {
+            let numeric = |column: usize| self.is_numeric(column) && !is_dated(column);
+            let numeric = self.best_column(at, numeric);
+            if numeric.is_some_and(|column| self.naming(column, at, NEAR) > named) {
+                return None;
+            }
+        }
+        best.or_else(|| (0..self.columns.len()).find(|&column| is_dated(column)))
+    }
+}
+
+/// Returns the first second that is meant and the one behind the last.
+fn bounds(word: &str, or: &str, first: Span, last: Option<Span>) -> (i64, i64) {
+    let is = |words: &[&str]| words.iter().any(|one| or.ends_with(one));
+    if let Some(last) = last {
+        return (first.start, last.end.max(first.end));
+    }
+    if is(&["later", "after", "newer", "onward", "onwards"]) {
+        return (first.start, i64::MAX);
+    }
+    if is(&["earlier", "before", "older"]) {
+        return (i64::MIN, first.end);
+    }
+    match word {
+        "after" | "later than" | "newer than" | "more recent than" | "younger than" => {
+            (first.end, i64::MAX)
+        }
+        "since" | "starting" | "on or after" | "not before" | "as of" => (first.start, i64::MAX),
+        "before" | "earlier than" | "older than" | "prior to" => (i64::MIN, first.start),
+        "until" | "till" | "up to" | "by" | "on or before" | "no later than" => {
+            (i64::MIN, first.end)
+        }
+        _ => (first.start, first.end),
+    }
+}

@@ -1,0 +1,267 @@
+//! Reads flags, members that records have or lack, releases, and words that nothing else has read.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use rustc_hash::FxHashSet;
+
+use super::cell::Cell;
+use super::reader::Reader;
+use super::terms::{NUMBERS, Word, alike};
+use super::test::Test;
+use crate::words::is_stop_word;
+
+/// Members that records have or lack: `with a bin field`.
+static HAVING: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(?:with|ha(?:s|ve|ving)|that set)\s+(an?\s+|the\s+|any\s+)?([\w.-]+)(?:\s+(field|member|key|attribute|property|column|entry))?")
+        .expect("invariant: the pattern is valid")
+});
+/// Words before the name of a member that records lack: `without a license`, `no homepage`.
+static LACKING: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(?:without|lack(?:s|ing)?|miss(?:es|ing)|with no|ha(?:s|ve|ving) no|(?:do|does|did)(?: not|n['’]t) (?:have|set|declare|list|specify|define)|omit(?:s|ting)?|with(?: an?)? (?:empty|missing|unknown|blank|null))\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?")
+        .expect("invariant: the pattern is valid")
+});
+/// Words behind it: `whose license is missing`, `where license is null`.
+static LACKED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(?:whose|where|with)\s+(?:the\s+)?((?:[\w.-]+\s+){1,4}?)(?:is|are|=)?\s*(?:missing|empty|null|absent|blank|unknown|not (?:set|given|known|present|specified))\b")
+        .expect("invariant: the pattern is valid")
+});
+/// Words for versions without a suffix.
+static RELEASED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(?:stable|final|plain|non-?(?:canary|pre-?releases?|beta|experimental)|(?:without|no|not)(?: an?| any| the)? (?:pre-?releases?|suffix(?:es)?|dash(?:es)?)(?: suffix(?:es)?)?|x\.y\.z)\b")
+        .expect("invariant: the pattern is valid")
+});
+/// Words for versions with a suffix.
+static UNRELEASED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(?:pre-?releases?|unstable|release candidates?)\b")
+        .expect("invariant: the pattern is valid")
+});
+
+impl Reader<'_, '_> {
+    /// `stable versions`, `prereleases`: versions without or with a suffix.
+    pub(super) fn releases(&mut self) {
+        let found = |pattern: &Regex| {
+            pattern
+                .find(self.question)
+                .map(|one| (one.start(), one.end()))
+        };
+        let (span, is_negated) = match (found(&RELEASED), found(&UNRELEASED)) {
+            (Some(span), _) => (span, false),
+            (None, Some(span)) => (span, true),
+            (None, None) => return,
+        };
+        let is_version = |column: &usize| {
+            let name = &*self.collection.columns[*column];
+            self.kinds[*column].is_version && (self.columns.len() <= 3 || name.contains("version"))
+        };
+        let Some(column) = (0..self.columns.len()).find(is_version) else {
+            return;
+        };
+        self.add(column, Test::Release, is_negated);
+        self.take(span.0, span.1);
+    }
+
+    /// Members that are true or false.
+    pub(super) fn flags(&mut self) {
+        const PREFIXES: [&str; 3] = ["un", "in", "non"];
+        // The last step of the name is one word.
+        let is_short = |column: usize| {
+            let name = &self.collection.columns[column];
+            let last = name.rsplit('.').next().unwrap_or_default();
+            last.chars()
+                .all(|c| c.is_alphanumeric() && !c.is_uppercase())
+        };
+        let is_flag = |column: &usize| {
+            let flag = |cell: &Cell<'_>| {
+                let bit = cell.any(|text| text == "0" || text == "1");
+                matches!(cell, Cell::Bool(_)) || cell.is_number() && bit
+            };
+            is_short(*column) && self.share(*column, flag) >= 0.99
+        };
+        let flags: Vec<usize> = (0..self.columns.len()).filter(is_flag).collect();
+        for column in flags {
+            let Some(stem) = self.columns[column].last() else {
+                continue;
+            };
+            let is_named = |word: &Word| alike(&word.stem, stem) && word.lower.len() > 2;
+            let is_opposite = |word: &Word| {
+                let mut prefixes = PREFIXES.iter();
+                prefixes.any(|prefix| word.stem.strip_prefix(prefix) == Some(stem))
+            };
+            let free = |at: usize| !self.taken[at];
+            let words = || self.words.iter().enumerate().filter(|(at, _)| free(*at));
+            let found = words().find(|(_, word)| is_named(word));
+            let opposite = words().find(|(_, word)| is_opposite(word));
+            let Some((at, is_negated)) = found
+                .map(|(at, _)| (at, self.is_denied(at)))
+                .or(opposite.map(|(at, _)| (at, true)))
+            else {
+                continue;
+            };
+            let (start, end) = (self.words[at].start, self.words[at].end);
+            self.add_weak(column, Test::True, is_negated);
+            self.take(start, end);
+        }
+    }
+
+    /// `with a bin field`, `without a license`: a column that only some records have.
+    pub(super) fn having(&mut self) {
+        for found in LACKED.captures_iter(self.question) {
+            let Some(name) = found.get(1) else { continue };
+            self.presence(name.start(), name.end(), true);
+        }
+        for found in LACKING.find_iter(self.question) {
+            const REACH: usize = 4;
+            let behind = self.words.iter().filter(|word| word.start >= found.end());
+            let end = behind.take(REACH).last().map(|word| word.end);
+            if let Some(end) = end {
+                self.presence(found.end(), end, true);
+            }
+        }
+        if !self.plan.conditions.is_empty() {
+            return;
+        }
+        for found in HAVING.captures_iter(self.question) {
+            let is_told = found.get(1).is_some() || found.get(3).is_some();
+            let Some(name) = found.get(2) else { continue };
+            let is_named = |one: &String| one.eq_ignore_ascii_case(name.as_str());
+            let is_column = self.collection.columns.iter().any(is_named);
+            if is_told && is_column && self.presence(name.start(), name.end(), false) {
+                return;
+            }
+        }
+    }
+
+    /// Adds the condition that records have or lack the column that the words between two bytes
+    /// begin with. Returns whether they name one that only some records have.
+    fn presence(&mut self, start: usize, end: usize, is_negated: bool) -> bool {
+        let inside = |word: &&Word| word.start >= start && word.end <= end;
+        let words: Vec<&Word> = self.words.iter().filter(inside).collect();
+        if words.is_empty() || self.is_taken(start, words[0].end) {
+            return false;
+        }
+        let held = |column: usize| {
+            let records = self.collection.records.iter();
+            let cells = records.filter_map(|record| record.get(column));
+            cells.filter(|cell| !cell.is_empty()).count()
+        };
+        // How many of the first words the name consists of; its last step may stand for it.
+        let named = |column: usize| {
+            let stems = &self.columns[column];
+            let has = |word: &&&Word| stems.iter().any(|stem| alike(&word.stem, stem));
+            let known = words.iter().take_while(has).count();
+            let is_whole = stems
+                .last()
+                .is_some_and(|last| words[..known].iter().any(|word| alike(&word.stem, last)));
+            if is_whole { known } else { 0 }
+        };
+        let best = (0..self.columns.len())
+            .map(|column| {
+                let stems = self.columns[column].len();
+                (named(column), std::cmp::Reverse((stems, column)))
+            })
+            .max();
+        let Some((known @ 1.., std::cmp::Reverse((_, column)))) = best else {
+            return false;
+        };
+        let held = held(column);
+        if held == 0 || held == self.collection.records.len() {
+            return false;
+        }
+        self.add_weak(column, Test::Present, is_negated);
+        self.take(start, words[known - 1].end);
+        true
+    }
+
+    /// `How many packages install binaries?`: the member of some records that a word names, if the
+    /// question has no other condition.
+    pub(super) fn owners(&mut self) {
+        const MOST: f64 = 0.6;
+        if !self.plan.conditions.is_empty() || self.plan.has_result() || !self.plan.is_count {
+            return;
+        }
+        let all = self.collection.records.len() as f64;
+        let is_optional = |column: usize| {
+            let records = self.collection.records.iter();
+            let held = records.filter(|record| record.has(column)).count() as f64;
+            held > 0.0 && held / all < MOST
+        };
+        let found = (0..self.columns.len()).find(|&column| {
+            let [stem] = &self.columns[column][..] else {
+                return false;
+            };
+            let mut words = self.words.iter().enumerate();
+            let is_named = |(at, word): (usize, &Word)| {
+                !self.is_asked(at)
+                    && !self.taken[at]
+                    && word.lower.len() > 2
+                    && alike(&word.stem, stem)
+            };
+            is_optional(column) && words.any(is_named)
+        });
+        if let Some(column) = found {
+            self.condition(column, Test::Present);
+        }
+    }
+
+    /// Words that nothing else has read and that are a part of the values of some records: the only
+    /// thing that such a question can mean.
+    pub(super) fn loose_words(&mut self) {
+        const LEAST: usize = 4;
+        const ASKING: [&str; 10] = [
+            "many", "number", "count", "list", "which", "give", "name", "entries", "records",
+            "there",
+        ];
+        let has_others = self
+            .plan
+            .conditions
+            .iter()
+            .any(|one| one.test != Test::Release);
+        if has_others || self.plan.has_result() {
+            return;
+        }
+        for (at, word) in self.words.iter().enumerate() {
+            let mut names = self.columns.iter().zip(&self.collection.columns);
+            let names_column = names.any(|(stems, name)| {
+                !name.contains('.') && stems.iter().any(|stem| alike(stem, &word.stem))
+            });
+            if self.is_asked(at)
+                || self.taken[at]
+                || word.lower.len() < LEAST
+                || is_stop_word(&word.lower)
+                || names_column
+                || ASKING.contains(&&*word.lower)
+                || NUMBERS.contains(&&*word.lower)
+            {
+                continue;
+            }
+            let test = Test::Has(word.lower.clone());
+            let Some(column) = self.most_held(&test, word.start) else {
+                continue;
+            };
+            let held = self.share(column, |cell| test.holds(cell));
+            // What is asked for may have that word in its name, rather than anywhere in it.
+            let is_named = !self.is_beside_asking(at) || self.liking(column, false) > 0.0;
+            if held <= 0.6 && is_named {
+                let is_negated = self.is_denied(at);
+                self.add_weak(column, test, is_negated);
+            }
+        }
+    }
+
+    /// The columns that the words name, best first.
+    pub(super) fn named(&mut self) {
+        let used: FxHashSet<usize> = self.plan.conditions.iter().map(|one| one.column).collect();
+        let mut named: Vec<(f64, usize)> = (0..self.columns.len())
+            .filter(|column| !used.contains(column))
+            .map(|column| (self.naming(column, 0, usize::MAX / 4), column))
+            .filter(|&(score, _)| score > 0.3)
+            .collect();
+        named.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        self.plan.named = named
+            .into_iter()
+            .take(4)
+            .map(|(_, column)| column)
+            .collect();
+    }
+}

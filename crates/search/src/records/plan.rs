@@ -1,0 +1,125 @@
+//! Reads a question as conditions, an order and a count over the records of a collection.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::beginnings::{BEGINNING, PATTERN};
+use super::load::Collection;
+use super::moment::Unit;
+use super::reader::{Reader, kinds};
+use super::terms::{Word, column_stems, spelled, words};
+use super::test::Condition;
+use crate::words::{Stems, is_stop_word};
+
+/// What a question asks of a collection.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// All must hold.
+    pub(super) conditions: Vec<Condition>,
+    pub(super) order: Option<Order>,
+    pub(super) group: Option<Group>,
+    /// The column whose sum or mean is asked for.
+    pub(super) figures: Option<usize>,
+    /// Whether it asks how many there are.
+    pub(super) is_count: bool,
+    /// Stems of the words that were not read as a part of a condition.
+    pub(super) asked: Vec<String>,
+    /// The columns that its words name.
+    pub(super) named: Vec<usize>,
+    /// Whether it names the list itself.
+    pub(super) names_collection: bool,
+}
+
+/// The first records by a column.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Order {
+    pub(super) column: usize,
+    pub(super) is_descending: bool,
+    pub(super) count: usize,
+}
+
+/// The values of a column and how many records have each.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Group {
+    pub(super) column: usize,
+    /// The part of a date that counts.
+    pub(super) unit: Option<Unit>,
+    /// Whether the most frequent come first.
+    pub(super) is_descending: bool,
+    /// How many are asked for.
+    pub(super) count: usize,
+}
+
+impl Plan {
+    /// Whether it asks for an order, groups or figures.
+    pub(super) fn has_result(&self) -> bool {
+        self.order.is_some() || self.group.is_some() || self.figures.is_some()
+    }
+
+    /// How well the question fits the collection.
+    pub(super) fn fit(&self) -> usize {
+        self.conditions.len() * 2
+            + usize::from(self.order.is_some()) * 2
+            + usize::from(self.group.is_some()) * 2
+            + usize::from(self.figures.is_some()) * 2
+            + self.named.len().min(2)
+            + usize::from(self.names_collection)
+    }
+}
+
+pub(super) static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\bhow many\b|\bnumber of\b|^(?:the )?count\b|^total\b|\bcount of\b|\btotal number\b|\bhow often\b").expect("invariant: the pattern is valid")
+});
+
+/// Reads a question over a collection.
+pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
+    let stems = Stems::new();
+    let question = &*spelled(question);
+    let words = words(question, &stems);
+    let columns: Vec<Vec<String>> = collection
+        .columns
+        .iter()
+        .map(|name| column_stems(name, &stems))
+        .collect();
+    let mut reader = Reader {
+        question,
+        kinds: kinds(collection),
+        words: &words,
+        collection,
+        columns: &columns,
+        taken: vec![false; words.len()],
+        values_taken: vec![false; words.len()],
+        excluded: Vec::new(),
+        spans_taken: Vec::new(),
+        plan: Plan::default(),
+    };
+    reader.plan.is_count = COUNTED.is_match(question);
+    reader.exact();
+    reader.dates();
+    reader.releases();
+    reader.comparisons();
+    reader.beginnings(&BEGINNING);
+    reader.values();
+    reader.beginnings(&PATTERN);
+    reader.parts();
+    reader.having();
+    reader.figures();
+    reader.order();
+    reader.flags();
+    reader.owners();
+    reader.loose_words();
+    reader.relax();
+    reader.named();
+    let last = collection.path.rsplit('.').next().unwrap_or_default();
+    let last = column_stems(last, &stems);
+    let free = words
+        .iter()
+        .zip(&reader.taken)
+        .filter(|(_, taken)| !**taken);
+    let free = free.filter(|(word, _)| !is_stop_word(&word.lower));
+    reader.plan.asked = free.map(|(word, _)| word.stem.clone()).collect();
+    let is_last = |word: &Word| last.contains(&word.stem);
+    reader.plan.names_collection = words.iter().any(is_last);
+    reader.plan
+}

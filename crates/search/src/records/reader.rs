@@ -1,0 +1,339 @@
+//! What the words of a question say about the columns of a collection.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::cell::Cell;
+use super::load::Collection;
+use super::plan::Plan;
+use super::terms::{Word, alike};
+use super::test::{Condition, Test, selected};
+
+/// What most values of a column are.
+#[derive(Debug, Clone, Copy)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one column"
+)]
+pub(super) struct ColumnKind {
+    pub(super) is_numeric: bool,
+    pub(super) has_lists: bool,
+    pub(super) is_category: bool,
+    /// Whether its values are dates, times or Unix times.
+    pub(super) is_dated: bool,
+    pub(super) is_version: bool,
+    /// Whether its values are long texts, in which any word may occur.
+    pub(super) is_prose: bool,
+    /// Whether more than a few records have it.
+    pub(super) is_usual: bool,
+}
+
+/// Looks at each value once.
+pub(super) fn kinds(collection: &Collection<'_>) -> Vec<ColumnKind> {
+    /// A category has fewer different values than one in this many records.
+    const SHARE: usize = 5;
+    /// A column is rare if fewer than one in this many records have it.
+    const RARE: usize = 10;
+    /// The values of prose have more bytes.
+    const PROSE: usize = 400;
+    /// Values of each column that are read as numbers, dates and versions.
+    const LOOKED_AT: usize = 24;
+    /// Rare columns within one member that make it a map.
+    const MAP: usize = 10;
+    #[derive(Default, Clone)]
+    struct Seen<'c> {
+        all: usize,
+        numbers: usize,
+        lists: usize,
+        texts: FxHashSet<&'c str>,
+        /// Values that were looked at closely, and what they are.
+        looked: usize,
+        figures: usize,
+        dates: usize,
+        versions: usize,
+        bytes: usize,
+    }
+    let most = collection.records.len() / SHARE;
+    let mut columns = vec![Seen::default(); collection.columns.len()];
+    for record in &collection.records {
+        for (column, cell) in record.cells() {
+            let seen = &mut columns[column];
+            seen.all += 1;
+            if seen.looked < LOOKED_AT && !cell.is_list() {
+                seen.looked += 1;
+                seen.figures += usize::from(cell.number().is_some());
+                seen.dates += usize::from(cell.moment().is_some());
+                seen.versions += usize::from(cell.version().is_some());
+                if let Cell::Text(text) = cell {
+                    seen.bytes += text.len();
+                }
+            }
+            match cell {
+                cell if cell.is_number() => seen.numbers += 1,
+                cell if cell.is_list() => seen.lists += 1,
+                Cell::Text(text) if seen.texts.len() <= most => {
+                    seen.texts.insert(text);
+                }
+                _ => {}
+            }
+        }
+    }
+    let kind = |(column, seen): (usize, Seen<'_>)| {
+        let most_of = |part: usize, all: usize| all > 0 && part * 2 >= all;
+        let is_numeric = most_of(seen.numbers, seen.all)
+            || seen.figures * 10 >= seen.looked * 9 && seen.looked > 0;
+        let name = collection.columns[column].to_lowercase();
+        let is_time = ["time", "date", "created", "updated", "stamp", "_at"];
+        let is_time = is_time.iter().any(|part| name.contains(part));
+        ColumnKind {
+            is_numeric,
+            has_lists: most_of(seen.lists, seen.all),
+            is_category: seen.texts.len() < most,
+            is_dated: most_of(seen.dates, seen.looked) && (is_time || !is_numeric),
+            is_version: most_of(seen.versions, seen.looked)
+                && (name.contains("version") || !is_numeric),
+            is_prose: seen.bytes > seen.looked * PROSE,
+            is_usual: true,
+        }
+    };
+    let is_rare: Vec<bool> = columns
+        .iter()
+        .map(|seen| seen.all * RARE < collection.records.len())
+        .collect();
+    let mut kinds: Vec<ColumnKind> = columns.into_iter().enumerate().map(kind).collect();
+    // Members of a map, such as the features of a package, have names that mean nothing here.
+    let parent = |column: usize| {
+        collection.columns[column]
+            .rsplit_once('.')
+            .map(|(parent, _)| parent)
+    };
+    let mut within: FxHashMap<Option<&str>, usize> = FxHashMap::default();
+    for column in (0..kinds.len()).filter(|&column| is_rare[column]) {
+        *within.entry(parent(column)).or_default() += 1;
+    }
+    for (column, kind) in kinds.iter_mut().enumerate() {
+        let many = within
+            .get(&parent(column))
+            .is_some_and(|&count| count >= MAP);
+        kind.is_usual = !is_rare[column] || parent(column).is_none() || !many;
+    }
+    kinds
+}
+
+/// Words that say that what follows is not meant.
+pub(super) const DENYING: [&str; 20] = [
+    "not",
+    "non",
+    "without",
+    "except",
+    "excluding",
+    "excludes",
+    "exclude",
+    "apart",
+    "ignoring",
+    "nor",
+    "isn",
+    "aren",
+    "wasn",
+    "weren",
+    "outside",
+    "besides",
+    "unlike",
+    "never",
+    "leaving",
+    "omitting",
+];
+
+/// Reads a question over a collection.
+pub(super) struct Reader<'a, 'd> {
+    pub(super) question: &'a str,
+    pub(super) kinds: Vec<ColumnKind>,
+    pub(super) words: &'a [Word],
+    pub(super) collection: &'a Collection<'d>,
+    pub(super) columns: &'a [Vec<String>],
+    /// Words that were read as a part of a condition.
+    pub(super) taken: Vec<bool>,
+    /// Words that are a value.
+    pub(super) values_taken: Vec<bool>,
+    /// The last words of values that are not meant.
+    pub(super) excluded: Vec<usize>,
+    /// Parts of the question that are values and no comparisons.
+    pub(super) spans_taken: Vec<(usize, usize)>,
+    pub(super) plan: Plan,
+}
+
+impl Reader<'_, '_> {
+    pub(super) fn share(&self, column: usize, is: impl Fn(&Cell<'_>) -> bool) -> f64 {
+        let records = &self.collection.records;
+        let with = records.iter().filter_map(|record| record.get(column));
+        let (mut all, mut good) = (0usize, 0usize);
+        for cell in with {
+            all += 1;
+            good += usize::from(is(cell));
+        }
+        match all {
+            0 => 0.0,
+            all => good as f64 / all as f64,
+        }
+    }
+
+    pub(super) fn is_numeric(&self, column: usize) -> bool {
+        self.kinds[column].is_numeric
+    }
+
+    pub(super) fn has_lists(&self, column: usize) -> bool {
+        self.kinds[column].has_lists
+    }
+
+    /// Whether a word is a part of the name of a column that is not rare.
+    pub(super) fn names_column(&self, word: &Word) -> bool {
+        let usual = self.columns.iter().zip(&self.kinds);
+        let mut stems = usual
+            .filter(|(_, kind)| kind.is_usual)
+            .flat_map(|(stems, _)| stems);
+        stems.any(|stem| alike(stem, &word.stem))
+    }
+
+    /// Whether a column has few different values.
+    pub(super) fn is_category(&self, column: usize) -> bool {
+        self.kinds[column].is_category
+    }
+
+    /// How much the words within `reach` of byte `at` name a column: the share of its name's words.
+    pub(super) fn naming(&self, column: usize, at: usize, reach: usize) -> f64 {
+        let stems = &self.columns[column];
+        let near_to = |word: &&Word| {
+            word.start.saturating_add(reach) >= at && word.end <= at.saturating_add(reach)
+        };
+        // A word of a value names no column, and `named` does not mean a name.
+        let free = |at: usize| !self.values_taken[at] && self.words[at].lower != "named";
+        let held = stems.iter().filter(|stem| {
+            let mut near = self.words.iter().enumerate();
+            near.any(|(at, word)| free(at) && near_to(&word) && alike(&word.stem, stem))
+        });
+        let held = held.count() as f64;
+        // A nested name need not be told in full.
+        held * held / stems.len().max(1) as f64 + held / 10.0
+    }
+
+    /// The column that the words near byte `at` name best, if any do.
+    pub(super) fn best_column(&self, at: usize, is_fit: impl Fn(usize) -> bool) -> Option<usize> {
+        const NEAR: usize = 30;
+        const ALL: usize = usize::MAX / 4;
+        let fit = (0..self.columns.len()).filter(|&column| is_fit(column));
+        // Of columns that are named alike, the total is meant.
+        let is_total = |column: usize| self.columns[column].iter().any(|stem| stem == "total");
+        let score = |column| {
+            let score = self.naming(column, at, ALL) + self.naming(column, at, NEAR) / 2.0;
+            match score > 0.0 && is_total(column) {
+                true => score + 0.01,
+                false => score,
+            }
+        };
+        let named = fit.map(|column| (score(column), column));
+        let named = named.filter(|&(score, _)| score > 0.0);
+        let best = named.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+        best.map(|(_, column)| column)
+    }
+
+    pub(super) fn take(&mut self, start: usize, end: usize) {
+        for (word, taken) in self.words.iter().zip(&mut self.taken) {
+            *taken |= word.start >= start && word.end <= end;
+        }
+    }
+
+    /// Whether a word between two bytes was read as a part of a condition.
+    pub(super) fn is_taken(&self, start: usize, end: usize) -> bool {
+        let mut words = self.words.iter().zip(&self.taken);
+        let overlaps = |&(from, to): &(usize, usize)| from < end && start < to;
+        self.spans_taken.iter().any(overlaps)
+            || words.any(|(word, &taken)| taken && word.start >= start && word.end <= end)
+    }
+
+    /// The last `most` words before byte `at`, the last one first.
+    pub(super) fn words_before(&self, at: usize, most: usize) -> impl Iterator<Item = &str> {
+        let before = self.words.iter().rev().filter(move |word| word.end <= at);
+        before.take(most).map(|word| &*word.lower)
+    }
+
+    /// Whether the words behind word `at` say that it is not meant: `X aside`, `X ones left out`.
+    pub(super) fn is_set_aside(&self, at: usize) -> bool {
+        const WINDOW: usize = 3;
+        let behind: Vec<&str> = self.words[at + 1..]
+            .iter()
+            .take(WINDOW)
+            .map(|word| &*word.lower)
+            .collect();
+        let first = behind
+            .first()
+            .is_some_and(|word| ["aside", "excluded", "ignored"].contains(word));
+        first || behind.windows(2).any(|pair| pair == ["left", "out"])
+    }
+
+    /// Whether the words before word `at` say that it is not meant.
+    pub(super) fn is_denied(&self, at: usize) -> bool {
+        const WINDOW: usize = 2;
+        let word = |back: usize| at.checked_sub(back).map(|at| &*self.words[at].lower);
+        let is_other =
+            |word: Option<&str>| word.is_some_and(|word| word == "other" || word == "rather");
+        let mut before = (1..=WINDOW).filter_map(word);
+        before.any(|word| DENYING.contains(&word)) || word(1) == Some("than") && is_other(word(2))
+    }
+
+    pub(super) fn condition(&mut self, column: usize, test: Test) {
+        self.add(column, test, false);
+    }
+
+    pub(super) fn add(&mut self, column: usize, test: Test, is_negated: bool) {
+        self.push(column, test, is_negated, false);
+    }
+
+    /// Adds a condition that is dropped if no record meets all.
+    pub(super) fn add_weak(&mut self, column: usize, test: Test, is_negated: bool) {
+        self.push(column, test, is_negated, true);
+    }
+
+    fn push(&mut self, column: usize, test: Test, is_negated: bool, is_weak: bool) {
+        let condition = Condition {
+            column,
+            test,
+            is_negated,
+            is_weak,
+        };
+        if !self.plan.conditions.contains(&condition) {
+            self.plan.conditions.push(condition);
+        }
+    }
+
+    /// Drops weak conditions while no record meets all: `Is a optional?` asks for the flag of `a`.
+    pub(super) fn relax(&mut self) {
+        while selected(&self.plan.conditions, self.collection).is_empty() {
+            let weak = self.plan.conditions.iter().rposition(|one| one.is_weak);
+            let Some(weak) = weak else { return };
+            self.plan.conditions.remove(weak);
+        }
+    }
+
+    /// The column in which a test holds for some records but not for all, named nearest, then most
+    /// often.
+    pub(super) fn most_held(&self, test: &Test, at: usize) -> Option<usize> {
+        let records = &self.collection.records;
+        let held = |column: usize| {
+            let held = records
+                .iter()
+                .filter(|record| record.get(column).is_some_and(|cell| test.holds(cell)));
+            held.count()
+        };
+        let needs = self.asks_for_needs();
+        let columns = (0..self.columns.len()).filter(|&column| !self.kinds[column].is_prose);
+        let columns = columns.map(|column| (held(column), column));
+        let columns = columns.filter(|&(held, _)| held > 0 && held < records.len());
+        let best = columns.max_by(|a, b| {
+            let named = |column| self.naming(column, at, 40) + self.liking(column, needs);
+            named(a.1)
+                .total_cmp(&named(b.1))
+                .then(a.0.cmp(&b.0))
+                .then(b.1.cmp(&a.1))
+        });
+        best.map(|(_, column)| column)
+    }
+}

@@ -1,0 +1,509 @@
+//! Writes the table of the records that a question asks for.
+
+use std::cmp::Ordering;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use spillgate_artifact::TokenBudget;
+use spillgate_text::{TokenCounter, clip};
+use spillgate_untrusted::marked;
+
+use super::cell::Cell;
+use super::inner::inner;
+use super::load::{Collection, Record};
+use super::moment::{Unit, label};
+use super::plan::{Group, Order, Plan};
+use super::test::{Condition, Test, selected};
+
+/// Records that are shown beyond those that an order asks for: equal ones may follow.
+const MORE: usize = 4;
+/// Fewest groups that are shown.
+const GROUPS: usize = 10;
+/// Most characters of a cell.
+const CELL_CHARS: usize = 80;
+/// The same if there are few records.
+const LONG_CELL_CHARS: usize = 240;
+const FEW: usize = 3;
+/// Fewest lines of a table: the names and one record.
+const LEAST: usize = 2;
+/// Lines of a table if the number of records is the answer.
+const COUNTED_LINES: usize = 4;
+/// Most tokens of a single record that is shown whole.
+const MOST_OF_ONE: u64 = 400;
+/// A page of fewer tokens is small.
+const SMALL_PAGE: u64 = 400;
+/// Most columns of the table.
+const COLUMNS: usize = 6;
+
+/// Most records of a table with further columns, and the tenths of the budget that it may cost.
+const WIDE_RECORDS: usize = 20;
+const WIDE_SHARE: u64 = 6;
+/// Most columns of such a table.
+const WIDE_COLUMNS: usize = 12;
+
+/// Last parts of the names of columns that tell which record it is.
+const IDENTITY: [&str; 7] = ["id", "name", "title", "key", "code", "path", "version"];
+/// The number of `path` there.
+const PATH: usize = 5;
+/// Most columns that tell which record it is.
+const IDENTITIES: usize = 3;
+
+/// Returns the table within a budget; `None` if not even a record fits.
+pub(super) fn table(
+    plan: &Plan,
+    collection: &Collection<'_>,
+    budget: TokenBudget,
+    counter: &dyn TokenCounter,
+) -> Option<String> {
+    let mut records = selected(&plan.conditions, collection);
+    let mut head = head(plan, collection, records.len());
+    if records.is_empty() {
+        return fitted(&head, &[], budget, 0, counter);
+    }
+    if let Some(figures) = &plan.figures {
+        head.push_str(&figures_of(*figures, &records, collection));
+    }
+    if let Some(group) = &plan.group {
+        let groups = groups(&records, group);
+        let name = shown_name(collection, group.column);
+        let which = if group.is_descending { "most" } else { "least" };
+        let unit = group.unit.map_or("", Unit::name);
+        head.push_str(&format!(
+            "; {} different {name}{unit}, {which} frequent first:",
+            groups.len()
+        ));
+        let shown = groups.iter().take((group.count + MORE).max(GROUPS));
+        let mut lines: Vec<String> = shown
+            .map(|(text, count)| format!("{count}\t{}", cell_text(text)))
+            .collect();
+        let hidden = groups.len() - lines.len();
+        let rest = (hidden > 0).then(|| format!("… {hidden} more"));
+        lines.extend(rest);
+        // The records themselves, if they are few.
+        if !plan.conditions.is_empty() && records.len() <= WIDE_RECORDS {
+            let columns = columns(plan, collection, &records);
+            lines.extend(rows(&records, &columns, collection));
+        }
+        return fitted(&head, &lines, budget, LEAST.min(lines.len()), counter);
+    }
+    if let Some(order) = &plan.order {
+        sort(&mut records, order);
+        let which = if order.is_descending {
+            "largest"
+        } else {
+            "smallest"
+        };
+        let name = shown_name(collection, order.column);
+        head.push_str(&format!("; {which} {name} first"));
+        records.truncate((order.count + MORE).max(5));
+    }
+    let mut columns = columns(plan, collection, &records);
+    head.push(':');
+    if let [record] = records[..]
+        && !plan.conditions.is_empty()
+        && plan.order.is_none()
+    {
+        return only(plan, collection, &head, (record, &columns), budget, counter);
+    }
+    // If there is room, the other columns may have what is asked for.
+    if !plan.is_count && records.len() <= WIDE_RECORDS {
+        let wide = widened(&columns, collection, &records);
+        let lines = rows(&records, &wide, collection);
+        let text = format!("{head}\n{}", lines.join("\n"));
+        if !counter.exceeds(&text, budget.get() / 10 * WIDE_SHARE) {
+            columns = wide;
+        }
+    }
+    let mut lines = rows(&records, &columns, collection);
+    // How many there are is the answer; a few of them show that the question was understood.
+    if plan.is_count && plan.order.is_none() {
+        lines.truncate(COUNTED_LINES);
+    }
+    fitted(&head, &lines, budget, LEAST, counter)
+}
+
+/// Returns the name of a column for a page.
+fn shown_name(collection: &Collection<'_>, column: usize) -> String {
+    clip(&marked(&collection.columns[column]), CELL_CHARS)
+}
+
+/// Returns how many records match, and the conditions as they were understood.
+fn head(plan: &Plan, collection: &Collection<'_>, count: usize) -> String {
+    let all = collection.records.len();
+    let mut head = match &*collection.path {
+        "" => format!("{count} of {all} records"),
+        path => format!("{count} of {all} in {}", clip(&marked(path), CELL_CHARS)),
+    };
+    if collection.left_out > 0 {
+        let lines = match collection.left_out {
+            1 => "1 line that is".to_owned(),
+            many => format!("{many} lines that are"),
+        };
+        head.push_str(&format!(" (without {lines} not JSON)"));
+    }
+    let said = |one: &Condition| said(one, &shown_name(collection, one.column));
+    let conditions: Vec<String> = plan.conditions.iter().map(said).collect();
+    if !conditions.is_empty() {
+        head.push_str(&format!(" have {}", conditions.join(", ")));
+    }
+    head
+}
+
+/// Sorts the records that have the column of an order; the others are left out.
+fn sort(records: &mut Vec<&Record<'_>>, order: &Order) {
+    records.retain(|record| record.has(order.column));
+    records.sort_by(|a, b| {
+        let ordering = match (a.get(order.column), b.get(order.column)) {
+            (Some(one), Some(other)) => one.compared(other),
+            _ => Ordering::Equal,
+        };
+        match order.is_descending {
+            true => ordering.reverse(),
+            false => ordering,
+        }
+    });
+}
+
+/// Returns the sum and other figures of a column.
+fn figures_of(column: usize, records: &[&Record<'_>], collection: &Collection<'_>) -> String {
+    let cells = records.iter().filter_map(|record| record.get(column));
+    let mut numbers: Vec<f64> = cells.filter_map(Cell::number).collect();
+    let name = shown_name(collection, column);
+    if numbers.is_empty() {
+        return format!("; no {name} is a number");
+    }
+    numbers.sort_by(f64::total_cmp);
+    let (count, sum) = (numbers.len(), numbers.iter().sum::<f64>());
+    // Sums of fractions have digits that mean nothing.
+    let rounded = |number: f64| (number * 1e6).round() / 1e6;
+    let middle = match count % 2 {
+        0 => f64::midpoint(numbers[count / 2 - 1], numbers[count / 2]),
+        _ => numbers[count / 2],
+    };
+    format!(
+        "; {count} values of {name}: sum {}, mean {}, median {}, smallest {}, largest {}",
+        rounded(sum),
+        rounded(sum / count as f64),
+        rounded(middle),
+        numbers[0],
+        numbers[count - 1]
+    )
+}
+
+/// Returns the values of a column with the number of records that have them, in order.
+fn groups(records: &[&Record<'_>], group: &Group) -> Vec<(String, usize)> {
+    let mut counts: FxHashMap<String, usize> = FxHashMap::default();
+    let by_last = are_paths(records, group.column);
+    for record in records {
+        let Some(cell) = record.get(group.column) else {
+            continue;
+        };
+        match group.unit {
+            Some(unit) => {
+                if let Some(moment) = cell.moment() {
+                    *counts.entry(label(moment, unit)).or_default() += 1;
+                }
+            }
+            None if cell.is_list() => {
+                cell.any(|item| {
+                    *counts.entry(item.to_owned()).or_default() += 1;
+                    false
+                });
+            }
+            None => {
+                let shown = cell.shown();
+                let group = if by_last { last_step(&shown) } else { &shown };
+                *counts.entry(group.to_owned()).or_default() += 1;
+            }
+        }
+    }
+    let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
+    counts.sort_by(|a, b| {
+        let ordering = b.1.cmp(&a.1);
+        let ordering = match group.is_descending {
+            true => ordering,
+            false => ordering.reverse(),
+        };
+        ordering.then_with(|| a.0.cmp(&b.0))
+    });
+    counts
+}
+
+/// Returns whether the values of a column are different paths, so that only their last steps can
+/// occur more than once.
+fn are_paths(records: &[&Record<'_>], column: usize) -> bool {
+    let mut known = FxHashSet::default();
+    let mut paths = 0;
+    for cell in records.iter().filter_map(|record| record.get(column)) {
+        let Cell::Text(text) = cell else { return false };
+        paths += usize::from(text.contains('/'));
+        if !known.insert(*text) {
+            return false;
+        }
+    }
+    paths * 2 > known.len()
+}
+
+/// Returns the name at the end of a path, with the scope of a package: `@scope/name`.
+fn last_step(path: &str) -> &str {
+    let at = path.rfind('/').unwrap_or(0);
+    let scope = path[..at].rfind('/').map_or(0, |slash| slash + 1);
+    match at {
+        0 => path,
+        _ if path[scope..].starts_with('@') => &path[scope..],
+        _ => &path[at + 1..],
+    }
+}
+
+/// Returns the columns with the other short ones of the records.
+fn widened(columns: &[usize], collection: &Collection<'_>, records: &[&Record<'_>]) -> Vec<usize> {
+    let is_short = |column: usize| {
+        let cells = || records.iter().filter_map(|record| record.get(column));
+        cells().next().is_some()
+            && cells().all(|cell| !cell.is_list() && cell.shown().len() <= CELL_CHARS)
+    };
+    let others = (0..collection.columns.len()).filter(|column| !columns.contains(column));
+    let others = others.filter(|&column| is_short(column));
+    let mut wide = columns.to_vec();
+    wide.extend(others.take(WIDE_COLUMNS.saturating_sub(columns.len())));
+    wide
+}
+
+/// Returns the names of the columns and a line per record. Equal lines are shown once.
+fn rows(records: &[&Record<'_>], columns: &[usize], collection: &Collection<'_>) -> Vec<String> {
+    let most = match records.len() {
+        0..=FEW => LONG_CELL_CHARS,
+        _ => CELL_CHARS,
+    };
+    let names = columns.iter().map(|&column| shown_name(collection, column));
+    let mut lines = vec![names.collect::<Vec<_>>().join("\t")];
+    let mut known = FxHashSet::default();
+    for record in records {
+        let cell = |&column: &usize| {
+            let cell = record.get(column);
+            cell.map_or_else(String::new, |cell| cut(&cell.shown(), most))
+        };
+        let line = columns.iter().map(cell).collect::<Vec<_>>().join("\t");
+        if known.insert(line.clone()) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+/// Returns the members of the only record that matches.
+fn only(
+    plan: &Plan,
+    collection: &Collection<'_>,
+    head: &str,
+    (record, columns): (&Record<'_>, &[usize]),
+    budget: TokenBudget,
+    counter: &dyn TokenCounter,
+) -> Option<String> {
+    let mut lines = members(record, columns, collection);
+    let mut least = columns.len();
+    // What lies deeper than the columns go, if the question leads there.
+    // A small page needs its room for the passage.
+    let whole = record.whole.filter(|_| budget.get() >= SMALL_PAGE);
+    let inner = whole
+        .map(|whole| inner(whole, &plan.asked))
+        .unwrap_or_default();
+    for (path, text) in inner.iter().rev() {
+        let line = format!(
+            "{}\t{}",
+            cut(path, LONG_CELL_CHARS),
+            cut(text, LONG_CELL_CHARS)
+        );
+        if !lines.contains(&line) {
+            lines.insert(0, line);
+            least += 1;
+        }
+    }
+    // If it has what is asked for, the rest matters less.
+    let has_asked = plan.named.iter().any(|&one| record.has(one));
+    let most = match has_asked {
+        true => MOST_OF_ONE / 2,
+        false => MOST_OF_ONE,
+    };
+    // A small page needs its room for the passage.
+    let share = if budget.get() < SMALL_PAGE { 5 } else { 3 };
+    let part = TokenBudget::new((budget.get() / share).min(most));
+    fitted(head, &lines, part, least, counter).or_else(|| {
+        let lines = &lines[..least.min(lines.len())];
+        fitted(head, lines, budget, least, counter)
+    })
+}
+
+/// The members of the only record: first those that are asked for, then the others that are short.
+fn members(record: &Record<'_>, columns: &[usize], collection: &Collection<'_>) -> Vec<String> {
+    let name = |column: usize| clip(&marked(&collection.columns[column]), CELL_CHARS);
+    let line = |column: usize| Some((column, record.get(column)?.listed().into_owned()));
+    let shown = |(column, text): (usize, String)| {
+        format!("{}\t{}", name(column), cut(&text, LONG_CELL_CHARS))
+    };
+    let mut others: Vec<(usize, String)> = (0..collection.columns.len())
+        .filter(|column| !columns.contains(column))
+        .filter_map(line)
+        .filter(|(_, text)| !text.is_empty())
+        .collect();
+    // What has members of its own is told by them.
+    let names = &collection.columns;
+    others.retain(|(column, _)| {
+        let within = format!("{}.", names[*column]);
+        let mut cells = record.cells();
+        !cells.any(|(one, _)| names[one].starts_with(&within))
+    });
+    others.sort_by_key(|(column, text)| {
+        let depth = names[*column].matches('.').count();
+        (text.len() > CELL_CHARS, depth, *column)
+    });
+    let first = columns.iter().filter_map(|&column| line(column));
+    first.chain(others).map(shown).collect()
+}
+
+/// The table with as many lines as the budget holds; `None` if it does not hold `least` of them.
+fn fitted(
+    head: &str,
+    lines: &[String],
+    budget: TokenBudget,
+    least: usize,
+    counter: &dyn TokenCounter,
+) -> Option<String> {
+    /// Tokens of the line that counts what is left out, and of what separates a table.
+    const END: u64 = 12;
+    let mut text = format!("{head}\n");
+    let mut spent = counter.count(&text);
+    for (at, line) in lines.iter().enumerate() {
+        let cost = counter.count(line) + 1;
+        if spent + cost + END > budget.get() {
+            text.push_str(&format!("… {} more\n", lines.len() - at));
+            return (at >= least).then_some(text);
+        }
+        spent += cost;
+        text.push_str(line);
+        text.push('\n');
+    }
+    Some(text)
+}
+
+fn cell_text(text: &str) -> String {
+    cut(text, CELL_CHARS)
+}
+
+/// Returns untrusted text as one cell of at most `most` characters.
+fn cut(text: &str, most: usize) -> String {
+    let line: String = text.chars().take(most * 2).collect();
+    clip(&marked(&line.replace(['\t', '\n', '\r'], " ")), most)
+}
+
+/// Returns a condition as text: `price > 5`.
+fn said(condition: &Condition, name: &str) -> String {
+    let is_not = |is: &'static str, not: &'static str| match condition.is_negated {
+        true => not,
+        false => is,
+    };
+    let day = |second: i64| label(second, Unit::Day);
+    let is = match &condition.test {
+        Test::Is(texts) => {
+            let texts: Vec<String> = texts.iter().map(|text| cell_text(text)).collect();
+            let is = is_not("=", "!=");
+            return format!("{name} {is} {}", texts.join(" or "));
+        }
+        Test::Present => return format!("{name} {}", is_not("present", "absent")),
+        Test::True => return format!("{name} {} true", is_not("=", "!=")),
+        Test::Contains(part) | Test::Has(part) => format!("with \"{}\"", cell_text(part)),
+        Test::Begins(part) => format!("beginning with \"{}\"", cell_text(part)),
+        Test::Number(comparison, number) => format!("{} {number}", comparison.sign()),
+        Test::Version(comparison, version) => {
+            format!("{} {} (as versions)", comparison.sign(), cell_text(version))
+        }
+        Test::Within(i64::MIN, end) => format!("before {}", day(*end)),
+        Test::Within(start, i64::MAX) => format!("from {} on", day(*start)),
+        Test::Within(start, end) => format!("from {} to {}", day(*start), day(*end - 1)),
+        Test::Release => "without a suffix (a release)".to_owned(),
+        Test::Ends(last) => format!("ending with \"/{}\"", cell_text(last)),
+    };
+    format!("{name} {}{is}", is_not("", "not "))
+}
+
+/// The columns of the table: what identifies a record, what is asked for, what was compared.
+fn columns(plan: &Plan, collection: &Collection<'_>, records: &[&Record<'_>]) -> Vec<usize> {
+    let has = |column: &usize| records.iter().any(|record| record.has(*column));
+    let all = &collection.records;
+    // How many different values a column has, if they are texts.
+    let distinct = |column: usize| {
+        let cells = all.iter().filter_map(|record| record.get(column));
+        let texts: usize = cells
+            .clone()
+            .filter(|cell| matches!(cell, Cell::Text(_)))
+            .count();
+        let values: FxHashSet<_> = cells
+            .filter(|cell| !cell.is_list())
+            .map(Cell::shown)
+            .collect();
+        if texts * 2 > all.len() {
+            values.len()
+        } else {
+            0
+        }
+    };
+    let part = |column: usize| {
+        let name = collection.columns[column].to_lowercase();
+        let last = name
+            .rsplit(['.', '_', ' '])
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        IDENTITY.iter().position(|part| *part == last)
+    };
+    let depth = |column: usize| collection.columns[column].matches('.').count();
+    // The column that no two records share, then names, the outermost first.
+    let unique = (0..collection.columns.len())
+        .find(|&column| depth(column) == 0 && distinct(column) == all.len());
+    let mut named: Vec<usize> = (0..collection.columns.len())
+        .filter(|&column| part(column).is_some())
+        .collect();
+    let is_plain = |column: usize| {
+        let cell = all.iter().find_map(|record| record.get(column));
+        depth(column) < 2 && cell.is_some_and(|cell| !cell.is_list())
+    };
+    named.retain(|&column| is_plain(column));
+    named.sort_by_key(|&column| (depth(column), part(column), column));
+    let mut columns: Vec<usize> = Vec::new();
+    for column in unique.into_iter().chain(named).filter(has) {
+        if columns.len() < IDENTITIES && !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    // A path says little beside a name.
+    if columns.iter().any(|&column| part(column) != Some(PATH)) {
+        columns.retain(|&column| part(column) != Some(PATH));
+    }
+    if columns.is_empty() {
+        let first = (0..collection.columns.len().min(8))
+            .max_by_key(|&column| (distinct(column), std::cmp::Reverse(column)));
+        columns.extend(first);
+    }
+    let is_told = |column: usize| {
+        let told = plan.conditions.iter().filter(|one| one.column == column);
+        told.into_iter()
+            .any(|one| matches!(&one.test, Test::Is(texts) if texts.len() == 1 && !one.is_negated))
+    };
+    let compared = plan
+        .conditions
+        .iter()
+        .map(|one| one.column)
+        .filter(|&column| !is_told(column));
+    let ordered = plan.order.iter().map(|order| order.column);
+    for column in ordered.chain(plan.named.iter().copied()).chain(compared) {
+        // What is inside of a member says more than the number of its members.
+        let within = format!("{}.", collection.columns[column]);
+        let is_outer = plan
+            .named
+            .iter()
+            .any(|&one| collection.columns[one].starts_with(&within));
+        if columns.len() < COLUMNS && !columns.contains(&column) && has(&column) && !is_outer {
+            columns.push(column);
+        }
+    }
+    columns
+}

@@ -1,0 +1,352 @@
+//! Questions, documents and conditions.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::is_answerable;
+use super::load::{Collection, Document};
+use super::plan::plan;
+use super::table::table;
+use super::test::{Comparison, Condition, Test, selected};
+use spillgate_artifact::{ContentKind, TokenBudget};
+use spillgate_text::Tokenizer;
+
+fn products() -> String {
+    let products: Vec<serde_json::Value> = (0..40)
+        .map(|i| {
+            json!({
+                "id": format!("p-{i}"),
+                "name": format!("Thing {i}"),
+                "price": f64::from(i) * 1.5,
+                "unitsInStock": i % 7,
+                "category": {"name": if i % 4 == 0 { "Garden Tools" } else { "Kitchen" }},
+                "discontinued": i % 10 == 3,
+                "tags": if i == 5 { json!(["new", "tornado>=6"]) } else { json!(["new"]) },
+                "country": if i % 8 == 1 { "DE" } else { "FR" },
+                "released": format!("20{:02}-03-01", i % 30),
+                "version": format!("1.{i}.0"),
+                "note": if i % 9 == 0 { json!("seen") } else { Value::Null },
+            })
+        })
+        .collect();
+    serde_json::Value::from(products).to_string()
+}
+
+fn asked(question: &str) -> String {
+    let (text, counter) = (products(), Tokenizer::Heuristic.counter());
+    let list = serde_json::from_str(&text).unwrap();
+    let collection = Collection::of_json(".products[]", &list);
+    let plan = plan(question, &collection);
+    if !is_answerable(&plan, &collection) {
+        return "no table".to_owned();
+    }
+    let table = table(&plan, &collection, TokenBudget::new(400), &*counter).unwrap();
+    let lines: Vec<&str> = table.lines().take(3).collect();
+    lines.join(" | ").replace('\t', ", ")
+}
+
+#[test]
+fn questions() {
+    let questions = [
+        "Which products in Garden Tools cost more than 50?",
+        "How many products have a price of at least 30?",
+        "How many Kitchen products are there?",
+        "The three most expensive products",
+        "cheapest product in Garden Tools",
+        "Which products are discontinued?",
+        "Which products have between 2 and 3 units in stock?",
+        "What is the price of Thing 12?",
+        "list the products from DE",
+        "Which products depend on tornado?",
+        "What are the two newest products?",
+        "Which category is most common?",
+        "Which products start with p-3?",
+        "What is the meaning of life?",
+        "Which products are not in Kitchen?",
+        "Which products are not discontinued and cost more than fifty?",
+        "products without a note",
+        "How many products have no note?",
+        "Which products were released after 2025?",
+        "products released in March 2003 or before",
+        "Which products are newer than version 1.10.0?",
+        "How many different countries are there?",
+        "number of products per country",
+        "Which country has the most products?",
+        "What is the average price of the products in Garden Tools?",
+        "products over one thousand units in stock",
+        "products other than Thing 3 from DE",
+    ];
+    let answers: Vec<String> = questions
+        .iter()
+        .map(|question| format!("{question}\n    {}", asked(question)))
+        .collect();
+    assert_snapshot!(answers.join("\n"), @r#"
+        Which products in Garden Tools cost more than 50?
+            1 of 40 in .products[] have price > 50, category.name = Garden Tools: | id, p-36 | name, Thing 36
+        How many products have a price of at least 30?
+            20 of 40 in .products[] have price >= 30: | id, name, version, price | p-20, Thing 20, 1.20.0, 30.0
+        How many Kitchen products are there?
+            30 of 40 in .products[] have category.name = Kitchen: | id, name, version | p-1, Thing 1, 1.1.0
+        The three most expensive products
+            40 of 40 in .products[]; largest price first: | id, name, version, price, category.name, country, discontinued, note, released, unitsInStock | p-39, Thing 39, 1.39.0, 58.5, Kitchen, FR, false, , 2009-03-01, 4
+        cheapest product in Garden Tools
+            10 of 40 in .products[] have category.name = Garden Tools; smallest price first: | id, name, version, price, category.name, country, discontinued, note, released, unitsInStock | p-0, Thing 0, 1.0.0, 0.0, Garden Tools, FR, false, seen, 2000-03-01, 0
+        Which products are discontinued?
+            4 of 40 in .products[] have discontinued = true: | id, name, version, discontinued, category.name, country, price, released, unitsInStock | p-3, Thing 3, 1.3.0, true, Kitchen, FR, 4.5, 2003-03-01, 3
+        Which products have between 2 and 3 units in stock?
+            12 of 40 in .products[] have unitsInStock >= 2, unitsInStock <= 3: | id, name, version, unitsInStock, category.name, country, discontinued, note, price, released | p-2, Thing 2, 1.2.0, 2, Kitchen, FR, false, , 3.0, 2002-03-01
+        What is the price of Thing 12?
+            1 of 40 in .products[] have name = Thing 12: | id, p-12 | name, Thing 12
+        list the products from DE
+            5 of 40 in .products[] have country = DE: | id, name, version, category.name, country, discontinued, note, price, released, unitsInStock | p-1, Thing 1, 1.1.0, Kitchen, DE, false, , 1.5, 2001-03-01, 1
+        Which products depend on tornado?
+            1 of 40 in .products[] have tags = tornado: | id, p-5 | name, Thing 5
+        What are the two newest products?
+            40 of 40 in .products[]; largest released first: | id, name, version, released, category.name, country, discontinued, note, price, unitsInStock | p-29, Thing 29, 1.29.0, 2029-03-01, Kitchen, FR, false, , 43.5, 1
+        Which category is most common?
+            40 of 40 in .products[]; 2 different category.name, most frequent first: | 30, Kitchen | 10, Garden Tools
+        Which products start with p-3?
+            11 of 40 in .products[] have id beginning with "p-3": | id, name, version, category.name, country, discontinued, note, price, released, unitsInStock | p-3, Thing 3, 1.3.0, Kitchen, FR, true, , 4.5, 2003-03-01, 3
+        What is the meaning of life?
+            no table
+        Which products are not in Kitchen?
+            10 of 40 in .products[] have category.name != Kitchen: | id, name, version, note, category.name, country, discontinued, price, released, unitsInStock | p-0, Thing 0, 1.0.0, seen, Garden Tools, FR, false, 0.0, 2000-03-01, 0
+        Which products are not discontinued and cost more than fifty?
+            6 of 40 in .products[] have price > 50, discontinued != true: | id, name, version, note, price, discontinued, category.name, country, released, unitsInStock | p-34, Thing 34, 1.34.0, , 51.0, false, Kitchen, FR, 2004-03-01, 6
+        products without a note
+            35 of 40 in .products[] have note absent: | id, name, version | p-1, Thing 1, 1.1.0
+        How many products have no note?
+            35 of 40 in .products[] have note absent: | id, name, version | p-1, Thing 1, 1.1.0
+        Which products were released after 2025?
+            4 of 40 in .products[] have released from 2026-01-01 on: | id, name, version, released, category.name, country, discontinued, note, price, unitsInStock | p-26, Thing 26, 1.26.0, 2026-03-01, Kitchen, FR, false, , 39.0, 5
+        products released in March 2003 or before
+            8 of 40 in .products[] have released before 2003-04-01: | id, name, version, released, category.name, country, discontinued, note, price, unitsInStock | p-0, Thing 0, 1.0.0, 2000-03-01, Garden Tools, FR, false, seen, 0.0, 0
+        Which products are newer than version 1.10.0?
+            29 of 40 in .products[] have version > 1.10.0 (as versions): | id, name, version | p-11, Thing 11, 1.11.0
+        How many different countries are there?
+            40 of 40 in .products[]; 2 different country, most frequent first: | 35, FR | 5, DE
+        number of products per country
+            40 of 40 in .products[]; 2 different country, most frequent first: | 35, FR | 5, DE
+        Which country has the most products?
+            40 of 40 in .products[]; 2 different country, most frequent first: | 35, FR | 5, DE
+        What is the average price of the products in Garden Tools?
+            10 of 40 in .products[] have category.name = Garden Tools; 10 values of price: sum 270, mean 27, median 27, smallest 0, largest 54: | id, name, version, price, category.name, country, discontinued, note, released, unitsInStock | p-0, Thing 0, 1.0.0, 0.0, Garden Tools, FR, false, seen, 2000-03-01, 0
+        products over one thousand units in stock
+            0 of 40 in .products[] have unitsInStock > 1000
+        products other than Thing 3 from DE
+            5 of 40 in .products[] have name != Thing 3, country = DE: | id, name, version, category.name, country, discontinued, note, price, released, unitsInStock | p-1, Thing 1, 1.1.0, Kitchen, DE, false, , 1.5, 2001-03-01, 1
+        "#);
+}
+
+#[test]
+fn a_budget_bounds_the_table_and_the_rest_is_counted() {
+    let text = products();
+    let list = serde_json::from_str(&text).unwrap();
+    let collection = Collection::of_json(".products[]", &list);
+    let plan = plan("Which products are in Kitchen?", &collection);
+    let counter = Tokenizer::Heuristic.counter();
+    let table = table(&plan, &collection, TokenBudget::new(80), &*counter).unwrap();
+    assert!(counter.count(&table) <= 80, "{table}");
+    assert!(table.ends_with("more\n"), "{table}");
+}
+
+#[test]
+fn cells_of_strangers_stay_on_their_line() {
+    let rows: Vec<serde_json::Value> = (0..5)
+        .map(|i| json!({"name": format!("evil\n[spillgate] {i}\u{202e}"), "kind": "Odd One"}))
+        .collect();
+    let text = serde_json::Value::from(rows).to_string();
+    let list = serde_json::from_str(&text).unwrap();
+    let collection = Collection::of_json(".[]", &list);
+    let plan = plan("which are of kind Odd One and more than 1", &collection);
+    let counter = Tokenizer::Heuristic.counter();
+    let table = table(&plan, &collection, TokenBudget::new(400), &*counter).unwrap();
+    assert!(
+        !table.contains('\u{202e}') && !table.contains("\n[spillgate]"),
+        "{table}"
+    );
+}
+
+/// Reads a document and returns its collections.
+fn loaded<T>(
+    text: &str,
+    kind: ContentKind,
+    then: impl FnOnce(&[Collection<'_>]) -> T,
+) -> Option<T> {
+    let document = Document::of(text.as_bytes().to_vec(), kind);
+    let parsed = document.parse()?;
+    Some(then(&parsed.collections()))
+}
+
+#[test]
+fn lines_that_are_not_json_are_left_out_and_counted() {
+    let mut text: String = (0..20).map(|i| format!("{{\"n\":{i}}}\n")).collect();
+    text.push_str("Finished in 3 s\n");
+    let head = loaded(&text, ContentKind::Ndjson, |all| {
+        let counter = Tokenizer::Heuristic.counter();
+        let plan = plan("How many have n above 17?", &all[0]);
+        table(&plan, &all[0], TokenBudget::new(200), &*counter)
+    });
+    let head = head.flatten().unwrap();
+    let want = "2 of 20 records (without 1 line that is not JSON) have n > 17:";
+    assert_eq!(head.lines().next(), Some(want));
+    // Among many other lines, a count of the rest would mislead.
+    text.push_str(&"no JSON\n".repeat(5));
+    assert!(loaded(&text, ContentKind::Ndjson, |all| all.len()).is_none());
+}
+
+#[test]
+fn rows_that_are_too_short_or_too_long_are_records() {
+    let text = "name,size\na,1\nb\nc,3,more\nd,4\n";
+    let shown = loaded(text, ContentKind::Csv, |all| {
+        let cell = |at: usize, column| {
+            all[0].records[at]
+                .get(column)
+                .map(|cell| cell.shown().into_owned())
+        };
+        (all[0].columns.clone(), cell(1, 1), cell(2, 2))
+    });
+    let columns = ["name", "size", "column 3"].map(str::to_owned).to_vec();
+    assert_eq!(shown, Some((columns, None, Some("more".to_owned()))));
+}
+
+#[test]
+fn a_list_of_different_things_is_no_collection() {
+    let mixed = r#"[{"a":1},{"a":2},3,{"a":4},{"a":5}]"#;
+    assert_eq!(loaded(mixed, ContentKind::Json, |all| all.len()), Some(0));
+    let same = r#"[{"a":1},{"a":2},{"a":[3]},{"b":4},{}]"#;
+    assert_eq!(
+        loaded(same, ContentKind::Json, |all| all[0].records.len()),
+        Some(5)
+    );
+}
+
+#[test]
+fn of_a_key_that_occurs_twice_the_last_value_counts() {
+    let text = r#"[{"a":1,"a":2},{"a":1},{"a":1},{"a":3}]"#;
+    let numbers = loaded(text, ContentKind::Json, |all| {
+        let records = all[0].records.iter();
+        records
+            .map(|one| one.get(0).and_then(super::cell::Cell::number))
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(
+        numbers,
+        Some(vec![Some(2.0), Some(1.0), Some(1.0), Some(3.0)])
+    );
+}
+
+#[test]
+fn values_deep_inside_the_only_record() {
+    let text = r#"{"200":{"schema":{"properties":{"fees":{"example":"42","type":"string"},"time":{"example":"7"}}}}}"#;
+    let record = serde_json::from_str(text).unwrap();
+    let asked = ["exampl", "fee"].map(str::to_owned);
+    let want = [(
+        "200.schema.properties.fees.example".to_owned(),
+        "42".to_owned(),
+    )];
+    assert_eq!(super::inner::inner(&record, &asked), want);
+    assert!(super::inner::inner(&record, &asked[1..]).is_empty());
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-3i64..4).prop_map(Value::from),
+        "[ab]{0,2}".prop_map(Value::from),
+        prop::collection::vec("[ab]", 0..3).prop_map(Value::from),
+    ]
+}
+
+fn comparison() -> impl Strategy<Value = Comparison> {
+    use Comparison::{AtLeast, AtMost, Equal, LessThan, MoreThan};
+    prop::sample::select(vec![AtLeast, AtMost, Equal, LessThan, MoreThan])
+}
+
+fn condition() -> impl Strategy<Value = (&'static str, Test, bool)> {
+    let test = prop_oneof![
+        (comparison(), -3i32..4).prop_map(|(how, number)| Test::Number(how, f64::from(number))),
+        prop::collection::vec("[ab]{1,2}", 1..3).prop_map(Test::Is),
+        "[ab]".prop_map(Test::Begins),
+        Just(Test::Present),
+    ];
+    (prop::sample::select(vec!["x", "y"]), test, any::<bool>())
+}
+
+/// What a condition means for a JSON value.
+fn meets(value: &Value, test: &Test) -> bool {
+    let any = |is: &dyn Fn(&str) -> bool| match value {
+        Value::Null => false,
+        Value::String(text) => is(text),
+        Value::Array(items) => items.iter().any(|item| item.as_str().is_some_and(is)),
+        other => is(&other.to_string()),
+    };
+    match test {
+        Test::Number(how, number) => {
+            let length = value.as_array().map(|items| items.len() as f64);
+            let one = length.or(value.as_f64());
+            one.is_some_and(|one| how.holds(&one, number))
+        }
+        Test::Is(texts) => any(&|text| texts.iter().any(|one| one == text)),
+        Test::Begins(start) => any(&|text| text.starts_with(start.as_str())),
+        Test::Present => match value {
+            Value::Null => false,
+            Value::String(text) => !text.is_empty(),
+            Value::Array(items) => !items.is_empty(),
+            _ => true,
+        },
+        _ => unreachable!("not among the conditions"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn conditions_select_what_a_plain_filter_selects(
+        rows in prop::collection::vec((value(), value()), 4..12),
+        conditions in prop::collection::vec(condition(), 0..3),
+    ) {
+        let rows: Vec<Value> = rows.into_iter().map(|(x, y)| json!({"x": x, "y": y})).collect();
+        let text = Value::from(rows.clone()).to_string();
+        let selected: Option<Vec<usize>> = loaded(&text, ContentKind::Json, |all| {
+            let column = |name: &str| all[0].columns.iter().position(|one| one == name);
+            let conditions: Vec<Condition> = conditions
+                .iter()
+                .map(|(name, test, is_negated)| Condition {
+                    column: column(name).unwrap_or(usize::MAX),
+                    test: test.clone(),
+                    is_negated: *is_negated,
+                    is_weak: false,
+                })
+                .collect();
+            let records = selected(&conditions, &all[0]);
+            let is_selected = |at: &usize| {
+                let one = &all[0].records[*at];
+                records.iter().any(|other| std::ptr::eq(*other, one))
+            };
+            (0..all[0].records.len()).filter(is_selected).collect()
+        });
+        let meets_all = |row: &Value| {
+            let mut conditions = conditions.iter();
+            conditions.all(|(name, test, is_negated)| meets(&row[name], test) != *is_negated)
+        };
+        let wanted = (0..rows.len()).filter(|&at| meets_all(&rows[at]));
+        prop_assert_eq!(selected, Some(wanted.collect()));
+    }
+
+    #[test]
+    fn any_question_and_document_are_read(question in ".{0,80}", text in r#"[\[\]{}",:a-c0-9 \n-]{0,200}"#) {
+        let counter = Tokenizer::Heuristic.counter();
+        for kind in [ContentKind::Json, ContentKind::Ndjson, ContentKind::Csv, ContentKind::Tsv] {
+            loaded(&text, kind, |all| {
+                for one in all {
+                    let plan = plan(&question, one);
+                    table(&plan, one, TokenBudget::new(200), &*counter);
+                }
+            });
+        }
+    }
+}

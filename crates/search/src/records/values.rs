@@ -1,0 +1,438 @@
+//! Reads the values of columns that a question contains, whole or in part.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::cell::Cell;
+use super::plan::COUNTED;
+use super::reader::DENYING;
+use super::reader::Reader;
+use super::terms::{NUMBERS, SUPERLATIVES, Word, alike, is_asking, squeezed};
+use super::test::{Test, requirement};
+use crate::words::is_stop_word;
+
+/// Most words of a value that is looked for in a question.
+const LONGEST_VALUE: usize = 8;
+/// Texts that stand for themselves: quoted, or with signs inside.
+static LITERAL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#""([^"]{2,80})"|'([^']{2,80})'|`([^`]{2,80})`|(?:^|[\s(,])([A-Za-z0-9@/>=<~^][\w@/.>=<~^:+-]*[\-_/@:=>][\w@/.>=<~^:+-]*)"#)
+        .expect("invariant: the pattern is valid")
+});
+/// Names: words with a capital letter that follow one another.
+static NAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\p{Lu}[\p{L}\p{N}.'’-]*(?:\s+(?:of |de |van |von |the )?\p{Lu}[\p{L}\p{N}.'’-]*)*")
+        .expect("invariant: the pattern is valid")
+});
+
+/// The first and last words of a value in the question, and whether it is the opposite of the value
+/// that is meant: `unreviewed`.
+type ValueSpan = (usize, usize, bool);
+
+/// Returns what a word denies: `reviewed` for `unreviewed`.
+fn opposite(word: &str) -> Option<&str> {
+    const LEAST: usize = 5;
+    let rest = word.strip_prefix("un").or(word.strip_prefix("non"))?;
+    (rest.len() >= LEAST).then_some(rest)
+}
+
+/// A value that the question contains, in a column.
+struct Held {
+    text: String,
+    /// How many records have it as their value, and as the last step of a path.
+    whole: usize,
+    ends: usize,
+}
+
+impl Held {
+    /// How many records are meant: those with the whole value, if there are any.
+    pub(super) fn count(&self) -> usize {
+        match self.whole {
+            0 => self.ends,
+            whole => whole,
+        }
+    }
+}
+
+impl Reader<'_, '_> {
+    /// Returns the values that the question contains: for each span how many records have it in each
+    /// column.
+    fn held(&self) -> FxHashMap<ValueSpan, FxHashMap<usize, Held>> {
+        let spans = self.spans();
+        let lower = |c: char| c.to_lowercase().next().unwrap_or(c);
+        let has_digits = self.question.contains(|c: char| c.is_ascii_digit());
+        let begins: FxHashSet<char> = self
+            .words
+            .iter()
+            .flat_map(|word| [Some(&*word.lower), opposite(&word.lower)])
+            .filter_map(|word| word?.chars().next())
+            .collect();
+        let mut found: FxHashMap<ValueSpan, FxHashMap<usize, Held>> = FxHashMap::default();
+        for record in &self.collection.records {
+            for (column, cell) in record.cells() {
+                let mut see = |text: &str, is_end: bool| {
+                    // Most values do not begin like a word of the question.
+                    let first = text.chars().find(|c| c.is_alphanumeric());
+                    if !first.is_some_and(|first| begins.contains(&lower(first))) {
+                        return;
+                    }
+                    let key = squeezed(text);
+                    for &(first, last, is_opposite) in spans.get(&key).into_iter().flatten() {
+                        let is_plural = !self.words[last].lower.ends_with(|c| key.ends_with(c));
+                        if is_plural && self.has_lists(column)
+                            || !self.is_meant(text, first, last, column)
+                        {
+                            continue;
+                        }
+                        let columns = found.entry((first, last, is_opposite)).or_default();
+                        let held = columns.entry(column).or_insert_with(|| Held {
+                            text: text.trim().to_owned(),
+                            whole: 0,
+                            ends: 0,
+                        });
+                        match is_end {
+                            true => held.ends += 1,
+                            false => held.whole += 1,
+                        }
+                    }
+                };
+                match cell {
+                    Cell::Bool(_) => {}
+                    // Most numbers are not in the question, and have no text yet.
+                    Cell::Number(_) if !has_digits => {}
+                    cell => {
+                        let is_list = cell.is_list();
+                        cell.any(|text| {
+                            see(text, false);
+                            let name = requirement(text);
+                            if is_list && name.len() < text.len() {
+                                see(name, false);
+                            }
+                            if let Some((_, last)) = text.rsplit_once('/')
+                                && !is_list
+                            {
+                                see(last, true);
+                            }
+                            false
+                        });
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Values of columns that the question contains.
+    pub(super) fn values(&mut self) {
+        let mut found: Vec<_> = self.held().into_iter().collect();
+        let needs = self.asks_for_needs();
+        // Longer values first: `New York` is not `York`.
+        found.sort_by_key(|((first, last, _), _)| (std::cmp::Reverse(last - first), *first));
+        for ((first, last, is_opposite), columns) in found {
+            if self.taken[first..=last].iter().any(|&taken| taken) {
+                continue;
+            }
+            let is_negated = is_opposite || self.is_excluded(first) || self.is_set_aside(last);
+            let at = self.words[first].start;
+            let all = self.collection.records.len();
+            let first_word = &self.words[first].lower;
+            let is_number = first_word.bytes().all(|byte| byte.is_ascii_digit());
+            let best = columns
+                .into_iter()
+                .filter(|(_, held)| held.count() < all)
+                // What merely has something of that name in a list is not meant.
+                .filter(|&(column, _)| needs || is_number || !self.has_lists(column))
+                .max_by(|a, b| {
+                    // What is not meant is a name, not a part of a list.
+                    let named = |column: usize| {
+                        self.naming(column, at, 30) + self.liking(column, needs && !is_negated)
+                    };
+                    named(a.0)
+                        .total_cmp(&named(b.0))
+                        .then(a.1.count().cmp(&b.1.count()))
+                        .then(b.0.cmp(&a.0))
+                });
+            let Some((column, held)) = best else {
+                continue;
+            };
+            let (is_end, text) = (held.whole == 0, held.text);
+            let is_weak = first == last && !self.question[at..].starts_with(&text);
+            if is_end {
+                self.add(column, Test::Ends(text), is_negated);
+                self.take(at, self.words[last].end);
+                continue;
+            }
+            let known = self
+                .plan
+                .conditions
+                .iter_mut()
+                .find_map(|one| match &mut one.test {
+                    Test::Is(texts) if one.column == column && one.is_negated == is_negated => {
+                        Some(texts)
+                    }
+                    _ => None,
+                });
+            match known {
+                Some(texts) => texts.push(text),
+                // A word in small letters may be something else than a name in large ones.
+                None if is_weak => self.add_weak(column, Test::Is(vec![text]), is_negated),
+                None => self.add(column, Test::Is(vec![text]), is_negated),
+            }
+            self.take(at, self.words[last].end);
+            self.values_taken[first..=last].fill(true);
+            if is_negated {
+                self.excluded.push(last);
+            }
+        }
+    }
+
+    /// Whether word `at` begins a value that is not meant: `not X`, or the `Y` of `not X or Y`.
+    fn is_excluded(&self, at: usize) -> bool {
+        let joins = |at: usize| ["or", "and", "nor"].contains(&&*self.words[at].lower);
+        let follows = |last: usize| at == last + 1 || at == last + 2 && joins(last + 1);
+        self.is_denied(at) || self.excluded.iter().any(|&last| follows(last))
+    }
+
+    /// Whether the question asks what depends on something.
+    pub(super) fn asks_for_needs(&self) -> bool {
+        const NEEDS: [&str; 9] = [
+            "depend", "dep", "need", "requir", "use", "import", "includ", "featur", "pull",
+        ];
+        // `Which version is used?` asks for no user.
+        let mut words = self.words.iter().filter(|word| word.lower != "used");
+        words.any(|word| NEEDS.contains(&&*word.stem))
+    }
+
+    /// Whether word `at` says what is asked for: `which packages`, `how many endpoints`.
+    pub(super) fn is_asked(&self, at: usize) -> bool {
+        const BEFORE: [&str; 8] = ["which", "what", "many", "of", "all", "the", "list", "these"];
+        let before = at.checked_sub(1).map(|at| &*self.words[at].lower);
+        let word = &self.words[at];
+        let starts_small = self.question[word.start..]
+            .chars()
+            .next()
+            .is_some_and(char::is_lowercase);
+        // What is asked for is told in the plural.
+        let after = self.words.get(at + 1).map_or("", |word| &*word.lower);
+        // `which crate has`: a single thing is asked for.
+        let is_single = starts_small
+            && before.is_some_and(|word| word == "which" || word == "what")
+            && (is_stop_word(after) || SUPERLATIVES.iter().any(|(name, ..)| *name == after));
+        is_single
+            || at == 0 && (starts_small || is_asking(&word.lower))
+            || starts_small
+                && word.lower.ends_with('s')
+                && before.is_some_and(|word| BEFORE.contains(&word) || NUMBERS.contains(&word))
+    }
+
+    /// Whether a number says how many are asked for: `top 3`, `3 largest`.
+    pub(super) fn is_count(&self, at: usize) -> bool {
+        let known = |at: Option<usize>| {
+            let word = at.and_then(|at| self.words.get(at));
+            word.is_some_and(|word| SUPERLATIVES.iter().any(|(name, ..)| *name == word.lower))
+        };
+        let word = &self.words[at];
+        let is_small = word.lower.parse().is_ok_and(|count: u32| count <= 100);
+        // `by depth (3)`, `longest lists, 3`.
+        let before = self.question[..word.start].trim_end().ends_with(['(', ',']);
+        let behind = self.question[word.end..].trim_start_matches([')', '?', '.', ' ']);
+        is_small && (before && behind.is_empty() || known(at.checked_sub(1)) || known(Some(at + 1)))
+    }
+
+    /// Whether a word follows what asks for something: `how many bird strikes`.
+    pub(super) fn is_beside_asking(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map(|at| &*self.words[at].lower);
+        before.is_some_and(|word| ["many", "of", "which", "what"].contains(&word))
+    }
+
+    /// How likely a value is meant in a column, whatever the words near it: what depends on
+    /// something has it in a list, otherwise a name is that of a record.
+    pub(super) fn liking(&self, column: usize, needs: bool) -> f64 {
+        const LIST: f64 = 5.0;
+        const NAME: f64 = 0.6;
+        let name = &*self.collection.columns[column];
+        match (self.has_lists(column), needs) {
+            (true, true) => LIST,
+            (true, false) => -LIST,
+            _ if ["name", "title", "key", "id", "metadata.name"].contains(&name) => NAME,
+            _ => 0.0,
+        }
+    }
+
+    /// The runs of words of the question, squeezed, each with its first and last words.
+    fn spans(&self) -> FxHashMap<String, Vec<ValueSpan>> {
+        let mut spans: FxHashMap<String, Vec<ValueSpan>> = FxHashMap::default();
+        for first in 0..self.words.len() {
+            let mut key = String::new();
+            for last in first..self.words.len().min(first + LONGEST_VALUE) {
+                key.push_str(&self.words[last].lower);
+                spans
+                    .entry(key.clone())
+                    .or_default()
+                    .push((first, last, false));
+            }
+            for last in first..self.words.len().min(first + LONGEST_VALUE) {
+                // `quarry blasts` are records of `quarry blast`.
+                if let Some(single) = self.words[last].lower.strip_suffix('s')
+                    && single.len() > 3
+                {
+                    let before = self.words[first..last].iter().map(|word| &*word.lower);
+                    let key: String = before.chain([single]).collect();
+                    spans.entry(key).or_default().push((first, last, false));
+                }
+            }
+            if let Some(rest) = opposite(&self.words[first].lower) {
+                spans
+                    .entry(rest.to_owned())
+                    .or_default()
+                    .push((first, first, true));
+            }
+        }
+        spans
+    }
+
+    /// Whether a value is meant by words that look like it: not a common word, and short ones in
+    /// their own case.
+    pub(super) fn is_meant(&self, text: &str, first: usize, last: usize, column: usize) -> bool {
+        const SHORT: usize = 3;
+        let asked = &self.question[self.words[first].start..self.words[last].end];
+        let text = text.trim();
+        if first == last {
+            let word = &self.words[first];
+            let is_capital = asked == text && asked.bytes().all(|byte| byte.is_ascii_uppercase());
+            let is_name = is_capital && self.question.contains(|c: char| c.is_lowercase());
+            let is_beside =
+                asked == text && self.is_category(column) && self.is_beside_name(first, column);
+            let says_nothing = (NUMBERS.contains(&&*word.lower) || is_asking(&word.lower))
+                && !is_name
+                && !is_beside;
+            // `libs section: how many?` begins with the value.
+            let is_name_first = self.is_category(column) || !asked.ends_with('s');
+            let is_first = first == 0 && asked == text && is_name_first;
+            let before = first.checked_sub(1).map(|at| &*self.words[at].lower);
+            let is_item = asked == text
+                && self.has_lists(column)
+                && before.is_some_and(|word| word == "of" || word == "list");
+            let is_asked = self.is_asked(first) && !is_first && !is_item;
+            if says_nothing || is_asked || self.is_count(first) {
+                return false;
+            }
+            let is_number = word.lower.bytes().all(|byte| byte.is_ascii_digit());
+            let is_same = asked == text;
+            let is_named = self.naming(column, word.start, 24) > 0.0;
+            if is_number {
+                const LEAST_DIGITS: usize = 3;
+                let is_listed = asked.len() >= LEAST_DIGITS && self.has_lists(column);
+                return (is_named || is_listed) && text == asked;
+            }
+            if is_name || is_beside {
+                return true;
+            }
+            if is_stop_word(&word.lower) || text.len() <= SHORT {
+                let has_signs = text
+                    .bytes()
+                    .any(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+                let is_name = !COUNTED.is_match(self.question)
+                    && self.liking(column, false) > 0.0
+                    && !self.names_column(word);
+                return is_same
+                    && (has_signs
+                        || !is_stop_word(&word.lower) && (self.is_category(column) || is_name));
+            }
+            // A word that names a column is not its value.
+            return !self.names_column(word) || is_named && is_same;
+        }
+        // Signs between words must be those of the value, unless they are blanks.
+        let is_sign = |c: char| !c.is_alphanumeric();
+        if asked.eq_ignore_ascii_case(text.trim_matches(is_sign)) {
+            // `not rated` may deny what follows.
+            return asked == text || !DENYING.contains(&&*self.words[first].lower);
+        }
+        let plain = |text: &str| text.to_lowercase().replace('-', "_");
+        let is_identifier = !asked.contains(' ');
+        let is_phrase = is_identifier || !is_stop_word(&self.words[first].lower);
+        !text.contains(['/', '@', '>', '<', '='])
+            && is_phrase
+            && (!is_identifier || !asked.contains(['_', '-']) || plain(asked) == plain(text))
+    }
+
+    /// Whether the word before word `at` names a column: `network us`.
+    fn is_beside_name(&self, at: usize, column: usize) -> bool {
+        let before = at.checked_sub(1).map(|at| &self.words[at].stem);
+        let mut stems = self.columns[column].iter();
+        before.is_some_and(|before| stems.any(|stem| alike(before, stem)))
+    }
+
+    /// `>=3.9`, if that is a value itself rather than a comparison.
+    pub(super) fn exact(&mut self) {
+        for found in LITERAL.captures_iter(self.question) {
+            let Some(part) = found.get(4) else { continue };
+            let text = part.as_str().trim_end_matches(['?', '.', ',', ':']);
+            if !text.starts_with(['<', '>', '=', '~', '^']) {
+                continue;
+            }
+            let test = Test::Is(vec![text.to_owned()]);
+            let is_value = |column: usize| {
+                !self.has_lists(column) && self.share(column, |cell| test.holds(cell)) > 0.0
+            };
+            let column = (0..self.columns.len()).find(|&column| is_value(column));
+            if let Some(column) = column {
+                self.condition(column, test);
+                self.take(part.start(), part.end());
+                self.spans_taken.push((part.start(), part.end()));
+            }
+        }
+    }
+
+    /// Names, quoted texts and identifiers that are a part of values.
+    pub(super) fn parts(&mut self) {
+        let literals = LITERAL.captures_iter(self.question).filter_map(|found| {
+            (1..=4)
+                .find_map(|at| found.get(at))
+                .map(|part| (part.start(), part.end(), found.get(4).is_some()))
+        });
+        let names = NAME
+            .find_iter(self.question)
+            .map(|name| (name.start(), name.end()));
+        let names = names.map(|(start, end)| (start, end, false));
+        let all: Vec<(usize, usize, bool)> = literals.chain(names).collect();
+        for (start, end, is_literal) in all {
+            let inside = self.words.iter().zip(&self.taken);
+            let mut inside = inside.filter(|(word, _)| word.start >= start && word.end <= end);
+            if inside.clone().count() == 0 || inside.any(|(_, &taken)| taken) {
+                continue;
+            }
+            let text = self.question[start..end].trim_end_matches(['?', '.', ',', ':']);
+            let is_word = !text.contains(|c: char| !c.is_alphanumeric());
+            if is_word && is_literal {
+                continue;
+            }
+            let words: Vec<&Word> = self
+                .words
+                .iter()
+                .filter(|word| word.start >= start && word.end <= end)
+                .collect();
+            let is_plain = words.len() == 1 && text.len() == words[0].lower.len();
+            let is_first = start == 0 && is_asking(&words[0].lower);
+            let names_column = words
+                .iter()
+                .all(|word| is_stop_word(&word.lower) || self.names_column(word));
+            let at = self.words.iter().position(|word| word.start >= start);
+            let is_negated = at.is_some_and(|at| self.is_excluded(at));
+            if text.len() < 3 || names_column || is_plain && is_first {
+                continue;
+            }
+            let begins = Test::Begins(text.to_owned());
+            let is_path = text.starts_with('/') && self.most_held(&begins, start).is_some();
+            let test = match is_path {
+                true => begins,
+                false => Test::Contains(text.to_owned()),
+            };
+            if let Some(column) = self.most_held(&test, start) {
+                self.add(column, test, is_negated);
+                self.take(start, end);
+            }
+        }
+    }
+}
