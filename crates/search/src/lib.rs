@@ -129,7 +129,9 @@ pub fn search(
     };
     let all = answer.ranked.len();
     answer.ranked.retain(|one| !is_in(&texts, one));
-    answer.total = answer.total.saturating_sub((all - answer.ranked.len()) as u64);
+    answer.total = answer
+        .total
+        .saturating_sub((all - answer.ranked.len()) as u64);
     // A question about a failure asks for no records.
     let table = match query.allows_table && !question.is_about_failure {
         true => records::answer(artifact, query.words, query.budget, counter)?,

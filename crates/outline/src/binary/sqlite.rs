@@ -1,4 +1,4 @@
-//! Reads the tables of an SQLite database from its schema.
+//! Reads the tables of an `SQLite` database from its schema.
 //!
 //! The schema is a table whose root is the first page (`https://sqlite.org/fileformat2.html`).
 
