@@ -302,14 +302,15 @@ fn the_object_that_is_named_and_what_is_asked_of_it() {
         }
     }
     assert_snapshot!(find(&artifact, "What is the license of tokyo?", 60).render(), @r#"
+    [2 of 146 passages]
     .packages[3].name
-    337:      "name": "tokyo",
+    337:"name":"tokyo"
     --
     .packages[3].license
-    340:      "license": "L-3",
+    340:"license":"L-3"
     --
     .packages[0].dependencies[2].name
-    30:          "name": "tokyo",
+    30:"name":"tokyo"
     "#);
 }
 

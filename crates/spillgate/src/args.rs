@@ -150,7 +150,7 @@ pub(crate) enum Command {
     Config(Config),
     /// Run an agent from a prompt file: a model, its tools and a report
     Agent(Box<Agent>),
-    /// Run the gateway between MCP clients and their servers, on standard input and output or HTTP
+    /// Run the gateway between MCP clients and their servers, on stdio or HTTP
     Mcp(Box<Mcp>),
     /// Log in at an MCP server that requires it (OAuth)
     Auth(Auth),

@@ -319,7 +319,7 @@ fn what_is_cited_is_in_the_tree() {
 
 /// Returns the documents of the project, by path from the root.
 fn pages() -> BTreeMap<String, String> {
-    let mut pages = files(&["docs", "crates", "xtask", "benches"], "md");
+    let mut pages = files(&["docs", "crates", "evaluation", "xtask", "benches"], "md");
     for entry in std::fs::read_dir(root()).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "md") {

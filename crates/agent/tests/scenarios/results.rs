@@ -255,7 +255,7 @@ async fn in_a_batch_tool_output_reads_what_is_stored() {
     model: give {"bytes":5000}
     tool: Tool output is too large (5000 bytes, 160 lines, 1250 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
     model: agent__batch {"calls":[{"id":"a","parameters":{"extract":"the first line","handle":"HANDLE-0","mode":"search"},"tool":"tool_output"},{"id":"b","parameters":{"bytes":20},"tool":"give"}]}
-    tool: {"results":[{"id":"a","ok":true,"output":"ABSTRACT FROM TOOL … ","ok":true,"output":"line 1 of what the t","tool":"give"}]} (1326 bytes)
+    tool: {"results":[{"id":"a","ok":true,"output":"ABSTRACT FROM TOOL … ","ok":true,"output":"line 1 of what the t","tool":"give"}]} (1345 bytes)
     Success: done
     "#);
 }
