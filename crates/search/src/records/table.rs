@@ -299,7 +299,18 @@ fn only(
     budget: TokenBudget,
     counter: &dyn TokenCounter,
 ) -> Option<String> {
-    let mut lines = members(record, columns, collection);
+    let mut columns = columns.to_vec();
+    if budget.get() < SMALL_PAGE {
+        // The line above has told the list, and one of equal values is enough.
+        let is_told = |column: usize| plan.conditions.iter().any(|one| one.column == column);
+        let mut known = FxHashSet::default();
+        columns.retain(|&column| {
+            record.get(column).is_some_and(|cell| {
+                !(cell.is_list() && is_told(column)) && known.insert(cell.shown())
+            })
+        });
+    }
+    let mut lines = members(record, &columns, collection);
     let mut least = columns.len();
     // What lies deeper than the columns go, if the question leads there.
     // A small page needs its room for the passage.
