@@ -178,6 +178,10 @@ pub(crate) fn merged(
             break;
         }
     }
+    // Without passages the page says so, which costs more.
+    if counter.exceeds(&page.render(), query.budget.get()) {
+        page.absent.clear();
+    }
     page.tokens = counter.count(&page.render());
     Ok(page)
 }
