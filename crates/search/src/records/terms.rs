@@ -94,28 +94,23 @@ pub(super) struct Word {
     pub(super) stem: String,
 }
 
+/// Returns a pattern of the number words below one hundred that are one word.
+fn small_numbers() -> String {
+    [&NUMBERS[..], &TEENS, &TENS].concat().join("|")
+}
+
 /// Returns a question with its numbers in figures where words compare them or name a large number:
 /// `over one hundred thousand`, `at least three`.
 pub(super) fn spelled(question: &str) -> Cow<'_, str> {
     static LARGE: LazyLock<Regex> = LazyLock::new(|| {
-        let small = format!(
-            "{}|{}|{}|an?|half an?",
-            NUMBERS.join("|"),
-            TEENS.join("|"),
-            TENS.join("|")
-        );
+        let small = format!("{}|an?|half an?", small_numbers());
         let pattern = format!(
             r"(?i)\b(?:(?:{small})[ -])+(?:hundred|thousand|million|billion)(?:[ -](?:and )?(?:{small}|hundred|thousand|million|billion))*\b"
         );
         Regex::new(&pattern).expect("invariant: the pattern is valid")
     });
     static COMPARED: LazyLock<Regex> = LazyLock::new(|| {
-        let small = format!(
-            "{}|{}|{}",
-            NUMBERS.join("|"),
-            TEENS.join("|"),
-            TENS.join("|")
-        );
+        let small = small_numbers();
         let pattern = format!(
             r"(?i)\b(?P<before>than|at least|at most|over|above|under|below|exactly|up to|between) (?P<one>{small})\b(?:(?P<and> and )(?P<other>{small})\b)?"
         );
