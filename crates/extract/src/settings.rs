@@ -28,8 +28,8 @@ pub struct ExtractionSettings {
     /// Whether to stop reading once a chunk has a verified answer.
     #[serde(alias = "earlyStop")]
     pub early_stop: bool,
-    /// Maximum length of a model's answer, in tokens. If the answer is longer all the same, the
-    /// calling model gets at most twice this length.
+    /// Maximum length of a model's answer, in tokens. The model is asked to keep to it. Of a
+    /// longer answer, the calling model gets at most twice this length.
     #[serde(alias = "answerTokens")]
     pub answer_tokens: u64,
     /// Maximum size of the passages of `search`, in tokens.

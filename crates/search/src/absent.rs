@@ -1,4 +1,4 @@
-//! Finds what of a question is nowhere in the text, or only inside longer words.
+//! Finds the parts of a question that occur nowhere in the text, or only inside longer words.
 //!
 //! A page says that an identifier is not in the text only after the whole text was searched for
 //! each way to write it.

@@ -1,10 +1,10 @@
 //! Plans the chunks in which a model reads an output. A *view* is the readable text of an output.
 //!
 //! ```text
-//! view lines → rows    what stays together (text · json)
-//!            → cost    how many tokens does each row cost?
-//!            → cut     after which row does a chunk end?
-//!            → path    where in the document is that?
+//! view lines → rows    groups the lines that must stay together (text · json)
+//!            → cost    counts the tokens of each row
+//!            → cut     chooses the rows after which a chunk ends
+//!            → path    names the place of each chunk in the document
 //! ```
 //!
 //! The view is read once, or twice if it is small enough to be counted completely. Memory holds the
