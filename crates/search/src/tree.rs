@@ -22,7 +22,7 @@ struct Node {
     /// The byte after its children.
     end: usize,
     depth: usize,
-    /// First byte of its name, and the byte after it.
+    /// Where the name of the element or line begins, and the byte after the name.
     name: (usize, usize),
 }
 

@@ -1,5 +1,5 @@
-//! The sketch of the extraction design. Requirements that the report states more exactly are in
-//! `seed_001.rs`.
+//! Tests of what the sketch of the extraction design requires (docs/spec/sources.md). Its report
+//! states some requirements more exactly; these are tested in `seed_001.rs`.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,5 +1,6 @@
-//! The report of the extraction design, up to the point where the model asks. Another crate covers
-//! the extraction itself (sections 3 and 3a).
+//! Tests of what the report of the extraction design requires (docs/spec/sources.md), up to the point
+//! where the model asks. The tests of the extraction itself (sections 3 and 3a) are in
+//! `spillgate-extract`.
 
 use insta::assert_snapshot;
 use spillgate_artifact::{Handle, TextPart};

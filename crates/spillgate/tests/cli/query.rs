@@ -615,7 +615,8 @@ fn only_its_owner_sees_the_filter(child: &str) {
         environment.contains("\0SPILLGATE_QUERY={") && environment.contains("last(range(1e12))"),
         "{environment}"
     );
-    // The second variable sets up the allocator. It is counted without the parts after its colons.
+    // The second variable, `GLIBC_TUNABLES`, sets up the allocator. glibc overwrites its colons with
+    // zero bytes, so that its further parts look like variables. They are not counted.
     let variables = environment.split_terminator('\0');
     let variables = variables.filter(|part| !part.starts_with("glibc."));
     assert_eq!(variables.count(), 2, "{environment}");
