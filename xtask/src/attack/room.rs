@@ -70,7 +70,8 @@ impl Ended {
     }
 }
 
-/// Whether a program panicked, or was killed by a signal that we did not send.
+/// Returns whether a program panicked or was killed by a signal. Callers do not pass programs that
+/// they killed themselves.
 pub(crate) fn has_panicked(stderr: &str, status: ExitStatus) -> bool {
     stderr.contains("panicked at") || status.signal().is_some() || status.code() == Some(101)
 }

@@ -17,7 +17,7 @@ use super::{asked, data, offloader, oracle, origin, says, stored};
 
 /// The source of this file, which names the decisions that are tested.
 const TESTS: &str = include_str!("decisions.rs");
-/// The ADR with the other decisions.
+/// The ADR that records the decisions that no test checks.
 const RECORD: &str = include_str!("../../../../docs/decisions/0008-extraction.md");
 
 #[test]

@@ -1,4 +1,4 @@
-//! The funnel design: three layers of observation.
+//! Tests of what the funnel design requires (docs/spec/sources.md): three layers of observation.
 
 use insta::assert_snapshot;
 use spillgate_artifact::Handle;

@@ -1,5 +1,6 @@
-//! The reject design: errors that say what to do instead, never partial data. These tests cover the
-//! limit and the messages; another crate covers the tools themselves.
+//! Tests of what the reject design requires (docs/spec/sources.md): errors that say what to do instead,
+//! never partial data. These tests cover the limit and the messages; those of the tools themselves are
+//! in `spillgate-workspace-tools`.
 
 use insta::assert_snapshot;
 use spillgate_offload::{Profile, Rule};

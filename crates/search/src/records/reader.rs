@@ -150,11 +150,11 @@ pub(super) struct Reader<'a, 'd> {
     pub(super) words: &'a [Word],
     pub(super) collection: &'a Collection<'d>,
     pub(super) columns: &'a [Vec<String>],
-    /// Words that were read as a part of a condition.
+    /// For each word of the question, whether it was read as a part of a condition.
     pub(super) taken: Vec<bool>,
-    /// Words that are a value.
+    /// For each word of the question, whether it belongs to a value of a column.
     pub(super) values_taken: Vec<bool>,
-    /// The last words of values that are not meant.
+    /// The values that the question excludes ("without X"), each as the index of its last word.
     pub(super) excluded: Vec<usize>,
     /// Parts of the question that are values and no comparisons.
     pub(super) spans_taken: Vec<(usize, usize)>,

@@ -219,7 +219,9 @@ impl Reply {
         rest.split(char::is_whitespace).next()
     }
 
-    /// Returns whether `stored` is the whole result that this message contained or replaced.
+    /// Returns whether `stored`, which was read back from the store, is the whole result in this
+    /// message, which came from the server directly: at least `bytes` long, and a part of the
+    /// message.
     pub(crate) fn is_of(&self, stored: &str, bytes: usize) -> bool {
         stored.len() >= bytes && self.message.contains(stored)
     }
