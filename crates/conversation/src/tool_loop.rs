@@ -35,7 +35,8 @@ pub(crate) enum Effect {
 pub enum LoopEnding {
     /// The loop ended with an answer.
     Answered(String),
-    /// There is no answer: the turns were used up, or the last reply had none in its slot.
+    /// There is no answer: the turns were used up, or the last reply has none in the slot, the pair
+    /// of tags between which an answer must stand.
     NoAnswer(SlotError),
     /// The model refused.
     Refused,

@@ -78,7 +78,7 @@ pub(crate) struct Cutter<'a> {
     sizes: Sizes,
     /// Rows that have been read but are not in a chunk yet.
     waiting: VecDeque<Costed>,
-    /// The cumulative cost at the start of the waiting rows.
+    /// The cumulative cost at the start of the rows that are not in a chunk yet.
     from: Cost,
     /// The number of chunks that were planned to follow the last chunk.
     more: Option<u64>,

@@ -113,7 +113,7 @@ async fn an_error_in_place_of_a_list_does_not_empty_it() {
     for (code, page, want) in [
         (-32603, 0, "one two work"),
         (-32603, 1, "one two work"),
-        // The server no longer has such a list.
+        // `-32601` (method not found): the server no longer offers this list.
         (-32601, 0, "work"),
     ] {
         let servers = Servers::default()

@@ -234,7 +234,7 @@ fn the_prompt_teaches_the_principle() {
     "#);
 }
 
-/// Testing 1: "Small outputs pass through unchanged".
+/// Item 1 of the design's section "Testing": "Small outputs pass through unchanged".
 #[test]
 fn small_outputs_pass() {
     let offloader = offloader(Profile::Funnel);
