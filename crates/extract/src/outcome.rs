@@ -127,7 +127,8 @@ pub struct Citation {
 pub enum Match {
     /// Equal byte for byte.
     Exact,
-    /// Equal except for white space or, in JSON, escapes.
+    /// Equal except for white space, backslash escapes, masking, and punctuation at the ends of the
+    /// quote.
     Normalised,
 }
 

@@ -1,4 +1,4 @@
-//! Counts the tokens and the cost of a reply.
+//! The tokens of a request and its reply, as the provider counts them, and their cost.
 
 use std::fmt;
 use std::ops::AddAssign;

@@ -23,7 +23,8 @@ pub struct Encoding {
     form: Form,
     /// Bytes of the byte order mark.
     mark: u64,
-    /// The size of the sample in bytes, and the size of its text in UTF-8.
+    /// The size of the sample without its byte order mark, in bytes, and the size of its text in
+    /// UTF-8.
     sampled: (u64, u64),
 }
 

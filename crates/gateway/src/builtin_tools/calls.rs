@@ -159,7 +159,8 @@ impl BuiltinCalls {
         self.under_way.lock().remove(key).is_some()
     }
 
-    /// Whether the response to this request is still needed.
+    /// Returns whether this call was neither answered nor removed by a cancellation. Also true if
+    /// nobody will read the response.
     pub(crate) fn is_awaited(&self, key: &RequestId) -> bool {
         self.under_way.lock().contains_key(key)
     }

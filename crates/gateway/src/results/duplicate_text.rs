@@ -117,7 +117,8 @@ fn members(source: &dyn ByteSource, object: &Range<u64>) -> io::Result<Vec<Range
     Ok(members.values().map(span).collect())
 }
 
-/// Whether a member of the object equals the string and makes up more than half of the object.
+/// Returns whether a member of the object equals the string and makes up more than half of the bytes
+/// of the object's values.
 fn is_member(
     source: &dyn ByteSource,
     members: &[Range<u64>],

@@ -313,9 +313,9 @@ impl Session {
         }
     }
 
-    /// Called when the response stream of a request is no longer read and its response cannot be
-    /// fetched later. This does not cancel the server's work (MCP 2025-11-25), but the gateway
-    /// stops its own work on the response, which would be wasted.
+    /// Called in a session (up to MCP 2025-11-25) when nobody reads the response stream of a request
+    /// any more and its response cannot be fetched later. In these versions this does not cancel
+    /// the server's work, but the gateway stops its own work on the response, which would be wasted.
     pub fn unread(&self, of: &RequestId) {
         self.builtin_calls.interrupt(of);
     }

@@ -81,9 +81,9 @@ impl RunningCommand {
         }
     }
 
-    /// Releases a command whose shell has ended and whose output is closed. If some of its
-    /// processes still run in the background, returns the command, so that the caller can end them
-    /// later.
+    /// Finishes a command whose shell has ended and whose output is closed. With a supervisor,
+    /// processes in the background go on, and the command is returned so that the caller can end
+    /// them later. Without a supervisor, they are ended now.
     pub(crate) async fn settle(self) -> Option<Supervised> {
         match self {
             Self::Supervised(supervised) if supervised.background => Some(*supervised),

@@ -1,4 +1,5 @@
-//! Tests that nothing is written where it must not be, and that failures leave nothing behind.
+//! Tests that a page that `web_fetch` saves (`save_to`) is written only where it may be, and that a
+//! failed save leaves nothing behind.
 
 use std::fs;
 use std::io::{self, ErrorKind};

@@ -1,4 +1,4 @@
-//! Formats a fetched page as an answer, or refuses the page if it is too large.
+//! Formats a fetched page as an answer. A page that is too large is refused or stored.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::workspace_tools::Shared;
 const EXCERPT_BYTES: usize = 64 << 10;
 const EXCERPT: usize = 1_000;
 
-/// Returns the page as text if it is text and within the limit.
+/// Returns the page as text. A page over the limit is refused, or passed on to be stored
+/// (`on_overflow`); one that is not text is refused.
 pub(super) async fn show(
     fetcher: &Fetcher,
     mut response: FetchResponse,
