@@ -11,7 +11,7 @@ const MOST_SHOWN: usize = 300;
 #[non_exhaustive]
 pub enum LoginError {
     /// The server's URL cannot be used.
-    #[error("{0} is not the URL of an MCP server")]
+    #[error("the URL of the MCP server cannot be used: {0}")]
     Url(String),
     /// A request to the server or to its authorization server failed.
     #[error("{doing} failed: {why}")]

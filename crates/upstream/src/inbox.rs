@@ -126,7 +126,7 @@ impl<O: Owner> Upstream<O> {
         if !is_answer && self.is_first_stray_output() {
             tracing::warn!(
                 server = self.name(),
-                "the server writes text that is not an MCP message to its standard output; that text is passed on, and the client may fail on it. The server should write its log to standard error"
+                "the server sends text that is not an MCP message; that text is passed on, and the client may fail on it. A server that runs as a program should write its log to standard error"
             );
         }
     }

@@ -264,7 +264,7 @@ fn merged(greetings: Greetings, ours: Value) -> Value {
         }
         for (member, mut value) in greeting {
             if !is_sound(&member, &mut value) {
-                tracing::warn!(%server, %member, "a server's `initialize` result has a member of the wrong type; the member is left out");
+                tracing::warn!(%server, %member, "a server's answer to `initialize` or `server/discover` has a member of the wrong type; the member is left out");
                 continue;
             }
             match (&*member, whole.get_mut(&member)) {

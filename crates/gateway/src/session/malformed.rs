@@ -67,7 +67,7 @@ impl Session {
                 server,
                 bytes,
                 text,
-                "the server writes text that is not an MCP message to its standard output; that text is dropped. The server should write its log to standard error. Further cases are logged at the level `debug`"
+                "the server sends text that is not an MCP message; that text is dropped. A server that runs as a program should write its log to standard error. Further cases are logged at the level `debug`"
             );
         } else {
             tracing::debug!(

@@ -44,7 +44,7 @@ pub(crate) fn cat(app: &App, cat: &Cat, out: &Output) -> Result<u8, Failure> {
     if is_read {
         checked.finish().map_err(|what| StoreError::Damaged {
             path: app.store.view_path(handle),
-            what: format!("{what}; the printed bytes differ from the stored bytes"),
+            what: format!("{what}; what was printed is not the original output"),
         })?;
     }
     Ok(0)

@@ -262,6 +262,6 @@ pub(super) async fn close(servers: &[Arc<McpTools>], hurried: bool) {
     let closing = servers.iter().map(|server| server.close(hurried));
     let all = futures_util::future::join_all(closing);
     if tokio::time::timeout(ENDING, all).await.is_err() {
-        tracing::warn!("servers did not exit in time and are left running");
+        tracing::warn!("servers did not exit in time; the run no longer waits for them");
     }
 }
