@@ -54,11 +54,16 @@ pub(super) fn html(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
+/// Returns a text in base64, with the padding.
+pub(super) fn base64(text: &str) -> String {
+    STANDARD.encode(text)
+}
+
 /// Returns the text in base64. The mark covers all letters that hold a bit of the secret. With
 /// `columns`, a line break follows each so many letters.
-pub(super) fn base64(text: &Marked, columns: Option<usize>) -> Marked {
+pub(super) fn marked_base64(text: &Marked, columns: Option<usize>) -> Marked {
     let (start, end) = (text.before.len(), text.before.len() + text.secret.len());
-    let letters = STANDARD.encode(text.text());
+    let letters = base64(&text.text());
     let breaks = |letter: usize| columns.map_or(0, |columns| letter / columns);
     let (first, last) = (start * 8 / 6, (end * 8).div_ceil(6) - 1);
     let wrapped: String = letters

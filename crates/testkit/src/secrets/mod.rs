@@ -38,7 +38,8 @@ pub struct Planted {
     pub kind: &'static str,
     /// The secret, decoded: the part that must not be shown. Of a private key in PEM form this is
     /// the text between the lines `BEGIN` and `END`, of a URL only the password, of a webhook only
-    /// the last part of its path.
+    /// the last part of its path. The breaks of a key's lines stay as its file writes them: in the
+    /// JSON of a service account they are `\n`.
     pub secret: String,
     /// A text as a tool would print it. It is UTF-8.
     pub text: Vec<u8>,

@@ -1,5 +1,7 @@
 //! A small generator of random numbers and texts. The same name always gives the same values.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
 pub(super) const DIGITS: &str = "0123456789";
@@ -164,8 +166,9 @@ impl Random {
     }
 
     /// Returns the pattern with each `@{…}` replaced: `@{a|b|c}` by one of the choices,
-    /// `@{3-7}` by a number, `@{hex:40}` and `@{hex:32-64}` by letters of an alphabet, and a word
-    /// such as `@{uuid}` by a value of that kind.
+    /// `@{3-7}` by a number, `@{hex:40}` and `@{hex:32-64}` by letters of an alphabet, `@{bytes:32}`
+    /// by bytes in base64, `@{lines:3}` by lines of it, and a word such as `@{uuid}` by a value of
+    /// that kind.
     pub(super) fn fill(&mut self, pattern: &str) -> String {
         let mut text = String::new();
         let mut rest = pattern;
@@ -187,10 +190,27 @@ impl Random {
             let count = self
                 .number(length)
                 .unwrap_or_else(|| panic!("no length: {hole}"));
-            return self.letters(alphabet_named(alphabet), count);
+            return match alphabet {
+                "bytes" => STANDARD.encode(self.bytes(count)),
+                "lines" => self.lines(count, "@{b64:64}"),
+                "dump" => self.lines(
+                    count,
+                    "@{hex:8}: @{hex:4} @{hex:4} @{hex:4} @{hex:4}  ........",
+                ),
+                "mappings" => self
+                    .lines(count, "@{letters:4},@{letters:5};")
+                    .replace('\n', ""),
+                "sentences" => self.lines(count, "@{sentence}"),
+                _ => self.letters(alphabet_named(alphabet), count),
+            };
         }
         self.number(hole)
             .map_or_else(|| self.word(hole), |number| number.to_string())
+    }
+
+    fn lines(&mut self, count: usize, pattern: &str) -> String {
+        let lines: Vec<String> = (0..count).map(|_| self.fill(pattern)).collect();
+        lines.join("\n")
     }
 
     /// Reads `40` or `32-64`, which stands for a number between the two.
@@ -218,6 +238,7 @@ impl Random {
             "password" => self.password(),
             "plain" => self.plain_password(),
             "sentence" => self.sentence(),
+            "encoded" => STANDARD.encode(self.fill("@{sentences:1-6}\n")),
             _ => panic!("no such value: {name}"),
         }
     }

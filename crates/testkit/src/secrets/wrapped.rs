@@ -2,7 +2,7 @@
 //! colours.
 
 use super::context::{Coding, Context, Sample};
-use super::encoding::{base64, json, json_for_html, json_with_slashes, percent, python};
+use super::encoding::{json, json_for_html, json_with_slashes, marked_base64, percent, python};
 use super::filler::{Filler, lines, members};
 use super::kinds::Form;
 use super::marked::Marked;
@@ -227,7 +227,7 @@ fn base64_from(
 ) -> Marked {
     let text = inside(sample, INSIDE, random);
     let missing = (start + 3 - text.before.len() % 3) % 3;
-    base64(&text.around(&"\n".repeat(missing), ""), columns)
+    marked_base64(&text.around(&"\n".repeat(missing), ""), columns)
 }
 
 fn base64_in_yaml(sample: &Sample, random: &mut Random) -> Marked {

@@ -37,7 +37,7 @@ pub(super) const KINDS: &[Kind] = &[
         &[
             "@{hex:128}  @{word}-@{semver}.tar.xz\n",
             "SHA512 (@{word}.iso) = @{hex:128}\n",
-            "path: @{word}.AppImage\nsha512: @{b64:86}==\nreleaseDate: '@{time}'\n",
+            "path: @{word}.AppImage\nsha512: @{bytes:64}\nreleaseDate: '@{time}'\n",
         ],
     ),
     kind(
@@ -45,7 +45,7 @@ pub(super) const KINDS: &[Kind] = &[
         &[
             "@{hex:32}  @{word}.csv\n@{hex:32}  @{word}.json\n@{hex:32}  @{word}.txt\n",
             "MD5 (@{word}.zip) = @{hex:32}\n",
-            "Content-MD5: @{b64:22}==\nContent-Length: @{100-9000}\n",
+            "Content-MD5: @{bytes:16}\nContent-Length: @{100-9000}\n",
         ],
     ),
     kind(
@@ -53,10 +53,10 @@ pub(super) const KINDS: &[Kind] = &[
         &[
             "    \"node_modules/@{word}-@{word}\": {\n      \"version\": \"@{semver}\",\n      \"resolved\": \
          \"https://registry.npmjs.org/@{word}/-/@{word}-@{semver}.tgz\",\n      \"integrity\": \
-         \"sha512-@{b64:86}==\",\n      \"license\": \"MIT\"\n    },\n",
+         \"sha512-@{bytes:64}\",\n      \"license\": \"MIT\"\n    },\n",
             "\"@{word}@^@{semver}\":\n  version \"@{semver}\"\n  resolved \
-         \"https://registry.yarnpkg.com/@{word}/-/@{word}-@{semver}.tgz#@{hex:40}\"\n  integrity sha512-@{b64:86}==\n",
-            "  /@{word}-@{word}@@{semver}:\n    resolution: {integrity: sha512-@{b64:86}==}\n    engines: {node: '>=18'}\n",
+         \"https://registry.yarnpkg.com/@{word}/-/@{word}-@{semver}.tgz#@{hex:40}\"\n  integrity sha512-@{bytes:64}\n",
+            "  /@{word}-@{word}@@{semver}:\n    resolution: {integrity: sha512-@{bytes:64}}\n    engines: {node: '>=18'}\n",
             "<script src=\"https://cdn.example.com/@{word}.min.js\" integrity=\"sha384-@{b64:64}\" crossorigin></script>\n",
         ],
     ),
@@ -82,8 +82,8 @@ pub(super) const KINDS: &[Kind] = &[
     kind(
         "go-sum",
         &[
-            "github.com/@{word}/@{word} v@{semver} h1:@{b64:43}=\ngithub.com/@{word}/@{word} v@{semver}/go.mod h1:@{b64:43}=\n",
-            "golang.org/x/@{word} v0.0.0-20260114101500-@{hex:12} h1:@{b64:43}=\n",
+            "github.com/@{word}/@{word} v@{semver} h1:@{bytes:32}\ngithub.com/@{word}/@{word} v@{semver}/go.mod h1:@{bytes:32}\n",
+            "golang.org/x/@{word} v0.0.0-20260114101500-@{hex:12} h1:@{bytes:32}\n",
         ],
     ),
     kind(

@@ -1,12 +1,17 @@
 //! Texts without a secret: the kinds, each with patterns for [`Random::fill`].
 
+mod code;
+mod encoded;
 mod hashes;
+mod ids;
+mod science;
 
+use super::encoding::{base64, json, percent};
 use super::random::Random;
 use super::{LookAlike, is_tuned};
 
 /// How many texts show each kind.
-const EACH: usize = 50;
+const EACH: usize = 52;
 
 /// A kind of text without a secret.
 #[derive(Debug)]
@@ -20,21 +25,77 @@ const fn kind(name: &'static str, patterns: &'static [&'static str]) -> Kind {
     Kind { name, patterns }
 }
 
+type Wrap = fn(&str, &mut Random) -> String;
+
+/// Ways to encode a text of another kind.
+const WRAPS: &[(&str, Wrap)] = &[
+    ("inside-json-string", |text, random| {
+        random.fill("{\"@{word}\":\"@{name}\",\"stdout\":\"") + &json(text) + "\",\"exit_code\":0}"
+    }),
+    ("inside-json-twice", |text, random| {
+        let inner = random.fill("{\"@{word}\":@{1-900},\"content\":\"") + &json(text) + "\"}";
+        format!("{{\"stdout\":\"{}\"}}", json(&inner))
+    }),
+    ("inside-base64", |text, random| {
+        let letters = base64(text);
+        random.fill("{\"name\":\"@{word}\",\"content\":\"")
+            + &letters
+            + "\",\"encoding\":\"base64\"}"
+    }),
+    ("inside-url", |text, random| {
+        random.fill("GET https://@{host}/@{word}?id=@{1-900}&text=") + &percent(text) + " 200\n"
+    }),
+    ("inside-colours", |text, random| {
+        let text = text
+            .replace('=', "\u{1b}[2m=\u{1b}[0m")
+            .replace('\n', "\u{1b}[0m\n\u{1b}[32m");
+        random.fill("\u{1b}[2m@{time}\u{1b}[0m \u{1b}[32m") + &text + "\u{1b}[0m\n"
+    }),
+];
+
 /// Makes all texts.
 pub(super) fn all() -> impl Iterator<Item = LookAlike> {
-    [hashes::KINDS]
-        .into_iter()
-        .flatten()
-        .flat_map(|kind| (0..EACH).map(move |number| make(kind, number)))
+    let alone = kinds().flat_map(|kind| {
+        (0..EACH)
+            .map(move |number| look_alike(kind.name, number, |random| fill(kind, number, random)))
+    });
+    let wrapped = WRAPS.iter().flat_map(|&(name, wrap)| {
+        (0..EACH).map(move |number| {
+            look_alike(name, number, |random| {
+                let kind = &code::KINDS[number % code::KINDS.len()];
+                let text = fill(kind, random.below(kind.patterns.len()), random);
+                wrap(&text, random)
+            })
+        })
+    });
+    alone.chain(wrapped)
 }
 
-fn make(kind: &Kind, number: usize) -> LookAlike {
-    let name = format!("{}/{number:03}", kind.name);
-    let mut random = Random::named(&name);
-    let pattern = kind.patterns[number % kind.patterns.len()];
+fn kinds() -> impl Iterator<Item = &'static Kind> {
+    [
+        hashes::KINDS,
+        ids::KINDS,
+        encoded::KINDS,
+        science::KINDS,
+        code::KINDS,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+fn fill(kind: &Kind, number: usize, random: &mut Random) -> String {
+    random.fill(kind.patterns[number % kind.patterns.len()])
+}
+
+fn look_alike(
+    kind: &'static str,
+    number: usize,
+    make: impl FnOnce(&mut Random) -> String,
+) -> LookAlike {
+    let name = format!("{kind}/{number:03}");
     LookAlike {
-        text: random.fill(pattern),
-        kind: kind.name,
+        text: make(&mut Random::named(&name)),
+        kind,
         is_tuned: is_tuned(&name),
         name,
     }

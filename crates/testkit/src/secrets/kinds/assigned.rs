@@ -15,7 +15,7 @@ pub(super) const KINDS: &[Kind] = &[
     keyed("access-token", "ACCESS_TOKEN", "@{alnum:40-64}"),
     keyed("jwt-secret", "JWT_SECRET", "@{alnum:40-64}"),
     keyed("session-secret", "SESSION_SECRET", "@{hex:64}"),
-    keyed("encryption-key", "ENCRYPTION_KEY", "@{b64:43}="),
+    keyed("encryption-key", "ENCRYPTION_KEY", "@{bytes:32}"),
     keyed(
         "django-secret-key",
         "SECRET_KEY",

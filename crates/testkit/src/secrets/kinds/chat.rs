@@ -67,6 +67,11 @@ pub(super) const KINDS: &[Kind] = &[
         "RESEND_API_KEY",
         "re_@{base58:8}_@{base58:24}",
     ),
+    token(
+        "facebook-token",
+        "FACEBOOK_ACCESS_TOKEN",
+        "EAACEdEose0cBA@{alnum:160-180}",
+    ),
 ];
 
 /// Returns a bot's token: the number of the bot in base64, a time and a signature.

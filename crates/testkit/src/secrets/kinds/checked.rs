@@ -1,7 +1,7 @@
-//! Values with a part that follows from the rest: checksums, and base64 of a text.
+//! Values with a part that follows from the rest, and the layout of keys.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::secrets::random::{ALNUM, Random};
 
@@ -30,16 +30,6 @@ fn base62(mut number: u32, digits: usize) -> String {
     reversed.iter().rev().collect()
 }
 
-/// Returns random bytes in base64, with the padding.
-pub(super) fn random_base64(bytes: usize, random: &mut Random) -> String {
-    STANDARD.encode(random.bytes(bytes))
-}
-
-/// Returns a text in base64, with the padding.
-pub(super) fn base64(text: &str) -> String {
-    STANDARD.encode(text)
-}
-
 /// Returns a text in base64 for URLs, without the padding.
 pub(super) fn base64_url(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(text)
@@ -53,4 +43,23 @@ pub(super) fn in_columns(text: &str, columns: usize) -> String {
         .map(|line| std::str::from_utf8(line).expect("ASCII"))
         .collect();
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base62;
+
+    #[test]
+    fn base62_counts_digits_then_capitals_then_small_letters() {
+        for (number, text) in [
+            (0, "000000"),
+            (9, "000009"),
+            (10, "00000A"),
+            (61, "00000z"),
+            (62, "000010"),
+            (u32::MAX, "4gfFC3"),
+        ] {
+            assert_eq!(base62(number, 6), text);
+        }
+    }
 }

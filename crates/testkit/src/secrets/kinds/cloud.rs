@@ -1,8 +1,8 @@
 //! Clouds and hosts.
 
-use super::checked::random_base64;
 use super::keys::pkcs8_body;
 use super::{Form, Kind, Recipe, keyed, kind, token, whole};
+use crate::secrets::encoding::percent;
 use crate::secrets::random::Random;
 
 pub(super) const KINDS: &[Kind] = &[
@@ -36,26 +36,17 @@ pub(super) const KINDS: &[Kind] = &[
         Form::Whole,
         Recipe::Made(service_account),
     ),
-    kind(
+    token(
         "azure-storage-key",
         "AZURE_STORAGE_CONNECTION_STRING",
-        Form::Token,
-        Recipe::Made(|r| {
-            let key = random_base64(64, r);
-            r.fill("DefaultEndpointsProtocol=https;AccountName=@{word}@{10-99};AccountKey=[[")
-                + &key
-                + "]];EndpointSuffix=core.windows.net"
-        }),
+        "DefaultEndpointsProtocol=https;AccountName=@{word}@{10-99};AccountKey=[[@{bytes:64}]];\
+         EndpointSuffix=core.windows.net",
     ),
-    kind(
+    token(
         "azure-bus-key",
         "SERVICE_BUS_CONNECTION",
-        Form::Token,
-        Recipe::Made(|r| {
-            let key = random_base64(32, r);
-            r.fill("Endpoint=sb://@{word}.servicebus.windows.net/;SharedAccessKeyName=RootManageSharedAccessKey;")
-            + &format!("SharedAccessKey=[[{key}]]")
-        }),
+        "Endpoint=sb://@{word}.servicebus.windows.net/;SharedAccessKeyName=RootManageSharedAccessKey;\
+         SharedAccessKey=[[@{bytes:32}]]",
     ),
     keyed(
         "azure-client-secret",
@@ -67,10 +58,7 @@ pub(super) const KINDS: &[Kind] = &[
         "BLOB_URL",
         Form::Whole,
         Recipe::Made(|r| {
-            let signature = random_base64(32, r)
-                .replace('+', "%2B")
-                .replace('/', "%2F")
-                .replace('=', "%3D");
+            let signature = percent(&r.fill("@{bytes:32}"));
             r.fill(
             "https://@{word}@{10-99}.blob.core.windows.net/@{word}/@{word}.csv?sv=2022-11-02&st=@{date}T08%3A00%3A00Z\
              &se=@{date}T20%3A00%3A00Z&sr=b&sp=r&sig=[[",

@@ -1,7 +1,7 @@
 //! Secrets in URLs, in HTTP headers and in the files of clients.
 
-use super::checked::base64;
 use super::{Form, Kind, Recipe, kind, whole};
+use crate::secrets::encoding::base64;
 
 pub(super) const KINDS: &[Kind] = &[
     whole(

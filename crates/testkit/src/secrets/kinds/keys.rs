@@ -1,7 +1,7 @@
 //! Private keys and signed tokens.
 
-use super::checked::{base64_url, in_columns, random_base64};
-use super::{Form, Kind, Recipe, kind, token, whole};
+use super::checked::{base64_url, in_columns};
+use super::{Form, Kind, Recipe, kind, whole};
 use crate::secrets::random::Random;
 
 pub(super) const KINDS: &[Kind] = &[
@@ -10,8 +10,8 @@ pub(super) const KINDS: &[Kind] = &[
         "TLS_KEY",
         Form::Whole,
         Recipe::Made(|r| {
-            let body = body("MIIEpAIBAAKCAQEA", 1180, 64, r);
-            pem("RSA PRIVATE KEY", &body)
+            let body = r.fill("MIIEpAIBAAKCAQEA@{bytes:1180}");
+            pem("RSA PRIVATE KEY", &in_columns(&body, 64))
         }),
     ),
     kind(
@@ -19,7 +19,7 @@ pub(super) const KINDS: &[Kind] = &[
         "SIGNING_KEY",
         Form::Whole,
         Recipe::Made(|r| {
-            let body = r.fill("MHcCAQEEI@{b64:43}oAoGCCqGSM49AwEHoUQDQgAE@{b64:86}==");
+            let body = r.fill("MHcCAQEEI@{b64:43}oAoGCCqGSM49AwEHoUQDQgAE@{bytes:64}");
             pem("EC PRIVATE KEY", &in_columns(&body, 64))
         }),
     ),
@@ -58,7 +58,7 @@ pub(super) const KINDS: &[Kind] = &[
         "GPG_KEY",
         Form::Whole,
         Recipe::Made(|r| {
-            let body = in_columns(&r.fill("lQOYBG@{b64:1200}"), 64);
+            let body = in_columns(&r.fill("lQOYBG@{b64:2}@{bytes:920}"), 64);
             let check = r.fill("=@{b64:4}");
             format!(
                 "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n[[{body}]]\n{check}\n-----END PGP PRIVATE KEY BLOCK-----"
@@ -70,42 +70,22 @@ pub(super) const KINDS: &[Kind] = &[
         "AGE_KEY",
         "# created: @{time}\n# public key: age1@{lower:58}\n[[AGE-SECRET-KEY-1@{bech32:58}]]",
     ),
-    kind(
+    whole(
         "putty-key",
         "PPK",
-        Form::Whole,
-        Recipe::Made(|r| {
-            let public = in_columns(&random_base64(51, r), 64);
-            let private = random_base64(32, r);
-            let mac = r.fill("@{hex:64}");
-            format!(
-                "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nComment: deploy\nPublic-Lines: 2\n\
-             {public}\nPrivate-Lines: 1\n[[{private}]]\nPrivate-MAC: {mac}"
-            )
-        }),
+        "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nComment: @{word}\nPublic-Lines: 2\n\
+         AAAAC3NzaC1lZDI1NTE5AAAAI@{b64:39}\n@{b64:4}\nPrivate-Lines: 1\n[[@{bytes:32}]]\nPrivate-MAC: @{hex:64}",
     ),
-    kind(
+    whole(
         "wireguard-key",
         "WIREGUARD",
-        Form::Whole,
-        Recipe::Made(|r| {
-            let (private, public) = (random_base64(32, r), random_base64(32, r));
-            let address = r.fill("Address = @{ip}/24");
-            format!(
-                "[Interface]\n{address}\nPrivateKey = [[{private}]]\n\n[Peer]\nPublicKey = {public}\n"
-            )
-        }),
+        "[Interface]\nAddress = @{ip}/24\nPrivateKey = [[@{bytes:32}]]\n\n[Peer]\nPublicKey = @{bytes:32}\n",
     ),
-    kind(
+    whole(
         "jwk-private",
         "JWK",
-        Form::Whole,
-        Recipe::Made(|r| {
-            r.fill(
-            "{\"kty\":\"EC\",\"crv\":\"P-256\",\"kid\":\"@{uuid}\",\"x\":\"@{url:43}\",\"y\":\"@{url:43}\",\
-             \"d\":\"[[@{url:43}]]\"}",
-        )
-        }),
+        "{\"kty\":\"EC\",\"crv\":\"P-256\",\"kid\":\"@{uuid}\",\"x\":\"@{url:43}\",\"y\":\"@{url:43}\",\
+         \"d\":\"[[@{url:43}]]\"}",
     ),
     kind(
         "jwt",
@@ -119,37 +99,28 @@ pub(super) const KINDS: &[Kind] = &[
         Form::Token,
         Recipe::Made(|r| jwt("RS256", 342, r)),
     ),
-    token(
-        "facebook-token",
-        "FACEBOOK_ACCESS_TOKEN",
-        "EAACEdEose0cBA@{alnum:160-180}",
-    ),
 ];
 
 fn pem(label: &str, body: &str) -> String {
     format!("-----BEGIN {label}-----\n[[{body}]]\n-----END {label}-----")
 }
 
-/// Returns lines of base64 that start with the fixed bytes of a format.
-fn body(start: &str, letters: usize, columns: usize, random: &mut Random) -> String {
-    let letters = random.fill(&format!("{start}@{{b64:{letters}}}"));
-    in_columns(&letters, columns)
-}
-
 /// Returns an RSA key of 2048 bits in the form of PKCS 8, without the first and the last line.
 pub(super) fn pkcs8_body(random: &mut Random) -> String {
-    body(
-        "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ",
-        1570,
+    let start = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQD";
+    in_columns(
+        &(start.to_owned() + &random.fill("@{b64:1}@{bytes:1178}")),
         64,
-        random,
     )
 }
 
 fn openssh_body(random: &mut Random) -> String {
     let start =
         "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZWQyNTUxOQAAACA";
-    body(start, 260, 70, random)
+    in_columns(
+        &(start.to_owned() + &random.fill("@{b64:1}@{bytes:229}")),
+        70,
+    )
 }
 
 /// Returns a signed JSON Web Token; the signature has this many letters.

@@ -1,7 +1,8 @@
 //! Operations, monitoring, identity and work tools.
 
-use super::checked::{base64_url, grafana, random_base64};
+use super::checked::{base64_url, grafana};
 use super::{Form, Kind, Recipe, keyed, kind, token};
+use crate::secrets::encoding::base64;
 
 pub(super) const KINDS: &[Kind] = &[
     token("vault-token", "VAULT_TOKEN", "hvs.CAES@{url:91}"),
@@ -39,11 +40,7 @@ pub(super) const KINDS: &[Kind] = &[
                 "{\"iat\":17@{digits:8}.@{digits:6},\"url\":\"https://sentry.io\",\"region_url\":\
              \"https://us.sentry.io\",\"org\":\"@{word}-@{word}\"}",
             );
-            format!(
-                "sntrys_{}_{}",
-                super::checked::base64(&claims),
-                random_base64(32, r).replace('=', "")
-            )
+            format!("sntrys_{}_{}", base64(&claims), r.fill("@{b64:43}"))
         }),
     ),
     token("sentry-user-token", "SENTRY_AUTH_TOKEN", "sntryu_@{hex:64}"),
