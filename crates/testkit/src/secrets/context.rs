@@ -237,9 +237,10 @@ fn properties(sample: &Sample, random: &mut Random) -> Marked {
 }
 
 fn diff(sample: &Sample, random: &mut Random) -> Marked {
-    let before = random.fill(
-        "diff --git a/@{word}/settings.py b/@{word}/settings.py\nindex @{hex:7}..@{hex:7} 100644\n\
-         --- a/settings.py\n+++ b/settings.py\n@@ -1,3 +1,3 @@\n import os\n",
+    let file = random.fill("@{word}/settings.py");
+    let index = random.fill("index @{hex:7}..@{hex:7} 100644");
+    let before = format!(
+        "diff --git a/{file} b/{file}\n{index}\n--- a/{file}\n+++ b/{file}\n@@ -1,3 +1,3 @@\n import os\n"
     );
     let sign = random.pick(&["+", "-"]);
     let after = random.fill("\"\n @{WORD} = @{1-900}\n");

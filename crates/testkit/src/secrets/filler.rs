@@ -59,8 +59,18 @@ const SETTINGS: &[&str] = &[
     "@{WORD}_REGION=@{eu-west-1|us-east-2|europe-west4}",
 ];
 
-/// Returns lines of this kind, each with its line break. A fifth of all calls return nothing.
-pub(super) fn lines(filler: Filler, most: usize, random: &mut Random) -> String {
+/// Returns nothing (each fifth time) or less than `most` bytes of filler and the end of a line.
+pub(super) fn some_lines(filler: Filler, most: usize, random: &mut Random) -> String {
+    let length = if random.below(5) == 0 {
+        0
+    } else {
+        random.below(most)
+    };
+    lines(filler, length, random)
+}
+
+/// Returns lines of this kind, each with its line break, of at least `length` bytes.
+pub(super) fn lines(filler: Filler, length: usize, random: &mut Random) -> String {
     let patterns = match filler {
         Filler::None => return String::new(),
         Filler::Log => LOG,
@@ -68,11 +78,6 @@ pub(super) fn lines(filler: Filler, most: usize, random: &mut Random) -> String 
         Filler::Code => CODE,
         Filler::Prose => PROSE,
         Filler::Settings => SETTINGS,
-    };
-    let length = if random.below(5) == 0 {
-        0
-    } else {
-        random.below(most)
     };
     let mut text = String::new();
     while text.len() < length {
@@ -85,7 +90,10 @@ pub(super) fn lines(filler: Filler, most: usize, random: &mut Random) -> String 
 
 /// Puts 0 to 2 KB of filler before and as much behind the text.
 pub(super) fn surround(text: Marked, filler: Filler, random: &mut Random) -> Marked {
-    let (before, after) = (lines(filler, MOST, random), lines(filler, MOST, random));
+    let (before, after) = (
+        some_lines(filler, MOST, random),
+        some_lines(filler, MOST, random),
+    );
     let after = if after.is_empty() {
         after
     } else {

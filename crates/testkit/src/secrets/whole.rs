@@ -39,9 +39,10 @@ fn around(sample: &Sample, before: &str, after: &str) -> Marked {
 }
 
 fn diff(sample: &Sample, random: &mut Random) -> Marked {
-    let before = random.fill(
-        "diff --git a/@{word}.txt b/@{word}.txt\nnew file mode 100644\nindex 0000000..@{hex:7}\n--- \
-         /dev/null\n+++ b/@{word}.txt\n@@ -0,0 +1,9 @@\n",
+    let file = random.fill("@{word}.txt");
+    let index = random.fill("new file mode 100644\nindex 0000000..@{hex:7}");
+    let before = format!(
+        "diff --git a/{file} b/{file}\n{index}\n--- /dev/null\n+++ b/{file}\n@@ -0,0 +1,9 @@\n"
     );
     sample.value.prefixed("+").around(&before, "\n")
 }

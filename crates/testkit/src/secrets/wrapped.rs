@@ -3,7 +3,7 @@
 
 use super::context::{Coding, Context, Sample};
 use super::encoding::{json, json_for_html, json_with_slashes, marked_base64, percent, python};
-use super::filler::{Filler, lines, members};
+use super::filler::{Filler, members, some_lines};
 use super::kinds::Form;
 use super::marked::Marked;
 use super::random::Random;
@@ -73,8 +73,8 @@ pub(super) const ENCODED: &[Context] = &[
 /// Returns the text between two lines of filler.
 fn inside(sample: &Sample, most: usize, random: &mut Random) -> Marked {
     let (before, after) = (
-        lines(Filler::Settings, most, random),
-        lines(Filler::Settings, most, random),
+        some_lines(Filler::Settings, most, random),
+        some_lines(Filler::Settings, most, random),
     );
     sample.line().around(&before, &format!("\n{after}"))
 }
@@ -175,9 +175,11 @@ fn ansi_line(sample: &Sample, random: &mut Random) -> Marked {
 
 /// Writes lines as `git diff --color` does: a colour at the start and at the end of each.
 fn ansi_diff(sample: &Sample, random: &mut Random) -> Marked {
-    let before = random.fill(
-        "\u{1b}[1mdiff --git a/@{word}.env b/@{word}.env\u{1b}[m\n\u{1b}[1mindex \
-         @{hex:7}..@{hex:7} 100644\u{1b}[m\n\u{1b}[36m@@ -1 +1,9 @@\u{1b}[m\n",
+    let file = random.fill("@{word}.env");
+    let index = random.fill("index @{hex:7}..@{hex:7} 100644");
+    let before = format!(
+        "\u{1b}[1mdiff --git a/{file} b/{file}\u{1b}[m\n\u{1b}[1m{index}\u{1b}[m\n\
+         \u{1b}[36m@@ -1 +1,9 @@\u{1b}[m\n"
     );
     let added = "\u{1b}[32m+\u{1b}[m\u{1b}[32m";
     let line_break = format!("\u{1b}[m\n{added}");

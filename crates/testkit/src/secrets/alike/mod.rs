@@ -7,6 +7,7 @@ mod ids;
 mod science;
 
 use super::encoding::{base64, json, percent};
+use super::filler::{Filler, lines};
 use super::random::Random;
 use super::{LookAlike, is_tuned};
 
@@ -53,6 +54,17 @@ const WRAPS: &[(&str, Wrap)] = &[
     }),
 ];
 
+/// Longer outputs: what also stands around the planted secrets.
+const LONG: &[(&str, Filler)] = &[
+    ("service-log", Filler::Log),
+    ("shell-session", Filler::Shell),
+    ("source-file", Filler::Code),
+    ("environment", Filler::Settings),
+];
+
+/// The most bytes of a longer output (it may end a line later).
+const LONGEST: usize = 4096;
+
 /// Makes all texts.
 pub(super) fn all() -> impl Iterator<Item = LookAlike> {
     let alone = kinds().flat_map(|kind| {
@@ -68,7 +80,15 @@ pub(super) fn all() -> impl Iterator<Item = LookAlike> {
             })
         })
     });
-    alone.chain(wrapped)
+    let long = LONG.iter().flat_map(|&(name, filler)| {
+        (0..EACH).map(move |number| {
+            look_alike(name, number, |random| {
+                let length = random.between(200, LONGEST);
+                lines(filler, length, random)
+            })
+        })
+    });
+    alone.chain(wrapped).chain(long)
 }
 
 fn kinds() -> impl Iterator<Item = &'static Kind> {
