@@ -63,9 +63,9 @@ pub(super) const KINDS: &[Kind] = &[
         "pypi-AgEIcHlwaS5vcmc@{url:150-180}",
     ),
     token("rubygems-key", "GEM_HOST_API_KEY", "rubygems_@{hex:48}"),
-    token("crates-io-token", "CARGO_REGISTRY_TOKEN", "cio@{alnum:32}"),
+    keyed("crates-io-token", "CARGO_REGISTRY_TOKEN", "cio@{alnum:32}"),
     token("docker-hub-token", "DOCKERHUB_TOKEN", "dckr_pat_@{url:27}"),
-    token("nuget-key", "NUGET_API_KEY", "oy2@{base32:43}"),
+    keyed("nuget-key", "NUGET_API_KEY", "oy2@{base32:43}"),
     token("clojars-token", "CLOJARS_PASSWORD", "CLOJARS_@{hex:60}"),
     keyed(
         "artifactory-key",

@@ -80,7 +80,7 @@ pub(super) const KINDS: &[Kind] = &[
     token("prefect-key", "PREFECT_API_KEY", "pnu_@{alnum:36}"),
     token("doppler-token", "DOPPLER_TOKEN", "dp.pt.@{alnum:43}"),
     token("easypost-key", "EASYPOST_API_KEY", "EZAK@{alnum:54}"),
-    token("launchdarkly-key", "LAUNCHDARKLY_SDK_KEY", "sdk-@{uuid}"),
+    keyed("launchdarkly-key", "LAUNCHDARKLY_SDK_KEY", "sdk-@{uuid}"),
     kind(
         "mapbox-secret",
         "MAPBOX_SECRET_TOKEN",
