@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use crate::name::{Class, class_of};
 use crate::value::{Shape, entropy, is_placeholder, is_random, is_uuid, is_wordy};
 use crate::view::View;
 
@@ -12,163 +13,6 @@ const MOST_NAME: usize = 48;
 const MOST_VALUE: usize = 2048;
 /// The most bytes between a name and its value.
 const MOST_GAP: usize = 48;
-
-/// What a name promises about its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
-    /// People choose passwords: short, with few digits.
-    Password,
-    /// Programs make tokens, secrets and keys: long and random.
-    Token,
-    /// The value of a header: a scheme and credentials.
-    Header,
-}
-
-/// Words after which a name does not name a secret itself.
-const OTHER: [&str; 64] = [
-    "public",
-    "publishable",
-    "pub",
-    "page",
-    "next",
-    "prev",
-    "previous",
-    "continuation",
-    "sync",
-    "csrf",
-    "xsrf",
-    "cursor",
-    "max",
-    "min",
-    "num",
-    "count",
-    "total",
-    "foreign",
-    "cache",
-    "sort",
-    "partition",
-    "range",
-    "hash",
-    "idempotency",
-    "dedup",
-    "type",
-    "by",
-    "is",
-    "has",
-    "use",
-    "get",
-    "set",
-    "reset",
-    "forgot",
-    "show",
-    "hide",
-    "invalid",
-    "wrong",
-    "missing",
-    "stop",
-    "eos",
-    "bos",
-    "pad",
-    "unk",
-    "sep",
-    "cls",
-    "special",
-    "cancellation",
-    "cancel",
-    "lexer",
-    "completion",
-    "id",
-    "request",
-    "trace",
-    "object",
-    "bucket",
-    "row",
-    "column",
-    "index",
-    "message",
-    "routing",
-    "collapse",
-    "no",
-    "registry",
-];
-
-/// Words that make a key a secret.
-const KEYS: [&str; 40] = [
-    "api",
-    "access",
-    "secret",
-    "private",
-    "account",
-    "auth",
-    "signing",
-    "sign",
-    "signature",
-    "encryption",
-    "encrypt",
-    "decryption",
-    "master",
-    "session",
-    "storage",
-    "shared",
-    "app",
-    "application",
-    "client",
-    "license",
-    "service",
-    "admin",
-    "ssh",
-    "deploy",
-    "webhook",
-    "hmac",
-    "jwt",
-    "root",
-    "server",
-    "consumer",
-    "subscription",
-    "ingest",
-    "write",
-    "live",
-    "integration",
-    "functions",
-    "aes",
-    "security",
-    "crypto",
-    "cipher",
-];
-
-/// Words that may follow the word for the secret.
-const TAILS: [&str; 30] = [
-    "value",
-    "val",
-    "prod",
-    "production",
-    "dev",
-    "development",
-    "staging",
-    "stage",
-    "test",
-    "live",
-    "new",
-    "old",
-    "current",
-    "primary",
-    "secondary",
-    "default",
-    "b64",
-    "base64",
-    "encoded",
-    "plain",
-    "plaintext",
-    "text",
-    "string",
-    "str",
-    "main",
-    "root",
-    "admin",
-    "db",
-    "env",
-    "raw",
-];
 
 /// Returns the value that is assigned to the name around `at`, if it is a secret.
 pub(crate) fn find(view: &View<'_>, at: usize) -> Option<Range<usize>> {
@@ -191,81 +35,6 @@ fn name_around(text: &[u8], at: usize) -> Option<Range<usize>> {
         .take_while(|byte| is_name(**byte) && **byte != b'.')
         .count();
     (before <= MOST_NAME && after <= MOST_NAME && after > 0).then(|| at - before..at + after)
-}
-
-/// Splits a name into its words: at separators and where the case changes.
-fn words(name: &[u8]) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    for (index, byte) in name.iter().enumerate() {
-        let previous = index.checked_sub(1).map(|it| name[it]);
-        let next = name.get(index + 1);
-        let camel = byte.is_ascii_uppercase()
-            && (previous.is_some_and(|it| it.is_ascii_lowercase() || it.is_ascii_digit())
-                || (previous.is_some_and(|it| it.is_ascii_uppercase())
-                    && next.is_some_and(u8::is_ascii_lowercase)));
-        if camel || !byte.is_ascii_alphanumeric() {
-            words.extend(Some(std::mem::take(&mut word)).filter(|it| !it.is_empty()));
-        }
-        if byte.is_ascii_alphanumeric() {
-            word.push(char::from(byte.to_ascii_lowercase()));
-        }
-    }
-    words.extend(Some(word).filter(|it| !it.is_empty()));
-    words
-}
-
-fn class_of(name: &[u8]) -> Option<Class> {
-    let words = words(name);
-    let is_tail = |word: &&String| {
-        TAILS.contains(&word.as_str()) || word.bytes().all(|it| it.is_ascii_digit())
-    };
-    let tails = words.iter().rev().take_while(is_tail).count();
-    let tails = tails.min(words.len().saturating_sub(1)).min(2);
-    let (last, before) = words[..words.len() - tails].split_last()?;
-    if before.iter().any(|word| OTHER.contains(&word.as_str())) {
-        return None;
-    }
-    let previous = before.last().map_or("", String::as_str);
-    let last = last.trim_end_matches(|it: char| it.is_ascii_digit());
-    if ["password", "passwd", "passphrase", "passcode", "pwd"]
-        .iter()
-        .any(|it| last.ends_with(it))
-    {
-        return Some(Class::Password);
-    }
-    if let Some(owner) = last.strip_suffix("pass") {
-        let owners = [
-            "", "db", "user", "my", "admin", "root", "pg", "smtp", "mysql", "redis", "proxy",
-            "mail", "ftp",
-        ];
-        return owners.contains(&owner).then_some(Class::Password);
-    }
-    if last.ends_with("token") || last.ends_with("secret") {
-        return Some(Class::Token);
-    }
-    if let Some(owner) = last.strip_suffix("key") {
-        let owner = if owner.is_empty() { previous } else { owner };
-        let known = KEYS.contains(&owner)
-            || [
-                "api",
-                "secret",
-                "private",
-                "access",
-                "account",
-                "auth",
-                "encryption",
-            ]
-            .iter()
-            .any(|it| owner.ends_with(it));
-        let vendor = before.iter().any(|it| KEYS[..12].contains(&it.as_str()));
-        return (known || vendor).then_some(Class::Token);
-    }
-    match last {
-        "authorization" => Some(Class::Header),
-        "auth" => (previous != "no" && !name.is_empty()).then_some(Class::Token),
-        _ => None,
-    }
 }
 
 /// A value and where it stands.
@@ -334,63 +103,31 @@ fn value_after(view: &View<'_>, name: &Range<usize>, class: Class) -> Option<Val
         at: name.end,
         end,
     };
-    let before = name.start.checked_sub(1).map(|at| text[at]);
     let keyed = gap.peek().is_some_and(is_quote) && gap.skip(is_quote) > 0;
     gap.skip(|it| matches!(it, b']' | b')' | b'}'));
     let spaces = gap.skip(|it| matches!(it, b' ' | b'\t'));
     let separator = gap.at;
-    let flag = text[name.clone()].starts_with(b"-");
-    let mut tight = false;
-    match gap.peek()? {
-        b'=' | b':' | b'?' | b'+' => {
-            gap.at += 1;
-            if gap.peek() == Some(b'=') {
-                // A comparison is no assignment, but the value may be the secret all the same.
-                gap.at += 1;
-                gap.skip(|it| it == b'=');
-            }
-            gap.skip(|it| it == b'>' || it == b':');
-            tight = spaces == 0 && !gap.peek().is_some_and(is_space);
-        }
-        b'>' if before == Some(b'<') || before == Some(b':') => {
-            gap.at += 1;
-            let value = element(text, gap.at)?;
-            return Some(Value {
-                range: value,
-                quoted: true,
-                tight: true,
-                keyed: false,
-                capitals: false,
-            });
-        }
-        b',' if keyed => {
-            gap.at += 1;
-            gap.skip(is_space);
-            named_value(&mut gap)?;
-        }
-        b'\n' | b'\r' | b'v' | b'V'
-            if keyed || text[separator..].starts_with(b"\n") || spaces > 0 =>
-        {
-            gap.skip(is_space);
-            named_value(&mut gap)?;
-        }
-        _ if flag && spaces > 0 => {}
-        b'"' | b'\'' if spaces == 1 && class == Class::Password => {}
-        _ => return None,
+    let link = link(&mut gap, name, class, keyed, spaces)?;
+    if link == Link::Element {
+        return Some(Value {
+            range: element(text, gap.at)?,
+            quoted: true,
+            tight: true,
+            keyed: false,
+            capitals: false,
+        });
     }
+    let table = link == Link::Table;
+    let tight = link == Link::Sign && spaces == 0 && !gap.peek().is_some_and(is_space);
     gap.skip(|it| matches!(it, b' ' | b'\t'));
-    if class == Class::Header || class == Class::Token {
+    if class != Class::Password {
+        let start = gap.at;
         gap.skip(is_quote);
-        let scheme = [
+        let schemes = [
             "Bearer ", "bearer ", "Basic ", "basic ", "Token ", "token ", "ApiKey ", "Bot ",
-        ]
-        .iter()
-        .any(|it| gap.take(it.as_bytes()));
-        if class == Class::Header && !scheme {
-            // A header without a scheme: the whole value.
-        }
-        if !scheme && gap.at > 0 && is_quote(text[gap.at - 1]) {
-            gap.at -= 1;
+        ];
+        if !schemes.iter().any(|it| gap.take(it.as_bytes())) {
+            gap.at = start;
         }
     }
     if matches!(gap.peek(), Some(b'b' | b'r' | b'f' | b'u' | b'@'))
@@ -410,6 +147,9 @@ fn value_after(view: &View<'_>, name: &Range<usize>, class: Class) -> Option<Val
         .get(range.end)
         .is_none_or(|it| matches!(it, b'\n' | b'\r'));
     let quoted = quoted || range.clone().any(|at| view.is_percent(at));
+    if table && !is_random_cell(&text[range.clone()], class) {
+        return None;
+    }
     let line = ends && begins_line(text, name.start) && text[separator] != b'=';
     Some(Value {
         quoted,
@@ -420,6 +160,75 @@ fn value_after(view: &View<'_>, name: &Range<usize>, class: Class) -> Option<Val
     })
 }
 
+/// What stands between a name and its value.
+#[derive(PartialEq, Eq)]
+enum Link {
+    /// A sign such as `=` or `:`, possibly with `value` behind it.
+    Sign,
+    /// The end of an XML tag.
+    Element,
+    /// The border between two cells of a table.
+    Table,
+    /// A space.
+    Space,
+}
+
+/// Skips what stands between a name and its value, after `spaces` spaces.
+fn link(
+    gap: &mut Gap<'_>,
+    name: &Range<usize>,
+    class: Class,
+    keyed: bool,
+    spaces: usize,
+) -> Option<Link> {
+    let text = gap.text;
+    let before = name.start.checked_sub(1).map(|at| text[at]);
+    let flag = text[name.clone()].starts_with(b"-");
+    let value = |gap: &Gap<'_>| {
+        let rest = &text[gap.at..];
+        rest.starts_with(b"value") || rest.starts_with(b"Value")
+    };
+    match gap.peek()? {
+        // A part of a longer name: `arn:aws:secretsmanager:eu-west-1:1:secret:name`.
+        b':' if before == Some(b':') && spaces == 0 => return None,
+        b'=' | b':' | b'?' | b'+' => {
+            // Also `==`: whoever compares with a secret shows it.
+            gap.skip(|it| matches!(it, b'=' | b':' | b'?' | b'+' | b'>'));
+        }
+        b'>' if before == Some(b'<') || before == Some(b':') => {
+            gap.at += 1;
+            return Some(Link::Element);
+        }
+        b',' if keyed => {
+            gap.at += 1;
+            gap.skip(is_space);
+            named_value(gap)?;
+        }
+        b'\n' | b'\r' => {
+            gap.skip(is_space);
+            named_value(gap)?;
+        }
+        _ if (keyed || spaces > 0) && value(gap) => named_value(gap)?,
+        b'|' | b'<' | b'`' => {
+            gap.end = text.len().min(name.end + 2 * MOST_GAP);
+            cell(gap)?;
+            return Some(Link::Table);
+        }
+        b',' if spaces == 0 => {
+            gap.at += 1;
+            return Some(Link::Table);
+        }
+        _ if flag && spaces > 0 => return Some(Link::Space),
+        _ if spaces > 1 || text[name.end..gap.at].contains(&b'\t') => return Some(Link::Table),
+        _ if spaces == 1 && class == Class::Password && is_login(text, name) => {
+            return Some(Link::Space);
+        }
+        b'"' | b'\'' if spaces == 1 && class == Class::Password => return Some(Link::Space),
+        _ => return None,
+    }
+    Some(Link::Sign)
+}
+
 /// Returns whether there are only spaces and hyphens before `at` in its line, or the key `name:`.
 fn begins_line(text: &[u8], at: usize) -> bool {
     let before = text[..at].iter().rev().take(MOST_NAME);
@@ -427,6 +236,52 @@ fn begins_line(text: &[u8], at: usize) -> bool {
     let start = at - gap.count();
     let before = &text[..start];
     before.is_empty() || before.ends_with(b"\n") || before.ends_with(b"name:")
+}
+
+/// Skips what stands between two cells of a table of Markdown or HTML.
+fn cell(gap: &mut Gap<'_>) -> Option<()> {
+    gap.skip(|it| it == b'`' || it == b' ');
+    if gap.peek()? == b'|' {
+        gap.at += 1;
+        gap.skip(|it| it == b' ' || it == b'`');
+        return Some(());
+    }
+    let mut cells = 0;
+    while gap.peek()? == b'<' {
+        let length = gap.text[gap.at..gap.end]
+            .iter()
+            .position(|it| *it == b'>')?;
+        let tag = &gap.text[gap.at..gap.at + length];
+        cells += usize::from(tag.starts_with(b"<td"));
+        gap.at += length + 1;
+        gap.skip(is_space);
+    }
+    (cells == 1).then_some(())
+}
+
+/// Returns whether a value of a table is random: nothing else tells it from other values.
+fn is_random_cell(value: &[u8], class: Class) -> bool {
+    match class {
+        Class::Password => {
+            let shape = Shape::of(value);
+            value.len() >= 8 && shape.digits > 0 && shape.letters() > 0 && !is_wordy(value)
+        }
+        _ => value.len() >= 16 && is_random(value, 3.0),
+    }
+}
+
+/// Returns whether the word `password` belongs to a file with logins, such as `.netrc`: words with
+/// a value behind each.
+fn is_login(text: &[u8], name: &Range<usize>) -> bool {
+    /// How far the words before are.
+    const NEAR: usize = 160;
+    let before = &text[name.start.saturating_sub(NEAR)..name.start];
+    let has = |word: &[u8]| memchr::memmem::find(before, word).is_some();
+    match &text[name.clone()] {
+        b"password" => has(b"login ") || has(b"machine "),
+        b"bindpw" | b"rootpw" => true,
+        _ => false,
+    }
 }
 
 /// Returns the text of an XML element, without spaces around it.
@@ -547,6 +402,7 @@ fn is_reference(value: &[u8]) -> bool {
         "op://",
         "ssm:",
         "data:",
+        "data.",
         "process.",
         "os.",
         "self.",
@@ -610,7 +466,7 @@ fn is_token(bytes: &[u8], shape: Shape, value: &Value) -> bool {
         return false;
     }
     if is_uuid(bytes) {
-        return value.quoted || value.tight;
+        return true;
     }
     let short = bytes.len() < 16;
     let structured = value.quoted || value.tight;
@@ -623,50 +479,6 @@ fn is_token(bytes: &[u8], shape: Shape, value: &Value) -> bool {
     }
     let plain = !value.quoted && !value.tight && shape.digits < 2;
     !plain && is_random(bytes, 3.0)
-}
-
-/// Returns the password of an address such as `scheme://user:password@host` whose `://` is at
-/// `at`, or the token of `scheme://token@host`.
-pub(crate) fn find_in_url(text: &[u8], at: usize) -> Option<Range<usize>> {
-    /// The longest user name and password.
-    const MOST: usize = 512;
-    if !at
-        .checked_sub(1)
-        .is_some_and(|before| text[before].is_ascii_alphanumeric())
-    {
-        return None;
-    }
-    let start = at + 3;
-    let rest = &text[start..text.len().min(start + MOST)];
-    let ends = |byte: &u8| {
-        is_space(*byte)
-            || matches!(
-                byte,
-                b'/' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'?' | b'#' | b'\\' | b',' | b')'
-            )
-    };
-    let end = rest.iter().position(ends).unwrap_or(rest.len());
-    let user = &rest[..memchr::memrchr(b'@', &rest[..end])?];
-    let colon = user.iter().position(|it| *it == b':');
-    let (from, secret) = match colon {
-        Some(colon) => (colon + 1, &user[colon + 1..]),
-        None => (0, user),
-    };
-    let known = [
-        "password",
-        "pass",
-        "pwd",
-        "passwd",
-        "secret",
-        "user",
-        "x-oauth-basic",
-        "token",
-    ];
-    let accepted = match colon {
-        Some(_) => secret.len() >= 4 && !known.iter().any(|it| secret == it.as_bytes()),
-        None => secret.len() >= 20 && is_random(secret, 3.0),
-    };
-    (accepted && !is_placeholder(secret)).then(|| start + from..start + from + secret.len())
 }
 
 #[cfg(test)]
@@ -776,27 +588,6 @@ mod tests {
             "compass: 12north3",
         ] {
             assert_eq!(found(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn addresses() {
-        for (text, want) in [
-            ("postgres://user:S3cr3t@host/db", Some("S3cr3t")),
-            ("redis://:S3cr3t@host", Some("S3cr3t")),
-            (
-                "https://kJ8sWq2LpZ0aYxVb1c3d@github.com/x",
-                Some("kJ8sWq2LpZ0aYxVb1c3d"),
-            ),
-            ("https://user@host/", None),
-            ("https://host/a:b@c", None),
-            ("postgres://user:password@host", None),
-            ("postgres://user:${PASS}@host", None),
-            ("http://host:8080/x@y", None),
-        ] {
-            let at = text.find("://").unwrap();
-            let found = find_in_url(text.as_bytes(), at).map(|it| &text[it]);
-            assert_eq!(found, want, "{text}");
         }
     }
 }

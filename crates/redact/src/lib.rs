@@ -14,12 +14,14 @@
 //! assert_eq!(shown, r#"{"password": "[redacted: password]"}"#);
 //! ```
 
+mod address;
 mod assignment;
 mod encoded;
 mod find;
 mod findings;
 mod literals;
 mod marks;
+mod name;
 mod private_key;
 mod redacted;
 mod rules;

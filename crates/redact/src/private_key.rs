@@ -6,6 +6,8 @@ use memchr::memmem;
 
 /// The most bytes of a key, from its first line to its last.
 pub(crate) const MOST: usize = 32 << 10;
+/// What stands before the private part of a key in the format of `PuTTY`.
+const PUTTY: &[u8] = b"Private-Lines: ";
 /// Letters of base64 in a line that is not the last line of a key.
 const LINE: usize = 20;
 
@@ -13,6 +15,9 @@ const LINE: usize = 20;
 /// several if each line has a prefix, such as a line number, or is a string of its own. A key that
 /// is cut off at the end of the text is found as well.
 pub(crate) fn find(text: &[u8], at: usize) -> Vec<Range<usize>> {
+    if text[at..].starts_with(PUTTY) {
+        return putty(text, at + PUTTY.len());
+    }
     let label_at = at + b"-----BEGIN ".len();
     let label = &text[label_at..text.len().min(label_at + 64)];
     let Some(dashes) = memmem::find(label, b"-----") else {
@@ -63,6 +68,24 @@ pub(crate) fn find(text: &[u8], at: usize) -> Vec<Range<usize>> {
         }
     }
     ranges
+}
+
+/// Returns the lines of the private part of a key of `PuTTY`, after `Private-Lines: `.
+fn putty(text: &[u8], at: usize) -> Vec<Range<usize>> {
+    let body = &text[at..text.len().min(at + MOST)];
+    let end = memmem::find(body, b"Private-MAC").unwrap_or(body.len());
+    let count = body.iter().take_while(|it| it.is_ascii_digit());
+    let count = count.fold(0_usize, |count, it| {
+        count
+            .saturating_mul(10)
+            .saturating_add(usize::from(it - b'0'))
+    });
+    let mut lines = tokens(&body[..end]).skip(1).filter_map(|token| {
+        let line = body[token.clone()].iter().rev();
+        let letters = line.take_while(|it| is_base64(**it)).count();
+        (letters >= LINE).then(|| at + token.end - letters..at + token.end)
+    });
+    lines.by_ref().take(count.min(MOST)).collect()
 }
 
 fn is_between(byte: u8) -> bool {
@@ -134,6 +157,13 @@ mod tests {
                 1,
             ),
             (key(&format!("{begin}\n"), "\n", ""), 1),
+            (
+                format!(
+                    "Private-Lines: 2\n{}\n> {}\nPrivate-MAC: {}",
+                    LINES[0], LINES[1], LINES[0]
+                ),
+                2,
+            ),
             (format!("{begin}\n{end}"), 0),
             (
                 key(
@@ -153,7 +183,10 @@ mod tests {
             ),
         ];
         for (text, count) in cases {
-            let at = memmem::find(text.as_bytes(), b"-----BEGIN").unwrap();
+            let at = text
+                .find("-----BEGIN")
+                .or(text.find("Private-Lines"))
+                .unwrap();
             let ranges = find(text.as_bytes(), at);
             assert_eq!(ranges.len(), count, "{text}");
             if let Some(first) = ranges.first() {

@@ -43,6 +43,7 @@ pub(crate) struct Rule {
 pub(crate) enum Finder {
     Pattern(Pattern),
     Assignment,
+    Cookie,
     PrivateKey,
     Url,
 }
@@ -317,6 +318,7 @@ fn rule_of(table: &dyn TableLike) -> Option<(Rule, Vec<String>)> {
     let literals = literals.iter().filter_map(|it| it.as_str());
     let finder = match text("finder") {
         Some("assignment") => Finder::Assignment,
+        Some("cookie") => Finder::Cookie,
         Some("private-key") => Finder::PrivateKey,
         Some("url") => Finder::Url,
         _ => {

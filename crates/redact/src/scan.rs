@@ -6,7 +6,7 @@ use memchr::memmem;
 
 use crate::rules::{Compiled, Finder, Pattern, Rules};
 use crate::view::View;
-use crate::{assignment, encoded, private_key, value};
+use crate::{address, assignment, encoded, private_key, value};
 
 /// How often an encoded text is searched for encoded texts.
 const MOST_DEPTH: usize = 2;
@@ -98,10 +98,11 @@ impl Scan<'_> {
                 }
             }
             Finder::Url => {
-                if let Some(range) = assignment::find_in_url(text, at) {
+                if let Some(range) = address::find_in_url(text, at) {
                     hit(range);
                 }
             }
+            Finder::Cookie => address::find_in_cookies(text, at).into_iter().for_each(hit),
             Finder::PrivateKey => private_key::find(text, at).into_iter().for_each(hit),
         }
     }

@@ -207,7 +207,8 @@ pub(crate) fn reads_like_words(letters: &[u8]) -> bool {
     let longest = letters.split(|it| vowel(it)).map(<[u8]>::len).max();
     let pronounceable =
         letters.len() < 5 || (vowels * 5 >= letters.len() && longest.unwrap_or(0) <= 5);
-    pronounceable && changes * 4 <= letters.len()
+    let upper = letters.iter().filter(|it| it.is_ascii_uppercase()).count();
+    pronounceable && changes * 4 <= letters.len() + 4 && (changes < 3 || upper * 3 <= letters.len())
 }
 
 /// Returns whether a value is random enough for a token: letters and digits, mixed.

@@ -77,7 +77,8 @@ fn text_of(parts: &[(usize, usize)]) -> (String, Vec<Range<usize>>) {
 
 fn shown(text: &str, findings: Findings) -> (RedactedSource, Vec<u8>) {
     let source = Arc::new(Bytes::copy_from_slice(text.as_bytes()));
-    let redacted = RedactedSource::new(source, Arc::new(findings), &Marks::new()).expect("it has few secrets");
+    let redacted =
+        RedactedSource::new(source, Arc::new(findings), &Marks::new()).expect("it has few secrets");
     let whole = redacted.bytes(0, redacted.len()).expect("it is in memory");
     (redacted, whole)
 }
