@@ -1,10 +1,12 @@
-//! Shared test fixtures: a clock that stands still, texts that look like real tool output, and
-//! recorded exchanges with models.
+//! Shared test fixtures: a clock that stands still, texts that look like real tool output,
+//! planted secrets, and recorded exchanges with models.
 //!
 //! Other crates use this crate only as a dev-dependency.
 
 #[cfg(feature = "cassettes")]
 pub mod cassette;
+#[cfg(feature = "secrets")]
+pub mod secrets;
 
 use std::fmt::Write;
 use std::time::{Duration, UNIX_EPOCH};

@@ -1,0 +1,88 @@
+//! Finds the secrets of a whole text, block by block.
+
+use std::io;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+use parking_lot::Mutex;
+use spillgate_artifact::ByteSource;
+
+use crate::findings::{Findings, MOST_FINDINGS};
+use crate::rules::Rules;
+use crate::scan::scan;
+
+/// Bytes of a block.
+const BLOCK: u64 = 1 << 20;
+/// Bytes on each side of a block that are read with it. Twice as long as what a secret can need:
+/// an escape has more bytes than what it stands for.
+const MARGIN: u64 = 128 << 10;
+/// The fewest blocks for which a second thread pays.
+const FEW_BLOCKS: u64 = 4;
+/// The most threads.
+const MOST_THREADS: u64 = 4;
+
+/// Finds the secrets of a text.
+///
+/// The text should be UTF-8. Memory is bounded by [`MOST_FINDINGS`] and a few blocks of 1 MiB. Large
+/// texts are searched by several threads.
+///
+/// # Errors
+///
+/// Fails if the source cannot be read.
+pub fn find(rules: &Rules, source: &dyn ByteSource) -> io::Result<Findings> {
+    find_in_blocks(rules, source, BLOCK)
+}
+
+/// Like [`find`], with a block size for tests.
+#[doc(hidden)]
+pub fn find_in_blocks(rules: &Rules, source: &dyn ByteSource, block: u64) -> io::Result<Findings> {
+    let length = source.len();
+    let blocks = length.div_ceil(block);
+    let next = AtomicU64::new(0);
+    let count = AtomicUsize::new(0);
+    let all = Mutex::new(Vec::new());
+    let work = || -> io::Result<()> {
+        let mut buffer = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= blocks || count.load(Ordering::Relaxed) > 2 * MOST_FINDINGS {
+                return Ok(());
+            }
+            source.check().map_err(io::Error::from)?;
+            let start = index * block;
+            let end = length.min(start + block);
+            let first = start.saturating_sub(MARGIN);
+            let window = source.window(first, length.min(end + MARGIN), &mut buffer)?;
+            let within = |at: u64| usize::try_from(at - first).map_err(io::Error::other);
+            let hits = scan(rules, window, within(start)?..within(end)?);
+            if hits.is_empty() {
+                continue;
+            }
+            count.fetch_add(hits.len(), Ordering::Relaxed);
+            all.lock().extend(hits.into_iter().map(|hit| {
+                let at = |at: usize| first + at as u64;
+                (at(hit.range.start), at(hit.range.end), hit.rule)
+            }));
+        }
+    };
+    let processors = thread::available_parallelism().map_or(1, NonZero::get) as u64;
+    let threads = processors.min(MOST_THREADS).min(blocks / FEW_BLOCKS);
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut result = work();
+        for other in others {
+            let other = other.join();
+            result =
+                result.and(other.unwrap_or_else(|_| Err(io::Error::other("a search ended early"))));
+        }
+        result
+    })?;
+    if count.into_inner() > 2 * MOST_FINDINGS {
+        return Ok(Findings::too_many_of());
+    }
+    let ids: Vec<&str> = rules.ids().collect();
+    Findings::new(all.into_inner(), &ids, |start, end| {
+        source.bytes(start, end)
+    })
+}
