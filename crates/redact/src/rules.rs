@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use regex::bytes::{Regex, RegexBuilder};
+use serde::{Deserialize, Serialize};
 use toml_edit::{Document, TableLike};
 
 use crate::literals::Literals;
@@ -91,7 +92,8 @@ fn compile(pattern: &str) -> Result<Regex, regex::Error> {
 }
 
 /// A rule that a user adds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct UserRule {
     /// The name in marks and in counts: lower-case letters, digits and hyphens.
     pub id: String,
@@ -99,6 +101,7 @@ pub struct UserRule {
     /// whole match is. It sees the text with JSON escapes, URL encoding and colours removed.
     pub pattern: String,
     /// Bits per byte that a secret has at least; 0 if not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entropy: Option<f64>,
 }
 
