@@ -1,5 +1,6 @@
 //! The manifest of a stored artifact: the record of its origin, sizes and hashes.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,9 @@ pub enum Reason {
     TokenBudget,
     /// Another result used up the token budget at the same time.
     ReserveFailed,
+    /// The result fits, but it has secrets, and the configuration shows such results with marks or
+    /// not at all.
+    Secrets,
 }
 
 impl fmt::Display for Reason {
@@ -41,6 +45,7 @@ impl fmt::Display for Reason {
             Self::SizeCap => "size_cap",
             Self::TokenBudget => "token_budget",
             Self::ReserveFailed => "reserve_failed",
+            Self::Secrets => "secrets",
         })
     }
 }
@@ -173,6 +178,21 @@ pub struct Facts {
     /// provides one (the `funnel` profile).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_name: Option<FileName>,
+    /// The secrets found in the view. `None` if it was not scanned: the user turned redaction off,
+    /// or an earlier version stored the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<SecretFacts>,
+}
+
+/// What a scan for secrets found in a view.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SecretFacts {
+    /// The identity of the rules that the scan used. A view that was scanned with other rules is
+    /// scanned again when it is opened.
+    pub rules: String,
+    /// The number of secrets found, by the id of the rule.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub found: BTreeMap<String, u64>,
 }
 
 #[cfg(test)]
@@ -184,7 +204,12 @@ mod tests {
 
     #[test]
     fn a_reason_is_spelled_as_on_the_wire() {
-        for reason in [Reason::SizeCap, Reason::TokenBudget, Reason::ReserveFailed] {
+        for reason in [
+            Reason::SizeCap,
+            Reason::TokenBudget,
+            Reason::ReserveFailed,
+            Reason::Secrets,
+        ] {
             let name = reason.to_string();
             let name: StrDeserializer<'_, Error> = name.as_str().into_deserializer();
             assert_eq!(Reason::deserialize(name), Ok(reason));

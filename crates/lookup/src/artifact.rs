@@ -1,16 +1,21 @@
 //! Opens a stored artifact for lookups.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spillgate_artifact::{
-    ByteSource, Interrupt, Interruptible, Layout, Manifest, RawForm, TextPart,
+    ByteSource, Interrupt, Interruptible, Layout, Manifest, RawForm, ReadRange, TextPart, ViewFacts,
 };
+use spillgate_redact::{Findings, RedactedSource, Redactor};
 use spillgate_store::Stored;
-use spillgate_text::{JsonText, LineIndex, Transcoded, View, raw_range};
+use spillgate_text::{Indexer, JsonText, Transcoded, View, raw_range};
 
 use crate::LookupError;
+use crate::stored_index::StoredIndex;
+
+/// Bytes read at a time while the lines of a redacted view are counted.
+const BLOCK: usize = 256 << 10;
 
 /// A stored artifact, opened together with its view.
 #[derive(Debug)]
@@ -18,18 +23,35 @@ pub struct Artifact {
     manifest: Manifest,
     raw: Arc<dyn ByteSource>,
     view: View,
+    /// What the scan for secrets found when the artifact was stored.
+    secrets: Option<Arc<Findings>>,
+    /// Set if the view shows marks in place of secrets.
+    redacted: Option<Redacted>,
     file: Option<PathBuf>,
     /// Ends reads.
     interrupt: Option<Interrupt>,
 }
 
+/// The texts behind a redacted view.
+#[derive(Debug)]
+struct Redacted {
+    /// The view with the secrets.
+    original: View,
+    /// The figures of that view.
+    facts: ViewFacts,
+    /// The text of the redacted view.
+    text: Arc<RedactedSource>,
+}
+
 impl Artifact {
     /// Opens an artifact that a store returned.
     pub fn open(stored: Stored) -> Result<Self, LookupError> {
-        let index = LineIndex::from_bytes(&stored.index)?;
+        let index = StoredIndex::from_bytes(&stored.index)?;
         let layout = stored.manifest.facts.view.layout;
         Ok(Self {
-            view: View::new(stored.view, index, layout),
+            view: View::new(stored.view, index.lines, layout),
+            secrets: index.secrets,
+            redacted: None,
             raw: stored.raw,
             file: stored.file,
             manifest: stored.manifest,
@@ -53,6 +75,72 @@ impl Artifact {
         })
     }
 
+    /// Returns the artifact with marks in place of the secrets in its view, so that no look-up can
+    /// show, match or count them. Uses what the scan found when the artifact was stored if it used
+    /// the same rules; otherwise scans the view now, which takes about a second for a gigabyte.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the view cannot be read, or if it has more secrets than can be marked.
+    pub fn redacted(mut self, redactor: &Redactor) -> Result<Self, LookupError> {
+        if self.redacted.is_some() {
+            return Ok(self);
+        }
+        let recorded = self.manifest.facts.secrets.as_ref();
+        let is_current = recorded.is_some_and(|secrets| secrets.rules == redactor.rules_id());
+        let findings = match self.secrets.take() {
+            None if is_current => return Ok(self),
+            Some(findings) if is_current => findings,
+            _ => Arc::new(redactor.find(self.view.source())?),
+        };
+        if findings.is_empty() {
+            return Ok(self);
+        }
+        if findings.is_too_many() {
+            return Err(LookupError::TooManySecrets);
+        }
+        let text = redactor.source(Arc::clone(self.view.shared()), findings)?;
+        Ok(self.with_text_of(Arc::new(text))?)
+    }
+
+    /// Returns the artifact with the view `text`. The lines of the view are counted again, because
+    /// a long line may break elsewhere with marks in it.
+    fn with_text_of(mut self, text: Arc<RedactedSource>) -> io::Result<Self> {
+        let mut indexer = Indexer::made(self.view.layout());
+        let (mut reader, mut block) = (ReadRange::whole(&*text), vec![0; BLOCK]);
+        loop {
+            match reader.read(&mut block)? {
+                0 => break,
+                n => indexer.feed(&block[..n]),
+            }
+        }
+        let lines = indexer.finish();
+        let facts = &mut self.manifest.facts.view;
+        let original_facts = facts.clone();
+        facts.prelude = text.to_redacted_end(facts.prelude);
+        facts.bytes = text.len();
+        facts.lines = lines.lines;
+        facts.longest_line = lines.longest_line;
+        facts.is_raw = false;
+        let source: Arc<dyn ByteSource> = Arc::<RedactedSource>::clone(&text);
+        let view = View::new(source, lines, self.view.layout());
+        let original = std::mem::replace(&mut self.view, view);
+        self.redacted = Some(Redacted {
+            original,
+            facts: original_facts,
+            text,
+        });
+        // The file contains the secrets.
+        self.file = None;
+        Ok(self)
+    }
+
+    /// Returns whether the view shows marks in place of secrets.
+    #[must_use]
+    pub fn is_redacted(&self) -> bool {
+        self.redacted.is_some()
+    }
+
     /// Returns what ends reads of the artifact, if anything does.
     pub(crate) fn interrupt(&self) -> Option<&Interrupt> {
         self.interrupt.as_ref()
@@ -69,6 +157,8 @@ impl Artifact {
             manifest,
             raw,
             view,
+            secrets: None,
+            redacted: None,
             file: None,
             interrupt: self.interrupt.clone(),
         }
@@ -92,14 +182,19 @@ impl Artifact {
         &self.view
     }
 
-    /// Returns the bytes as they arrived.
+    /// Returns the bytes as they arrived, with any secrets: not for a model if
+    /// [`is_redacted`](Self::is_redacted).
     #[must_use]
     pub fn raw(&self) -> &dyn ByteSource {
         &*self.raw
     }
 
-    /// Returns the text as it arrived: the raw bytes, or the text decoded from them.
+    /// Returns the text as it arrived: the raw bytes, or the text decoded from them. The text of a
+    /// redacted artifact is its view.
     pub fn text(&self) -> io::Result<Arc<dyn ByteSource>> {
+        if let Some(redacted) = &self.redacted {
+            return Ok(Arc::<RedactedSource>::clone(&redacted.text));
+        }
         match &self.manifest.facts.form {
             RawForm::Plain => Ok(Arc::clone(&self.raw)),
             RawForm::Parts(parts) => Ok(Arc::new(self.decoded(parts)?)),
@@ -120,7 +215,42 @@ impl Artifact {
     /// Returns the range `start..end` of the raw bytes that the 1-based view line `line` was made
     /// from; `None` for a line after the last one.
     pub fn raw_range(&self, line: u64) -> io::Result<Option<(u64, u64)>> {
-        let facts = &self.manifest.facts.view;
+        let Some(redacted) = &self.redacted else {
+            return self.raw_range_in(&self.view, &self.manifest.facts.view, line);
+        };
+        let Redacted {
+            original,
+            facts,
+            text,
+        } = redacted;
+        let Some(shown) = self.view.lines_from(line)?.next_line()? else {
+            return Ok(None);
+        };
+        if shown.number != line {
+            return Ok(None);
+        }
+        // A mark can stand for text of several lines.
+        let (start, end) = (
+            text.to_original(shown.start),
+            text.to_original_end(shown.end),
+        );
+        let first = original.line_of_offset(start)?;
+        let last = original.line_of_offset(end.saturating_sub(1).max(start))?;
+        let (first, last) = (
+            self.raw_range_in(original, facts, first)?,
+            self.raw_range_in(original, facts, last)?,
+        );
+        Ok(first.zip(last).map(|((start, _), (_, end))| (start, end)))
+    }
+
+    /// Returns the raw bytes that a line of `view` was made from. The view is not redacted; `facts`
+    /// are its figures.
+    fn raw_range_in(
+        &self,
+        view: &View,
+        facts: &ViewFacts,
+        line: u64,
+    ) -> io::Result<Option<(u64, u64)>> {
         match &self.manifest.facts.form {
             RawForm::Plain => {
                 let same = if facts.is_raw {
@@ -128,31 +258,35 @@ impl Artifact {
                 } else {
                     facts.prelude
                 };
-                raw_range(&self.view, &*self.raw, same, line)
+                raw_range(view, &*self.raw, same, line)
             }
             RawForm::Parts(parts) => {
                 let text = self.decoded(parts)?;
-                let found = self.range_in(&text, line)?;
+                let found = range_in(view, facts, &text, line)?;
                 let place = |(start, end)| Ok((text.raw_at(start)?, text.raw_at(end)?));
                 found.map(place).transpose()
             }
             RawForm::Encoded { encoding, mark } => {
                 let text = self.transcoded(encoding, *mark)?;
-                let found = self.range_in(&text, line)?;
+                let found = range_in(view, facts, &text, line)?;
                 let place = |(start, end)| Ok((text.raw_at(start)?, text.raw_at(end)?));
                 found.map(place).transpose()
             }
         }
     }
+}
 
-    /// Returns the range of `text` that a view line was made from. `text` was decoded from the raw
-    /// bytes.
-    fn range_in(&self, text: &dyn ByteSource, line: u64) -> io::Result<Option<(u64, u64)>> {
-        let facts = &self.manifest.facts.view;
-        let is_same = facts.layout != Layout::Json && same_bytes(text, self.view.source())?;
-        let same = if is_same { u64::MAX } else { facts.prelude };
-        raw_range(&self.view, text, same, line)
-    }
+/// Returns the range of `text` that a line of `view` was made from. `text` was decoded from the raw
+/// bytes.
+fn range_in(
+    view: &View,
+    facts: &ViewFacts,
+    text: &dyn ByteSource,
+    line: u64,
+) -> io::Result<Option<(u64, u64)>> {
+    let is_same = facts.layout != Layout::Json && same_bytes(text, view.source())?;
+    let same = if is_same { u64::MAX } else { facts.prelude };
+    raw_range(view, text, same, line)
 }
 
 /// Returns whether two sources have the same bytes.

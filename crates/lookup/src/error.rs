@@ -50,6 +50,12 @@ pub enum LookupError {
     /// Bytes of the stored artifact are missing.
     #[error("the stored artifact is damaged: {0}")]
     Shortened(SourceTruncated),
+    /// The artifact has more secrets than can be marked, so nothing of it is shown.
+    #[error(
+        "the output holds more than {} secrets, so no part of it is shown; `spillgate cat --raw HANDLE` shows it at a terminal",
+        spillgate_redact::MOST_FINDINGS
+    )]
+    TooManySecrets,
     /// The lookup was ended before it was complete.
     #[error("the look-up was ended: {why}{}", advice(why))]
     Interrupted {
@@ -94,6 +100,7 @@ impl LookupError {
             Self::EmptyQuestion => "empty_question",
             Self::PastEnd { .. } => "past_end",
             Self::NoText { .. } => "no_text",
+            Self::TooManySecrets => "secrets",
             Self::Index(_) | Self::Shortened(_) => "store_damaged",
             Self::Interrupted {
                 why: Interrupted::Cancelled,

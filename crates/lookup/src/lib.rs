@@ -14,6 +14,7 @@ mod grep;
 mod inside;
 mod read;
 mod slice;
+mod stored_index;
 
 pub use artifact::Artifact;
 pub use changes::{ChangedLine, Changes, changes};
@@ -25,3 +26,4 @@ pub use grep::{
 };
 pub use read::{Page, ReadQuery, Span, read};
 pub use slice::{Slice, slice};
+pub use stored_index::StoredIndex;

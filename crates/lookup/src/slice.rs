@@ -29,7 +29,11 @@ pub struct Slice {
 
 /// Returns at most `length` characters, beginning at `offset`.
 pub fn slice(artifact: &Artifact, offset: u64, length: u64) -> Result<Slice, LookupError> {
-    let total = artifact.manifest().facts.stats.chars;
+    let source = artifact.text()?;
+    let total = match artifact.is_redacted() {
+        true => characters(&*source)?,
+        false => artifact.manifest().facts.stats.chars,
+    };
     if offset >= total {
         return Err(LookupError::PastEnd {
             unit: "character",
@@ -37,7 +41,6 @@ pub fn slice(artifact: &Artifact, offset: u64, length: u64) -> Result<Slice, Loo
             total,
         });
     }
-    let source = artifact.text()?;
     let mut characters = Characters::new(&*source);
     characters.skip(offset)?;
     let text = characters.take(length)?;
@@ -48,6 +51,17 @@ pub fn slice(artifact: &Artifact, offset: u64, length: u64) -> Result<Slice, Loo
         end,
         total,
     })
+}
+
+/// Counts the characters of a text.
+fn characters(source: &dyn ByteSource) -> io::Result<u64> {
+    let mut characters = Characters::new(source);
+    let mut total = 0;
+    while characters.fill()? {
+        total += characters.ready.chars().count() as u64;
+        characters.ready.clear();
+    }
+    Ok(total)
 }
 
 /// Decodes a source block by block.

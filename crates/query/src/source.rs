@@ -26,7 +26,8 @@ pub(crate) fn source(artifact: &Artifact) -> Source<'_> {
         _ => Format::Lines { layout },
     };
     let bytes = match (layout, &facts.form) {
-        (Layout::Json, RawForm::Plain) => artifact.raw(),
+        // Only the view of a redacted artifact has marks in place of its secrets.
+        (Layout::Json, RawForm::Plain) if !artifact.is_redacted() => artifact.raw(),
         _ => artifact.view().source(),
     };
     Source {

@@ -66,6 +66,7 @@ pub fn facts_of(raw: &[u8]) -> Facts {
         reason: Reason::SizeCap,
         first_slice: None,
         file_name: None,
+        secrets: None,
     }
 }
 

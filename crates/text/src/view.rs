@@ -58,6 +58,12 @@ impl View {
         &*self.source
     }
 
+    /// Returns the bytes of the view, shared.
+    #[must_use]
+    pub fn shared(&self) -> &Arc<dyn ByteSource> {
+        &self.source
+    }
+
     /// Returns the sparse index of the view's lines.
     #[must_use]
     pub fn index(&self) -> &LineIndex {

@@ -107,6 +107,7 @@ fn because(reason: Reason) -> &'static str {
         Reason::SizeCap => "over the size cap",
         Reason::TokenBudget => "over the token budget",
         Reason::ReserveFailed => "another result used up the budget",
+        Reason::Secrets => "it has secrets",
     }
 }
 
