@@ -9,13 +9,13 @@ use std::{panic, thread};
 
 use spillgate_artifact::{ByteSource, ContentKind, ViewFacts};
 use spillgate_outline::{OutlineEntry, outline, outline_of_binary};
-use spillgate_store::Part;
 use spillgate_text::{Sanitizer, View};
 
 use crate::capture::{Captured, Raw};
 use crate::limits::Limits;
 use crate::present::{DEFAULT_MAX_BYTES, Ends, LEAST_BYTES};
-use crate::sanitize::{Sanitized, ViewText};
+use crate::redaction::Scanned;
+use crate::sanitize::Sanitized;
 
 /// Minimum size, in bytes, for a second thread. Outlining a smaller result takes less time than
 /// starting a thread.
@@ -40,14 +40,7 @@ impl Outlining {
         if !is_shown || scan.bytes < WORTH_A_THREAD {
             return None;
         }
-        let view: Arc<dyn ByteSource> = match (&sanitized.view, &sanitized.captured.raw) {
-            (ViewText::Memory(text), _) | (ViewText::Raw, Raw::Memory(text)) => {
-                Arc::new(text.clone())
-            }
-            (ViewText::Raw, Raw::Spooled(draft)) => draft.read(Part::Raw).ok()?,
-            (ViewText::Spooled, Raw::Spooled(draft)) => draft.read(Part::View).ok()?,
-            _ => return None, // lost
-        };
+        let view = sanitized.view_source().ok()??;
         let binary = match sanitized.kind {
             ContentKind::Binary => Some(sanitized.captured.text().ok()??),
             _ => None,
@@ -90,7 +83,16 @@ pub(crate) struct TwoEnds {
 }
 
 impl TwoEnds {
-    pub(crate) fn of(captured: &Captured) -> Self {
+    /// Prepares reading the ends of a result. If it has secrets, its text is the redacted view.
+    pub(crate) fn of(captured: &Captured, scanned: Option<&Scanned>) -> Self {
+        if let Some(text) = scanned.and_then(|scanned| scanned.text.as_ref()) {
+            return Self {
+                bytes: text.len(),
+                text: Some(Arc::clone(text)),
+                head: Vec::new(),
+                tail: Vec::new(),
+            };
+        }
         let tail = match &captured.raw {
             Raw::Lost { tail, .. } => tail.clone(),
             _ => Vec::new(),

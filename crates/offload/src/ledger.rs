@@ -3,6 +3,7 @@
 //! Every offloaded result and every retrieval leaves one entry. Results that pass through are
 //! summed up, so that passing one costs nothing.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -58,6 +59,9 @@ pub struct LedgerEntry {
     /// What an extraction spent on its models; `None` for other entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extraction: Option<Spent>,
+    /// The number of secrets found in the result, by the id of the rule. Never their content.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<String, u64>,
 }
 
 /// The cost of an extraction. Its tokens belong to another model than the one that sees the answer,
@@ -104,6 +108,7 @@ impl LedgerEntry {
             results: 1,
             micros: 0,
             extraction: None,
+            secrets: BTreeMap::new(),
         }
     }
 }

@@ -49,6 +49,7 @@ mod pipeline;
 mod policy;
 mod present;
 mod recovery;
+mod redaction;
 mod references;
 mod rejection;
 mod retrieve;
@@ -74,6 +75,7 @@ pub use present::{
     Way, middle_cut,
 };
 pub use recovery::{Entry, RECOVERY_TOKENS, Recovery, Structure, call};
+pub use redaction::Redaction;
 pub use references::{ByReference, DEFAULT_REFERENCE_BYTES};
 pub use rejection::{Rejection, estimated_tokens};
 pub use retrieve::{CONTINUATION_TOOL, RetrieveError, continuation_schema, whole_number};

@@ -9,6 +9,7 @@ use serde_json::Value;
 use spillgate_artifact::TokenBudget;
 
 use crate::present::{Profile, Sizes};
+use crate::redaction::Redaction;
 
 /// Default tokens of a preview (docs/spec/limits.md, "Messages").
 pub const DEFAULT_PREVIEW_TOKENS: u64 = 600;
@@ -54,6 +55,10 @@ impl LimitValue for Profile {
     const KIND: ValueKind = ValueKind::Text;
 }
 
+impl LimitValue for Redaction {
+    const KIND: ValueKind = ValueKind::Text;
+}
+
 /// The table of all limits: name in the configuration, type, meaning. Invokes the macro named first
 /// with the arguments after its name, followed by the rows.
 #[doc(hidden)]
@@ -80,6 +85,9 @@ macro_rules! for_each_limit {
             /// Whether an error of the `reject` profile ends with what is there and with calls
             /// that go on.
             detailed_recovery: bool,
+            /// What happens to secrets in what a model reads: `off`, `mark`, `all` or
+            /// `block`.
+            redact: $crate::Redaction,
         }
     };
 }
@@ -188,6 +196,7 @@ impl Rule {
             image_bytes: on(self.max_binary_bytes.or(Some(DEFAULT_IMAGE_BYTES))),
             binary_bytes: on(self.max_binary_bytes.or(Some(DEFAULT_BINARY_BYTES))),
             detailed_recovery: self.detailed_recovery.unwrap_or(false),
+            redaction: self.redact.unwrap_or_default(),
         }
     }
 }
@@ -213,6 +222,8 @@ pub struct Limits {
     pub binary_bytes: Option<u64>,
     /// Whether errors of the `reject` profile end with a recovery block.
     pub detailed_recovery: bool,
+    /// What happens to secrets in what a model reads.
+    pub redaction: Redaction,
 }
 
 impl Limits {
@@ -233,14 +244,19 @@ impl Limits {
                     .into()
             }
             "detailed_recovery" => self.detailed_recovery.into(),
+            "redact" => self.redaction.to_string().into(),
             _ => return None,
         })
     }
 
     /// Returns whether `bytes` bytes fit whatever their content: a character, a token or a line has
-    /// at least one byte. The gateway's fast path.
+    /// at least one byte. Never true if results that fit are scanned for secrets. The gateway's
+    /// fast path.
     #[must_use]
     pub fn admit_any(&self, bytes: u64) -> bool {
+        if self.redaction.covers_small() {
+            return false;
+        }
         [self.tokens, self.bytes, self.lines, self.chars]
             .into_iter()
             .flatten()

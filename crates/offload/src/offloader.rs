@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use spillgate_artifact::{ByteSource, Clock, Handle, Interrupt, LOOKUP_TIMEOUT, Origin};
 use spillgate_lookup::Artifact;
+use spillgate_redact::Redactor;
 use spillgate_store::ArtifactStore;
 use spillgate_text::{Scan, TokenCounter, source_exceeds};
 
@@ -32,6 +33,8 @@ pub struct Offloader {
     lookup_timeout: Duration,
     /// The path of the text inside a JSON document that lookups open.
     path: Option<Arc<str>>,
+    /// Whether lookups show secrets.
+    reveals: bool,
 }
 
 impl Offloader {
@@ -48,13 +51,18 @@ impl Offloader {
         Self {
             store,
             policy,
-            presenter: Presenter { counter, audience },
+            presenter: Presenter {
+                counter,
+                audience,
+                redactor: Redactor::builtin(),
+            },
             clock,
             ledger,
             call_ids: Arc::default(),
             interrupt: Interrupt::default(),
             lookup_timeout: LOOKUP_TIMEOUT,
             path: None,
+            reveals: false,
         }
     }
 
@@ -70,9 +78,12 @@ impl Offloader {
     /// ([`Offloader::with_short_ids`]).
     #[must_use]
     pub fn for_audience(&self, audience: Audience) -> Self {
-        let counter = Arc::clone(self.counter());
+        let presenter = Presenter {
+            audience,
+            ..self.presenter.clone()
+        };
         Self {
-            presenter: Presenter { counter, audience },
+            presenter,
             call_ids: Arc::default(),
             ..self.clone()
         }
@@ -129,6 +140,7 @@ impl Offloader {
     /// unit than tokens: an error, for example, has one line.
     #[must_use]
     pub fn presented(&self, text: String) -> Presentation {
+        let text = self.redacted(&text).into_owned();
         Presentation::of_format(text, &**self.counter())
     }
 
@@ -196,7 +208,17 @@ impl Offloader {
         }
     }
 
-    /// Opens a stored artifact.
+    /// Returns a copy whose lookups show secrets, for receivers that the user names.
+    #[must_use]
+    pub fn revealing(&self) -> Self {
+        Self {
+            reveals: true,
+            ..self.clone()
+        }
+    }
+
+    /// Opens a stored artifact, with marks in place of its secrets unless redaction is off for its
+    /// origin.
     pub fn artifact(&self, handle: Handle) -> Result<Artifact, RetrieveError> {
         self.artifact_until(handle, &self.interrupt)
     }
@@ -208,6 +230,10 @@ impl Offloader {
         interrupt: &Interrupt,
     ) -> Result<Artifact, RetrieveError> {
         let artifact = Artifact::open_until(self.store.open(handle)?, interrupt)?;
+        let artifact = match self.reveals {
+            true => artifact,
+            false => self.guarded(artifact)?,
+        };
         match &self.path {
             Some(path) => Ok(artifact.inside(path)?),
             None => Ok(artifact),

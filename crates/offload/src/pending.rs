@@ -20,6 +20,7 @@ use crate::measured::Measured;
 use crate::offloader::Offloader;
 use crate::policy::is_oversized;
 use crate::present::truncate;
+use crate::redaction::Scanned;
 
 /// Maximum bytes of a text returned whole: no conversation holds more.
 const MOST_WHOLE: u64 = 16 << 20;
@@ -29,6 +30,8 @@ pub struct PendingResult {
     pub(crate) offloader: Offloader,
     pub(crate) measured: Measured,
     pub(crate) limits: Limits,
+    /// What a scan for secrets found; `None` before the scan.
+    pub(crate) scanned: Option<Scanned>,
     /// Maximum bytes of its message as a JSON string.
     pub(crate) json_bytes: u64,
     /// Time spent so far.
@@ -136,7 +139,12 @@ impl PendingResult {
     /// nothing.
     #[must_use]
     pub fn cut(&self) -> String {
-        let ends = TwoEnds::of(&self.measured.sanitized.captured).read(&self.limits);
+        let scanned = self
+            .offloader
+            .scan(&self.measured.sanitized, &self.limits)
+            .ok();
+        let ends = TwoEnds::of(&self.measured.sanitized.captured, scanned.as_ref());
+        let ends = ends.read(&self.limits);
         truncate(&ends, &self.limits, &**self.offloader.counter())
     }
 }

@@ -9,11 +9,13 @@
 //! finishes.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillgate_artifact::{Facts, Origin, Reason, Stats, TextPart, Tokens};
+use spillgate_artifact::{Facts, Manifest, Origin, Reason, Stats, TextPart, Tokens};
+use spillgate_lookup::LookupError;
 use spillgate_outline::OutlineEntry;
 use spillgate_store::{ArtifactStore, Draft, Part, Receipt, StoreError};
 
@@ -28,8 +30,9 @@ use crate::measured::{Measured, measure};
 use crate::offloader::Offloader;
 use crate::pending::{Fits, PendingResult};
 use crate::policy::{Decision, decide};
-use crate::present::{Presentation, Subject, not_stored};
-use crate::sanitize::{ViewText, sanitize};
+use crate::present::{Message, Presentation, Subject, name_in_line, not_stored};
+use crate::redaction::{Redaction, Scanned};
+use crate::sanitize::{ViewText, sanitize, unreadable};
 
 /// The outcome for a result.
 #[derive(Debug)]
@@ -103,6 +106,7 @@ impl Offloader {
             offloader: self.clone(),
             measured,
             limits,
+            scanned: None,
             json_bytes: u64::MAX,
             took: begun.age_at(self.clock.now()),
             history: None,
@@ -140,10 +144,11 @@ impl Offloader {
         Ok(pending.settle(Choice::Limits { is_over: None }))
     }
 
-    /// Stores the result as an artifact.
+    /// Stores the result as an artifact, with what a scan found in its view.
     pub(crate) fn put(
         &self,
         measured: Measured,
+        scanned: Scanned,
         stats: &Stats,
         reason: Reason,
         limits: &Limits,
@@ -179,11 +184,13 @@ impl Offloader {
             reason,
             first_slice: None,
             file_name: None,
+            secrets: scanned.facts.clone(),
         };
         let strategy = limits.profile.strategy();
         strategy.note(&mut facts, limits);
         let call_id = facts.origin.call_id.clone();
-        let receipt = draft.commit(facts, &sanitized.index.to_bytes(), strategy.handle_form())?;
+        let index = scanned.index(sanitized.index).to_bytes();
+        let receipt = draft.commit(facts, &index, strategy.handle_form())?;
         if let Some(call_id) = call_id {
             self.call_ids.note(call_id, receipt.handle());
         }
@@ -212,7 +219,18 @@ impl Offloader {
             earlier,
             opened: OnceCell::new(),
         };
-        let message = limits.profile.strategy().message(&subject);
+        let has_secrets =
+            (manifest.facts.secrets.as_ref()).is_some_and(|one| !one.found.is_empty());
+        let message = match limits.redaction {
+            Redaction::Block if has_secrets => Ok(withheld(manifest)),
+            _ => limits.profile.strategy().message(&subject),
+        };
+        let message = message.or_else(|error| match error {
+            RetrieveError::Blocked { .. } | RetrieveError::Lookup(LookupError::TooManySecrets) => {
+                Ok(withheld(manifest))
+            }
+            error => Err(error),
+        });
         let message = message.map_err(|error| match error {
             RetrieveError::Store(error) => error,
             error => StoreError::Damaged {
@@ -220,6 +238,10 @@ impl Offloader {
                 what: error.to_string(),
             },
         })?;
+        let message = match limits.redaction {
+            Redaction::Off => message,
+            _ => message.redacted(self.redactor()),
+        };
         Ok(message.render(subject.counter()))
     }
 
@@ -241,6 +263,7 @@ impl Offloader {
                 let facts = &receipt.manifest().facts;
                 self.ledger.record(LedgerEntry {
                     handle: Some(receipt.handle()),
+                    secrets: found(facts),
                     ..entry(&facts.origin, &facts.stats, shown, Exit::Offloaded)
                 });
             }
@@ -255,16 +278,16 @@ impl Offloader {
 impl PendingResult {
     /// Decides, stores the result if necessary, renders its message, and records it in the ledger.
     #[must_use]
-    pub fn settle(self, choice: Choice) -> Outcome {
+    pub fn settle(mut self, choice: Choice) -> Outcome {
         let (offloader, took) = (self.offloader.clone(), self.took);
         let begun = offloader.clock.now();
         let outcome = match choice {
-            Choice::Limits { is_over } => match decide(&self.measured, &self.limits, is_over) {
+            Choice::Limits { is_over } => match self.decide(is_over) {
                 Decision::Inline { never_worse } => Outcome::Inline(Box::new(Fits {
                     pending: self,
                     never_worse,
                 })),
-                Decision::Offload => self.offload(Reason::SizeCap),
+                Decision::Offload(reason) => self.offload(reason),
             },
             Choice::Store(reason) => self.tightened(reason).offload(reason),
         };
@@ -283,7 +306,32 @@ impl PendingResult {
         self
     }
 
-    fn offload(self, reason: Reason) -> Outcome {
+    /// Decides by the limits; also by the secrets, if results that fit are scanned, too.
+    fn decide(&mut self, is_over: Option<bool>) -> Decision {
+        let decision = decide(&self.measured, &self.limits, is_over);
+        let fits = matches!(decision, Decision::Inline { .. });
+        if fits && self.limits.redaction.covers_small() {
+            // A view that cannot be scanned is not shown whole.
+            let scanned = self.scanned();
+            if !scanned.is_ok_and(|scanned| !scanned.has_secrets()) {
+                return Decision::Offload(Reason::Secrets);
+            }
+        }
+        decision
+    }
+
+    /// Returns what a scan for secrets finds in the view. The scan runs once.
+    fn scanned(&mut self) -> Result<&Scanned, StoreError> {
+        if self.scanned.is_none() {
+            let sanitized = &self.measured.sanitized;
+            let scanned = self.offloader.scan(sanitized, &self.limits);
+            self.scanned = Some(scanned.map_err(|error| unreadable(&error))?);
+        }
+        Ok(self.scanned.get_or_insert_default())
+    }
+
+    fn offload(mut self, reason: Reason) -> Outcome {
+        let scanned = self.scanned().cloned();
         let Self {
             offloader,
             measured,
@@ -293,12 +341,17 @@ impl PendingResult {
             ..
         } = self;
         let captured = &measured.sanitized.captured;
-        let ends = TwoEnds::of(captured);
+        let known = scanned.as_ref().ok();
+        let ends = TwoEnds::of(captured, known);
         let (origin, sha256) = (captured.origin.clone(), captured.sha256.clone());
-        let outlining = Outlining::of(&measured.sanitized, &limits);
+        // The outline of a redacted view is made from the artifact.
+        let is_clean = known.is_some_and(|scanned| !scanned.has_secrets());
+        let outlining = is_clean.then(|| Outlining::of(&measured.sanitized, &limits));
+        let outlining = outlining.flatten();
         let put = || {
             let stats = measured.stats();
-            let stored = offloader.put(measured, &stats, reason, &limits);
+            let stored = scanned
+                .and_then(|scanned| offloader.put(measured, scanned, &stats, reason, &limits));
             (stored, stats)
         };
         let ((stored, stats), outlined) = match outlining {
@@ -322,6 +375,10 @@ impl PendingResult {
                 let (tool, ends) = (&origin.tool, ends.read(&limits));
                 let counter = &**offloader.counter();
                 let bounds = (&limits, json_bytes);
+                let ends = match limits.redaction {
+                    Redaction::Off => ends,
+                    _ => ends.map(|text| offloader.redactor().text(&text).into_owned()),
+                };
                 let text = not_stored(tool, &stats, &error, &ends, bounds, counter);
                 Outcome::NotStored(NotStored {
                     origin,
@@ -338,7 +395,8 @@ impl PendingResult {
 impl Fits {
     /// Stores a result whose text is shown because another part of it does not fit. The ledger
     /// entry counts its text as shown.
-    pub fn store(self) -> Result<Receipt, StoreError> {
+    pub fn store(mut self) -> Result<Receipt, StoreError> {
+        let scanned = self.pending.scanned()?.clone();
         let PendingResult {
             offloader,
             measured,
@@ -348,7 +406,7 @@ impl Fits {
         } = self.pending;
         let begun = offloader.clock.now();
         let stats = measured.stats();
-        let receipt = offloader.put(measured, &stats, Reason::SizeCap, &limits)?;
+        let receipt = offloader.put(measured, scanned, &stats, Reason::SizeCap, &limits)?;
         let facts = &receipt.manifest().facts;
         let now = offloader.clock.now();
         offloader.ledger.record(LedgerEntry {
@@ -359,10 +417,36 @@ impl Fits {
             tokens_shown: stats.tokens,
             bytes_in: facts.raw_bytes,
             micros: micros(took + begun.age_at(now)),
+            secrets: found(facts),
             ..LedgerEntry::new(now, Exit::Offloaded)
         });
         Ok(receipt)
     }
+}
+
+/// The message for a stored result with secrets of which nothing is shown.
+fn withheld(manifest: &Manifest) -> Message {
+    let facts = &manifest.facts;
+    let found = found(facts);
+    let found = found.iter().map(|(rule, n)| format!("{n} × {rule}"));
+    Message::fixed(format!(
+        "[spillgate] {} returned {} bytes, {} lines ({}), which hold secrets ({}). No part of them is shown; \
+         stored whole as {}. The user can read them at a terminal with `spillgate cat --raw`.",
+        name_in_line(&facts.origin.tool),
+        facts.stats.bytes,
+        facts.stats.lines,
+        facts.stats.kind,
+        found.collect::<Vec<_>>().join(", "),
+        manifest.handle,
+    ))
+}
+
+/// Returns the number of secrets in an artifact, by rule.
+fn found(facts: &Facts) -> BTreeMap<String, u64> {
+    let secrets = facts.secrets.as_ref();
+    secrets
+        .map(|secrets| secrets.found.clone())
+        .unwrap_or_default()
 }
 
 fn micros(took: Duration) -> u64 {

@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 
 use globset::{Glob, GlobMatcher};
-use spillgate_artifact::Origin;
+use spillgate_artifact::{Origin, Reason};
 use spillgate_text::ScanFacts;
 
 use crate::limits::{LEAST_PREVIEW_TOKENS, Limits, Rule};
 use crate::measured::Measured;
 use crate::present::{Profile, TemplateError, Templates};
+use crate::redaction::Redaction;
 use crate::references::ByReference;
 
 /// Rules for all results, for servers and for tools.
@@ -62,10 +63,21 @@ impl Policy {
     /// accepts none. The server's rules take precedence over the rules for all.
     #[must_use]
     pub fn by_reference(&self, origin: &Origin) -> Option<u64> {
+        self.references(origin).bytes(&origin.tool)
+    }
+
+    /// Returns whether arguments by reference to this server contain secrets as they were stored.
+    #[must_use]
+    pub fn reveals_secrets(&self, origin: &Origin) -> bool {
+        self.references(origin).reveals()
+    }
+
+    /// Returns the rules for arguments by reference to a server.
+    fn references(&self, origin: &Origin) -> ByReference {
         let name = origin.server.as_ref();
         let server = name.and_then(|name| self.servers.get(name));
         let nearest = server.map_or_else(ByReference::default, |one| one.by_reference.clone());
-        nearest.or(&self.by_reference).bytes(&origin.tool)
+        nearest.or(&self.by_reference)
     }
 
     /// Returns whether any tool may be called with arguments by reference.
@@ -91,6 +103,12 @@ impl Policy {
     #[must_use]
     pub fn templates(&self) -> &Templates {
         &self.templates
+    }
+
+    /// Returns whether texts that belong to no result, such as errors, are redacted.
+    pub(crate) fn redacts(&self) -> bool {
+        let nearest = self.over.redact.or(self.base.redact);
+        nearest.unwrap_or_default() != Redaction::Off
     }
 
     /// Returns whether any rule uses the profile.
@@ -175,15 +193,15 @@ pub(crate) enum Decision {
         /// smaller.
         never_worse: bool,
     },
-    /// The result is stored, and a smaller message is shown.
-    Offload,
+    /// The result is stored for this reason, and a message is shown.
+    Offload(Reason),
 }
 
 /// Decides about a result. `is_over` overrides the comparison with the limits if the stored text
 /// does not matter.
 pub(crate) fn decide(measured: &Measured, limits: &Limits, is_over: Option<bool>) -> Decision {
     if measured.is_lost() {
-        return Decision::Offload;
+        return Decision::Offload(Reason::SizeCap);
     }
     if !is_over.unwrap_or_else(|| is_oversized(measured, limits)) {
         return Decision::Inline { never_worse: false };
@@ -192,7 +210,7 @@ pub(crate) fn decide(measured: &Measured, limits: &Limits, is_over: Option<bool>
     if limits.profile.is_budgeted() && !measured.exceeds_tokens(2 * LEAST_PREVIEW_TOKENS) {
         return Decision::Inline { never_worse: true };
     }
-    Decision::Offload
+    Decision::Offload(Reason::SizeCap)
 }
 
 /// Returns whether the result strictly exceeds any configured limit (docs/spec/behaviour.md,

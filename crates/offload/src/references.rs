@@ -14,6 +14,7 @@ pub const DEFAULT_REFERENCE_BYTES: u64 = 1 << 20;
 pub struct ByReference {
     tools: Option<GlobSet>,
     most_bytes: Option<u64>,
+    secrets: Option<bool>,
 }
 
 impl ByReference {
@@ -30,14 +31,27 @@ impl ByReference {
         Ok(Self {
             tools: tools.map(set).transpose()?,
             most_bytes,
+            secrets: None,
         })
+    }
+
+    /// Returns a copy that says whether the arguments contain secrets as they were stored. By
+    /// default they have marks in their place.
+    #[must_use]
+    pub fn with_secrets(self, secrets: Option<bool>) -> Self {
+        Self { secrets, ..self }
     }
 
     pub(crate) fn or(self, wider: &Self) -> Self {
         Self {
             tools: self.tools.or_else(|| wider.tools.clone()),
             most_bytes: self.most_bytes.or(wider.most_bytes),
+            secrets: self.secrets.or(wider.secrets),
         }
+    }
+
+    pub(crate) fn reveals(&self) -> bool {
+        self.secrets.unwrap_or(false)
     }
 
     pub(crate) fn bytes(&self, tool: &str) -> Option<u64> {

@@ -5,6 +5,7 @@
 //! view (docs/spec/behaviour.md, "Views").
 
 use std::io::{self, BufReader, Read};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::de::IgnoredAny;
@@ -33,6 +34,19 @@ pub(crate) struct Sanitized {
 }
 
 impl Sanitized {
+    /// Opens the view for reading; `None` if the text is lost.
+    pub(crate) fn view_source(&self) -> io::Result<Option<Arc<dyn ByteSource>>> {
+        let part = match (&self.view, &self.captured.raw) {
+            (ViewText::Memory(text), _) | (ViewText::Raw, Raw::Memory(text)) => {
+                return Ok(Some(Arc::new(text.clone())));
+            }
+            (ViewText::Raw, Raw::Spooled(draft)) => draft.read(Part::Raw),
+            (ViewText::Spooled, Raw::Spooled(draft)) => draft.read(Part::View),
+            _ => return Ok(None),
+        };
+        part.map(Some).map_err(io::Error::other)
+    }
+
     /// Returns the figures of the view.
     pub(crate) fn facts(&self) -> ViewFacts {
         ViewFacts {

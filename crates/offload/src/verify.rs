@@ -10,6 +10,7 @@ use std::io::{self, Read};
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use spillgate_artifact::{Handle, Manifest, ReadRange};
+use spillgate_lookup::StoredIndex;
 use spillgate_store::{ArtifactStore, Part, StoreError, Stored};
 use spillgate_text::{Indexer, LineIndex};
 
@@ -155,10 +156,10 @@ pub fn verify(
     }
     // The store has compared the index if it has a checksum.
     let is_checked = stored.manifest.checks.is_some();
-    match LineIndex::from_bytes(&stored.index) {
+    match StoredIndex::from_bytes(&stored.index) {
         Err(error) => verified.problems.push(format!("line index: {error}")),
         Ok(_) if is_checked => {}
-        Ok(index) if fits(&index, &stored, progress).unwrap_or(false) => {}
+        Ok(index) if fits(&index.lines, &stored, progress).unwrap_or(false) => {}
         Ok(_) => {
             let what = "line index: it does not fit the text";
             verified.problems.push(what.to_owned());

@@ -8,6 +8,7 @@ mod faults;
 mod injection;
 mod keys;
 mod provider;
+mod redaction;
 mod sizes;
 mod strategies;
 

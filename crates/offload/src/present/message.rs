@@ -1,7 +1,10 @@
 //! A message in parts, and its rendering to a text within bounds.
 
+use std::borrow::Cow;
+
 use serde_json::json;
 use spillgate_artifact::TokenBudget;
+use spillgate_redact::Redactor;
 use spillgate_text::TokenCounter;
 
 /// The maximum size of a message where it is read.
@@ -116,6 +119,22 @@ impl Message {
         Self::Text(text, Bounds::of_format())
     }
 
+    /// Replaces secrets by marks in all texts. The texts of the result itself have marks already;
+    /// this covers what stands beside them, such as the command in the headline.
+    pub(crate) fn redacted(self, redactor: &Redactor) -> Self {
+        let mark = |text: String| {
+            match redactor.text(&text) {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(marked) => Some(marked),
+            }
+            .unwrap_or(text)
+        };
+        match self {
+            Self::Text(text, bounds) => Self::Text(mark(text), bounds),
+            Self::Parts(parts, bounds) => Self::Parts(parts.map(mark), bounds),
+        }
+    }
+
     /// Renders the text within the bounds.
     pub(crate) fn render(self, counter: &dyn TokenCounter) -> Presentation {
         match self {
@@ -134,6 +153,22 @@ impl Message {
 }
 
 impl Parts {
+    /// Applies a function to all texts.
+    fn map(self, change: impl Fn(String) -> String) -> Self {
+        let all = |lines: Vec<String>| lines.into_iter().map(&change).collect();
+        Self {
+            headline: change(self.headline),
+            changes: all(self.changes),
+            failure: all(self.failure),
+            shape: all(self.shape),
+            first: all(self.first),
+            head: all(self.head),
+            tail: all(self.tail),
+            hints: all(self.hints),
+            also: change(self.also),
+        }
+    }
+
     /// Returns the calls at the end of the message.
     pub(crate) fn next(&self) -> Vec<String> {
         let also = (!self.also.is_empty()).then(|| self.also.clone());

@@ -222,7 +222,7 @@ fn changed(subject: &Subject<'_>, share: u64, count: &dyn Fn(&str) -> u64) -> Ve
         return Vec::new();
     };
     let compared = || {
-        let older = Artifact::open(subject.store.open(handle).ok()?).ok()?;
+        let older = subject.open(handle).ok()?;
         let newer = subject.artifact().ok()?;
         changes(older.view(), newer.view()).ok()?
     };

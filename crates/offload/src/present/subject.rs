@@ -3,9 +3,10 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use spillgate_artifact::{ContentKind, Facts, Manifest, TokenBudget};
+use spillgate_artifact::{ContentKind, Facts, Handle, Manifest, Reason, TokenBudget};
 use spillgate_lookup::Artifact;
 use spillgate_outline::{Lead, OutlineEntry, outline, outline_of_binary};
+use spillgate_redact::Redactor;
 use spillgate_store::ArtifactStore;
 use spillgate_text::TokenCounter;
 
@@ -15,12 +16,15 @@ use crate::RetrieveError;
 use crate::aside::TwoEnds;
 use crate::history::Earlier;
 use crate::limits::Limits;
+use crate::redaction::redacted;
 
 /// What rendering needs besides the result.
 #[derive(Debug, Clone)]
 pub(crate) struct Presenter {
     pub(crate) counter: Arc<dyn TokenCounter>,
     pub(crate) audience: Audience,
+    /// Finds and marks secrets.
+    pub(crate) redactor: Arc<Redactor>,
 }
 
 /// A stored result and everything needed to make its message.
@@ -55,8 +59,14 @@ impl Subject<'_> {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);
         }
-        let opened = Artifact::open(self.store.open(self.manifest.handle)?)?;
+        let opened = self.open(self.manifest.handle)?;
         Ok(self.opened.get_or_init(|| opened))
+    }
+
+    /// Opens an artifact as the reader of the message may see it.
+    pub(crate) fn open(&self, handle: Handle) -> Result<Artifact, RetrieveError> {
+        let artifact = Artifact::open(self.store.open(handle)?)?;
+        redacted(artifact, self.limits.redaction, &self.presenter.redactor)
     }
 
     /// Returns the outline of the text.
@@ -71,7 +81,7 @@ impl Subject<'_> {
         }
         Ok(outline(
             artifact.view(),
-            &facts.view,
+            &artifact.manifest().facts.view,
             stats.kind,
             stats.lines,
         )?)
@@ -89,8 +99,12 @@ impl Subject<'_> {
         self.presenter.audience.next(self.manifest.handle, kind)
     }
 
-    /// Half of the result's own tokens: a message that costs more saves little.
+    /// Half of the result's own tokens: a message that costs more saves little. A result that is
+    /// stored for its secrets alone may be shown whole.
     pub(crate) fn half(&self) -> TokenBudget {
+        if self.facts().reason == Reason::Secrets {
+            return self.limits.preview;
+        }
         TokenBudget::new(self.facts().stats.tokens.count / 2)
     }
 

@@ -63,6 +63,15 @@ pub enum RetrieveError {
     /// The store could not open the artifact.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The artifact has secrets, and the configuration shows no part of such results.
+    #[error(
+        "the output has secrets, and `redact = \"block\"` shows no part of it; the user can read it at a \
+         terminal with `spillgate cat --raw {handle}`"
+    )]
+    Blocked {
+        /// The artifact's handle.
+        handle: Handle,
+    },
     /// The lookup failed.
     #[error(transparent)]
     Lookup(#[from] LookupError),

@@ -291,7 +291,8 @@ impl Shown {
         if self.lines <= HEAD + TAIL {
             return head + &tail;
         }
-        let cut = lines - (HEAD + TAIL) as u64;
+        // The text of a redacted artifact is its view, which may have more lines.
+        let cut = lines.max(self.lines as u64) - (HEAD + TAIL) as u64;
         format!("{head}... [{cut} lines truncated] ...\n{tail}")
     }
 }

@@ -31,6 +31,18 @@ pub(crate) enum Ends {
 }
 
 impl Ends {
+    /// Applies a function to each of the texts.
+    pub(crate) fn map(self, change: impl Fn(String) -> String) -> Self {
+        match self {
+            Self::Whole(text) => Self::Whole(change(text)),
+            Self::Apart { head, tail, bytes } => Self::Apart {
+                head: change(head),
+                tail: change(tail),
+                bytes,
+            },
+        }
+    }
+
     fn bytes(&self) -> u64 {
         match self {
             Self::Whole(text) => text.len() as u64,

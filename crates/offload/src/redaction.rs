@@ -1,0 +1,178 @@
+//! Keeps secrets out of what a model reads.
+//!
+//! A result's view is scanned when the result is stored. The spans of the secrets are stored with
+//! the artifact, and each look-up opens a view with marks in their place. The stored bytes stay as
+//! they came (docs/redaction.md).
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use spillgate_artifact::{ByteSource, SecretFacts};
+use spillgate_lookup::{Artifact, StoredIndex};
+use spillgate_redact::{Findings, MOST_FINDINGS, Redactor};
+use spillgate_text::LineIndex;
+
+use crate::RetrieveError;
+use crate::limits::Limits;
+use crate::offloader::Offloader;
+use crate::sanitize::Sanitized;
+
+/// What happens to secrets in what a model reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Redaction {
+    /// Nothing: no result is scanned.
+    Off,
+    /// Marks stand in place of secrets in messages and look-ups. A result that fits passes
+    /// unchanged.
+    #[default]
+    Mark,
+    /// Like `Mark`; a result that fits but has secrets is stored, too, and its message has marks.
+    All,
+    /// A result with secrets is stored, but nothing of it is shown.
+    Block,
+}
+
+impl Redaction {
+    /// Returns whether results that fit are scanned, too.
+    #[must_use]
+    pub fn covers_small(self) -> bool {
+        matches!(self, Self::All | Self::Block)
+    }
+}
+
+impl std::fmt::Display for Redaction {
+    /// Formats the value as in the configuration.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Off => "off",
+            Self::Mark => "mark",
+            Self::All => "all",
+            Self::Block => "block",
+        })
+    }
+}
+
+/// The outcome of a scan of a view.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scanned {
+    /// The facts for the manifest; `None` if there was no scan.
+    pub(crate) facts: Option<SecretFacts>,
+    /// The secrets; `None` if there are none.
+    pub(crate) secrets: Option<Arc<Findings>>,
+    /// The view with marks; `None` if there are no secrets.
+    pub(crate) text: Option<Arc<dyn ByteSource>>,
+}
+
+impl Scanned {
+    /// Returns whether secrets were found.
+    pub(crate) fn has_secrets(&self) -> bool {
+        self.secrets.is_some()
+    }
+
+    /// Returns the index to store with a view.
+    pub(crate) fn index(self, lines: LineIndex) -> StoredIndex {
+        StoredIndex {
+            lines,
+            secrets: self.secrets,
+        }
+    }
+}
+
+impl Offloader {
+    /// Returns a copy that finds secrets by other rules.
+    #[must_use]
+    pub fn with_redactor(self, redactor: Arc<Redactor>) -> Self {
+        let mut with = self;
+        with.presenter.redactor = redactor;
+        with
+    }
+
+    /// Returns what finds and marks secrets.
+    #[must_use]
+    pub fn redactor(&self) -> &Arc<Redactor> {
+        &self.presenter.redactor
+    }
+
+    /// Returns what finds and marks secrets in texts that belong to no result, such as logs; `None`
+    /// if redaction is off for all results.
+    #[must_use]
+    pub fn marks_texts(&self) -> Option<Arc<Redactor>> {
+        self.policy.redacts().then(|| Arc::clone(self.redactor()))
+    }
+
+    /// Returns a text with marks in place of secrets, unless redaction is off for all results.
+    #[must_use]
+    pub fn redacted<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self.policy.redacts() {
+            true => self.redactor().text(text),
+            false => Cow::Borrowed(text),
+        }
+    }
+
+    /// Scans a result's view. Scans nothing if redaction is off for it or if its text is lost.
+    pub(crate) fn scan(&self, sanitized: &Sanitized, limits: &Limits) -> io::Result<Scanned> {
+        let Some(view) = sanitized.view_source()? else {
+            return Ok(Scanned::default());
+        };
+        if limits.redaction == Redaction::Off {
+            return Ok(Scanned::default());
+        }
+        let findings = self.redactor().find(&*view)?;
+        let counts = findings.counts().into_iter();
+        let mut scanned = Scanned {
+            facts: Some(SecretFacts {
+                rules: self.redactor().rules_id(),
+                found: counts.map(|(rule, n)| (rule.to_owned(), n)).collect(),
+            }),
+            ..Scanned::default()
+        };
+        if findings.is_too_many() {
+            let found = scanned.facts.iter_mut();
+            found.for_each(|facts| {
+                facts
+                    .found
+                    .insert("secret".to_owned(), MOST_FINDINGS as u64);
+            });
+        }
+        if !findings.is_empty() {
+            let findings = Arc::new(findings);
+            scanned.secrets = Some(Arc::clone(&findings));
+            if !findings.is_too_many() {
+                scanned.text = Some(Arc::new(self.redactor().source(view, findings)?));
+            }
+        }
+        Ok(scanned)
+    }
+
+    /// Returns an artifact as its readers may see it: with marks in place of secrets, unless
+    /// redaction is off for its origin.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the artifact has secrets and such results are blocked.
+    pub(crate) fn guarded(&self, artifact: Artifact) -> Result<Artifact, RetrieveError> {
+        let limits = self.policy.limits(&artifact.manifest().facts.origin);
+        redacted(artifact, limits.redaction, self.redactor())
+    }
+}
+
+/// Returns an artifact as the mode `redaction` shows it.
+pub(crate) fn redacted(
+    artifact: Artifact,
+    redaction: Redaction,
+    redactor: &Redactor,
+) -> Result<Artifact, RetrieveError> {
+    if redaction == Redaction::Off {
+        return Ok(artifact);
+    }
+    let artifact = artifact.redacted(redactor)?;
+    if redaction == Redaction::Block && artifact.is_redacted() {
+        return Err(RetrieveError::Blocked {
+            handle: artifact.manifest().handle,
+        });
+    }
+    Ok(artifact)
+}

@@ -1,0 +1,364 @@
+//! Secrets appear in no message, page, match, passage or outline, and the stored bytes keep them.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::sync::{Arc, Mutex};
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use spillgate_artifact::{ByteRange, Handle, Origin, Reason, TokenBudget};
+use spillgate_lookup::{GrepQuery, ReadQuery, Span};
+use spillgate_offload::{
+    ByReference, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, Policy, Profile, Redaction,
+    RetrieveError, Rule,
+};
+use spillgate_redact::{Redactor, Rules, UserRule};
+use spillgate_retrieval::audience;
+use spillgate_search::SearchQuery;
+use spillgate_store::{ArtifactStore, MemoryStore};
+use spillgate_testkit::StoppedClock;
+use spillgate_text::Tokenizer;
+
+const KEY: &str = "AKIAQ3EGXZ7LKTPNWB5M";
+
+fn with(store: Arc<dyn ArtifactStore>, ledger: Arc<dyn Ledger>, rule: Rule) -> Offloader {
+    Offloader::new(
+        store,
+        Policy::new(rule, [], []).unwrap(),
+        Tokenizer::Heuristic.counter(),
+        audience::usual_tools(),
+        Arc::new(StoppedClock::default()),
+        ledger,
+    )
+}
+
+fn offloader(redact: Redaction, max_tokens: u64) -> Offloader {
+    let rule = Rule {
+        max_tokens: Some(max_tokens),
+        redact: Some(redact),
+        ..Rule::default()
+    };
+    with(Arc::new(MemoryStore::default()), Arc::new(NoLedger), rule)
+}
+
+fn offer(offloader: &Offloader, text: &[u8]) -> Outcome {
+    let origin = Origin::tool("env");
+    offloader.stream(origin, &mut &*text, &mut |_| {}).unwrap()
+}
+
+fn stored(offloader: &Offloader, text: &[u8]) -> (String, Handle) {
+    match offer(offloader, text) {
+        Outcome::Offloaded(one) => (one.shown.text().to_owned(), one.receipt.handle()),
+        other => panic!("not stored: {other:?}"),
+    }
+}
+
+fn log() -> String {
+    let line = |n: u32| format!("2026-11-25T10:00:{:02}Z worker {n} did its part\n", n % 60);
+    let mut lines: Vec<String> = (0..400).map(line).collect();
+    lines.insert(1, format!("upload with {KEY} failed\n"));
+    lines.insert(200, format!("again with {KEY} and AKIAQ3EGXZ7LKTPNWB5N\n"));
+    lines.concat()
+}
+
+fn read(offloader: &Offloader, handle: Handle, span: Span) -> Result<String, RetrieveError> {
+    let query = ReadQuery {
+        span,
+        budget: TokenBudget::new(4000),
+    };
+    Ok(offloader.read(handle, query)?.text)
+}
+
+fn lines(start: u64, lines: u64) -> Span {
+    Span::Lines {
+        start,
+        lines: Some(lines),
+    }
+}
+
+#[test]
+fn a_preview_and_its_pages_have_marks() {
+    let offloader = offloader(Redaction::Mark, 200);
+    let text = log();
+    let (preview, handle) = stored(&offloader, text.as_bytes());
+    assert!(!preview.contains(KEY), "{preview}");
+    assert!(preview.contains("[redacted: aws-access-key]"), "{preview}");
+    assert_snapshot!(read(&offloader, handle, lines(200, 2)).unwrap(), @r"
+    2026-11-25T10:00:18Z worker 198 did its part
+    again with [redacted: aws-access-key] and [redacted: aws-access-key 2]
+    ");
+    let matches = |pattern| {
+        let query = GrepQuery::new(pattern, TokenBudget::new(500));
+        offloader.grep(handle, &query).unwrap().render()
+    };
+    assert_snapshot!(matches("AKIA|Q3EG|.{20} failed"), @"2:upload with [redacted: aws-access-key] failed");
+    // The stored bytes are as they came, and a line of the view leads to its bytes.
+    let artifact = offloader.artifact(handle).unwrap();
+    assert_eq!(artifact.raw().bytes(0, u64::MAX).unwrap(), text.as_bytes());
+    let (start, end) = artifact.raw_range(201).unwrap().unwrap();
+    let line = artifact.raw().bytes(start, end).unwrap();
+    assert!(line.starts_with(b"again with AKIA"), "{line:?}");
+}
+
+#[test]
+fn each_mode_does_what_it_says() {
+    let small = format!("AWS_ACCESS_KEY_ID={KEY}\nREGION=eu-central-1\n");
+    for (redact, stores_small, shows_key) in [
+        (Redaction::Off, false, true),
+        (Redaction::Mark, false, false),
+        (Redaction::All, true, false),
+        (Redaction::Block, true, false),
+    ] {
+        let offloader = offloader(redact, 200);
+        let outcome = offer(&offloader, small.as_bytes());
+        let is_stored = matches!(outcome, Outcome::Offloaded(_));
+        assert_eq!(is_stored, stores_small, "{redact}: {outcome:?}");
+        if let Outcome::Offloaded(one) = &outcome {
+            let facts = &one.receipt.manifest().facts;
+            assert_eq!(facts.reason, Reason::Secrets);
+            assert!(!one.shown.text().contains(KEY), "{}", one.shown.text());
+        }
+        assert!(matches!(
+            offer(&offloader, b"REGION=eu-central-1\n"),
+            Outcome::Inline(_)
+        ));
+        let (preview, handle) = stored(&offloader, log().as_bytes());
+        assert_eq!(preview.contains(KEY), shows_key, "{redact}: {preview}");
+        match read(&offloader, handle, lines(1, 3)) {
+            Ok(page) => assert_eq!(page.contains(KEY), shows_key, "{redact}: {page}"),
+            Err(error) => assert_eq!(redact, Redaction::Block, "{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_small_result_with_a_secret_is_shown_with_marks() {
+    let offloader = offloader(Redaction::All, 200);
+    let text = format!("AWS_ACCESS_KEY_ID={KEY}\nREGION=eu-central-1\nSTAGE=test\n");
+    let (preview, handle) = stored(&offloader, text.as_bytes());
+    assert_snapshot!(preview.replace(&handle.to_string(), "HANDLE"), @r#"
+    [spillgate] env returned 70 bytes, 4 lines, 31 tokens (text); stored whole as HANDLE
+    head:
+       1 AWS_ACCESS_KEY_ID=[redacted: aws-access-key]
+       2 REGION=eu-central-1
+       3 STAGE=test
+    next: spillgate_read(handle="HANDLE", start=1, lines=40)
+    also, with the same handle: spillgate_search(words=WORDS), spillgate_grep(pattern=REGEX)
+    "#);
+}
+
+#[test]
+fn what_is_blocked_is_named_and_not_shown() {
+    let offloader = offloader(Redaction::Block, 200);
+    let (message, handle) = stored(&offloader, log().as_bytes());
+    assert_snapshot!(message.replace(&handle.to_string(), "HANDLE"), @"[spillgate] env returned 17987 bytes, 403 lines (log), which hold secrets (3 × aws-access-key). No part of them is shown; stored whole as HANDLE. The user can read them at a terminal with `spillgate cat --raw`.");
+    let error = read(&offloader, handle, lines(1, 3)).unwrap_err();
+    assert_snapshot!(error.to_string().replace(&handle.to_string(), "HANDLE"), @r#"the output has secrets, and `redact = "block"` shows no part of it; the user can read it at a terminal with `spillgate cat --raw HANDLE`"#);
+}
+
+#[test]
+fn texts_beside_a_result_have_marks() {
+    let offloader = offloader(Redaction::Mark, 200);
+    let origin = Origin::tool(format!("curl --user bot --header key:{KEY}"));
+    let text = "nothing here\n".repeat(2000);
+    let outcome = offloader.stream(origin, &mut text.as_bytes(), &mut |_| {});
+    let Outcome::Offloaded(one) = outcome.unwrap() else {
+        panic!("not stored")
+    };
+    assert!(!one.shown.text().contains(KEY), "{}", one.shown.text());
+    let told = offloader.presented(format!("the server failed: {KEY}"));
+    assert_snapshot!(told.text(), @"the server failed: [redacted: aws-access-key]");
+}
+
+#[test]
+fn an_older_artifact_and_other_rules_are_scanned_again() {
+    let store: Arc<MemoryStore> = Arc::default();
+    let of = |redact| {
+        let rule = Rule {
+            max_tokens: Some(200),
+            redact: Some(redact),
+            ..Rule::default()
+        };
+        with(Arc::clone(&store) as _, Arc::new(NoLedger), rule)
+    };
+    let text = log().replace("worker 7 ", "worker acme_0123abcd ");
+    let (_, handle) = stored(&of(Redaction::Off), text.as_bytes());
+    assert_eq!(store.manifest(handle).unwrap().facts.secrets, None);
+    let offloader = of(Redaction::Mark);
+    let page = read(&offloader, handle, lines(1, 10)).unwrap();
+    assert!(
+        !page.contains(KEY) && page.contains("acme_0123abcd"),
+        "{page}"
+    );
+    let rule = UserRule {
+        id: "acme-token".to_owned(),
+        pattern: "acme_[0-9a-f]{8}".to_owned(),
+        entropy: None,
+    };
+    let rules = Rules::with(&[rule], &[]).unwrap();
+    let offloader = offloader.with_redactor(Arc::new(Redactor::new(rules)));
+    let page = read(&offloader, handle, lines(1, 10)).unwrap();
+    assert!(
+        !page.contains(KEY) && page.contains("[redacted: acme-token]"),
+        "{page}"
+    );
+}
+
+#[test]
+fn only_receivers_that_the_user_names_get_secrets() {
+    let references = ByReference::new(Some(&["write_*".to_owned()]), None).unwrap();
+    let policy = Policy::default().with_references(references.clone());
+    assert!(!policy.reveals_secrets(&Origin::tool("write_file")));
+    let policy = policy.with_references(references.with_secrets(Some(true)));
+    assert!(policy.reveals_secrets(&Origin::tool("write_file")));
+    let offloader = offloader(Redaction::Mark, 200);
+    let (_, handle) = stored(&offloader, log().as_bytes());
+    let revealed = offloader.revealing().artifact(handle).unwrap();
+    assert!(!revealed.is_redacted());
+    let text = revealed.text().unwrap().bytes(0, u64::MAX).unwrap();
+    assert_eq!(text, log().as_bytes());
+}
+
+#[derive(Debug, Default)]
+struct Entries(Mutex<Vec<LedgerEntry>>);
+
+impl Ledger for Entries {
+    fn record(&self, entry: LedgerEntry) {
+        self.0.lock().unwrap().push(entry);
+    }
+
+    fn inline(&self, _: u64) {}
+}
+
+#[test]
+fn the_ledger_counts_secrets_by_rule() {
+    let ledger = Arc::new(Entries::default());
+    let rule = Rule {
+        max_tokens: Some(200),
+        ..Rule::default()
+    };
+    let offloader = with(
+        Arc::new(MemoryStore::default()),
+        Arc::clone(&ledger) as _,
+        rule,
+    );
+    stored(&offloader, log().as_bytes());
+    let entries = ledger.0.lock().unwrap();
+    let line = serde_json::to_string(&entries[0]).unwrap();
+    assert!(
+        line.contains(r#""secrets":{"aws-access-key":3}"#) && !line.contains(KEY),
+        "{line}"
+    );
+}
+
+/// A text with secrets: a log, laid-out JSON, a table, or JSON on one line.
+fn texts() -> impl Strategy<Value = String> {
+    let secret = prop_oneof![
+        "AKIA[A-Z2-7]{16}",
+        "ghp_[A-Za-z0-9]{36}",
+        "sk_live_[A-Za-z0-9]{24}",
+        "xoxb-[0-9]{12}-[0-9]{12}-[A-Za-z0-9]{24}",
+        "password=[a-zA-Z0-9]{12}[!-&]",
+        "-----BEGIN PRIVATE KEY-----\n([A-Za-z0-9+/]{64}\n){4}-----END PRIVATE KEY-----",
+    ];
+    let secrets = prop::collection::vec((secret, 0usize..60), 1..5);
+    (secrets, 0usize..4, 0usize..3).prop_map(|(secrets, form, wide)| {
+        let filler = "the quick brown fox jumps over the lazy dog ".repeat(1 + 12 * wide);
+        let at = |row: usize| secrets.iter().filter(move |(_, at)| *at == row);
+        let row = |row: usize| {
+            let texts: Vec<&str> = at(row).map(|(secret, _)| secret.as_str()).collect();
+            format!("{filler}{row} {}", texts.join(" then "))
+        };
+        let rows = (0..60).map(row);
+        match form {
+            0 => rows.map(|row| row + "\n").collect(),
+            1 => serde_json::to_string_pretty(&rows.collect::<Vec<_>>()).unwrap(),
+            2 => {
+                let records = rows.map(|row| serde_json::json!({"id": 7, "text": row}));
+                serde_json::to_string(&records.collect::<Vec<_>>()).unwrap()
+            }
+            _ => {
+                let rows = rows.map(|row| format!("7,\"{}\"\n", row.replace('\n', " ")));
+                format!("id,text\n{}", rows.collect::<String>())
+            }
+        }
+    })
+}
+
+/// Returns all pieces of eight bytes of the secrets that the detector finds in a text.
+fn pieces(text: &str) -> Vec<Vec<u8>> {
+    let found = Redactor::builtin().find(&text.as_bytes().to_vec()).unwrap();
+    let all = found.spans().iter().flat_map(|span| {
+        let range = usize::try_from(span.start).unwrap()..usize::try_from(span.end).unwrap();
+        let windows = text.as_bytes()[range].windows(8).map(<[u8]>::to_vec);
+        windows.collect::<Vec<_>>()
+    });
+    // Lines that frame a key are no secrets.
+    all.filter(|piece| !piece.contains(&b'-')).collect()
+}
+
+/// Returns the number of texts: that of `PROPTEST_CASES`, or some that a slow machine checks in
+/// seconds.
+fn cases() -> ProptestConfig {
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig::default(),
+        None => ProptestConfig::with_cases(400),
+    }
+}
+
+/// Look-ups for each generated text.
+const LOOKUPS: usize = 14;
+
+proptest! {
+    // Some 6,000 look-ups. `PROPTEST_CASES=10000 cargo test --release` makes 150,000 of them.
+    #![proptest_config(cases())]
+
+    #[test]
+    fn no_page_has_a_piece_of_a_secret(
+        text in texts(),
+        starts in prop::collection::vec(1u64..70, LOOKUPS),
+        sizes in prop::collection::vec(1u64..2000, LOOKUPS),
+        budget in 100u64..900,
+        profile in prop::sample::select(vec![Profile::Preview, Profile::Truncate, Profile::Funnel, Profile::Continuation]),
+    ) {
+        let rule = Rule {
+            max_tokens: Some(100),
+            profile: Some(profile),
+            ..Rule::default()
+        };
+        let offloader = with(Arc::new(MemoryStore::default()), Arc::new(NoLedger), rule);
+        let pieces = pieces(&text);
+        prop_assert!(!pieces.is_empty(), "nothing found in {text}");
+        let (message, handle) = stored(&offloader, text.as_bytes());
+        let budget = TokenBudget::new(budget);
+        let mut shown = vec![message];
+        for (at, (&start, &size)) in starts.iter().zip(&sizes).enumerate() {
+            let page = |span| offloader.read(handle, ReadQuery { span, budget }).map(|page| page.text);
+            let grep = |pattern: &str| {
+                let query = GrepQuery { start, ..GrepQuery::new(pattern, budget) };
+                offloader.grep(handle, &query).map(|page| page.render())
+            };
+            let answer = match at % 7 {
+                0 => page(lines(start, size)),
+                1 => page(Span::Bytes(ByteRange { start: start * 40, end: Some(start * 40 + size) })),
+                2 => page(Span::Tail { lines: size }),
+                3 => grep(r"[A-Za-z0-9+/]{12}"),
+                4 => grep(".{9}$"),
+                5 => {
+                    let words = ["AKIA key", "password", "text 7 then", "BEGIN PRIVATE KEY"];
+                    let words = words[usize::try_from(size).unwrap() % words.len()];
+                    offloader.search(handle, &SearchQuery::new(words, budget)).map(|page| page.render())
+                }
+                _ => offloader.outline(handle, budget).map(|lines| lines.join("\n")),
+            };
+            shown.push(answer.unwrap_or_else(|error| error.to_string()));
+        }
+        for shown in shown {
+            // Long lines are cut on pages, so the pieces are looked up in each line.
+            for piece in &pieces {
+                let is_shown = memchr::memmem::find(shown.as_bytes(), piece).is_some();
+                prop_assert!(!is_shown, "{:?} in {shown}", String::from_utf8_lossy(piece));
+            }
+        }
+    }
+}
