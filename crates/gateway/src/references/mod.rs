@@ -82,6 +82,11 @@ pub(crate) fn resolve(
     let Some(most_bytes) = offloader.policy().by_reference(origin) else {
         return Resolved::AsIs;
     };
+    let revealing = offloader.policy().reveals_secrets(origin);
+    let offloader = &match revealing {
+        true => offloader.revealing(),
+        false => offloader.clone(),
+    };
     match put_in(offloader, engine, schemas, origin, arguments, most_bytes) {
         Ok(None) => Resolved::AsIs,
         Ok(Some(spliced)) => {

@@ -81,6 +81,28 @@ fn sent(offloader: &Offloader, tool: &str, arguments: &str) -> String {
 }
 
 #[test]
+fn only_servers_that_the_user_names_get_secrets() {
+    let tools = ["write_*".to_owned()];
+    let text = log(600).replacen("INFO", "AKIAQ3EGXZ7LKTPNWB5M", 1);
+    let first = [false, true].map(|secrets| {
+        let offloader = offloader_by(|policy| {
+            let rules = ByReference::new(Some(&tools), Some(100_000)).unwrap();
+            policy.with_references(rules.with_secrets(Some(secrets)))
+        });
+        let handle = stored(&offloader, &text);
+        let whole = format!(r#"{{"path":"a","content":{{"$spill":"{handle}"}}}}"#);
+        let whole: Value = serde_json::from_str(&sent(&offloader, "write_file", &whole)).unwrap();
+        let whole = whole["content"].as_str().unwrap();
+        assert_eq!(whole == text, secrets);
+        whole.lines().next().unwrap().to_owned()
+    });
+    assert_snapshot!(first.join("\n"), @"
+    2026-11-21T10:00:00Z [redacted: aws-access-key] worker-0 processed batch id=0 ok
+    2026-11-21T10:00:00Z AKIAQ3EGXZ7LKTPNWB5M worker-0 processed batch id=0 ok
+    ");
+}
+
+#[test]
 fn references_are_put_in() {
     let offloader = allowing(100_000);
     let handle = stored(&offloader, &log(600)).to_string();

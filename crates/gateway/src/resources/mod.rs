@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_lookup::{Artifact, ReadQuery, Span};
 use spillgate_mcp::{Generation, error_code, object};
-use spillgate_offload::{Offloader, RetrieveError};
+use spillgate_offload::{Offloader, Redaction, RetrieveError};
 use spillgate_store::StoreError;
 
 use crate::resources::uri::{SCHEME, Uri};
@@ -204,7 +204,7 @@ fn text(
     Ok(json!({"uri": uri, "mimeType": "text/plain", "text": shown.text()}).to_string())
 }
 
-/// Returns one block exactly as the server sent it.
+/// Returns one block exactly as the server sent it, but for marks in place of secrets.
 fn block(
     offloader: &Offloader,
     uri: &str,
@@ -227,7 +227,19 @@ fn block(
         );
         return Err(Refused::Unknown(why));
     };
-    Ok(contents(uri, handle, block))
+    let raw = block.raw.get();
+    let limits = offloader.limits(&artifact.manifest().facts.origin);
+    if limits.redaction == Redaction::Off {
+        return Ok(contents(uri, handle, block, raw));
+    }
+    let marked = offloader.redactor().text(raw);
+    match &block.kind {
+        // A mark cannot stand inside Base64.
+        Kind::Binary(_) if marked != raw => Err(Refused::Failed(
+            "the block has secrets, so it is not shown".to_owned(),
+        )),
+        _ => Ok(contents(uri, handle, block, &marked)),
+    }
 }
 
 fn whole(artifact: &Artifact) -> Result<Vec<u8>, Refused> {
@@ -243,8 +255,8 @@ fn whole(artifact: &Artifact) -> Result<Vec<u8>, Refused> {
 }
 
 /// Returns the block as an element of `contents`. The Base64 data and the MIME type are the exact
-/// JSON strings that the server sent.
-fn contents(uri: &str, handle: Handle, block: &Block<'_>) -> String {
+/// JSON strings that the server sent. `raw` is the block's JSON as it may be shown.
+fn contents(uri: &str, handle: Handle, block: &Block<'_>, raw: &str) -> String {
     let uri = json!(uri);
     match &block.kind {
         Kind::Binary(binary) => {
@@ -252,8 +264,8 @@ fn contents(uri: &str, handle: Handle, block: &Block<'_>) -> String {
             let mime = mime.map_or_else(String::new, |mime| format!("\"mimeType\":{mime},"));
             format!("{{\"uri\":{uri},{mime}\"blob\":{}}}", binary.data)
         }
-        _ if block.raw.get().len() <= MOST_TEXT => {
-            let text = json!(block.raw.get());
+        _ if raw.len() <= MOST_TEXT => {
+            let text = json!(raw);
             format!("{{\"uri\":{uri},\"mimeType\":\"application/json\",\"text\":{text}}}")
         }
         _ => {
@@ -356,6 +368,35 @@ mod tests {
             empty_list("resources/list", || Generation::Legacy).unwrap(),
             r#"{"resources":[]}"#
         );
+    }
+
+    #[test]
+    fn a_block_with_a_secret_has_a_mark_or_is_refused() {
+        let offloader = offloader();
+        let key = "AKIAQ3EGXZ7LKTPNWB5M";
+        let image = format!(
+            r#"{{"type":"image","mimeType":"image/png","data":"{}"}}"#,
+            "A".repeat(3 << 20)
+        );
+        let text = format!(r#"{{"type":"text","text":"upload with\n{key} failed"}}"#);
+        let file = format!("aws_access_key_id = {key}\n").repeat(300);
+        let file = data_encoding::BASE64.encode(file.as_bytes());
+        let file = format!(r#"{{"type":"resource","resource":{{"uri":"a:b","blob":"{file}"}}}}"#);
+        let result = format!(r#"{{"content":[{image},{text},{file}]}}"#);
+        let shown = passed_on(&offloader, Form::Call, &result);
+        let link = shown["content"][0]["uri"].as_str().unwrap().to_owned();
+        let served = answer(
+            &offloader,
+            &link.replace("/content/0", "/content/1"),
+            Generation::Modern,
+        );
+        assert_snapshot!(served["result"]["contents"][0]["text"].as_str().unwrap(), @r#"{"type":"text","text":"upload with\n[redacted: aws-access-key] failed"}"#);
+        let refused = answer(
+            &offloader,
+            &link.replace("/content/0", "/content/2"),
+            Generation::Modern,
+        );
+        assert_snapshot!(refused["error"]["message"].as_str().unwrap(), @"the resource was not read: the block has secrets, so it is not shown");
     }
 
     #[test]

@@ -70,6 +70,13 @@ pub(crate) struct OfExtraction {
     pub(crate) fell_back: &'static str,
 }
 
+/// The rules are built in or in the configuration, so no client can add one.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct OfRule {
+    pub(crate) server: String,
+    pub(crate) rule: String,
+}
+
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct OfTool {
     tool: &'static str,
@@ -95,6 +102,7 @@ pub(crate) struct Families {
     pub(crate) results: Family<OfResult, Counter>,
     pub(crate) extractions: Family<OfExtraction, Counter>,
     pub(crate) stored_bytes: Family<OfServer, Counter>,
+    pub(crate) secrets: Family<OfRule, Counter>,
     pub(crate) tokens_kept_out: Family<OfServer, Counter>,
     pub(crate) tokens_given_back: Family<OfServer, Counter>,
     pub(crate) up: Family<OfServer, Gauge>,
@@ -115,6 +123,7 @@ impl Default for Families {
             results: Family::default(),
             extractions: Family::default(),
             stored_bytes: Family::default(),
+            secrets: Family::default(),
             tokens_kept_out: Family::default(),
             tokens_given_back: Family::default(),
             up: Family::default(),
@@ -295,6 +304,11 @@ impl Metrics {
             all.extractions,
         );
         self.bytes("stored", "Results that were stored", all.stored_bytes);
+        self.add(
+            "secrets",
+            "Secrets found in stored results, by the rule that found them",
+            all.secrets,
+        );
         self.add(
             "tokens_kept_out",
             "Tokens of stored results minus the tokens shown in their place",

@@ -12,7 +12,8 @@ use spillgate_upstream::{Method, RequestMeter, RequestOutcome};
 use tokio::time::Instant;
 
 use crate::telemetry::metrics::{
-    Exit, Families, OfExtraction, OfMethod, OfRequest, OfResult, OfServer, STRATEGIES, ServerState,
+    Exit, Families, OfExtraction, OfMethod, OfRequest, OfResult, OfRule, OfServer, STRATEGIES,
+    ServerState,
 };
 
 const OUTCOMES: usize = RequestOutcome::ALL.len();
@@ -131,6 +132,15 @@ impl Meter {
             fell_back: if fell_back { "yes" } else { "no" },
         };
         self.families.extractions.get_or_create(&of).inc();
+    }
+
+    /// Counts the secrets that a rule found in a stored result.
+    pub(crate) fn secrets(&self, rule: &str, found: u64) {
+        let of = OfRule {
+            server: self.server.clone(),
+            rule: rule.to_owned(),
+        };
+        self.families.secrets.get_or_create(&of).inc_by(found);
     }
 
     pub(crate) fn stored(&self, bytes: u64) {

@@ -199,6 +199,9 @@ impl Ledger for WatchedLedger {
             Exit::Retrieved | Exit::Extracted | Exit::Listed => meter.tokens(0, shown),
             Exit::Inline => {}
         }
+        for (rule, found) in &entry.secrets {
+            meter.secrets(rule, *found);
+        }
         if let Some(spent) = &entry.extraction {
             meter.extraction(&spent.strategy, spent.fell_back);
         }
