@@ -251,6 +251,9 @@ impl From<RetrieveError> for Failure {
             RetrieveError::Store(error) => error.into(),
             RetrieveError::Lookup(error) => error.into(),
             RetrieveError::Query(error) => error.into(),
+            error @ RetrieveError::Blocked { .. } => {
+                Self::new("secrets", Fault::Caller, error.to_string())
+            }
             other => Self::new("retrieval", Fault::Us, other.to_string()),
         }
     }

@@ -13,6 +13,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 use crate::failure::{Failure, Fault};
+use crate::marks::RedactedStderr;
 use crate::traces::{Collector, Exporting};
 
 /// Environment variable with the levels to log, as directives of `tracing`.
@@ -70,7 +71,7 @@ where
         let directive = directive.parse().expect("invariant: a directive");
         filter = filter.add_directive(directive);
     }
-    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let layer = tracing_subscriber::fmt::layer().with_writer(|| RedactedStderr);
     if as_json {
         return layer.json().with_filter(filter).boxed();
     }

@@ -12,6 +12,7 @@ mod guarded_settings;
 mod handle_arg;
 mod layers;
 mod logs;
+mod marks;
 mod memory;
 mod models;
 mod net;

@@ -26,6 +26,8 @@ pub(crate) struct ServerSettings {
     pub(crate) by_reference: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) by_reference_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) by_reference_secrets: Option<bool>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) tools: BTreeMap<String, Rule>,
     /// The program that runs the server.

@@ -11,6 +11,7 @@ use spillgate_gateway::{ListTools, Prefix, Several};
 use spillgate_http_server::HttpServerSettings;
 use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_offload::{ByReference, Policy, Rule, TemplateError, Templates, with_limits};
+use spillgate_redact::{Redactor, Rules, UserRule};
 use spillgate_store::{ArtifactStore, Notes, Space, SyncWhen, Upkeep};
 use spillgate_text::Tokenizer;
 use spillgate_transport::FrameReader;
@@ -44,6 +45,13 @@ pub(crate) struct Settings {
     /// Maximum bytes of an argument that replaces such a reference.
     #[serde(default)]
     pub(crate) by_reference_bytes: Option<u64>,
+    /// Whether such an argument contains secrets as they were stored; by default it has marks in
+    /// their place.
+    #[serde(default)]
+    pub(crate) by_reference_secrets: Option<bool>,
+    /// How secrets are found, and who may see them.
+    #[serde(default)]
+    pub(crate) secrets: Secrets,
     /// Maximum tokens of a page of a stored output; by default 2,500 in the gateway and 10,000 on
     /// the command line.
     pub(crate) page_tokens: Option<u64>,
@@ -104,6 +112,18 @@ pub(crate) struct Settings {
 }
 }
 
+/// Settings of the detection of secrets.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Secrets {
+    /// The user's own rules, beside the built-in ones.
+    pub(crate) rules: Vec<UserRule>,
+    /// The ids of built-in rules that are off.
+    pub(crate) off: Vec<String>,
+    /// Whether `spillgate cat --raw` prints an output with secrets where no terminal shows it.
+    pub(crate) raw_anywhere: bool,
+}
+
 /// Settings of the `continuation` profile.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -123,6 +143,7 @@ impl Settings {
             let key = ["servers", name.as_str(), "by_reference"];
             let references = ByReference::new(of.by_reference.as_deref(), of.by_reference_bytes);
             let references = references.map_err(|error| self.wrong_pattern_in(&key, &error))?;
+            let references = references.with_secrets(of.by_reference_secrets);
             let policy = policy.with_references(references);
             servers.push((name.clone(), policy));
         }
@@ -130,6 +151,7 @@ impl Settings {
         let references = ByReference::new(self.by_reference.as_deref(), self.by_reference_bytes);
         let references =
             references.map_err(|error| self.wrong_pattern_in(&["by_reference"], &error))?;
+        let references = references.with_secrets(self.by_reference_secrets);
         let policy = policy.with_references(references);
         let template = |error| self.wrong_template(&error);
         let templates = Templates::new(self.templates.clone()).map_err(template)?;
@@ -137,6 +159,15 @@ impl Settings {
             .under(flags.rule())
             .with_templates(templates)
             .map_err(template)
+    }
+
+    /// Returns what finds and marks secrets.
+    pub(crate) fn redactor(&self) -> Result<Arc<Redactor>, Failure> {
+        let rules = Rules::with(&self.secrets.rules, &self.secrets.off).map_err(|error| {
+            let hint = "docs/redaction.md lists the built-in rules and shows a rule of one's own";
+            self.places.wrong(&["secrets"], &error.to_string(), hint)
+        })?;
+        Ok(Arc::new(Redactor::new(rules)))
     }
 
     fn wrong_pattern(&self, error: &globset::Error) -> Failure {
@@ -218,6 +249,7 @@ impl Settings {
             return Err(self.places.wrong(&["store"], "is empty", hint));
         }
         self.policy(flags)?;
+        self.redactor()?;
         models::check(self)?;
         servers::check(self)?;
         self.guarded.check(&self.places)?;

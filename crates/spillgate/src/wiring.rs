@@ -13,6 +13,7 @@ use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
 use crate::handle_arg::HandleArg;
 use crate::layers::{client_file, config_file};
+use crate::marks;
 use crate::models;
 use crate::settings::Settings;
 
@@ -91,7 +92,9 @@ impl App {
             clock,
             Arc::clone(&ledger) as Arc<dyn Ledger>,
         )
-        .with_short_ids(settings.continuation.short_ids);
+        .with_short_ids(settings.continuation.short_ids)
+        .with_redactor(settings.redactor()?);
+        marks::install(offloader.marks_texts());
         Ok(Self {
             common: common.clone(),
             settings,

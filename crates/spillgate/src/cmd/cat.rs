@@ -1,14 +1,16 @@
 //! `spillgate cat`: prints the whole of a stored output.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 
 use serde_json::json;
-use spillgate_offload::Checked;
+use spillgate_artifact::{Handle, ReadRange};
+use spillgate_lookup::{Artifact, LookupError};
+use spillgate_offload::{Checked, RetrieveError};
 use spillgate_store::{ArtifactStore, Part, StoreError};
 use spillgate_untrusted::marked;
 
 use crate::args::Cat;
-use crate::failure::Failure;
+use crate::failure::{Failure, Fault};
 use crate::output::Output;
 use crate::wiring::App;
 
@@ -17,6 +19,14 @@ const BLOCK: usize = 256 << 10;
 
 pub(crate) fn cat(app: &App, cat: &Cat, out: &Output) -> Result<u8, Failure> {
     let handle = app.handle(&cat.handle)?;
+    if cat.raw {
+        check_secrets(app, handle, out)?;
+    } else {
+        let artifact = app.offloader.artifact(handle)?;
+        if artifact.is_redacted() {
+            return redacted(&artifact, out);
+        }
+    }
     let stored = app.store.open(handle)?;
     let (part, bytes) = match cat.raw {
         true => (Part::Raw, stored.raw.len()),
@@ -47,6 +57,53 @@ pub(crate) fn cat(app: &App, cat: &Cat, out: &Output) -> Result<u8, Failure> {
             what: format!("{what}; what was printed is not the original output"),
         })?;
     }
+    Ok(0)
+}
+
+/// Fails if the output has secrets and no terminal shows that the user is there: a model's shell has
+/// none. The setting `secrets.raw_anywhere` turns this check off.
+fn check_secrets(app: &App, handle: Handle, out: &Output) -> Result<(), Failure> {
+    let is_user = out.terminal || io::stdin().is_terminal() || io::stderr().is_terminal();
+    if is_user || app.settings.secrets.raw_anywhere {
+        return Ok(());
+    }
+    let is_kept = match app.offloader.artifact(handle) {
+        Ok(artifact) => artifact.is_redacted(),
+        Err(RetrieveError::Blocked { .. } | RetrieveError::Lookup(LookupError::TooManySecrets)) => {
+            true
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if !is_kept {
+        return Ok(());
+    }
+    let message = format!("the output {handle} has secrets, and this is no terminal");
+    Err(Failure::new("secrets", Fault::Caller, message).hint(
+        "leave out --raw to get the text with marks in place of the secrets, use a terminal, or set \
+         raw_anywhere = true in [secrets]",
+    ))
+}
+
+/// Prints the view of an output with secrets, with marks in their place.
+fn redacted(artifact: &Artifact, out: &Output) -> Result<u8, Failure> {
+    let view = artifact.view().source();
+    let mut reader = ReadRange::whole(view);
+    out.with(|to| match out.json {
+        true => {
+            let head = json!({
+                "handle": artifact.manifest().handle,
+                "raw": false,
+                "bytes": view.len(),
+                "redacted": true,
+            });
+            let head = head.to_string();
+            write!(to, "{},\"text\":\"", head.trim_end_matches('}'))?;
+            text(&mut reader, to)?;
+            writeln!(to, "\"}}")
+        }
+        false if out.terminal => to_terminal(&mut reader, to),
+        false => copy(&mut reader, to),
+    })?;
     Ok(0)
 }
 

@@ -25,7 +25,8 @@ pub(crate) fn ls(app: &App, ls: &Ls, out: &Output) -> Result<u8, Failure> {
             let mut object = serde_json::to_value(&one.manifest).unwrap_or_default();
             object["used"] = json!(one.used);
             object["stored_bytes"] = json!(one.bytes);
-            out.object(&object)?;
+            // The arguments of a call can contain secrets.
+            out.raw(app.offloader.redacted(&format!("{object}\n")).as_bytes())?;
         }
         for one in &damaged {
             out.object(&json!({
@@ -49,7 +50,7 @@ pub(crate) fn ls(app: &App, ls: &Ls, out: &Output) -> Result<u8, Failure> {
         writeln!(text, "{handle} {}: {}", one.why.kind(), why.escape_debug())
             .expect("writing to a string");
     }
-    out.raw(text.as_bytes())?;
+    out.raw(app.offloader.redacted(&text).as_bytes())?;
     Ok(0)
 }
 

@@ -25,10 +25,12 @@ pub(crate) fn show(app: &App, show: &Show, out: &Output) -> Result<u8, Failure> 
         })?;
         object["line"] = json!({"number": line, "raw_bytes": [range.0, range.1]});
     }
-    match out.json {
-        true => out.object(&object)?,
-        false => out.raw(plain(&object, 0).as_bytes())?,
-    }
+    // The arguments of a call can contain secrets.
+    let text = match out.json {
+        true => format!("{object}\n"),
+        false => plain(&object, 0),
+    };
+    out.raw(app.offloader.redacted(&text).as_bytes())?;
     Ok(0)
 }
 

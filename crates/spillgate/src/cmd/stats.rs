@@ -41,6 +41,8 @@ struct Sums {
     milliseconds: f64,
     #[serde(skip)]
     micros: u64,
+    /// Secrets found in stored results, by the id of the rule.
+    secrets: BTreeMap<String, u64>,
     /// The use of extractions. It is not part of the balance, because these tokens were not in the
     /// context of the model for which Spillgate saves tokens.
     extraction: Extractions,
@@ -131,6 +133,9 @@ impl Sums {
                 self.tokens_in_estimated += estimated(entry.tokens_in);
                 self.tokens_shown += shown.count;
                 self.micros += entry.micros;
+                for (rule, found) in &entry.secrets {
+                    *self.secrets.entry(rule.clone()).or_default() += found;
+                }
                 let results = self.offloaded + self.not_stored;
                 self.milliseconds = (self.micros / results.max(1)) as f64 / 1000.0;
             }
@@ -194,6 +199,7 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
     let total = ByName::from([("all".to_owned(), total)]);
     table(&mut text, "ALL", &total);
     extractions(&mut text, &by_tool, &total);
+    secrets(&mut text, &total);
     out.raw(text.as_bytes())?;
     Ok(0)
 }
@@ -281,6 +287,20 @@ fn extractions(text: &mut String, by_tool: &ByName, total: &ByName) {
     let mut parts: Vec<String> = of.strategies.iter().map(by).collect();
     parts.push(format!("fell back {}", of.fallbacks));
     text.push_str(&format!("EXTRACTIONS BY STRATEGY: {}\n", parts.join(", ")));
+}
+
+/// Adds a line with the secrets found in stored results, if there were any.
+fn secrets(text: &mut String, total: &ByName) {
+    let found = total.values().flat_map(|sums| &sums.secrets);
+    let found: Vec<String> = found
+        .map(|(rule, found)| format!("{} {found}", rule.escape_debug()))
+        .collect();
+    if !found.is_empty() {
+        text.push_str(&format!(
+            "\nSECRETS IN STORED OUTPUTS: {}\n",
+            found.join(", ")
+        ));
+    }
 }
 
 fn row(text: &mut String, [name, cells @ ..]: &[&str; 8]) {

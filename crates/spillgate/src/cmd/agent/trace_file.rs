@@ -11,6 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Fault};
+use crate::marks::redacted;
 
 /// The file that a trace is written to.
 #[derive(Debug)]
@@ -46,13 +47,14 @@ impl TraceFile {
     }
 
     fn replace(&self, trace: &impl serde::Serialize) -> io::Result<()> {
-        let mut json = serde_json::to_vec_pretty(trace)?;
-        json.push(b'\n');
+        let mut json = serde_json::to_string_pretty(trace)?;
+        json.push('\n');
         // An existing draft was left by an earlier process with our process id.
         drop(fs::remove_file(&self.draft));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
-        options.open(&self.draft)?.write_all(&json)?;
+        let json = redacted(&json);
+        options.open(&self.draft)?.write_all(json.as_bytes())?;
         fs::rename(&self.draft, &self.path)
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::cmd::agent::words::one_line;
+use crate::marks::redacted;
 
 /// Time between two frames of a spinner.
 const TICK: Duration = Duration::from_millis(120);
@@ -71,8 +72,8 @@ impl Screen {
     pub(super) fn line(&self, line: &str) {
         match self {
             Self::Nothing => {}
-            Self::Lines => drop(writeln!(std::io::stderr(), "{line}")),
-            Self::Moving { all, .. } => drop(all.println(line)),
+            Self::Lines => drop(writeln!(std::io::stderr(), "{}", redacted(line))),
+            Self::Moving { all, .. } => drop(all.println(redacted(line))),
         }
     }
 
@@ -86,7 +87,7 @@ impl Screen {
     /// Shows the end of the text that the model has written in this reply so far.
     pub(super) fn words(&self, said: &str) {
         if let Self::Moving { words, .. } = self {
-            words.set_message(tail(said));
+            words.set_message(tail(&redacted(said)));
         }
     }
 
@@ -97,7 +98,7 @@ impl Screen {
             return None;
         };
         let one = all.insert_before(words, bar("  {spinner} {wide_msg} ({elapsed})"));
-        one.set_message(text);
+        one.set_message(redacted(&text).into_owned());
         one.enable_steady_tick(TICK);
         Some(one)
     }
