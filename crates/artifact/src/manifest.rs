@@ -181,7 +181,7 @@ pub struct Facts {
     /// The secrets found in the view. `None` if it was not scanned: the user turned redaction off,
     /// or an earlier version stored the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub secrets: Option<SecretFacts>,
+    pub secrets: Option<Box<SecretFacts>>,
 }
 
 /// What a scan for secrets found in a view.

@@ -1,5 +1,6 @@
 //! The offloader: turns results into messages, with a store, rules and a ledger.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -140,8 +141,11 @@ impl Offloader {
     /// unit than tokens: an error, for example, has one line.
     #[must_use]
     pub fn presented(&self, text: String) -> Presentation {
-        let text = self.redacted(&text).into_owned();
-        Presentation::of_format(text, &**self.counter())
+        let marked = match self.redacted(&text) {
+            Cow::Owned(marked) => Some(marked),
+            Cow::Borrowed(_) => None,
+        };
+        Presentation::of_format(marked.unwrap_or(text), &**self.counter())
     }
 
     /// Returns the ledger that records each result.

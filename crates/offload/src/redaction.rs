@@ -59,7 +59,7 @@ impl std::fmt::Display for Redaction {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scanned {
     /// The facts for the manifest; `None` if there was no scan.
-    pub(crate) facts: Option<SecretFacts>,
+    pub(crate) facts: Option<Box<SecretFacts>>,
     /// The secrets; `None` if there are none.
     pub(crate) secrets: Option<Arc<Findings>>,
     /// The view with marks; `None` if there are no secrets.
@@ -123,10 +123,10 @@ impl Offloader {
         let findings = self.redactor().find(&*view)?;
         let counts = findings.counts().into_iter();
         let mut scanned = Scanned {
-            facts: Some(SecretFacts {
+            facts: Some(Box::new(SecretFacts {
                 rules: self.redactor().rules_id(),
                 found: counts.map(|(rule, n)| (rule.to_owned(), n)).collect(),
-            }),
+            })),
             ..Scanned::default()
         };
         if findings.is_too_many() {

@@ -20,6 +20,7 @@ use spillgate_agent::{CallId, Event, Journal, Op, OpKind, Planned, Settled, Stat
 use spillgate_llm::{Request, Usage};
 
 use super::words::one_line;
+use crate::marks::redacted;
 pub(super) use lines::decided;
 pub(super) use screen::Look;
 use screen::Screen;
@@ -111,17 +112,19 @@ impl Shared {
         is_given_up: bool,
     ) {
         let is_over = is_given_up || !op.unfinished && op.decided.is_some();
+        let under_way = || {
+            let text = format!("{who}{}", lines::under_way(op));
+            redacted(&text).into_owned()
+        };
         match calls.get(path) {
             Some(Seeing::Told) => {}
             Some(Seeing::UnderWay(bar)) if !is_over => {
                 if let Some(bar) = bar {
-                    bar.set_message(format!("{who}{}", lines::under_way(op)));
+                    bar.set_message(under_way());
                 }
             }
             None if !is_over => {
-                let bar = self
-                    .screen
-                    .under_way(format!("{who}{}", lines::under_way(op)));
+                let bar = self.screen.under_way(under_way());
                 calls.insert(path.to_vec(), Seeing::UnderWay(bar));
             }
             _ => {

@@ -98,7 +98,7 @@ impl Screen {
             return None;
         };
         let one = all.insert_before(words, bar("  {spinner} {wide_msg} ({elapsed})"));
-        one.set_message(redacted(&text).into_owned());
+        one.set_message(text);
         one.enable_steady_tick(TICK);
         Some(one)
     }
