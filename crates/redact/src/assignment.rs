@@ -18,6 +18,9 @@ const MOST_GAP: usize = 48;
 pub(crate) fn find(view: &View<'_>, at: usize) -> Option<Range<usize>> {
     let text = &*view.bytes;
     let name = name_around(text, at)?;
+    if !may_link(text, &name) {
+        return None;
+    }
     let class = class_of(&text[name.clone()])?;
     let value = value_after(view, &name, class)?;
     is_secret(text, class, &value).then_some(value.range)
@@ -35,6 +38,28 @@ fn name_around(text: &[u8], at: usize) -> Option<Range<usize>> {
         .take_while(|byte| is_name(**byte) && **byte != b'.')
         .count();
     (before <= MOST_NAME && after <= MOST_NAME && after > 0).then(|| at - before..at + after)
+}
+
+/// Returns whether what follows a name can link it to a value. Most words of a text are no names,
+/// and this sets them apart fast.
+fn may_link(text: &[u8], name: &Range<usize>) -> bool {
+    let rest = &text[name.end..text.len().min(name.end + MOST_GAP)];
+    let spaces = rest
+        .iter()
+        .take_while(|it| matches!(it, b' ' | b'\t'))
+        .count();
+    match rest.get(spaces) {
+        None => false,
+        Some(b'=' | b':' | b'?' | b'+' | b'>' | b'|' | b'<' | b'`' | b'"' | b'\'') => true,
+        Some(b']' | b')' | b'}' | b',') => spaces == 0,
+        Some(b'v' | b'V') if spaces > 0 => true,
+        Some(b'\n' | b'\r') => memchr::memmem::find(rest, b"alue").is_some(),
+        Some(_) => {
+            spaces > 1
+                || rest[0] == b'\t'
+                || (spaces == 1 && (text[name.start] == b'-' || is_login(text, name)))
+        }
+    }
 }
 
 /// A value and where it stands.
@@ -214,7 +239,7 @@ fn link(
             cell(gap)?;
             return Some(Link::Table);
         }
-        b',' if spaces == 0 => {
+        b',' if spaces == 0 && !text.get(gap.at + 1).is_none_or(|it| is_space(*it)) => {
             gap.at += 1;
             return Some(Link::Table);
         }
@@ -355,7 +380,13 @@ fn value_at(
 
 fn is_secret(text: &[u8], class: Class, value: &Value) -> bool {
     let bytes = &text[value.range.clone()];
-    if bytes.len() < 4 || is_placeholder(bytes) || is_reference(bytes) {
+    if bytes.len() < 4 {
+        return false;
+    }
+    let is_call = |it: &u8| matches!(it, b'(' | b'[');
+    let environment = value.tight && value.capitals;
+    let called = || text.get(value.range.end).is_some_and(is_call) || bytes.iter().any(is_call);
+    if !value.quoted && !environment && called() {
         return false;
     }
     let shape = Shape::of(bytes);
@@ -363,19 +394,12 @@ fn is_secret(text: &[u8], class: Class, value: &Value) -> bool {
     if !value.quoted && value.keyed && shape.letters() == 0 {
         return false;
     }
-    let called = text
-        .get(value.range.end)
-        .is_some_and(|it| matches!(it, b'(' | b'['));
-    let environment = value.tight && value.capitals;
-    if !value.quoted && !environment && (called || bytes.iter().any(|it| matches!(it, b'(' | b'[')))
-    {
-        return false;
-    }
-    match class {
+    let likely = match class {
         Class::Password => is_password(bytes, shape, value),
         Class::Token => is_token(bytes, shape, value),
         Class::Header => bytes.len() >= 12 && shape.spaces == 0 && is_random(bytes, 2.8),
-    }
+    };
+    likely && !is_reference(bytes) && !is_placeholder(bytes)
 }
 
 /// Returns whether a value says where the secret is: a path, an address, a digest.
