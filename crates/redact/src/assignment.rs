@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::name::{Class, class_of};
-use crate::value::{Shape, entropy, is_placeholder, is_random, is_uuid, is_wordy};
+use crate::value::{Shape, entropy, is_identifier, is_placeholder, is_random, is_uuid, is_wordy};
 use crate::view::View;
 
 /// The longest name, in bytes on each side of the literal.
@@ -215,7 +215,11 @@ fn link(
     };
     match gap.peek()? {
         // A part of a longer name: `arn:aws:secretsmanager:eu-west-1:1:secret:name`.
-        b':' if before == Some(b':') && spaces == 0 => return None,
+        b':' if before == Some(b':') && text.get(gap.at + 1) != Some(&b' ') => return None,
+        // A path of Rust or C++.
+        b':' if text.get(gap.at + 1) == Some(&b':') && text.get(gap.at + 2) != Some(&b'=') => {
+            return None;
+        }
         b'=' | b':' | b'?' | b'+' => {
             // Also `==`: whoever compares with a secret shows it.
             gap.skip(|it| matches!(it, b'=' | b':' | b'?' | b'+' | b'>'));
@@ -386,7 +390,7 @@ fn is_secret(text: &[u8], class: Class, value: &Value) -> bool {
     let is_call = |it: &u8| matches!(it, b'(' | b'[');
     let environment = value.tight && value.capitals;
     let called = || text.get(value.range.end).is_some_and(is_call) || bytes.iter().any(is_call);
-    if !value.quoted && !environment && called() {
+    if !value.quoted && !environment && (called() || is_code(text, &value.range)) {
         return false;
     }
     let shape = Shape::of(bytes);
@@ -400,6 +404,18 @@ fn is_secret(text: &[u8], class: Class, value: &Value) -> bool {
         Class::Header => bytes.len() >= 12 && shape.spaces == 0 && is_random(bytes, 2.8),
     };
     likely && !is_reference(bytes) && !is_placeholder(bytes)
+}
+
+/// Returns whether a value without quotes is a type or a name of code: `*const u8`, `core::PCWSTR`,
+/// `X509Flags = 4`, `x25519_private_key`.
+fn is_code(text: &[u8], range: &Range<usize>) -> bool {
+    let value = &text[range.clone()];
+    let rest = &text[range.end..text.len().min(range.end + 4)];
+    let typed = rest.starts_with(b" = ") || rest.starts_with(b"<'");
+    typed
+        || matches!(value[0], b'*' | b'&')
+        || memchr::memmem::find(value, b"::").is_some()
+        || is_identifier(value)
 }
 
 /// Returns whether a value says where the secret is: a path, an address, a digest.
@@ -607,6 +623,11 @@ mod tests {
             "<password></password>",
             "password: Enter your password 2 times",
             "access_token: access_token_secret",
+            "Token::kJ8sWq2LpZ0aYxVb",
+            "password: windows_sys::core::PCWSTR, x",
+            "passwd: *const c_void9,",
+            "const ENCRYPTION_KEY: X509HardwareKeyUsageFlags = 2i32;",
+            "private_key: x25519_generate_private_key,",
             "bypass=abc123def",
             "passing=12 tests1",
             "compass: 12north3",

@@ -204,6 +204,27 @@ pub(crate) fn is_wordy(value: &[u8]) -> bool {
     all && parts > 0
 }
 
+/// Returns whether a value is a name of code that contains one number, such as
+/// `x25519_private_key`.
+pub(crate) fn is_identifier(value: &[u8]) -> bool {
+    let mut numbers = 0;
+    let digit = |it: &u8| it.is_ascii_digit();
+    value
+        .first()
+        .is_some_and(|it| it.is_ascii_alphabetic() || *it == b'_')
+        && value
+            .iter()
+            .all(|it| it.is_ascii_alphanumeric() || *it == b'_')
+        && value.contains(&b'_')
+        && value.split(|it| *it == b'_').all(|part| {
+            let before = part.iter().take_while(|it| !digit(it)).count();
+            let digits = part[before..].iter().take_while(|it| digit(it)).count();
+            let (first, last) = (&part[..before], &part[before + digits..]);
+            numbers += usize::from(digits > 0);
+            digits <= 5 && numbers <= 1 && reads_like_words(first) && reads_like_words(last)
+        })
+}
+
 /// Returns whether letters are in the order of words: `userName`, `HTTPServer`, `password`. Random
 /// letters change their case often or have few vowels.
 pub(crate) fn reads_like_words(letters: &[u8]) -> bool {
@@ -303,6 +324,15 @@ mod tests {
             "xkcdqwrtzp",
         ] {
             assert!(!is_wordy(value.as_bytes()), "{value}");
+        }
+        for (value, want) in [
+            ("x25519_private_key", true),
+            ("generate_p256_key", true),
+            ("a1b2_c3d4", false),
+            ("kJ8sWq2LpZ0a_YxVb", false),
+            ("hunter2", false),
+        ] {
+            assert_eq!(is_identifier(value.as_bytes()), want, "{value}");
         }
         assert!(is_random(b"kJ8sWq2LpZ0aYxVb", 3.0));
         assert!(!is_random(b"access_token_secret", 3.0));

@@ -50,7 +50,8 @@ pub(crate) fn cat(app: &App, cat: &Cat, out: &Output) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn copy(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
+/// Writes bytes unchanged.
+pub(super) fn copy(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
     let mut block = vec![0; BLOCK];
     loop {
         match reader.read(&mut block)? {
@@ -62,7 +63,7 @@ fn copy(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
 
 /// Writes text to a terminal and marks hidden characters. It works line by line, because whether a
 /// character counts as hidden depends on its neighbours.
-fn to_terminal(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn to_terminal(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
     let mut waiting = Vec::new();
     each_block(reader, &mut |block| {
         waiting.extend_from_slice(block);

@@ -32,6 +32,7 @@ mod profiles;
 mod provider;
 mod query;
 mod raw;
+mod redact;
 mod retrieval;
 mod run;
 mod seen;
