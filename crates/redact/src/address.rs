@@ -73,7 +73,10 @@ pub(crate) fn find_in_cookies(text: &[u8], at: usize) -> Vec<Range<usize>> {
         from += cookie.len() + 1;
         let equals = cookie.iter().position(|it| *it == b'=')? + 1;
         let value = cookie[equals..].trim_ascii_end();
-        let accepted = value.len() >= 16 && is_random(value, 3.0) && !is_placeholder(value);
+        let name = cookie[..equals - 1].trim_ascii_start();
+        let is_cookie = !name.is_empty() && !name.contains(&b' ') && !value.contains(&b' ');
+        let accepted =
+            is_cookie && value.len() >= 16 && is_random(value, 3.0) && !is_placeholder(value);
         accepted.then(|| first + equals..first + equals + value.len())
     });
     cookies.collect()
@@ -103,6 +106,7 @@ mod tests {
             found(&format!("Set-Cookie: sid={id}; Path=/; HttpOnly\nx={id}")),
             [id]
         );
+        assert!(found(&format!("dcookie: u32 = {id};")).is_empty());
         assert!(found("Cookie: lang=en; theme=dark-and-very-long-name").is_empty());
     }
 

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::name::{Class, class_of};
-use crate::value::{Shape, entropy, is_placeholder, is_random, is_uuid, is_wordy};
+use crate::value::{Shape, entropy, is_identifier, is_placeholder, is_random, is_uuid, is_wordy};
 use crate::view::View;
 
 /// The longest name, in bytes on each side of the literal.
@@ -18,6 +18,9 @@ const MOST_GAP: usize = 48;
 pub(crate) fn find(view: &View<'_>, at: usize) -> Option<Range<usize>> {
     let text = &*view.bytes;
     let name = name_around(text, at)?;
+    if !may_link(text, &name) {
+        return None;
+    }
     let class = class_of(&text[name.clone()])?;
     let value = value_after(view, &name, class)?;
     is_secret(text, class, &value).then_some(value.range)
@@ -35,6 +38,28 @@ fn name_around(text: &[u8], at: usize) -> Option<Range<usize>> {
         .take_while(|byte| is_name(**byte) && **byte != b'.')
         .count();
     (before <= MOST_NAME && after <= MOST_NAME && after > 0).then(|| at - before..at + after)
+}
+
+/// Returns whether what follows a name can link it to a value. Most words of a text are no names,
+/// and this sets them apart fast.
+fn may_link(text: &[u8], name: &Range<usize>) -> bool {
+    let rest = &text[name.end..text.len().min(name.end + MOST_GAP)];
+    let spaces = rest
+        .iter()
+        .take_while(|it| matches!(it, b' ' | b'\t'))
+        .count();
+    match rest.get(spaces) {
+        None => false,
+        Some(b'=' | b':' | b'?' | b'+' | b'>' | b'|' | b'<' | b'`' | b'"' | b'\'') => true,
+        Some(b']' | b')' | b'}' | b',') => spaces == 0,
+        Some(b'v' | b'V') if spaces > 0 => true,
+        Some(b'\n' | b'\r') => memchr::memmem::find(rest, b"alue").is_some(),
+        Some(_) => {
+            spaces > 1
+                || rest[0] == b'\t'
+                || (spaces == 1 && (text[name.start] == b'-' || is_login(text, name)))
+        }
+    }
 }
 
 /// A value and where it stands.
@@ -190,7 +215,11 @@ fn link(
     };
     match gap.peek()? {
         // A part of a longer name: `arn:aws:secretsmanager:eu-west-1:1:secret:name`.
-        b':' if before == Some(b':') && spaces == 0 => return None,
+        b':' if before == Some(b':') && text.get(gap.at + 1) != Some(&b' ') => return None,
+        // A path of Rust or C++.
+        b':' if text.get(gap.at + 1) == Some(&b':') && text.get(gap.at + 2) != Some(&b'=') => {
+            return None;
+        }
         b'=' | b':' | b'?' | b'+' => {
             // Also `==`: whoever compares with a secret shows it.
             gap.skip(|it| matches!(it, b'=' | b':' | b'?' | b'+' | b'>'));
@@ -214,7 +243,7 @@ fn link(
             cell(gap)?;
             return Some(Link::Table);
         }
-        b',' if spaces == 0 => {
+        b',' if spaces == 0 && !text.get(gap.at + 1).is_none_or(|it| is_space(*it)) => {
             gap.at += 1;
             return Some(Link::Table);
         }
@@ -355,7 +384,13 @@ fn value_at(
 
 fn is_secret(text: &[u8], class: Class, value: &Value) -> bool {
     let bytes = &text[value.range.clone()];
-    if bytes.len() < 4 || is_placeholder(bytes) || is_reference(bytes) {
+    if bytes.len() < 4 {
+        return false;
+    }
+    let is_call = |it: &u8| matches!(it, b'(' | b'[');
+    let environment = value.tight && value.capitals;
+    let called = || text.get(value.range.end).is_some_and(is_call) || bytes.iter().any(is_call);
+    if !value.quoted && !environment && (called() || is_code(text, &value.range)) {
         return false;
     }
     let shape = Shape::of(bytes);
@@ -363,19 +398,24 @@ fn is_secret(text: &[u8], class: Class, value: &Value) -> bool {
     if !value.quoted && value.keyed && shape.letters() == 0 {
         return false;
     }
-    let called = text
-        .get(value.range.end)
-        .is_some_and(|it| matches!(it, b'(' | b'['));
-    let environment = value.tight && value.capitals;
-    if !value.quoted && !environment && (called || bytes.iter().any(|it| matches!(it, b'(' | b'[')))
-    {
-        return false;
-    }
-    match class {
+    let likely = match class {
         Class::Password => is_password(bytes, shape, value),
         Class::Token => is_token(bytes, shape, value),
         Class::Header => bytes.len() >= 12 && shape.spaces == 0 && is_random(bytes, 2.8),
-    }
+    };
+    likely && !is_reference(bytes) && !is_placeholder(bytes)
+}
+
+/// Returns whether a value without quotes is a type or a name of code: `*const u8`, `core::PCWSTR`,
+/// `X509Flags = 4`, `x25519_private_key`.
+fn is_code(text: &[u8], range: &Range<usize>) -> bool {
+    let value = &text[range.clone()];
+    let rest = &text[range.end..text.len().min(range.end + 4)];
+    let typed = rest.starts_with(b" = ") || rest.starts_with(b"<'");
+    typed
+        || matches!(value[0], b'*' | b'&')
+        || memchr::memmem::find(value, b"::").is_some()
+        || is_identifier(value)
 }
 
 /// Returns whether a value says where the secret is: a path, an address, a digest.
@@ -583,6 +623,11 @@ mod tests {
             "<password></password>",
             "password: Enter your password 2 times",
             "access_token: access_token_secret",
+            "Token::kJ8sWq2LpZ0aYxVb",
+            "password: windows_sys::core::PCWSTR, x",
+            "passwd: *const c_void9,",
+            "const ENCRYPTION_KEY: X509HardwareKeyUsageFlags = 2i32;",
+            "private_key: x25519_generate_private_key,",
             "bypass=abc123def",
             "passing=12 tests1",
             "compass: 12north3",

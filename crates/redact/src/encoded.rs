@@ -4,10 +4,15 @@ use std::ops::Range;
 
 /// Letters of a run that is looked at; a shorter run cannot contain a secret.
 const RUN: usize = 24;
-/// Letters between two samples of a run, and letters of a sample: any 24 letters contain a sample.
-const SAMPLE: usize = 12;
+/// Letters between the samples of a run.
+const STEP: usize = 16;
+/// Letters of a sample. Of 26 letters, 8 letters of a sample are part, in whichever alignment.
+const SAMPLE: usize = 8;
 /// The furthest that a run is followed on each side, in bytes.
-pub(crate) const MOST_RUN: usize = 32 << 10;
+const MOST_RUN: usize = 32 << 10;
+/// The most bytes before a sample that are decoded: what is before them was searched with an
+/// earlier sample.
+const MOST_BEFORE: usize = 2 << 10;
 /// The fewest letters of a line of wrapped base64.
 const WRAPPED: usize = 56;
 /// The most bytes between two lines of wrapped base64: a line end and an indentation.
@@ -31,36 +36,67 @@ const fn values() -> [u8; 256] {
     values
 }
 
+/// Of each letter, whether it sets the highest bit of a decoded byte if it is the first (1), second
+/// (2) or third (4) letter of a group. 0x80 for what is no letter.
+static HIGH: [u8; 256] = high();
+
+const fn high() -> [u8; 256] {
+    let mut high = [0x80; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let value = VALUES[byte];
+        if value < 64 {
+            high[byte] = (value & 0x20) >> 5 | (value & 0x08) >> 2 | (value & 0x02) << 1;
+        }
+        byte += 1;
+    }
+    high
+}
+
+/// Returns for each of four alignments whether the first two groups of a step can be ASCII; `None`
+/// if not all bytes are letters.
+fn possible(step: &[u8; STEP]) -> Option<u32> {
+    let high = u128::from_le_bytes(step.map(|it| HIGH[usize::from(it)]));
+    let bit = |bit: u8| u128::from_le_bytes([bit; STEP]);
+    if high & bit(0x80) != 0 {
+        return None;
+    }
+    let group = high & bit(1) | high >> 8 & bit(2) | high >> 16 & bit(4);
+    let both = (group | group >> 32).to_le_bytes();
+    let fits = |shift: usize| u32::from(both[shift] == 0) << shift;
+    Some(fits(0) | fits(1) | fits(2) | fits(3))
+}
+
 fn is_letter(byte: u8) -> bool {
     VALUES[usize::from(byte)] < 64
 }
 
 /// Calls `found` with each part of a run that decodes to text, for the runs that have a sample in
-/// `range`: the range of the whole run, and the decoded part.
-pub(crate) fn each(text: &[u8], range: Range<usize>, mut found: impl FnMut(Range<usize>, &[u8])) {
+/// `range`: a function that returns the range of the whole run, and the decoded part.
+pub(crate) fn each(
+    text: &[u8],
+    range: Range<usize>,
+    mut found: impl FnMut(&dyn Fn() -> Range<usize>, &[u8]),
+) {
     let mut at = range.start;
+    // Where the last part of each of the four alignments ends.
+    let mut searched = [0; 4];
     while at < range.end {
         if !is_letter(text[at]) {
             at += RUN;
             continue;
         }
         // A run of at least 24 letters contains each 24th byte of the text.
-        let back = text[..at]
-            .iter()
-            .rev()
-            .take(RUN)
-            .take_while(|it| is_letter(**it))
-            .count();
-        let ahead = text[at..]
-            .iter()
-            .take(RUN)
-            .take_while(|it| is_letter(**it))
-            .count();
-        if back + ahead < RUN {
+        let before = text[..at].iter().rev().take(RUN);
+        let before = before.take_while(|it| is_letter(**it)).count();
+        let after = text[at..].iter().take(RUN);
+        let after = after.take_while(|it| is_letter(**it)).count();
+        if before + after < RUN {
             at += RUN;
             continue;
         }
-        at = run(text, at - back.min(at - range.start), range.end, &mut found);
+        let start = at - before.min(at - range.start);
+        at = run(text, start, range.end, &mut searched, &mut found);
     }
 }
 
@@ -69,17 +105,24 @@ fn run(
     text: &[u8],
     start: usize,
     end: usize,
-    found: &mut impl FnMut(Range<usize>, &[u8]),
+    searched: &mut [usize; 4],
+    found: &mut impl FnMut(&dyn Fn() -> Range<usize>, &[u8]),
 ) -> usize {
     let mut at = start;
-    // Where the last part of each of the four alignments ends.
-    let mut searched = [0; 4];
     while at < end {
-        let sample = text[at..].iter().take(SAMPLE + 3);
-        let letters = sample.take_while(|it| is_letter(**it)).count();
-        let stop = at + letters;
-        let full = letters == SAMPLE + 3;
+        let step = text[at..].first_chunk::<STEP>();
+        let possible = step.and_then(possible);
+        if possible == Some(0) {
+            at += STEP;
+            continue;
+        }
+        let full = possible.is_some();
+        let rest = text[at..].iter().take(STEP);
+        let stop = at + rest.take_while(|it| is_letter(**it)).count();
         for shift in 0..4 {
+            if possible.is_some_and(|it| it >> shift & 1 == 0) {
+                continue;
+            }
             // The last samples of a run end where the run ends.
             let first = match full {
                 true => Some(at + shift),
@@ -92,24 +135,24 @@ fn run(
                 let (part, decoded) = part(text, first);
                 searched[first % 4] = part.end;
                 if decoded.len() >= SHORTEST {
-                    found(whole(text, part), &decoded);
+                    found(&|| whole(text, part.clone()), &decoded);
                 }
             }
         }
         if !full {
             return stop + 1;
         }
-        at += SAMPLE;
+        at += STEP;
     }
     at
 }
 
 /// Returns whether letters decode to printable ASCII text.
 fn is_text(letters: &[u8]) -> bool {
-    letters.chunks_exact(4).all(|four| {
-        let bytes = decode(four);
-        bytes.iter().all(|it| is_printable(*it))
-    })
+    let groups = letters.chunks_exact(4);
+    groups
+        .map(decode)
+        .all(|it| it.iter().all(|it| is_printable(*it)))
 }
 
 fn is_printable(byte: u8) -> bool {
@@ -182,7 +225,7 @@ fn part(text: &[u8], first: usize) -> (Range<usize>, Vec<u8>) {
     let bytes = |at: [usize; 4]| decode(&at.map(|at| text[at]));
     let mut before = Vec::new();
     let mut start = first;
-    while first - start < MOST_RUN {
+    while first - start < MOST_BEFORE {
         let Some(last) = previous(text, start) else {
             break;
         };
@@ -201,7 +244,14 @@ fn part(text: &[u8], first: usize) -> (Range<usize>, Vec<u8>) {
     let mut at = Some(first);
     let mut end = first;
     while let Some(start) = at.filter(|at| at - first < MOST_RUN) {
-        let Some(four) = group(start, &next) else {
+        // Mostly, four letters are adjacent.
+        let adjacent = text.get(start..start + 4);
+        let adjacent = adjacent.filter(|it| it.iter().all(|it| is_letter(*it)));
+        let four = match adjacent {
+            Some(_) => Some([start, start + 1, start + 2, start + 3]),
+            None => group(start, &next),
+        };
+        let Some(four) = four else {
             // The last two or three letters of a run.
             let mut rest = [b'A'; 4];
             let mut count = 0;
@@ -313,7 +363,7 @@ mod tests {
                     let mut hits = Vec::new();
                     each(text.as_bytes(), 0..text.len(), |run, decoded| {
                         if memchr::memmem::find(decoded, secret.as_bytes()).is_some() {
-                            hits.push(text[run].to_owned());
+                            hits.push(text[run()].to_owned());
                         }
                     });
                     assert!(
@@ -343,7 +393,7 @@ mod tests {
             let mut runs = Vec::new();
             each(text.as_bytes(), 0..text.len(), |run, decoded| {
                 if memchr::memmem::find(decoded, b"AKIAQ3EGXZ7LKTPNWB5M").is_some() {
-                    runs.push(run);
+                    runs.push(run());
                 }
             });
             assert!(!runs.is_empty(), "{text}");

@@ -67,7 +67,7 @@ impl Scan<'_> {
         if self.depth < MOST_DEPTH {
             encoded::each(&view.bytes, core, |run, decoded| {
                 if let Some(rule) = self.encoded(decoded) {
-                    hit(run, rule);
+                    hit(run(), rule);
                 }
             });
         }

@@ -1,5 +1,9 @@
 //! Tells secrets from placeholders, names and other ordinary values.
 
+use std::sync::OnceLock;
+
+use aho_corasick::AhoCorasick;
+
 /// What the bytes of a value are.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Shape {
@@ -46,8 +50,8 @@ pub(crate) fn entropy(value: &[u8]) -> f64 {
     bits.sum()
 }
 
-/// Words that stand in place of a secret in documents, examples and code.
-const PLACEHOLDERS: [&str; 22] = [
+/// Parts of values that stand in place of a secret in documents, examples and templates.
+const PLACEHOLDERS: [&str; 27] = [
     "example",
     "changeme",
     "change_me",
@@ -70,6 +74,11 @@ const PLACEHOLDERS: [&str; 22] = [
     "fixme",
     "<your",
     "not-a-",
+    "${",
+    "{{",
+    "#{",
+    "$(",
+    "<%",
 ];
 
 /// Values that are no secrets as a whole.
@@ -152,13 +161,24 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
         b'!' => value.get(1).is_some_and(u8::is_ascii_uppercase) && has(b" "),
         _ => false,
     };
-    if variable || has(b"${") || has(b"{{") || has(b"#{") || has(b"$(") || has(b"<%") {
+    if variable {
         return true;
     }
-    let lower = value[..value.len().min(64)].to_ascii_lowercase();
-    let word = |word: &&str| lower == word.as_bytes();
-    let part = |part: &&str| memchr::memmem::find(&lower, part.as_bytes()).is_some();
-    WORDS.iter().any(word) || PLACEHOLDERS.iter().any(part)
+    let word = |word: &&str| value.eq_ignore_ascii_case(word.as_bytes());
+    WORDS.iter().any(word)
+        || placeholders().is_some_and(|it| it.is_match(&value[..value.len().min(64)]))
+}
+
+fn placeholders() -> Option<&'static AhoCorasick> {
+    static PARTS: OnceLock<Option<AhoCorasick>> = OnceLock::new();
+    let build = || {
+        let mut builder = AhoCorasick::builder();
+        builder
+            .ascii_case_insensitive(true)
+            .build(PLACEHOLDERS)
+            .ok()
+    };
+    PARTS.get_or_init(build).as_ref()
 }
 
 /// Returns whether a value is made of words: an identifier, a path, a name with a number at its
@@ -182,6 +202,27 @@ pub(crate) fn is_wordy(value: &[u8]) -> bool {
                 || (digits == part.len() && digits <= 4)
         });
     all && parts > 0
+}
+
+/// Returns whether a value is a name of code that contains one number, such as
+/// `x25519_private_key`.
+pub(crate) fn is_identifier(value: &[u8]) -> bool {
+    let mut numbers = 0;
+    let digit = |it: &u8| it.is_ascii_digit();
+    value
+        .first()
+        .is_some_and(|it| it.is_ascii_alphabetic() || *it == b'_')
+        && value
+            .iter()
+            .all(|it| it.is_ascii_alphanumeric() || *it == b'_')
+        && value.contains(&b'_')
+        && value.split(|it| *it == b'_').all(|part| {
+            let before = part.iter().take_while(|it| !digit(it)).count();
+            let digits = part[before..].iter().take_while(|it| digit(it)).count();
+            let (first, last) = (&part[..before], &part[before + digits..]);
+            numbers += usize::from(digits > 0);
+            digits <= 5 && numbers <= 1 && reads_like_words(first) && reads_like_words(last)
+        })
 }
 
 /// Returns whether letters are in the order of words: `userName`, `HTTPServer`, `password`. Random
@@ -283,6 +324,15 @@ mod tests {
             "xkcdqwrtzp",
         ] {
             assert!(!is_wordy(value.as_bytes()), "{value}");
+        }
+        for (value, want) in [
+            ("x25519_private_key", true),
+            ("generate_p256_key", true),
+            ("a1b2_c3d4", false),
+            ("kJ8sWq2LpZ0a_YxVb", false),
+            ("hunter2", false),
+        ] {
+            assert_eq!(is_identifier(value.as_bytes()), want, "{value}");
         }
         assert!(is_random(b"kJ8sWq2LpZ0aYxVb", 3.0));
         assert!(!is_random(b"access_token_secret", 3.0));

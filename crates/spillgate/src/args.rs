@@ -146,6 +146,8 @@ pub(crate) enum Command {
     Pin(Pin),
     /// Show how many tokens came in, were shown and were read later
     Stats,
+    /// Find secrets in files, or print files with marks in their place
+    Redact(Redact),
     /// Show the settings in force and where each comes from
     Config(Config),
     /// Run an agent from a prompt file: a model, its tools and a report
@@ -406,6 +408,28 @@ pub(crate) struct Diff {
     /// The newer output
     #[arg(default_value = "last")]
     pub(crate) newer: HandleArg,
+}
+
+const REDACT_EXAMPLES: &str = "\
+Examples:
+  spillgate redact --check .env config.yaml      list the secrets: file, line, column, rule
+  git diff --cached | spillgate redact --check -
+  spillgate redact server.log > shared.log       print the file with marks in place of secrets
+
+Exit codes of --check: 0 no secret, 1 a secret was found, 2 a file could not be read.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = REDACT_EXAMPLES)]
+pub(crate) struct Redact {
+    /// The files; `-` is standard input [default: -]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// List where the secrets are, without showing any part of them
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// List the ids of all rules
+    #[arg(long, conflicts_with_all = ["check", "files"])]
+    pub(crate) list_rules: bool,
 }
 
 #[derive(Debug, clap::Args)]

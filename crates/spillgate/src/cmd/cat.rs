@@ -60,6 +60,7 @@ pub(crate) fn cat(app: &App, cat: &Cat, out: &Output) -> Result<u8, Failure> {
     Ok(0)
 }
 
+<<<<<<< HEAD
 /// Fails if the output has secrets and no terminal shows that the user is there: a model's shell has
 /// none. The setting `secrets.raw_anywhere` turns this check off.
 fn check_secrets(app: &App, handle: Handle, out: &Output) -> Result<(), Failure> {
@@ -108,6 +109,10 @@ fn redacted(artifact: &Artifact, out: &Output) -> Result<u8, Failure> {
 }
 
 fn copy(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
+=======
+/// Writes bytes unchanged.
+pub(super) fn copy(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
+>>>>>>> 03e0c4492d3f4e0e03c3141e55170c269cfe224b
     let mut block = vec![0; BLOCK];
     loop {
         match reader.read(&mut block)? {
@@ -119,7 +124,7 @@ fn copy(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
 
 /// Writes text to a terminal and marks hidden characters. It works line by line, because whether a
 /// character counts as hidden depends on its neighbours.
-fn to_terminal(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn to_terminal(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
     let mut waiting = Vec::new();
     each_block(reader, &mut |block| {
         waiting.extend_from_slice(block);

@@ -20,6 +20,7 @@ pub(crate) mod prompt;
 pub(crate) mod put;
 pub(crate) mod query;
 pub(crate) mod read;
+pub(crate) mod redact;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod search;

@@ -33,6 +33,7 @@ mod provider;
 mod query;
 mod raw;
 mod redaction;
+mod redact;
 mod retrieval;
 mod run;
 mod seen;

@@ -379,6 +379,7 @@ fn no_command_runs_under_a_wrong_setting() {
         &["completions", "bash"],
         &["man"],
         &["help"],
+        &["redact", "--list-rules"],
         &["unwrap", "--help"],
     ];
     for args in refused {
