@@ -33,6 +33,12 @@ impl Redactor {
         Arc::clone(builtin)
     }
 
+    /// Returns the rules.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
     /// Returns the identity of the rules: findings of other rules are out of date.
     #[must_use]
     pub fn rules_id(&self) -> String {

@@ -92,7 +92,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Verify(verify) => cmd::verify::verify(&looking()?, verify, out),
         Command::Pin(pin) => cmd::pin::pin(&looking()?, pin, out),
         Command::Stats => cmd::stats::stats(&looking()?, out),
-        Command::Redact(redact) => cmd::redact::redact(redact, out),
+        Command::Redact(redact) => cmd::redact::redact(&looking()?, redact, out),
         Command::Config(config) => cmd::config::config(&args.common, config, out),
         Command::Agent(agent) => cmd::agent::agent(&args.common, agent, out),
         Command::Mcp(mcp) => cmd::mcp::mcp(&args.common, mcp),

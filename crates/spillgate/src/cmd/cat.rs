@@ -60,7 +60,6 @@ pub(crate) fn cat(app: &App, cat: &Cat, out: &Output) -> Result<u8, Failure> {
     Ok(0)
 }
 
-<<<<<<< HEAD
 /// Fails if the output has secrets and no terminal shows that the user is there: a model's shell has
 /// none. The setting `secrets.raw_anywhere` turns this check off.
 fn check_secrets(app: &App, handle: Handle, out: &Output) -> Result<(), Failure> {
@@ -108,11 +107,8 @@ fn redacted(artifact: &Artifact, out: &Output) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn copy(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
-=======
 /// Writes bytes unchanged.
 pub(super) fn copy(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
->>>>>>> 03e0c4492d3f4e0e03c3141e55170c269cfe224b
     let mut block = vec![0; BLOCK];
     loop {
         match reader.read(&mut block)? {

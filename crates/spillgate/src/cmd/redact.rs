@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use spillgate_artifact::{ByteSource, ReadRange};
-use spillgate_redact::{Findings, MOST_FINDINGS, Marks, RedactedSource, Rules, Span, find};
+use spillgate_redact::{Findings, MOST_FINDINGS, Redactor, Rules, Span};
 use spillgate_store::FileSource;
 use spillgate_untrusted::marked;
 
@@ -15,6 +15,7 @@ use super::cat;
 use crate::args::Redact;
 use crate::failure::{Failure, Fault};
 use crate::output::Output;
+use crate::wiring::App;
 
 /// The most bytes of standard input, which is held in memory.
 const MOST_INPUT: u64 = 256 << 20;
@@ -23,10 +24,10 @@ const BLOCK: u64 = 256 << 10;
 /// The exit code if a file cannot be read. 1 says that a secret was found.
 const UNREADABLE: u8 = 2;
 
-pub(crate) fn redact(redact: &Redact, out: &Output) -> Result<u8, Failure> {
-    let rules = Rules::builtin();
+pub(crate) fn redact(app: &App, redact: &Redact, out: &Output) -> Result<u8, Failure> {
+    let redactor = app.offloader.redactor();
     if redact.list_rules {
-        return list(&rules, out).map(|()| 0);
+        return list(redactor.rules(), out).map(|()| 0);
     }
     let standard_input = ["-".into()];
     let files = match redact.files.as_slice() {
@@ -34,8 +35,8 @@ pub(crate) fn redact(redact: &Redact, out: &Output) -> Result<u8, Failure> {
         files => files,
     };
     match redact.check {
-        true => check(&rules, files, out),
-        false => print(&rules, files, out),
+        true => check(redactor, files, out),
+        false => print(redactor, files, out),
     }
 }
 
@@ -51,10 +52,10 @@ fn list(rules: &Rules, out: &Output) -> Result<(), Failure> {
 
 /// Lists the secrets of files. A file that cannot be read does not keep the others from being
 /// checked.
-fn check(rules: &Rules, files: &[std::path::PathBuf], out: &Output) -> Result<u8, Failure> {
+fn check(redactor: &Redactor, files: &[std::path::PathBuf], out: &Output) -> Result<u8, Failure> {
     let (mut secrets, mut with_secrets, mut unreadable) = (0, 0, false);
     for file in files {
-        let found = match open(file).and_then(|source| check_file(rules, file, &source, out)) {
+        let found = match open(file).and_then(|source| check_file(redactor, file, &source, out)) {
             Ok(found) => found,
             Err(failure) => {
                 failure.report(out);
@@ -82,13 +83,15 @@ fn check(rules: &Rules, files: &[std::path::PathBuf], out: &Output) -> Result<u8
 
 /// Prints where the secrets of a file are, and returns their number.
 fn check_file(
-    rules: &Rules,
+    redactor: &Redactor,
     file: &Path,
     source: &Arc<dyn ByteSource>,
     out: &Output,
 ) -> Result<usize, Failure> {
     let name = name_of(file);
-    let findings = find(rules, &**source).map_err(|error| unreadable(file, &error))?;
+    let findings = redactor
+        .find(&**source)
+        .map_err(|error| unreadable(file, &error))?;
     if findings.is_too_many() {
         match out.json {
             true => out.object(&json!({"file": name, "more_than": MOST_FINDINGS}))?,
@@ -122,12 +125,11 @@ fn check_file(
 }
 
 /// Prints files with marks in place of their secrets.
-fn print(rules: &Rules, files: &[std::path::PathBuf], out: &Output) -> Result<u8, Failure> {
-    let marks = Marks::new();
+fn print(redactor: &Redactor, files: &[std::path::PathBuf], out: &Output) -> Result<u8, Failure> {
     for file in files {
         let source = open(file)?;
         let failed = |error: io::Error| unreadable(file, &error);
-        let findings = find(rules, &*source).map_err(failed)?;
+        let findings = redactor.find(&*source).map_err(failed)?;
         if findings.is_too_many() {
             let what = format!(
                 "{} has more than {MOST_FINDINGS} secrets, so no part of it is printed",
@@ -136,7 +138,9 @@ fn print(rules: &Rules, files: &[std::path::PathBuf], out: &Output) -> Result<u8
             return Err(Failure::new("too_many", Fault::Caller, what).code(UNREADABLE));
         }
         let counts = counts(&findings);
-        let redacted = RedactedSource::new(source, Arc::new(findings), &marks).map_err(failed)?;
+        let redacted = redactor
+            .source(source, Arc::new(findings))
+            .map_err(failed)?;
         let mut reader = ReadRange::whole(&redacted);
         match out.json {
             true => {
