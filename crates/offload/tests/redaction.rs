@@ -137,7 +137,7 @@ fn a_small_result_with_a_secret_is_shown_with_marks() {
     let text = format!("AWS_ACCESS_KEY_ID={KEY}\nREGION=eu-central-1\nSTAGE=test\n");
     let (preview, handle) = stored(&offloader, text.as_bytes());
     assert_snapshot!(preview.replace(&handle.to_string(), "HANDLE"), @r#"
-    [spillgate] env returned 70 bytes, 4 lines, 31 tokens (text); stored whole as HANDLE
+    [spillgate] env returned 70 bytes, 4 lines, 18 tokens (text); stored whole as HANDLE
     head:
        1 AWS_ACCESS_KEY_ID=[redacted: aws-access-key]
        2 REGION=eu-central-1

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use spillgate_artifact::{ByteSource, ReadRange};
-use spillgate_redact::{Findings, MOST_FINDINGS, Redactor, Rules, Span};
+use spillgate_redact::{Findings, MOST_FINDINGS, Redactor, Rules, SecretSpan};
 use spillgate_store::FileSource;
 use spillgate_untrusted::marked;
 
@@ -35,7 +35,7 @@ pub(crate) fn redact(app: &App, redact: &Redact, out: &Output) -> Result<u8, Fai
         files => files,
     };
     match redact.check {
-        true => check(redactor, files, out),
+        true => Ok(check(redactor, files, out)),
         false => print(redactor, files, out),
     }
 }
@@ -52,7 +52,7 @@ fn list(rules: &Rules, out: &Output) -> Result<(), Failure> {
 
 /// Lists the secrets of files. A file that cannot be read does not keep the others from being
 /// checked.
-fn check(redactor: &Redactor, files: &[std::path::PathBuf], out: &Output) -> Result<u8, Failure> {
+fn check(redactor: &Redactor, files: &[std::path::PathBuf], out: &Output) -> u8 {
     let (mut secrets, mut with_secrets, mut unreadable) = (0, 0, false);
     for file in files {
         let found = match open(file).and_then(|source| check_file(redactor, file, &source, out)) {
@@ -74,11 +74,11 @@ fn check(redactor: &Redactor, files: &[std::path::PathBuf], out: &Output) -> Res
         let (secrets, files) = (of(secrets, "secret"), of(with_secrets, "file"));
         out.note(&format!("{secrets} in {files}"));
     }
-    Ok(match (unreadable, secrets) {
+    match (unreadable, secrets) {
         (true, _) => UNREADABLE,
         (false, 0) => 0,
         (false, _) => 1,
-    })
+    }
 }
 
 /// Prints where the secrets of a file are, and returns their number.
@@ -104,7 +104,7 @@ fn check_file(
         let (line, column) = places
             .at(span.start)
             .map_err(|error| unreadable(file, &error))?;
-        let Span {
+        let SecretSpan {
             start, end, number, ..
         } = span;
         let rule = findings.rule(span);
