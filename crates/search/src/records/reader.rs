@@ -120,7 +120,7 @@ pub(super) fn kinds(collection: &Collection<'_>) -> Vec<ColumnKind> {
 }
 
 /// Words that say that what follows is not meant.
-pub(super) const DENYING: [&str; 20] = [
+pub(super) const DENYING: [&str; 21] = [
     "not",
     "non",
     "without",
@@ -131,6 +131,7 @@ pub(super) const DENYING: [&str; 20] = [
     "apart",
     "ignoring",
     "nor",
+    "neither",
     "isn",
     "aren",
     "wasn",

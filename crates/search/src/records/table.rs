@@ -140,12 +140,29 @@ fn head(plan: &Plan, collection: &Collection<'_>, count: usize) -> String {
         };
         head.push_str(&format!(" (without {lines} not JSON)"));
     }
-    let said = |one: &Condition| said(one, &shown_name(collection, one.column));
+    let said = |one: &Condition| {
+        let said = said(one, &shown_name(collection, one.column));
+        format!("{said}{}", without_flag(one, collection))
+    };
     let conditions: Vec<String> = plan.conditions.iter().map(said).collect();
     if !conditions.is_empty() {
         head.push_str(&format!(" have {}", conditions.join(", ")));
     }
     head
+}
+
+/// Returns how many records have a flag that is false and how many have none, if a condition takes
+/// both.
+fn without_flag(condition: &Condition, collection: &Collection<'_>) -> String {
+    if condition.test != Test::True || !condition.is_negated {
+        return String::new();
+    }
+    let all = collection.records.iter().filter(|one| condition.holds(one));
+    let (with, without): (Vec<_>, Vec<_>) = all.partition(|one| one.has(condition.column));
+    match (with.len(), without.len()) {
+        (0, _) | (_, 0) => String::new(),
+        (with, without) => format!(" ({with} false, {without} without it)"),
+    }
 }
 
 /// Sorts the records that have the column of an order; the others are left out.
@@ -367,7 +384,12 @@ fn members(record: &Record<'_>, columns: &[usize], collection: &Collection<'_>) 
         let depth = names[*column].matches('.').count();
         (text.len() > CELL_CHARS, depth, *column)
     });
-    let first = columns.iter().filter_map(|&column| line(column));
+    // What is asked for is shown with all that is in it.
+    let whole = |column: usize| {
+        let whole = record.get(column)?.whole(LONG_CELL_CHARS);
+        whole.map(|text| (column, text)).or_else(|| line(column))
+    };
+    let first = columns.iter().filter_map(|&column| whole(column));
     first.chain(others).map(shown).collect()
 }
 
@@ -511,7 +533,7 @@ fn columns(plan: &Plan, collection: &Collection<'_>, records: &[&Record<'_>]) ->
         let is_outer = plan
             .named
             .iter()
-            .any(|&one| collection.columns[one].starts_with(&within));
+            .any(|one| has(one) && collection.columns[*one].starts_with(&within));
         if columns.len() < COLUMNS && !columns.contains(&column) && has(&column) && !is_outer {
             columns.push(column);
         }

@@ -142,6 +142,48 @@ fn questions() {
 }
 
 #[test]
+fn questions_of_a_few_words() {
+    let questions = [
+        "top 3 price",
+        "2 products with the biggest unitsInStock value",
+        "products sorted by price desc, limit 3",
+        "products by country",
+        "the country which has the biggest number of products",
+        "discontinued false count",
+        "note is not null, names",
+        "max price",
+        "products having zero unitsInStock",
+        "Kitchen products count",
+    ];
+    let answers: Vec<String> = questions
+        .iter()
+        .map(|question| format!("{question}\n    {}", asked(question)))
+        .collect();
+    assert_snapshot!(answers.join("\n"), @r#"
+        top 3 price
+            40 of 40 in .products[]; largest price first: | id, name, version, price, category.name, country, discontinued, note, released, unitsInStock | p-39, Thing 39, 1.39.0, 58.5, Kitchen, FR, false, , 2009-03-01, 4
+        2 products with the biggest unitsInStock value
+            40 of 40 in .products[]; largest unitsInStock first: | id, name, version, unitsInStock, category.name, country, discontinued, note, price, released | p-6, Thing 6, 1.6.0, 6, Kitchen, FR, false, , 9.0, 2006-03-01
+        products sorted by price desc, limit 3
+            40 of 40 in .products[]; largest price first: | id, name, version, price, category.name, country, discontinued, note, released, unitsInStock | p-39, Thing 39, 1.39.0, 58.5, Kitchen, FR, false, , 2009-03-01, 4
+        products by country
+            40 of 40 in .products[]; 2 different country, most frequent first: | 35, FR | 5, DE
+        the country which has the biggest number of products
+            40 of 40 in .products[]; 2 different country, most frequent first: | 35, FR | 5, DE
+        discontinued false count
+            36 of 40 in .products[] have discontinued = false: | id, name, version, country | p-0, Thing 0, 1.0.0, FR
+        note is not null, names
+            5 of 40 in .products[] have note present: | id, name, version, category.name, note, country, discontinued, price, released, unitsInStock | p-0, Thing 0, 1.0.0, Garden Tools, seen, FR, false, 0.0, 2000-03-01, 0
+        max price
+            40 of 40 in .products[]; largest price first: | id, name, version, price, category.name, country, discontinued, note, released, unitsInStock | p-39, Thing 39, 1.39.0, 58.5, Kitchen, FR, false, , 2009-03-01, 4
+        products having zero unitsInStock
+            6 of 40 in .products[] have unitsInStock = 0: | id, name, version, category.name, country, discontinued, note, price, released, unitsInStock | p-0, Thing 0, 1.0.0, Garden Tools, FR, false, seen, 0.0, 2000-03-01, 0
+        Kitchen products count
+            30 of 40 in .products[] have category.name = Kitchen: | id, name, version, country | p-1, Thing 1, 1.1.0, DE
+        "#);
+}
+
+#[test]
 fn a_budget_bounds_the_table_and_the_rest_is_counted() {
     let text = products();
     let list = serde_json::from_str(&text).unwrap();
