@@ -46,6 +46,12 @@ static BEHIND: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("invariant: the pattern is valid")
 });
 
+/// A number of items: `with 0 labels`.
+static HAVING: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = format!(r"(?i)\b(?:has|have|having|with) {NUMBER}\s*(?P<name>[a-z]\w*)");
+    Regex::new(&pattern).expect("invariant: the pattern is valid")
+});
+
 static BETWEEN: LazyLock<Regex> = LazyLock::new(|| {
     let number = |name: &str| {
         NUMBER
@@ -161,6 +167,11 @@ impl Reader<'_, '_> {
                 self.compare(&[(comparison, &number)], &found);
             }
         }
+        for found in HAVING.captures_iter(self.question) {
+            if let Some(number) = Asked::new(&found, "") {
+                self.items(&number, &found);
+            }
+        }
         for found in BEHIND.captures_iter(self.question) {
             let comparison = match found.name("down") {
                 Some(_) => Comparison::AtMost,
@@ -169,6 +180,24 @@ impl Reader<'_, '_> {
             if let Some(number) = Asked::new(&found, "") {
                 self.compare(&[(comparison, &number)], &found);
             }
+        }
+    }
+
+    /// `with 0 labels`: how many items the list has that the word behind a number names.
+    fn items(&mut self, asked: &Asked<'_>, found: &Captures<'_>) {
+        let (Some(whole), Some(name)) = (found.get(0), found.name("name")) else {
+            return;
+        };
+        let next = self.words.iter().find(|word| word.start >= name.start());
+        let stems = |column: &usize| &self.columns[*column];
+        let is_list = |column: &usize| {
+            self.has_lists(*column)
+                && next.is_some_and(|next| stems(column).iter().any(|stem| alike(&next.stem, stem)))
+        };
+        let column = (0..self.columns.len()).find(is_list);
+        if let Some(column) = column.filter(|_| !self.is_taken(whole.start(), whole.end())) {
+            self.condition(column, Test::Number(Comparison::Equal, asked.value));
+            self.take(whole.start(), whole.end());
         }
     }
 
@@ -205,7 +234,7 @@ impl Reader<'_, '_> {
             .or_else(|| self.around(asked[0].1.value, &fit_columns));
         let Some(column) = best else { return };
         for (comparison, asked) in asked {
-            let comparison = match self.is_age(column, &whole.as_str().to_lowercase()) {
+            let comparison = match self.reversed(column, &whole.as_str().to_lowercase()) {
                 Some(other) => other,
                 None => *comparison,
             };
@@ -272,13 +301,22 @@ impl Reader<'_, '_> {
         around.next().is_none().then_some(first)
     }
 
-    /// `older than 30` asks for more of an age, but for less of a year.
-    fn is_age(&self, column: usize, asked: &str) -> Option<Comparison> {
-        let is_age = self.columns[column].iter().any(|stem| stem == "age");
-        match asked {
-            _ if !is_age => None,
-            asked if asked.starts_with("older") => Some(Comparison::MoreThan),
-            asked if asked.starts_with("younger") => Some(Comparison::LessThan),
+    /// `older than 30` asks for more of an age, but for less of a year; `slower than 30` for more of
+    /// a duration, but for less of a speed.
+    fn reversed(&self, column: usize, asked: &str) -> Option<Comparison> {
+        let means = |names: &[&str]| {
+            let mut stems = self.columns[column].iter();
+            stems.any(|stem| names.contains(&&**stem))
+        };
+        let is_age = means(&["age"]);
+        let is_time = means(&[
+            "durat", "elaps", "latenc", "time", "took", "delay", "ms", "second",
+        ]);
+        match asked.split_whitespace().next()? {
+            "older" if is_age => Some(Comparison::MoreThan),
+            "younger" if is_age => Some(Comparison::LessThan),
+            "slower" if is_time => Some(Comparison::MoreThan),
+            "faster" if is_time => Some(Comparison::LessThan),
             _ => None,
         }
     }

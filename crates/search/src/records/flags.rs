@@ -6,6 +6,7 @@ use regex::Regex;
 use rustc_hash::FxHashSet;
 
 use super::cell::Cell;
+use super::load::Record;
 use super::reader::Reader;
 use super::terms::{NUMBERS, Word, alike, column_stems};
 use super::test::Test;
@@ -18,12 +19,17 @@ static HAVING: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// Words before the name of a member that records lack: `without a license`, `no homepage`.
 static LACKING: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:without|lack(?:s|ing)?|miss(?:es|ing)|with no|ha(?:s|ve|ving) no|(?:(?:do|does|did)(?: not|n['’]t) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|n['’]t) having)|omit(?:s|ting)?|with(?: an?)? (?:empty|missing|unknown|blank|null))\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?")
+    Regex::new(r"(?i)\b(?:without|lack(?:s|ing)?|miss(?:es|ing)|with no|ha(?:s|ve|ving) no|(?:(?:do|does|did)(?: not|n['’]t) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|n['’]t) having)|omit(?:s|ting)?|nobody(?: is)?|no one(?: is)?|(?:^|[:;,]\s*)no|with(?: an?)? (?:empty|missing|unknown|blank|null))\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?")
         .expect("invariant: the pattern is valid")
 });
 /// Words behind it: `whose license is missing`, `where license is null`.
 static LACKED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\b(?:whose|where|with)\s+(?:the\s+)?((?:[\w.-]+\s+){1,4}?)(?:is|are|=)?\s*(?:missing|empty|null|absent|blank|unknown|not (?:set|given|known|present|specified))\b")
+        .expect("invariant: the pattern is valid")
+});
+/// The same behind one word: `assignee null`, `the sex is unknown`.
+static ABSENT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b([\w.-]+)\s+(?:(?:is|are|=|==)\s*)?(?:missing|empty|null|absent|blank|unknown|unset)\b")
         .expect("invariant: the pattern is valid")
 });
 /// Words behind the name of a member that records have: `links is not null`, `links set`.
@@ -109,7 +115,7 @@ impl Reader<'_, '_> {
         // `all-features` is no flag of features.
         let parts = last.split(|c: char| !c.is_alphanumeric());
         let mut parts = parts.flat_map(camel_parts).map(str::to_lowercase);
-        if parts.any(|part| is_stop_word(&part) && !["is", "has", "was"].contains(&&*part)) {
+        if parts.any(|part| ["all", "any", "no", "other"].contains(&&*part)) {
             return None;
         }
         let least = if steps.len() > 1 { 2 } else { 3 };
@@ -176,6 +182,11 @@ impl Reader<'_, '_> {
                 self.presence(found.end(), end, true);
             }
         }
+        for found in ABSENT.captures_iter(self.question) {
+            let Some(name) = found.get(1) else { continue };
+            self.presence(name.start(), name.end(), true);
+        }
+        self.undone();
         if !self.plan.conditions.is_empty() {
             return;
         }
@@ -189,6 +200,29 @@ impl Reader<'_, '_> {
                 && self.presence(name.start(), name.end(), false)
             {
                 return;
+            }
+        }
+    }
+
+    /// `unassigned`: what has no assignee.
+    fn undone(&mut self) {
+        const ROOT: usize = 4;
+        for at in 0..self.words.len() {
+            let Some(rest) = self.words[at].stem.strip_prefix("un") else {
+                continue;
+            };
+            let is_lacked = |column: &usize| {
+                let stems = &self.columns[*column];
+                let held = |record: &&Record<'_>| record.has(*column);
+                rest.len() >= ROOT
+                    && stems.len() == 1
+                    && alike(rest, &stems[0])
+                    && !self.collection.records.iter().all(|record| held(&record))
+            };
+            let column = (0..self.columns.len()).find(is_lacked);
+            if let Some(column) = column.filter(|_| !self.taken[at]) {
+                self.add_weak(column, Test::Present, true);
+                self.take(self.words[at].start, self.words[at].end);
             }
         }
     }

@@ -6,7 +6,7 @@ use regex::Regex;
 use rustc_hash::FxHashSet;
 
 use super::moment::Unit;
-use super::plan::Group;
+use super::plan::{COUNTED, Group};
 use super::reader::Reader;
 use super::terms::{Word, alike, is_superlative, number, squeezed};
 use crate::words::is_stop_word;
@@ -131,6 +131,19 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// `how many countries`: the column of texts that the words behind name, if records share its
+    /// values.
+    pub(super) fn counted(&mut self) {
+        let Some(found) = COUNTED.find(self.question) else {
+            return;
+        };
+        let column = self.group_column(found.end()).map(|(column, _)| column);
+        let is_shared = |column: &usize| {
+            !self.is_numeric(*column) && !self.has_lists(*column) && !self.is_unique(*column)
+        };
+        self.plan.counted = column.filter(is_shared);
+    }
+
     /// Whether the word before byte `end` joins the words of a column's name: `miles per gallon`.
     fn is_within_name(&self, end: usize) -> bool {
         let next = self.words.iter().position(|word| word.start >= end);
@@ -245,6 +258,11 @@ impl Reader<'_, '_> {
         let Some(found) = FIGURE.find(self.question) else {
             return;
         };
+        // `highest total of reactions` asks for an order.
+        let before = self.words_before(found.start(), 1).any(is_superlative);
+        if before {
+            return;
+        }
         let is_measure = |column: usize| self.is_numeric(column) && self.kinds[column].is_usual;
         if !self.plan.has_result() {
             self.plan.figures = self.best_column(found.end(), is_measure);

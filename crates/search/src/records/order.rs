@@ -8,7 +8,12 @@ use rustc_hash::FxHashSet;
 use super::cell::Cell;
 use super::plan::{Group, Order};
 use super::reader::Reader;
-use super::terms::{Superlative, Word, alike, is_superlative, number, superlatives};
+use super::terms::{Superlative, Word, alike, is_superlative, number, squeezed, superlatives};
+
+/// Superlatives of anything that can be measured.
+const GREAT: [&str; 6] = [
+    "largest", "biggest", "highest", "greatest", "smallest", "lowest",
+];
 
 static BY_NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\bby (?:the )?(?:number|count|frequency)\b")
@@ -19,7 +24,9 @@ impl Reader<'_, '_> {
     /// `the three most expensive`, `deepest`, `hit most often`.
     pub(super) fn order(&mut self) {
         self.ranked();
-        self.grouped();
+        if self.plan.order.is_none() {
+            self.grouped();
+        }
         if self.plan.has_result() {
             return;
         }
@@ -131,7 +138,7 @@ impl Reader<'_, '_> {
                     true => !self.is_numeric(column) && !self.has_lists(column),
                     false => {
                         self.is_numeric(column)
-                            || self.has_lists(column)
+                            || self.has_lists(column) && !self.is_outer(column)
                             || is_date && self.is_dated(column)
                     }
                 }
@@ -146,13 +153,24 @@ impl Reader<'_, '_> {
             });
         // The total, if there are several.
         let meant = meant.max_by_key(|&column| (has(column, "total"), std::cmp::Reverse(column)));
+        // `oldest` means a date whatever follows it; `largest` does not always mean a size.
+        let is_open = means.is_empty()
+            || meant.is_none()
+            || GREAT.contains(&sense.name)
+            || ["longest", "shortest"].contains(&sense.name);
+        let next = self.named_behind(at, fit);
+        if let Some(column) = next.filter(|_| is_open && !is_often) {
+            return Some((column, sense.is_descending, meant == Some(column)));
+        }
         let start = self.words[at].start;
         let behind = self.words.get(at + 1).map_or(start, |word| word.start);
         let column = match self.best_column(behind, fit) {
             Some(named)
                 if means.is_empty()
                     || self.naming(named, behind, 30) > 0.0 && meant.is_none()
-                    || self.naming(named, behind, 16) > 1.0 && self.has_other_name(named, at) =>
+                    || self.naming(named, behind, 16) > 1.0
+                        && self.has_other_name(named, at)
+                        && (is_date || !self.is_of_time(named)) =>
             {
                 Some(named)
             }
@@ -163,7 +181,71 @@ impl Reader<'_, '_> {
             (None, true) => self.best_column(behind, |column| self.is_code(column)),
             (column, _) => column,
         };
-        column.map(|column| (column, sense.is_descending, meant == Some(column)))
+        let measure = || {
+            let is_size = !is_often && GREAT.contains(&sense.name);
+            is_size.then(|| self.measure(fit)).flatten()
+        };
+        let column = column.or_else(measure)?;
+        let column = self.total_beside(column);
+        Some((column, sense.is_descending, meant == Some(column)))
+    }
+
+    /// The column that the word behind word `at` names: `highest deaths`.
+    fn named_behind(&self, at: usize, fit: impl Fn(usize) -> bool) -> Option<usize> {
+        const SKIPPED: [&str; 6] = ["number", "count", "amount", "of", "the", "total"];
+        let is_skipped = |word: &&Word| !SKIPPED.contains(&&*word.lower) && number(word).is_none();
+        let next = self.words.get(at + 1..)?.iter().find(is_skipped)?;
+        let is_named = |column: usize| {
+            fit(column)
+                && self.columns[column]
+                    .iter()
+                    .any(|stem| alike(&next.stem, stem))
+        };
+        let column = self.best_column(next.start, is_named)?;
+        Some(self.total_beside(column))
+    }
+
+    /// The total among the members of the same object, if a column is one that no word names.
+    fn total_beside(&self, column: usize) -> usize {
+        let name = &self.collection.columns[column];
+        let Some((outer, last)) = name.rsplit_once('.') else {
+            return column;
+        };
+        let last = squeezed(last);
+        if self.words.iter().any(|word| last.contains(&*word.lower)) {
+            return column;
+        }
+        let mut all = self.collection.columns.iter();
+        let total = all.position(|name| {
+            let inner = name
+                .strip_prefix(outer)
+                .and_then(|rest| rest.strip_prefix('.'));
+            inner.is_some_and(|inner| inner.starts_with("total"))
+        });
+        total.unwrap_or(column)
+    }
+
+    /// The column of sizes or amounts that `largest` means if no word names one.
+    fn measure(&self, fit: impl Fn(usize) -> bool) -> Option<usize> {
+        const MEASURES: [&str; 6] = ["amount", "total", "value", "price", "population", "count"];
+        let has =
+            |column: usize, name: &str| self.columns[column].iter().any(|stem| alike(stem, name));
+        let of =
+            |name: &&str| (0..self.columns.len()).find(|&column| fit(column) && has(column, name));
+        MEASURES.iter().find_map(of)
+    }
+
+    /// Whether a column is an object whose members are columns.
+    fn is_outer(&self, column: usize) -> bool {
+        let within = format!("{}.", self.collection.columns[column]);
+        let mut columns = self.collection.columns.iter().zip(&self.kinds);
+        columns.any(|(name, kind)| kind.is_usual && kind.is_numeric && name.starts_with(&within))
+    }
+
+    /// Whether a column tells when something was: `deadliest years` asks for deaths.
+    fn is_of_time(&self, column: usize) -> bool {
+        let mut stems = self.columns[column].iter();
+        stems.any(|stem| ["year", "date", "day", "month"].contains(&&**stem))
     }
 
     /// Whether a word other than word `at` names a column.
@@ -238,6 +320,12 @@ impl Reader<'_, '_> {
             .words
             .windows(2)
             .position(|pair| RANKED.contains(&&*pair[0].stem) && pair[1].lower == "by");
+        let is_directed = |word: &Word| ["desc", "asc", "descend", "ascend"].contains(&&*word.stem);
+        let by = by.or_else(|| {
+            let directed = self.words.iter().any(is_directed);
+            let by = self.words.iter().position(|word| word.lower == "by");
+            by.filter(|_| directed).and_then(|by| by.checked_sub(1))
+        });
         let Some(behind) = by.and_then(|at| self.words.get(at + 2)) else {
             return;
         };
@@ -293,6 +381,9 @@ impl Reader<'_, '_> {
         const BEFORE: [&str; 11] = [
             "the", "show", "give", "me", "which", "what", "list", "find", "these", "get", "are",
         ];
+        const ORDERING: [&str; 8] = [
+            "sort", "order", "rank", "desc", "asc", "descend", "ascend", "limit",
+        ];
         const LIMITING: [&str; 10] = [
             "limit",
             "first",
@@ -322,9 +413,7 @@ impl Reader<'_, '_> {
         }
         let is_ordered = || {
             let mut words = self.words.iter();
-            words.any(|word| {
-                is_superlative(&word.lower) || ["sort", "order", "rank"].contains(&&*word.stem)
-            })
+            words.any(|word| is_superlative(&word.lower) || ORDERING.contains(&&*word.stem))
         };
         // `the 2 paths with the most requests`, `by size, limit 3`.
         let last = at.checked_sub(1).map(|at| &*self.words[at].lower);

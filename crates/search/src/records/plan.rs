@@ -23,6 +23,8 @@ pub(super) struct Plan {
     pub(super) figures: Option<usize>,
     /// Whether it asks how many there are.
     pub(super) is_count: bool,
+    /// The column of which the question counts the values: `how many countries`.
+    pub(super) counted: Option<usize>,
     /// Stems of the words that were not read as a part of a condition.
     pub(super) asked: Vec<String>,
     /// The columns that its words name.
@@ -112,6 +114,7 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
     reader.loose_words();
     reader.relax();
     reader.named();
+    reader.counted();
     let last = collection.path.rsplit('.').next().unwrap_or_default();
     let last = column_stems(last, &stems);
     let free = words

@@ -41,9 +41,11 @@ const WIDE_SHARE: u64 = 6;
 const WIDE_COLUMNS: usize = 12;
 
 /// Last parts of the names of columns that tell which record it is.
-const IDENTITY: [&str; 7] = ["id", "name", "title", "key", "code", "path", "version"];
+const IDENTITY: [&str; 8] = [
+    "id", "number", "name", "title", "key", "code", "path", "version",
+];
 /// The number of `path` there.
-const PATH: usize = 5;
+const PATH: usize = 6;
 /// Most columns that tell which record it is.
 const IDENTITIES: usize = 3;
 
@@ -61,6 +63,12 @@ pub(super) fn table(
     }
     if let Some(figures) = &plan.figures {
         head.push_str(&figures_of(*figures, &records, collection));
+    }
+    if let Some(column) = plan.counted.filter(|_| plan.group.is_none()) {
+        let cells = records.iter().filter_map(|record| record.get(column));
+        let values: FxHashSet<_> = cells.map(Cell::shown).collect();
+        let name = shown_name(collection, column);
+        head.push_str(&format!("; {} different {name}", values.len()));
     }
     if let Some(group) = &plan.group {
         let groups = groups(&records, group);

@@ -49,7 +49,7 @@ pub(super) fn is_superlative(word: &str) -> bool {
 
 /// Words for the ends of an order: the word, whether it asks for the largest, and parts of the
 /// names of columns that it means.
-const SUPERLATIVES: [(&str, bool, &str); 68] = [
+const SUPERLATIVES: [(&str, bool, &str); 71] = [
     ("commonest", true, ""),
     ("most", true, ""),
     ("highest", true, ""),
@@ -62,7 +62,8 @@ const SUPERLATIVES: [(&str, bool, &str); 68] = [
     ("peak", true, ""),
     ("top", true, ""),
     ("best", true, "rating score"),
-    ("longest", true, "length duration time min"),
+    ("best", false, "rank position place"),
+    ("longest", true, "length duration time min distance"),
     ("deepest", true, "depth"),
     ("fastest", true, "speed mph kmh"),
     (
@@ -95,7 +96,7 @@ const SUPERLATIVES: [(&str, bool, &str); 68] = [
     ("minimum", false, ""),
     ("min", false, ""),
     ("minimal", false, ""),
-    ("shortest", false, "length duration time min"),
+    ("shortest", false, "length duration time min distance"),
     ("cheapest", false, "cost price"),
     ("slowest", false, "speed mph kmh"),
     (
@@ -105,6 +106,12 @@ const SUPERLATIVES: [(&str, bool, &str); 68] = [
     ),
     ("lightest", false, "weight mass"),
     ("worst", false, "rating score"),
+    (
+        "worst",
+        true,
+        "delay error loss damage late latency duration",
+    ),
+    ("deadliest", true, "deaths fatalities killed casualties"),
     ("weakest", false, "mag magnitude"),
     ("shallowest", false, "depth"),
     ("southernmost", false, "latitude lat"),
@@ -330,7 +337,7 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
     const LEAST: usize = 3;
     const ROOT: usize = 5;
     const ENDING: usize = 2;
-    const SAME: [[&str; 2]; 13] = [
+    const SAME: [[&str; 2]; 16] = [
         ["cost", "price"],
         ["price", "cost"],
         ["cost", "budget"],
@@ -344,6 +351,9 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
         ["mail", "email"],
         ["author", "creator"],
         ["salari", "pay"],
+        ["peopl", "pop"],
+        ["peopl", "popul"],
+        ["inhabit", "popul"],
     ];
     let (short, long) = match word.len() < name.len() {
         true => (word, name),

@@ -150,16 +150,25 @@ impl Reader<'_, '_> {
             let all = self.collection.records.len();
             let first_word = &self.words[first].lower;
             let is_number = first_word.bytes().all(|byte| byte.is_ascii_digit());
+            let is_in_lists = columns.keys().all(|&column| self.has_lists(column));
             let best = columns
                 .into_iter()
                 .filter(|(_, held)| held.count() < all)
                 .filter(|(column, held)| !self.has_member(*column, &held.text))
-                // What merely has something of that name in a list is not meant.
-                .filter(|&(column, _)| needs || is_number || !self.has_lists(column))
+                // What merely has something of that name in a list is not meant, unless it is one of
+                // a few labels.
+                .filter(|&(column, _)| {
+                    needs
+                        || is_number
+                        || !self.has_lists(column)
+                        || is_in_lists && self.has_labels(column)
+                })
                 .max_by(|a, b| {
                     // What is not meant is a name, not a part of a list.
                     let named = |column: usize| {
-                        self.naming(column, at, 30) + self.liking(column, needs && !is_negated)
+                        self.naming(column, at, 30)
+                            + self.liking(column, needs && !is_negated)
+                            + self.beside(first, column)
                     };
                     named(a.0)
                         .total_cmp(&named(b.0))
@@ -201,6 +210,48 @@ impl Reader<'_, '_> {
                 self.excluded.push(last);
             }
         }
+    }
+
+    /// How much the word before word `at` says that its value is in a column: its name, or `from`
+    /// for an origin.
+    fn beside(&self, at: usize, column: usize) -> f64 {
+        const ENDS: [(&str, &str); 2] = [
+            ("from", "origin from source departure sender"),
+            (
+                "to",
+                "destination dest to target arrival recipient receiver",
+            ),
+        ];
+        let Some(before) = at.checked_sub(1).map(|at| &self.words[at]) else {
+            return 0.0;
+        };
+        let stems = &self.columns[column];
+        let is_end = |(word, means): &(&str, &str)| {
+            let mut means = means.split(' ');
+            before.lower == *word && means.any(|one| stems.iter().any(|stem| alike(stem, one)))
+        };
+        let is_name =
+            !self.values_taken[at - 1] && !self.has_lists(column) && stems.contains(&before.stem);
+        f64::from(u8::from(is_name || ENDS.iter().any(is_end)))
+    }
+
+    /// Whether the items of a list column are labels: few different ones, each in several records.
+    fn has_labels(&self, column: usize) -> bool {
+        const SHARE: usize = 4;
+        let mut known = FxHashSet::default();
+        let mut all = 0;
+        for cell in (self.collection.records.iter()).filter_map(|record| record.get(column)) {
+            // The keys of an object are no labels.
+            if !matches!(cell, Cell::List(_)) {
+                return false;
+            }
+            cell.any(|item| {
+                all += 1;
+                known.insert(item.to_owned());
+                false
+            });
+        }
+        known.len() * SHARE < all
     }
 
     /// Whether a text is the name of a member that most values of a column have: it names that
@@ -320,7 +371,8 @@ impl Reader<'_, '_> {
             }
             // `logged as warnings`: the level `warn`.
             let word = &self.words[first];
-            if word.stem.len() >= LEAST_STEM && word.stem != word.lower {
+            let is_plural = word.lower.ends_with('s') && word.stem != word.lower;
+            if word.stem.len() >= LEAST_STEM && is_plural {
                 let of_stem = spans.entry(word.stem.clone()).or_default();
                 if !of_stem.contains(&(first, first, false)) {
                     of_stem.push((first, first, false));
@@ -381,8 +433,12 @@ impl Reader<'_, '_> {
             let is_named = self.naming(column, word.start, 24) > 0.0;
             if is_number {
                 const LEAST_DIGITS: usize = 3;
+                const LEAST_ID: usize = 4;
                 let is_listed = asked.len() >= LEAST_DIGITS && self.has_lists(column);
-                return (is_named || is_listed) && text == asked;
+                let is_year = || self.columns[column].iter().any(|stem| stem == "year");
+                // A number of an issue is told without its name.
+                let is_known = asked.len() >= LEAST_ID && (is_year() || self.is_unique(column));
+                return text == asked && (is_named || is_listed || is_known);
             }
             if is_name || is_beside || is_dotted && is_same {
                 return true;
