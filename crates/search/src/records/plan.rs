@@ -23,6 +23,8 @@ pub(super) struct Plan {
     pub(super) figures: Option<usize>,
     /// Whether it asks how many there are.
     pub(super) is_count: bool,
+    /// A name or quoted text of the question that no record has.
+    pub(super) missing: Option<String>,
     /// The column of which the question counts the values: `how many countries`.
     pub(super) counted: Option<usize>,
     /// Stems of the words that were not read as a part of a condition.

@@ -57,6 +57,12 @@ pub(super) fn table(
     counter: &dyn TokenCounter,
 ) -> Option<String> {
     let mut records = selected(&plan.conditions, collection);
+    // How many there are of what does not occur is not how many there are of all.
+    if let Some(missing) = plan.missing.as_ref().filter(|_| plan.conditions.is_empty()) {
+        let head = head(plan, collection, 0);
+        let head = format!("{head} have \"{}\"", cell_text(missing));
+        return fitted(&head, &[], budget, 0, counter);
+    }
     let mut head = head(plan, collection, records.len());
     if records.is_empty() {
         return fitted(&head, &[], budget, 0, counter);

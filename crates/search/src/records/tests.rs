@@ -236,6 +236,7 @@ fn questions_of_a_few_words() {
         "max price",
         "products having zero unitsInStock",
         "Kitchen products count",
+        "How many products come from Atlantis?",
     ];
     let answers: Vec<String> = questions
         .iter()
@@ -262,6 +263,8 @@ fn questions_of_a_few_words() {
             6 of 40 in .products[] have unitsInStock = 0: | id, name, version, category.name, country, discontinued, note, price, released, unitsInStock | p-0, Thing 0, 1.0.0, Garden Tools, FR, false, seen, 0.0, 2000-03-01, 0
         Kitchen products count
             30 of 40 in .products[] have category.name = Kitchen: | id, name, version, country | p-1, Thing 1, 1.1.0, DE
+        How many products come from Atlantis?
+            0 of 40 in .products[] have "Atlantis"
         "#);
 }
 

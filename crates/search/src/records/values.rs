@@ -526,6 +526,12 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Whether a test holds for any value of any record.
+    fn is_held(&self, test: &Test) -> bool {
+        let mut records = self.collection.records.iter();
+        records.any(|record| record.cells().any(|(_, cell)| test.holds(cell)))
+    }
+
     /// Names, quoted texts and identifiers that are a part of values.
     pub(super) fn parts(&mut self) {
         let literals = LITERAL.captures_iter(self.question).filter_map(|found| {
@@ -573,6 +579,8 @@ impl Reader<'_, '_> {
             if let Some(column) = self.most_held(&test, start) {
                 self.add(column, test, is_negated);
                 self.take(start, end);
+            } else if self.plan.is_count && !is_negated && !self.is_held(&test) {
+                self.plan.missing = Some(text.to_owned());
             }
         }
     }
