@@ -220,7 +220,7 @@ fn json_by_path_and_by_sibling() {
     1 of 200 in .by_name[] have key = prop-17:
     key	prop-17
     support.fire fox.added	17.1
-    support.chrome	added
+    support.chrome	{added: 17.2}
     ");
     assert_snapshot!(find(&artifact, "Which order was lost at sea?", 70).render(), @r#"
     1 of 300 in .orders[] have status = lost at sea:

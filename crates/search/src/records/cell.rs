@@ -146,6 +146,20 @@ impl<'d> Cell<'d> {
         }
     }
 
+    /// Returns an object, or a list of objects, with all that is in it; `None` if that has more than
+    /// `most` bytes.
+    pub(super) fn whole(&self, most: usize) -> Option<String> {
+        let mut text = String::new();
+        let is_whole = match self {
+            Self::Members(members) => write_members(members, &mut text, most),
+            Self::List(items) if items.iter().any(Json::is_object) => {
+                write_items(items, &mut text, most)
+            }
+            _ => false,
+        };
+        is_whole.then_some(text)
+    }
+
     /// Compares two values of a column: as numbers, versions, moments or texts.
     pub(super) fn compared(&self, other: &Self) -> Ordering {
         if let (Self::Text(one), Self::Text(other)) = (self, other) {
@@ -161,6 +175,41 @@ impl<'d> Cell<'d> {
             _ => self.shown().cmp(&other.shown()),
         }
     }
+}
+
+/// Writes a value behind a text; returns whether the text then has at most `most` bytes.
+fn write(value: &Json<'_>, text: &mut String, most: usize) -> bool {
+    match value {
+        Json::List(items) => return write_items(items, text, most),
+        Json::Members(members) => return write_members(members, text, most),
+        Json::Null => text.push_str("null"),
+        Json::Bool(is) => text.push_str(if *is { "true" } else { "false" }),
+        Json::Number(number) => text.push_str(&number.to_string()),
+        Json::Text(value) => text.push_str(value),
+    }
+    text.len() <= most
+}
+
+fn write_items(items: &[Json<'_>], text: &mut String, most: usize) -> bool {
+    text.push('[');
+    let is_whole = items.iter().enumerate().all(|(at, item)| {
+        text.push_str(if at > 0 { ", " } else { "" });
+        write(item, text, most)
+    });
+    text.push(']');
+    is_whole && text.len() <= most
+}
+
+fn write_members(members: &[(Cow<'_, str>, Json<'_>)], text: &mut String, most: usize) -> bool {
+    text.push('{');
+    let is_whole = members.iter().enumerate().all(|(at, (key, value))| {
+        text.push_str(if at > 0 { ", " } else { "" });
+        text.push_str(key);
+        text.push_str(": ");
+        write(value, text, most)
+    });
+    text.push('}');
+    is_whole && text.len() <= most
 }
 
 /// Returns the text of a list's item: itself, or the name of an object; empty if it has none.

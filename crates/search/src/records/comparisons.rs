@@ -4,8 +4,9 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+use super::cell::Cell;
 use super::reader::Reader;
-use super::terms::{SUPERLATIVES, alike};
+use super::terms::{alike, superlatives};
 use super::test::{Comparison, Test};
 use super::version::Version;
 
@@ -45,6 +46,12 @@ static BEHIND: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("invariant: the pattern is valid")
 });
 
+/// A number of items: `with 0 labels`.
+static HAVING: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = format!(r"(?i)\b(?:has|have|having|with) {NUMBER}\s*(?P<name>[a-z]\w*)");
+    Regex::new(&pattern).expect("invariant: the pattern is valid")
+});
+
 static BETWEEN: LazyLock<Regex> = LazyLock::new(|| {
     let number = |name: &str| {
         NUMBER
@@ -68,7 +75,34 @@ struct Asked<'q> {
     value: f64,
     /// Bytes of a unit such as `MB`, or 1.
     unit: f64,
+    /// The unit as it is written, such as `MB`.
+    word: &'q str,
 }
+
+/// Words for units, and parts of the names of columns that they mean.
+const UNITS: [(&str, &str); 9] = [
+    ("degrees degree c f", "temp temperature"),
+    (
+        "ms milliseconds millisecond seconds second sec s minutes min hours",
+        "duration elapsed latency took runtime time",
+    ),
+    ("years year", "age"),
+    (
+        "dollars dollar usd euros euro eur",
+        "price cost amount budget",
+    ),
+    (
+        "bytes byte kb mb gb kib mib gib kilobytes megabytes gigabytes",
+        "size bytes",
+    ),
+    (
+        "km kilometers kilometres miles m meters metres",
+        "distance depth length elevation height",
+    ),
+    ("kg lbs pounds grams g", "weight mass"),
+    ("percent %", "percent pct percentage rate share"),
+    ("times", "count restarts"),
+];
 
 impl<'q> Asked<'q> {
     /// Returns the number in the groups `n`, `k` and `u` with a suffix.
@@ -80,8 +114,8 @@ impl<'q> Asked<'q> {
         let end = plain.match_indices(['.', '-']).nth(1).map(|(at, _)| at);
         let value: f64 = plain[..end.unwrap_or(plain.len())].parse().ok()?;
         let word = group("k").or(group("u"));
-        let word = word.map_or("", |word| word.as_str()).to_lowercase();
-        let (times, unit) = match &*word {
+        let word = word.map_or("", |word| word.as_str());
+        let (times, unit) = match &*word.to_lowercase() {
             "k" | "thousand" => (1e3, 1.0),
             "m" | "million" => (1e6, 1.0),
             "billion" | "bn" => (1e9, 1.0),
@@ -94,6 +128,7 @@ impl<'q> Asked<'q> {
             written,
             value: value * times,
             unit,
+            word,
         })
     }
 }
@@ -132,6 +167,11 @@ impl Reader<'_, '_> {
                 self.compare(&[(comparison, &number)], &found);
             }
         }
+        for found in HAVING.captures_iter(self.question) {
+            if let Some(number) = Asked::new(&found, "") {
+                self.items(&number, &found);
+            }
+        }
         for found in BEHIND.captures_iter(self.question) {
             let comparison = match found.name("down") {
                 Some(_) => Comparison::AtMost,
@@ -140,6 +180,24 @@ impl Reader<'_, '_> {
             if let Some(number) = Asked::new(&found, "") {
                 self.compare(&[(comparison, &number)], &found);
             }
+        }
+    }
+
+    /// `with 0 labels`: how many items the list has that the word behind a number names.
+    fn items(&mut self, asked: &Asked<'_>, found: &Captures<'_>) {
+        let (Some(whole), Some(name)) = (found.get(0), found.name("name")) else {
+            return;
+        };
+        let next = self.words.iter().find(|word| word.start >= name.start());
+        let stems = |column: &usize| &self.columns[*column];
+        let is_list = |column: &usize| {
+            self.has_lists(*column)
+                && next.is_some_and(|next| stems(column).iter().any(|stem| alike(&next.stem, stem)))
+        };
+        let column = (0..self.columns.len()).find(is_list);
+        if let Some(column) = column.filter(|_| !self.is_taken(whole.start(), whole.end())) {
+            self.condition(column, Test::Number(Comparison::Equal, asked.value));
+            self.take(whole.start(), whole.end());
         }
     }
 
@@ -169,11 +227,14 @@ impl Reader<'_, '_> {
         let best = self.best_column(whole.start(), fit);
         let best = best
             .or_else(|| self.meant(whole.as_str(), &fit_columns))
+            .or_else(|| self.of_unit(found, asked[0].1.word, &fit_columns))
             .or(only);
-        let best = best.or_else(|| self.column_of_number(asked[0].1.written));
+        let best = best
+            .or_else(|| self.column_of_number(asked[0].1.written))
+            .or_else(|| self.around(asked[0].1.value, &fit_columns));
         let Some(column) = best else { return };
         for (comparison, asked) in asked {
-            let comparison = match self.is_age(column, &whole.as_str().to_lowercase()) {
+            let comparison = match self.reversed(column, &whole.as_str().to_lowercase()) {
                 Some(other) => other,
                 None => *comparison,
             };
@@ -193,24 +254,69 @@ impl Reader<'_, '_> {
     fn meant(&self, asked: &str, fit: &[usize]) -> Option<usize> {
         let adjective = asked.split_whitespace().next()?.to_lowercase();
         let superlative = format!("{}est", adjective.strip_suffix("er")?);
-        let (.., means) = SUPERLATIVES
+        superlatives(&superlative)
             .iter()
-            .find(|(name, ..)| *name == superlative)?;
+            .find_map(|sense| self.first_of(sense.means, fit))
+    }
+
+    /// The first of some columns whose name has one of the words that are meant.
+    fn first_of(&self, means: &str, columns: &[usize]) -> Option<usize> {
         let is_meant = |column: usize| {
             let stems = &self.columns[column];
             let mut means = means.split_ascii_whitespace();
             means.any(|meant| stems.iter().any(|stem| alike(meant, stem)))
         };
-        fit.iter().copied().find(|&column| is_meant(column))
+        columns.iter().copied().find(|&column| is_meant(column))
     }
 
-    /// `older than 30` asks for more of an age, but for less of a year.
-    fn is_age(&self, column: usize, asked: &str) -> Option<Comparison> {
-        let is_age = self.columns[column].iter().any(|stem| stem == "age");
-        match asked {
-            _ if !is_age => None,
-            asked if asked.starts_with("older") => Some(Comparison::MoreThan),
-            asked if asked.starts_with("younger") => Some(Comparison::LessThan),
+    /// The column that the unit behind a number means: `34 degrees`, `600 ms`.
+    fn of_unit(&self, found: &Captures<'_>, unit: &str, fit: &[usize]) -> Option<usize> {
+        let numbers = ["n", "n2", "n4"];
+        let end = numbers.iter().find_map(|name| found.name(name))?.end();
+        let behind = self.words.iter().find(|word| word.start >= end);
+        let units = [
+            &*unit.to_lowercase(),
+            behind.map_or("", |word| &*word.lower),
+        ];
+        let is_unit = |names: &str| names.split(' ').any(|name| units.contains(&name));
+        let mut known = UNITS.iter().filter(|(names, _)| is_unit(names));
+        known.find_map(|(_, means)| self.first_of(means, fit))
+    }
+
+    /// The only column whose values reach from below a number to above it.
+    fn around(&self, number: f64, fit: &[usize]) -> Option<usize> {
+        let is_around = |&column: &usize| {
+            let cells = (self.collection.records.iter()).filter_map(|record| record.get(column));
+            let numbers = cells
+                .filter(|cell| !cell.is_list())
+                .filter_map(Cell::number);
+            let (low, high) = numbers
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), one| {
+                    (low.min(one), high.max(one))
+                });
+            self.kinds[column].is_usual && low <= number && number <= high
+        };
+        let mut around = fit.iter().copied().filter(is_around);
+        let first = around.next()?;
+        around.next().is_none().then_some(first)
+    }
+
+    /// `older than 30` asks for more of an age, but for less of a year; `slower than 30` for more of
+    /// a duration, but for less of a speed.
+    fn reversed(&self, column: usize, asked: &str) -> Option<Comparison> {
+        let means = |names: &[&str]| {
+            let mut stems = self.columns[column].iter();
+            stems.any(|stem| names.contains(&&**stem))
+        };
+        let is_age = means(&["age"]);
+        let is_time = means(&[
+            "durat", "elaps", "latenc", "time", "took", "delay", "ms", "second",
+        ]);
+        match asked.split_whitespace().next()? {
+            "older" if is_age => Some(Comparison::MoreThan),
+            "younger" if is_age => Some(Comparison::LessThan),
+            "slower" if is_time => Some(Comparison::MoreThan),
+            "faster" if is_time => Some(Comparison::LessThan),
             _ => None,
         }
     }

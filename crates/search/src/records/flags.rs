@@ -6,10 +6,11 @@ use regex::Regex;
 use rustc_hash::FxHashSet;
 
 use super::cell::Cell;
+use super::load::Record;
 use super::reader::Reader;
-use super::terms::{NUMBERS, Word, alike};
+use super::terms::{NUMBERS, Word, alike, column_stems};
 use super::test::Test;
-use crate::words::is_stop_word;
+use crate::words::{Stems, camel_parts, is_stop_word};
 
 /// Members that records have or lack: `with a bin field`.
 static HAVING: LazyLock<Regex> = LazyLock::new(|| {
@@ -18,12 +19,22 @@ static HAVING: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// Words before the name of a member that records lack: `without a license`, `no homepage`.
 static LACKING: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:without|lack(?:s|ing)?|miss(?:es|ing)|with no|ha(?:s|ve|ving) no|(?:do|does|did)(?: not|n['’]t) (?:have|set|declare|list|specify|define)|omit(?:s|ting)?|with(?: an?)? (?:empty|missing|unknown|blank|null))\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?")
+    Regex::new(r"(?i)\b(?:without|lack(?:s|ing)?|miss(?:es|ing)|with no|ha(?:s|ve|ving) no|(?:(?:do|does|did)(?: not|n['’]t) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|n['’]t) having)|omit(?:s|ting)?|nobody(?: is)?|no one(?: is)?|(?:^|[:;,]\s*)no|with(?: an?)? (?:empty|missing|unknown|blank|null))\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?")
         .expect("invariant: the pattern is valid")
 });
 /// Words behind it: `whose license is missing`, `where license is null`.
 static LACKED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\b(?:whose|where|with)\s+(?:the\s+)?((?:[\w.-]+\s+){1,4}?)(?:is|are|=)?\s*(?:missing|empty|null|absent|blank|unknown|not (?:set|given|known|present|specified))\b")
+        .expect("invariant: the pattern is valid")
+});
+/// The same behind one word: `assignee null`, `the sex is unknown`.
+static ABSENT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b([\w.-]+)\s+(?:(?:is|are|=|==)\s*)?(?:missing|empty|null|absent|blank|unknown|unset)\b")
+        .expect("invariant: the pattern is valid")
+});
+/// Words behind the name of a member that records have: `links is not null`, `links set`.
+static PRESENT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b([\w.-]+)\s+(?:(?:is|are|=|!=)\s+)?(?:not (?:null|empty|missing|blank)|non-?(?:null|empty)|null(?:s)? excluded|!= ?null|set|present|given|filled(?: in)?)\b")
         .expect("invariant: the pattern is valid")
 });
 /// Words for versions without a suffix.
@@ -61,51 +72,104 @@ impl Reader<'_, '_> {
         self.take(span.0, span.1);
     }
 
-    /// Members that are true or false.
+    /// Members that are true or false: `which are discontinued`, `unMember false`.
     pub(super) fn flags(&mut self) {
-        const PREFIXES: [&str; 3] = ["un", "in", "non"];
-        // The last step of the name is one word.
-        let is_short = |column: usize| {
-            let name = &self.collection.columns[column];
-            let last = name.rsplit('.').next().unwrap_or_default();
-            last.chars()
-                .all(|c| c.is_alphanumeric() && !c.is_uppercase())
-        };
         let is_flag = |column: &usize| {
             let flag = |cell: &Cell<'_>| {
                 let bit = cell.any(|text| text == "0" || text == "1");
                 matches!(cell, Cell::Bool(_)) || cell.is_number() && bit
             };
-            is_short(*column) && self.share(*column, flag) >= 0.99
+            self.kinds[*column].is_usual && self.share(*column, flag) >= 0.99
         };
         let flags: Vec<usize> = (0..self.columns.len()).filter(is_flag).collect();
         for column in flags {
-            let Some(stem) = self.columns[column].last() else {
+            let Some((first, last, is_negated)) = self.flag_words(column) else {
                 continue;
             };
-            let is_named = |word: &Word| alike(&word.stem, stem) && word.lower.len() > 2;
-            let is_opposite = |word: &Word| {
-                let mut prefixes = PREFIXES.iter();
-                prefixes.any(|prefix| word.stem.strip_prefix(prefix) == Some(stem))
-            };
-            let free = |at: usize| !self.taken[at];
-            let words = || self.words.iter().enumerate().filter(|(at, _)| free(*at));
-            let found = words().find(|(_, word)| is_named(word));
-            let opposite = words().find(|(_, word)| is_opposite(word));
-            let Some((at, is_negated)) = found
-                .map(|(at, _)| (at, self.is_denied(at)))
-                .or(opposite.map(|(at, _)| (at, true)))
-            else {
-                continue;
-            };
-            let (start, end) = (self.words[at].start, self.words[at].end);
-            self.add_weak(column, Test::True, is_negated);
-            self.take(start, end);
+            let end = self.words[last].end;
+            let set = self.set_to(last + 1);
+            let is_bool = self.share(column, |cell| matches!(cell, Cell::Bool(_))) > 0.0;
+            match set {
+                // What is missing is not false.
+                Some((false, at)) if is_bool && !is_negated => {
+                    self.add_weak(column, Test::Is(vec!["false".to_owned()]), false);
+                    self.take(self.words[at].start, self.words[at].end);
+                }
+                _ => {
+                    let is_false = set.is_some_and(|(is, _)| !is);
+                    self.add_weak(column, Test::True, is_negated != is_false);
+                }
+            }
+            self.take(self.words[first].start, end);
+        }
+    }
+
+    /// The first and last words that name a flag by the last step of its name, and whether they
+    /// deny it.
+    fn flag_words(&self, column: usize) -> Option<(usize, usize, bool)> {
+        const PREFIXES: [&str; 3] = ["un", "in", "non"];
+        const APART: usize = 3;
+        let name = &self.collection.columns[column];
+        let last = name.rsplit('.').next().unwrap_or_default();
+        let steps = column_stems(last, &Stems::new());
+        // `all-features` is no flag of features.
+        let parts = last.split(|c: char| !c.is_alphanumeric());
+        let mut parts = parts.flat_map(camel_parts).map(str::to_lowercase);
+        if parts.any(|part| ["all", "any", "no", "other"].contains(&&*part)) {
+            return None;
+        }
+        let least = if steps.len() > 1 { 2 } else { 3 };
+        let free = |at: &usize| !self.taken[*at] && self.words[*at].lower.len() >= least;
+        let is_named = |at: usize, stem: &String| {
+            let word = &self.words[at];
+            word.stem == *stem || alike(&word.stem, stem) && !stem.ends_with(&word.stem)
+        };
+        let find = |stem: &String| {
+            (0..self.words.len())
+                .filter(free)
+                .find(|&at| is_named(at, stem))
+        };
+        let found: Option<Vec<usize>> = steps.iter().map(find).collect();
+        if let Some(found) = found
+            && let (Some(&first), Some(&last)) = (found.iter().min(), found.iter().max())
+            && last - first < steps.len() + APART
+        {
+            let is_denied = self.is_denied(first) || steps.len() > 1 && self.is_denied(last);
+            return Some((first, last, is_denied));
+        }
+        let [stem] = &steps[..] else { return None };
+        let is_opposite = |at: &usize| {
+            let mut prefixes = PREFIXES.iter();
+            prefixes.any(|prefix| self.words[*at].stem.strip_prefix(prefix) == Some(stem))
+        };
+        let opposite = (0..self.words.len()).filter(free).find(is_opposite);
+        opposite.map(|at| (at, at, true))
+    }
+
+    /// Whether a flag is asked to be true or false: `is false`, `set to true`. Also returns the
+    /// word that says so, which follows word `at` or a few small ones.
+    fn set_to(&self, at: usize) -> Option<(bool, usize)> {
+        const BETWEEN: [&str; 7] = ["is", "are", "set", "to", "equal", "equals", "value"];
+        let mut words = self.words.iter().enumerate().skip(at);
+        let (at, word) = words.find(|(_, word)| !BETWEEN.contains(&&*word.lower))?;
+        match &*word.lower {
+            "true" => Some((true, at)),
+            "false" => Some((false, at)),
+            _ => None,
         }
     }
 
     /// `with a bin field`, `without a license`: a column that only some records have.
     pub(super) fn having(&mut self) {
+        for found in PRESENT.captures_iter(self.question) {
+            let Some(name) = found.get(1) else { continue };
+            let is_named = |one: &String| one.eq_ignore_ascii_case(name.as_str());
+            if self.collection.columns.iter().any(is_named)
+                && self.presence(name.start(), name.end(), false)
+            {
+                return;
+            }
+        }
         for found in LACKED.captures_iter(self.question) {
             let Some(name) = found.get(1) else { continue };
             self.presence(name.start(), name.end(), true);
@@ -118,6 +182,11 @@ impl Reader<'_, '_> {
                 self.presence(found.end(), end, true);
             }
         }
+        for found in ABSENT.captures_iter(self.question) {
+            let Some(name) = found.get(1) else { continue };
+            self.presence(name.start(), name.end(), true);
+        }
+        self.undone();
         if !self.plan.conditions.is_empty() {
             return;
         }
@@ -126,10 +195,46 @@ impl Reader<'_, '_> {
             let Some(name) = found.get(2) else { continue };
             let is_named = |one: &String| one.eq_ignore_ascii_case(name.as_str());
             let is_column = self.collection.columns.iter().any(is_named);
-            if is_told && is_column && self.presence(name.start(), name.end(), false) {
+            if (is_told || self.is_rare_member(name.as_str()))
+                && is_column
+                && self.presence(name.start(), name.end(), false)
+            {
                 return;
             }
         }
+    }
+
+    /// `unassigned`: what has no assignee.
+    fn undone(&mut self) {
+        const ROOT: usize = 4;
+        for at in 0..self.words.len() {
+            let Some(rest) = self.words[at].stem.strip_prefix("un") else {
+                continue;
+            };
+            let is_lacked = |column: &usize| {
+                let stems = &self.columns[*column];
+                let held = |record: &&Record<'_>| record.has(*column);
+                rest.len() >= ROOT
+                    && stems.len() == 1
+                    && alike(rest, &stems[0])
+                    && !self.collection.records.iter().all(|record| held(&record))
+            };
+            let column = (0..self.columns.len()).find(is_lacked);
+            if let Some(column) = column.filter(|_| !self.taken[at]) {
+                self.add_weak(column, Test::Present, true);
+                self.take(self.words[at].start, self.words[at].end);
+            }
+        }
+    }
+
+    /// Whether fewer records than not have a column of this name.
+    fn is_rare_member(&self, name: &str) -> bool {
+        let mut columns = self.collection.columns.iter();
+        let column = columns.position(|one| one.eq_ignore_ascii_case(name));
+        column.is_some_and(|column| {
+            let held = self.collection.records.iter().filter(|one| one.has(column));
+            held.count() * 2 < self.collection.records.len()
+        })
     }
 
     /// Adds the condition that records have or lack the column that the words between two bytes
@@ -245,6 +350,7 @@ impl Reader<'_, '_> {
             if held <= 0.6 && is_named {
                 let is_negated = self.is_denied(at);
                 self.add_weak(column, test, is_negated);
+                self.values_taken[at] = true;
             }
         }
     }

@@ -6,13 +6,14 @@ use regex::Regex;
 use rustc_hash::FxHashSet;
 
 use super::moment::Unit;
-use super::plan::Group;
+use super::plan::{COUNTED, Group};
 use super::reader::Reader;
-use super::terms::{SUPERLATIVES, Word, alike, number};
+use super::terms::{Word, alike, is_superlative, number, squeezed};
+use crate::words::is_stop_word;
 
 /// `how many per year`, `number of movies by genre`.
 static PER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:how many|number|count|counts|breakdown|break down|distribution|tally|histogram|frequency|frequencies|total)\b.*?\b(?:per|by|for each|in each|of each|for every|grouped by)\s+(?:the\s+)?")
+    Regex::new(r"(?i)\b(?:how (?:many|often)|number|count|counts|breakdown|break down|broken down|split|divided|distribution|distributed|tally|histogram|frequency|frequencies|total)\b.*?\b(?:per|by|over|each|every|grouped by)\s+(?:the\s+)?(?:(?:kind|type|sort|value)s?\s+of\s+)?")
         .expect("invariant: the pattern is valid")
 });
 /// `per year` alone, `grouped by state`.
@@ -32,7 +33,7 @@ static SHARED: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// `which state has the most`, `directors with the fewest`.
 static MOST: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:most|fewest|least|(?:highest|largest|greatest|lowest|smallest) (?:number|count))\b")
+    Regex::new(r"(?i)\b(?:most|fewest|least|(?:highest|largest|biggest|greatest|lowest|smallest|maximum|max) (?:number|count|amount))\b")
         .expect("invariant: the pattern is valid")
 });
 /// `busiest days`, `two dates with the most`.
@@ -59,7 +60,10 @@ fn unit_of(word: &str) -> Option<Unit> {
 impl Reader<'_, '_> {
     /// `how many per year`, `which state has the most airports`, `different states`.
     pub(super) fn grouped(&mut self) {
-        let behind = |pattern: &Regex| pattern.find(self.question).map(|found| found.end());
+        let behind = |pattern: &Regex| {
+            let end = pattern.find(self.question)?.end();
+            (!self.is_within_name(end)).then_some(end)
+        };
         let is_common = |word: &Word| word.lower == "fewest" || word.lower == "least";
         let is_descending = !self.words.iter().any(is_common);
         if let Some(found) = BUSY.captures(self.question)
@@ -82,11 +86,7 @@ impl Reader<'_, '_> {
             // `the most expensive` asks for an order, too.
             let behind = self.words.iter().find(|word| word.start >= found.end());
             let is_often = |word: &Word| ["common", "often", "frequent"].contains(&&*word.lower);
-            let is_known = |word: &Word| {
-                let mut known = SUPERLATIVES.iter();
-                known.any(|(name, ..)| *name == word.lower)
-            };
-            if behind.is_some_and(|word| is_known(word) && !is_often(word)) {
+            if behind.is_some_and(|word| is_superlative(&word.lower) && !is_often(word)) {
                 return None;
             }
             // `the most dependencies` asks for an order.
@@ -101,6 +101,10 @@ impl Reader<'_, '_> {
             column.filter(|&(column, _)| !is_order && !self.is_unique(column))
         });
         if let Some((column, unit)) = most {
+            self.group(column, unit, is_descending);
+            return;
+        }
+        if let Some((column, unit)) = self.counted_by() {
             self.group(column, unit, is_descending);
             return;
         }
@@ -127,11 +131,59 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// `how many countries`: the column of texts that the words behind name, if records share its
+    /// values.
+    pub(super) fn counted(&mut self) {
+        let Some(found) = COUNTED.find(self.question) else {
+            return;
+        };
+        let column = self.group_column(found.end()).map(|(column, _)| column);
+        let is_shared = |column: &usize| {
+            !self.is_numeric(*column) && !self.has_lists(*column) && !self.is_unique(*column)
+        };
+        self.plan.counted = column.filter(is_shared);
+    }
+
+    /// Whether the word before byte `end` joins the words of a column's name: `miles per gallon`.
+    fn is_within_name(&self, end: usize) -> bool {
+        let next = self.words.iter().position(|word| word.start >= end);
+        let Some(words) = next.and_then(|next| self.words.get(next.checked_sub(2)?..=next)) else {
+            return false;
+        };
+        let part: String = words.iter().map(|word| &*word.lower).collect();
+        let mut columns = self.collection.columns.iter();
+        columns.any(|name| squeezed(name).contains(&part))
+    }
+
+    /// `deaths by race`: the column by which the records are counted.
+    fn counted_by(&self) -> Option<(usize, Option<Unit>)> {
+        let by = self.words.iter().position(|word| word.lower == "by")?;
+        let before = &*self.words[by.checked_sub(1)?].lower;
+        let is_counted = before.ends_with('s') && !is_stop_word(before);
+        let behind = self.words.get(by + 1).filter(|_| is_counted)?;
+        if self.is_within_name(behind.start) {
+            return None;
+        }
+        let (column, unit) = self.group_column(behind.start)?;
+        let is_told = (self.plan.conditions.iter()).any(|one| one.column == column);
+        let is_measure = self.is_numeric(column) && !self.is_code(column);
+        let is_fit = !is_told && !self.has_lists(column) && (unit.is_some() || !is_measure);
+        (is_fit && !self.is_unique(column)).then_some((column, unit))
+    }
+
     /// The byte at which the name of what is asked for begins: behind `which two`, or at the start.
     fn subject(&self) -> Option<usize> {
         const SKIPPED: [&str; 6] = ["the", "top", "list", "in", "on", "for"];
-        let asks = |word: &Word| word.lower == "which" || word.lower == "what";
-        let from = self.words.iter().position(asks).map_or(0, |at| at + 1);
+        const BEFORE: [&str; 7] = ["in", "on", "for", "at", "from", "of", "by"];
+        let word = |at: usize| &*self.words[at].lower;
+        // `the node which has the most` asks for the node.
+        let asks = |at: &usize| {
+            ["which", "what", "who"].contains(&word(*at))
+                && at
+                    .checked_sub(1)
+                    .is_none_or(|at| BEFORE.contains(&word(at)))
+        };
+        let from = (0..self.words.len()).find(asks).map_or(0, |at| at + 1);
         let is_skipped = |word: &&Word| SKIPPED.contains(&&*word.lower) || number(word).is_some();
         self.words[from..]
             .iter()
@@ -140,7 +192,7 @@ impl Reader<'_, '_> {
     }
 
     /// Whether no two records have the same value in a column, and the values are no paths.
-    fn is_unique(&self, column: usize) -> bool {
+    pub(super) fn is_unique(&self, column: usize) -> bool {
         let mut known = FxHashSet::default();
         let mut records = self.collection.records.iter();
         records.all(|record| {
@@ -151,9 +203,7 @@ impl Reader<'_, '_> {
     }
 
     fn group(&mut self, column: usize, unit: Option<Unit>, is_descending: bool) {
-        let is_superlative =
-            |word: &Word| SUPERLATIVES.iter().any(|(name, ..)| *name == word.lower);
-        let at = self.words.iter().position(is_superlative);
+        let at = (self.words.iter()).position(|word| is_superlative(&word.lower));
         let count = at.and_then(|at| self.count_near(at)).unwrap_or(1);
         self.plan.group = Some(Group {
             column,
@@ -164,7 +214,7 @@ impl Reader<'_, '_> {
     }
 
     /// The column that the words behind byte `at` name, and the part of its dates.
-    fn group_column(&self, at: usize) -> Option<(usize, Option<Unit>)> {
+    pub(super) fn group_column(&self, at: usize) -> Option<(usize, Option<Unit>)> {
         const WORDS: usize = 3;
         let behind = self
             .words
@@ -208,6 +258,11 @@ impl Reader<'_, '_> {
         let Some(found) = FIGURE.find(self.question) else {
             return;
         };
+        // `highest total of reactions` asks for an order.
+        let before = self.words_before(found.start(), 1).any(is_superlative);
+        if before {
+            return;
+        }
         let is_measure = |column: usize| self.is_numeric(column) && self.kinds[column].is_usual;
         if !self.plan.has_result() {
             self.plan.figures = self.best_column(found.end(), is_measure);

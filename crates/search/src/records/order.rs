@@ -3,11 +3,17 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
+use rustc_hash::FxHashSet;
 
 use super::cell::Cell;
 use super::plan::{Group, Order};
 use super::reader::Reader;
-use super::terms::{SUPERLATIVES, alike, number};
+use super::terms::{Superlative, Word, alike, is_superlative, number, squeezed, superlatives};
+
+/// Superlatives of anything that can be measured.
+const GREAT: [&str; 6] = [
+    "largest", "biggest", "highest", "greatest", "smallest", "lowest",
+];
 
 static BY_NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\bby (?:the )?(?:number|count|frequency)\b")
@@ -17,51 +23,114 @@ static BY_NUMBER: LazyLock<Regex> = LazyLock::new(|| {
 impl Reader<'_, '_> {
     /// `the three most expensive`, `deepest`, `hit most often`.
     pub(super) fn order(&mut self) {
-        const WEAK: [&str; 5] = ["first", "last", "south", "north", "top"];
         self.ranked();
-        self.grouped();
+        if self.plan.order.is_none() {
+            self.grouped();
+        }
         if self.plan.has_result() {
             return;
         }
-        let found = self.words.iter().enumerate().find_map(|(at, word)| {
-            if self.taken[at] {
-                return None;
-            }
-            let known = SUPERLATIVES.iter().find(|(name, ..)| *name == word.lower)?;
-            // `first` and `last` name people and parts, too; `at most` was read.
-            let is_weak = WEAK.contains(&known.0);
-            (!is_weak || self.count_near(at).is_some() || known.0 == "top").then_some((at, known))
-        });
-        let Some((at, &(name, is_descending, means))) = found else {
+        let Some((at, senses)) = self.end_of_order() else {
             return;
         };
-        // `top 3 most expensive` means what `most expensive` means.
-        let more = (at + 1..self.words.len().min(at + 4)).find_map(|at| {
-            let mut known = SUPERLATIVES.iter();
-            Some((
-                at,
-                known.find(|(other, ..)| *other == self.words[at].lower)?,
-            ))
-        });
-        let (at, name, is_descending, means) = match more {
-            Some((at, &(name, is_descending, means))) if name != "first" && self.is_top(name) => {
-                (at, name, is_descending, means)
-            }
-            _ => (at, name, is_descending, means),
-        };
+        let name = senses[0].name;
         let next = |by: usize| self.words.get(at + by).map_or("", |word| &*word.lower);
         let is_often = ["often", "frequent", "frequently", "common", "times"].contains(&next(1))
             || name == "commonest"
             || name == "most" && self.words.iter().any(|word| word.lower == "often")
             || name == "top" && self.is_by_number();
-        // `most expensive` means what `expensive` means.
-        let second = SUPERLATIVES.iter().find(|(other, ..)| *other == next(1));
-        let (is_descending, means) = match second {
-            Some(&(_, is_descending, means)) if name == "most" => (is_descending, means),
-            Some(&(_, is_descending, means)) if name == "least" => (!is_descending, means),
-            _ => (is_descending, means),
+        let count = self.count_near(at).unwrap_or(1).clamp(1, 50);
+        let senses = self.whole_sense(at, senses);
+        let mut found = senses.iter().map(|sense| self.ordered(at, sense, is_often));
+        let first = found.next().flatten();
+        let best = match first {
+            Some((_, _, true)) => first,
+            first => found.flatten().find(|(.., is_meant)| *is_meant).or(first),
         };
-        let start = self.words[at].start;
+        if is_often {
+            self.plan.group = best.map(|(column, is_descending, _)| Group {
+                column,
+                unit: None,
+                is_descending,
+                count,
+            });
+            return;
+        }
+        let is_descending = senses[0].is_descending;
+        let group = self.most_frequent(at, is_descending, count);
+        if best.is_none() && group.is_some() {
+            self.plan.group = group;
+            return;
+        }
+        // Only one column has numbers.
+        let mut numeric = (0..self.columns.len()).filter(|&column| self.is_numeric(column));
+        let only = numeric.next().filter(|_| numeric.next().is_none());
+        let only = only.map(|column| (column, is_descending, false));
+        self.plan.order = best.or(only).map(|(column, is_descending, _)| Order {
+            column,
+            is_descending,
+            count,
+        });
+    }
+
+    /// The word of the question that asks for an end of an order.
+    fn end_of_order(&self) -> Option<(usize, Vec<Superlative<'_>>)> {
+        const WEAK: [&str; 5] = ["first", "last", "south", "north", "top"];
+        let (at, senses) = self.words.iter().enumerate().find_map(|(at, word)| {
+            let senses = superlatives(&word.lower);
+            let name = senses.first()?.name;
+            if self.taken[at] || self.is_in_name(at) {
+                return None;
+            }
+            // `first` and `last` name people and parts, too; `at most` was read.
+            let is_weak = WEAK.contains(&name);
+            let before = at.checked_sub(1).map_or("", |at| &*self.words[at].lower);
+            let is_meant = self.count_near(at).is_some() || name == "top" || before.ends_with("ed");
+            (!is_weak || is_meant).then_some((at, senses))
+        })?;
+        // `top 3 most expensive` means what `most expensive` means.
+        let more = (at + 1..self.words.len().min(at + 4)).find_map(|at| {
+            let senses = superlatives(&self.words[at].lower);
+            (!senses.is_empty()).then_some((at, senses))
+        });
+        match more {
+            Some((at, senses)) if senses[0].name != "first" && self.is_top(senses[0].name) => {
+                Some((at, senses))
+            }
+            _ => Some((at, senses)),
+        }
+    }
+
+    /// `most expensive` means what `expensive` means, and `biggest number of` no size.
+    fn whole_sense<'s>(&'s self, at: usize, senses: Vec<Superlative<'s>>) -> Vec<Superlative<'s>> {
+        let next = self.words.get(at + 1).map_or("", |word| &*word.lower);
+        let second = superlatives(next);
+        match senses[0].name {
+            "most" if !second.is_empty() => second,
+            "least" if !second.is_empty() => {
+                let flipped = |sense: Superlative<'s>| Superlative {
+                    is_descending: !sense.is_descending,
+                    ..sense
+                };
+                second.into_iter().map(flipped).collect()
+            }
+            _ if ["number", "count", "amount"].contains(&next) => {
+                let plain = |sense| Superlative { means: "", ..sense };
+                senses.into_iter().map(plain).collect()
+            }
+            _ => senses,
+        }
+    }
+
+    /// The column that word `at` orders by in one of its senses, whether the largest are asked for,
+    /// and whether the sense means the column.
+    fn ordered(
+        &self,
+        at: usize,
+        sense: &Superlative<'_>,
+        is_often: bool,
+    ) -> Option<(usize, bool, bool)> {
+        let means = sense.means;
         let is_date = means.contains("date");
         let fit = |column: usize| {
             self.kinds[column].is_usual
@@ -69,7 +138,7 @@ impl Reader<'_, '_> {
                     true => !self.is_numeric(column) && !self.has_lists(column),
                     false => {
                         self.is_numeric(column)
-                            || self.has_lists(column)
+                            || self.has_lists(column) && !self.is_outer(column)
                             || is_date && self.is_dated(column)
                     }
                 }
@@ -84,41 +153,148 @@ impl Reader<'_, '_> {
             });
         // The total, if there are several.
         let meant = meant.max_by_key(|&column| (has(column, "total"), std::cmp::Reverse(column)));
+        // `oldest` means a date whatever follows it; `largest` does not always mean a size.
+        let is_open = means.is_empty()
+            || meant.is_none()
+            || GREAT.contains(&sense.name)
+            || ["longest", "shortest"].contains(&sense.name);
+        let next = self.named_behind(at, fit);
+        if let Some(column) = next.filter(|_| is_open && !is_often) {
+            return Some((column, sense.is_descending, meant == Some(column)));
+        }
+        let start = self.words[at].start;
         let behind = self.words.get(at + 1).map_or(start, |word| word.start);
         let column = match self.best_column(behind, fit) {
             Some(named)
                 if means.is_empty()
                     || self.naming(named, behind, 30) > 0.0 && meant.is_none()
-                    || self.naming(named, behind, 16) > 1.0 =>
+                    || self.naming(named, behind, 16) > 1.0
+                        && self.has_other_name(named, at)
+                        && (is_date || !self.is_of_time(named)) =>
             {
                 Some(named)
             }
             named => meant.or(named),
         };
-        // Only one column has numbers.
-        let mut numeric = (0..self.columns.len()).filter(|&column| self.is_numeric(column));
-        let only = numeric.next().filter(|_| numeric.next().is_none());
-        let Some(column) = column.or(only.filter(|_| !is_often)) else {
-            return;
+        let column = match (column, is_often) {
+            // `most common status`: figures that few records have alone are a category, too.
+            (None, true) => self.best_column(behind, |column| self.is_code(column)),
+            (column, _) => column,
         };
-        let count = self.count_near(at).unwrap_or(1).clamp(1, 50);
-        match is_often {
-            true => {
-                self.plan.group = Some(Group {
-                    column,
-                    unit: None,
-                    is_descending,
-                    count,
-                });
-            }
-            false => {
-                self.plan.order = Some(Order {
-                    column,
-                    is_descending,
-                    count,
-                });
-            }
+        let measure = || {
+            let is_size = !is_often && GREAT.contains(&sense.name);
+            is_size.then(|| self.measure(fit)).flatten()
+        };
+        let column = column.or_else(measure)?;
+        let column = self.total_beside(column);
+        Some((column, sense.is_descending, meant == Some(column)))
+    }
+
+    /// The column that the word behind word `at` names: `highest deaths`.
+    fn named_behind(&self, at: usize, fit: impl Fn(usize) -> bool) -> Option<usize> {
+        const SKIPPED: [&str; 6] = ["number", "count", "amount", "of", "the", "total"];
+        let is_skipped = |word: &&Word| !SKIPPED.contains(&&*word.lower) && number(word).is_none();
+        let next = self.words.get(at + 1..)?.iter().find(is_skipped)?;
+        let is_named = |column: usize| {
+            fit(column)
+                && self.columns[column]
+                    .iter()
+                    .any(|stem| alike(&next.stem, stem))
+        };
+        let column = self.best_column(next.start, is_named)?;
+        Some(self.total_beside(column))
+    }
+
+    /// The total among the members of the same object, if a column is one that no word names.
+    fn total_beside(&self, column: usize) -> usize {
+        let name = &self.collection.columns[column];
+        let Some((outer, last)) = name.rsplit_once('.') else {
+            return column;
+        };
+        let last = squeezed(last);
+        if self.words.iter().any(|word| last.contains(&*word.lower)) {
+            return column;
         }
+        let mut all = self.collection.columns.iter();
+        let total = all.position(|name| {
+            let inner = name
+                .strip_prefix(outer)
+                .and_then(|rest| rest.strip_prefix('.'));
+            inner.is_some_and(|inner| inner.starts_with("total"))
+        });
+        total.unwrap_or(column)
+    }
+
+    /// The column of sizes or amounts that `largest` means if no word names one.
+    fn measure(&self, fit: impl Fn(usize) -> bool) -> Option<usize> {
+        const MEASURES: [&str; 6] = ["amount", "total", "value", "price", "population", "count"];
+        let has =
+            |column: usize, name: &str| self.columns[column].iter().any(|stem| alike(stem, name));
+        let of =
+            |name: &&str| (0..self.columns.len()).find(|&column| fit(column) && has(column, name));
+        MEASURES.iter().find_map(of)
+    }
+
+    /// Whether a column is an object whose members are columns.
+    fn is_outer(&self, column: usize) -> bool {
+        let within = format!("{}.", self.collection.columns[column]);
+        let mut columns = self.collection.columns.iter().zip(&self.kinds);
+        columns.any(|(name, kind)| kind.is_usual && kind.is_numeric && name.starts_with(&within))
+    }
+
+    /// Whether a column tells when something was: `deadliest years` asks for deaths.
+    fn is_of_time(&self, column: usize) -> bool {
+        let mut stems = self.columns[column].iter();
+        stems.any(|stem| ["year", "date", "day", "month"].contains(&&**stem))
+    }
+
+    /// Whether a word other than word `at` names a column.
+    fn has_other_name(&self, column: usize, at: usize) -> bool {
+        let mut others = self
+            .words
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != at);
+        others.any(|(_, word)| {
+            self.columns[column]
+                .iter()
+                .any(|stem| alike(&word.stem, stem))
+        })
+    }
+
+    /// Whether a column has few different numbers, such as the status of a response.
+    pub(super) fn is_code(&self, column: usize) -> bool {
+        const MOST: usize = 60;
+        let mut known = FxHashSet::default();
+        let mut cells = (self.collection.records.iter()).filter_map(|record| record.get(column));
+        self.is_numeric(column)
+            && !self.has_lists(column)
+            && cells.all(|cell| {
+                known.insert(cell.shown());
+                known.len() <= MOST
+            })
+    }
+
+    /// `top paths`, `fewest owners`: the most frequent values of the column that the words behind
+    /// word `at` name, unless each record has its own.
+    fn most_frequent(&self, at: usize, is_descending: bool, count: usize) -> Option<Group> {
+        let is_counted = ["top", "most", "fewest", "least"].contains(&&*self.words[at].lower);
+        let skipped = self.words.get(at + 1).and_then(number).map_or(1, |_| 2);
+        let behind = self.words.get(at + skipped).filter(|_| is_counted)?;
+        let (column, unit) = self.group_column(behind.start)?;
+        let is_fit = !self.has_lists(column) && !self.is_unique(column);
+        is_fit.then_some(Group {
+            column,
+            unit,
+            is_descending,
+            count,
+        })
+    }
+
+    /// Whether word `at` is a part of a name such as `temp_max`.
+    fn is_in_name(&self, at: usize) -> bool {
+        let (start, end) = (self.words[at].start, self.words[at].end);
+        self.question[..start].ends_with('_') || self.question[end..].starts_with('_')
     }
 
     /// `by number of strikes`, unless that is a column itself.
@@ -138,23 +314,43 @@ impl Reader<'_, '_> {
     }
 
     /// `ranked by sig, first three`.
-    pub(super) fn ranked(&mut self) {
-        let by = self.words.windows(2).position(|pair| {
-            ["ranked", "sorted", "ordered"].contains(&&*pair[0].lower) && pair[1].lower == "by"
+    fn ranked(&mut self) {
+        const RANKED: [&str; 3] = ["rank", "sort", "order"];
+        let by = self
+            .words
+            .windows(2)
+            .position(|pair| RANKED.contains(&&*pair[0].stem) && pair[1].lower == "by");
+        let is_directed = |word: &Word| ["desc", "asc", "descend", "ascend"].contains(&&*word.stem);
+        let by = by.or_else(|| {
+            let directed = self.words.iter().any(is_directed);
+            let by = self.words.iter().position(|word| word.lower == "by");
+            by.filter(|_| directed).and_then(|by| by.checked_sub(1))
         });
         let Some(behind) = by.and_then(|at| self.words.get(at + 2)) else {
             return;
         };
-        let fit = |column: usize| self.is_numeric(column) || self.has_lists(column);
-        let Some(column) = self.best_column(behind.start, fit) else {
+        let fit = |column: usize| {
+            self.is_numeric(column) || self.has_lists(column) || self.kinds[column].is_dated
+        };
+        let is_behind = |column: usize| {
+            let mut stems = self.columns[column].iter();
+            fit(column) && stems.any(|stem| alike(&behind.stem, stem))
+        };
+        let column = self.best_column(behind.start, is_behind);
+        let column = column.or_else(|| self.best_column(behind.start, fit));
+        let Some(column) = column else {
             return;
         };
+        let counts = (0..self.words.len()).filter(|&at| self.is_count(at));
+        let mut counts = counts.filter_map(|at| number(&self.words[at]));
         let mut numbers = self.words.iter().filter_map(number);
-        let is_descending = !self.words.iter().any(|word| word.lower == "ascending");
+        let is_rising =
+            |word: &Word| ["ascending", "asc", "smallest", "lowest"].contains(&&*word.lower);
+        let is_descending = !self.words.iter().any(is_rising);
         self.plan.order = Some(Order {
             column,
             is_descending,
-            count: numbers.next().unwrap_or(1).clamp(1, 50),
+            count: counts.next().or(numbers.next()).unwrap_or(1).clamp(1, 50),
         });
     }
 
@@ -171,6 +367,62 @@ impl Reader<'_, '_> {
     pub(super) fn count_near(&self, at: usize) -> Option<usize> {
         let after = self.words.get(at + 1).and_then(number);
         let before = self.words[..at].iter().rev().take(8).find_map(number);
-        after.or(before)
+        let is_count = |&at: &usize| self.is_count(at);
+        let other = || {
+            (0..self.words.len())
+                .filter(is_count)
+                .find_map(|at| number(&self.words[at]))
+        };
+        after.or(before).or_else(other)
+    }
+
+    /// Whether a number says how many are asked for: `top 3`, `3 largest`.
+    pub(super) fn is_count(&self, at: usize) -> bool {
+        const BEFORE: [&str; 11] = [
+            "the", "show", "give", "me", "which", "what", "list", "find", "these", "get", "are",
+        ];
+        const ORDERING: [&str; 8] = [
+            "sort", "order", "rank", "desc", "asc", "descend", "ascend", "limit",
+        ];
+        const LIMITING: [&str; 10] = [
+            "limit",
+            "first",
+            "top",
+            "head",
+            "desc",
+            "descending",
+            "asc",
+            "ascending",
+            "bottom",
+            "best",
+        ];
+        let known = |at: Option<usize>| {
+            let word = at.and_then(|at| self.words.get(at));
+            word.is_some_and(|word| is_superlative(&word.lower))
+        };
+        let word = &self.words[at];
+        let is_small = word.lower.parse().is_ok_and(|count: u32| count <= 100);
+        // `by depth (3)`, `longest lists, 3`.
+        let before = self.question[..word.start].trim_end().ends_with(['(', ',']);
+        let behind = self.question[word.end..].trim_start_matches([')', '?', '.', ' ']);
+        if !is_small {
+            return false;
+        }
+        if before && behind.is_empty() || known(at.checked_sub(1)) || known(Some(at + 1)) {
+            return true;
+        }
+        let is_ordered = || {
+            let mut words = self.words.iter();
+            words.any(|word| is_superlative(&word.lower) || ORDERING.contains(&&*word.stem))
+        };
+        // `the 2 paths with the most requests`, `by size, limit 3`.
+        let last = at.checked_sub(1).map(|at| &*self.words[at].lower);
+        let leads = last.is_none_or(|last| BEFORE.contains(&last))
+            && self
+                .words
+                .get(at + 1)
+                .is_some_and(|next| next.lower.ends_with('s'));
+        let limits = last.is_some_and(|last| LIMITING.contains(&last));
+        (leads || limits) && is_ordered()
     }
 }

@@ -8,7 +8,7 @@ use super::beginnings::{BEGINNING, PATTERN};
 use super::load::Collection;
 use super::moment::Unit;
 use super::reader::{Reader, kinds};
-use super::terms::{Word, column_stems, spelled, words};
+use super::terms::{Word, column_stems, expanded, spelled, words};
 use super::test::Condition;
 use crate::words::{Stems, is_stop_word};
 
@@ -23,6 +23,10 @@ pub(super) struct Plan {
     pub(super) figures: Option<usize>,
     /// Whether it asks how many there are.
     pub(super) is_count: bool,
+    /// A name or quoted text of the question that no record has.
+    pub(super) missing: Option<String>,
+    /// The column of which the question counts the values: `how many countries`.
+    pub(super) counted: Option<usize>,
     /// Stems of the words that were not read as a part of a condition.
     pub(super) asked: Vec<String>,
     /// The columns that its words name.
@@ -69,14 +73,15 @@ impl Plan {
 }
 
 pub(super) static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\bhow many\b|\bnumber of\b|^(?:the )?count\b|^total\b|\bcount of\b|\btotal number\b|\bhow often\b").expect("invariant: the pattern is valid")
+    Regex::new(r"(?i)\bhow many\b|\b(?:number|quantity) of\b|^(?:the )?count\b|\bcount\W*$|^total\b|\bcount of\b|\btotal number\b|\bhow often\b|\bnumber\W*$").expect("invariant: the pattern is valid")
 });
 
 /// Reads a question over a collection.
 pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
     let stems = Stems::new();
     let question = &*spelled(question);
-    let words = words(question, &stems);
+    let question = &*expanded(question, &collection.columns);
+    let words = words(question, &stems, &collection.columns);
     let columns: Vec<Vec<String>> = collection
         .columns
         .iter()
@@ -111,6 +116,7 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
     reader.loose_words();
     reader.relax();
     reader.named();
+    reader.counted();
     let last = collection.path.rsplit('.').next().unwrap_or_default();
     let last = column_stems(last, &stems);
     let free = words

@@ -120,7 +120,7 @@ pub(super) fn kinds(collection: &Collection<'_>) -> Vec<ColumnKind> {
 }
 
 /// Words that say that what follows is not meant.
-pub(super) const DENYING: [&str; 20] = [
+pub(super) const DENYING: [&str; 21] = [
     "not",
     "non",
     "without",
@@ -131,6 +131,7 @@ pub(super) const DENYING: [&str; 20] = [
     "apart",
     "ignoring",
     "nor",
+    "neither",
     "isn",
     "aren",
     "wasn",
@@ -205,7 +206,10 @@ impl Reader<'_, '_> {
             word.start.saturating_add(reach) >= at && word.end <= at.saturating_add(reach)
         };
         // A word of a value names no column, and `named` does not mean a name.
-        let free = |at: usize| !self.values_taken[at] && self.words[at].lower != "named";
+        // Nor is `number of` a number.
+        let word = |at: usize| self.words.get(at).map_or("", |word| &*word.lower);
+        let is_number = |at: usize| word(at) == "number" && word(at + 1) == "of";
+        let free = |at: usize| !self.values_taken[at] && word(at) != "named" && !is_number(at);
         let held = stems.iter().filter(|stem| {
             let mut near = self.words.iter().enumerate();
             near.any(|(at, word)| free(at) && near_to(&word) && alike(&word.stem, stem))
@@ -272,11 +276,26 @@ impl Reader<'_, '_> {
     /// Whether the words before word `at` say that it is not meant.
     pub(super) fn is_denied(&self, at: usize) -> bool {
         const WINDOW: usize = 2;
+        const SMALL: [&str; 12] = [
+            "by", "in", "from", "at", "on", "of", "the", "those", "ones", "any", "a", "for",
+        ];
+        let before = self.question[..self.words[at].start].trim_end();
+        if before.ends_with("!=") || before.ends_with('≠') {
+            return true;
+        }
         let word = |back: usize| at.checked_sub(back).map(|at| &*self.words[at].lower);
-        let is_other =
-            |word: Option<&str>| word.is_some_and(|word| word == "other" || word == "rather");
-        let mut before = (1..=WINDOW).filter_map(word);
-        before.any(|word| DENYING.contains(&word)) || word(1) == Some("than") && is_other(word(2))
+        let is_small = |back: &usize| word(*back).is_some_and(|word| SMALL.contains(&word));
+        // `not opened by X`, `other than in X`.
+        let small = (1..=WINDOW).take_while(is_small).count();
+        let is_done = small > 0 && word(small + 1).is_some_and(|word| word.ends_with("ed"));
+        let last = small + usize::from(is_done);
+        let is_other = |word: Option<&str>| {
+            word.is_some_and(|word| ["other", "others", "rather"].contains(&word))
+        };
+        let mut before = (1..=WINDOW.max(last + 1)).filter_map(word);
+        let than = last + 1;
+        before.any(|word| DENYING.contains(&word))
+            || word(than) == Some("than") && (is_other(word(than + 1)) || is_other(word(than + 2)))
     }
 
     pub(super) fn condition(&mut self, column: usize, test: Test) {

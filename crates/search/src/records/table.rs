@@ -41,9 +41,11 @@ const WIDE_SHARE: u64 = 6;
 const WIDE_COLUMNS: usize = 12;
 
 /// Last parts of the names of columns that tell which record it is.
-const IDENTITY: [&str; 7] = ["id", "name", "title", "key", "code", "path", "version"];
+const IDENTITY: [&str; 8] = [
+    "id", "number", "name", "title", "key", "code", "path", "version",
+];
 /// The number of `path` there.
-const PATH: usize = 5;
+const PATH: usize = 6;
 /// Most columns that tell which record it is.
 const IDENTITIES: usize = 3;
 
@@ -55,12 +57,24 @@ pub(super) fn table(
     counter: &dyn TokenCounter,
 ) -> Option<String> {
     let mut records = selected(&plan.conditions, collection);
+    // How many there are of what does not occur is not how many there are of all.
+    if let Some(missing) = plan.missing.as_ref().filter(|_| plan.conditions.is_empty()) {
+        let head = head(plan, collection, 0);
+        let head = format!("{head} have \"{}\"", cell_text(missing));
+        return fitted(&head, &[], budget, 0, counter);
+    }
     let mut head = head(plan, collection, records.len());
     if records.is_empty() {
         return fitted(&head, &[], budget, 0, counter);
     }
     if let Some(figures) = &plan.figures {
         head.push_str(&figures_of(*figures, &records, collection));
+    }
+    if let Some(column) = plan.counted.filter(|_| plan.group.is_none()) {
+        let cells = records.iter().filter_map(|record| record.get(column));
+        let values: FxHashSet<_> = cells.map(Cell::shown).collect();
+        let name = shown_name(collection, column);
+        head.push_str(&format!("; {} different {name}", values.len()));
     }
     if let Some(group) = &plan.group {
         let groups = groups(&records, group);
@@ -140,12 +154,29 @@ fn head(plan: &Plan, collection: &Collection<'_>, count: usize) -> String {
         };
         head.push_str(&format!(" (without {lines} not JSON)"));
     }
-    let said = |one: &Condition| said(one, &shown_name(collection, one.column));
+    let said = |one: &Condition| {
+        let said = said(one, &shown_name(collection, one.column));
+        format!("{said}{}", without_flag(one, collection))
+    };
     let conditions: Vec<String> = plan.conditions.iter().map(said).collect();
     if !conditions.is_empty() {
         head.push_str(&format!(" have {}", conditions.join(", ")));
     }
     head
+}
+
+/// Returns how many records have a flag that is false and how many have none, if a condition takes
+/// both.
+fn without_flag(condition: &Condition, collection: &Collection<'_>) -> String {
+    if condition.test != Test::True || !condition.is_negated {
+        return String::new();
+    }
+    let all = collection.records.iter().filter(|one| condition.holds(one));
+    let (with, without): (Vec<_>, Vec<_>) = all.partition(|one| one.has(condition.column));
+    match (with.len(), without.len()) {
+        (0, _) | (_, 0) => String::new(),
+        (with, without) => format!(" ({with} false, {without} without it)"),
+    }
 }
 
 /// Sorts the records that have the column of an order; the others are left out.
@@ -367,7 +398,12 @@ fn members(record: &Record<'_>, columns: &[usize], collection: &Collection<'_>) 
         let depth = names[*column].matches('.').count();
         (text.len() > CELL_CHARS, depth, *column)
     });
-    let first = columns.iter().filter_map(|&column| line(column));
+    // What is asked for is shown with all that is in it.
+    let whole = |column: usize| {
+        let whole = record.get(column)?.whole(LONG_CELL_CHARS);
+        whole.map(|text| (column, text)).or_else(|| line(column))
+    };
+    let first = columns.iter().filter_map(|&column| whole(column));
     first.chain(others).map(shown).collect()
 }
 
@@ -511,7 +547,7 @@ fn columns(plan: &Plan, collection: &Collection<'_>, records: &[&Record<'_>]) ->
         let is_outer = plan
             .named
             .iter()
-            .any(|&one| collection.columns[one].starts_with(&within));
+            .any(|one| has(one) && collection.columns[*one].starts_with(&within));
         if columns.len() < COLUMNS && !columns.contains(&column) && has(&column) && !is_outer {
             columns.push(column);
         }

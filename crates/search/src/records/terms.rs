@@ -7,9 +7,49 @@ use regex::{Captures, Regex};
 
 use crate::words::{Stems, camel_parts, is_stop_word};
 
+/// A word for an end of an order.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Superlative<'w> {
+    pub(super) name: &'w str,
+    /// Whether it asks for the largest.
+    pub(super) is_descending: bool,
+    /// Parts of the names of columns that it means.
+    pub(super) means: &'w str,
+}
+
+/// Returns what a word asks for if it is a superlative, in each of its senses: `slowest` means a low
+/// speed or a long time. A word that is in no list means a column by its root: `windiest`.
+pub(super) fn superlatives(word: &str) -> Vec<Superlative<'_>> {
+    const LEAST_ROOT: usize = 4;
+    let known = SUPERLATIVES.iter().filter(|(name, ..)| *name == word);
+    let mut senses: Vec<Superlative<'_>> = known
+        .map(|&(name, is_descending, means)| Superlative {
+            name,
+            is_descending,
+            means,
+        })
+        .collect();
+    let root = word.strip_suffix("iest");
+    if senses.is_empty()
+        && let Some(root) = root.filter(|root| root.len() >= LEAST_ROOT)
+    {
+        senses.push(Superlative {
+            name: word,
+            is_descending: true,
+            means: root,
+        });
+    }
+    senses
+}
+
+/// Returns whether a word is a superlative.
+pub(super) fn is_superlative(word: &str) -> bool {
+    !superlatives(word).is_empty()
+}
+
 /// Words for the ends of an order: the word, whether it asks for the largest, and parts of the
 /// names of columns that it means.
-pub(super) const SUPERLATIVES: [(&str, bool, &str); 53] = [
+const SUPERLATIVES: [(&str, bool, &str); 71] = [
     ("commonest", true, ""),
     ("most", true, ""),
     ("highest", true, ""),
@@ -17,23 +57,35 @@ pub(super) const SUPERLATIVES: [(&str, bool, &str); 53] = [
     ("biggest", true, "size bytes kb area"),
     ("greatest", true, ""),
     ("maximum", true, ""),
+    ("max", true, ""),
+    ("maximal", true, ""),
+    ("peak", true, ""),
     ("top", true, ""),
     ("best", true, "rating score"),
-    ("longest", true, "length duration time min"),
+    ("best", false, "rank position place"),
+    ("longest", true, "length duration time min distance"),
     ("deepest", true, "depth"),
-    ("fastest", true, "speed"),
+    ("fastest", true, "speed mph kmh"),
+    (
+        "fastest",
+        false,
+        "duration elapsed latency took runtime time ms seconds",
+    ),
     ("heaviest", true, "weight mass"),
     ("tallest", true, "height elevation"),
     ("strongest", true, "mag magnitude"),
     ("latest", true, "date time created released updated year"),
     ("newest", true, "date time created released updated year"),
     ("last", true, "date time created released updated year"),
+    ("youngest", false, "age"),
     ("youngest", true, "date birth"),
     ("recent", true, "date time created released updated year"),
+    ("recently", true, "date time created released updated year"),
     ("costliest", true, "cost price"),
     ("dearest", true, "cost price"),
     ("expensive", true, "cost price"),
     ("popular", true, "votes downloads stars"),
+    ("oldest", true, "age"),
     ("oldest", false, "date time created released updated year"),
     ("earliest", false, "date time created released updated year"),
     ("first", false, "date time created released updated year"),
@@ -42,11 +94,24 @@ pub(super) const SUPERLATIVES: [(&str, bool, &str); 53] = [
     ("least", false, ""),
     ("fewest", false, ""),
     ("minimum", false, ""),
-    ("shortest", false, "length duration time min"),
+    ("min", false, ""),
+    ("minimal", false, ""),
+    ("shortest", false, "length duration time min distance"),
     ("cheapest", false, "cost price"),
-    ("slowest", false, "speed"),
+    ("slowest", false, "speed mph kmh"),
+    (
+        "slowest",
+        true,
+        "duration elapsed latency took runtime time ms seconds",
+    ),
     ("lightest", false, "weight mass"),
     ("worst", false, "rating score"),
+    (
+        "worst",
+        true,
+        "delay error loss damage late latency duration",
+    ),
+    ("deadliest", true, "deaths fatalities killed casualties"),
     ("weakest", false, "mag magnitude"),
     ("shallowest", false, "depth"),
     ("southernmost", false, "latitude lat"),
@@ -58,7 +123,12 @@ pub(super) const SUPERLATIVES: [(&str, bool, &str); 53] = [
     ("westerly", false, "longitude lon lng"),
     ("easterly", true, "longitude lon lng"),
     ("hottest", true, "temperature temp"),
+    ("warmest", true, "temperature temp"),
     ("coldest", false, "temperature temp"),
+    ("coolest", false, "temperature temp"),
+    ("wettest", true, "precipitation rain"),
+    ("driest", false, "precipitation rain humidity"),
+    ("powerful", true, "power horsepower watts"),
     ("richest", true, "income gdp wealth"),
     ("busiest", true, ""),
     ("south", false, "latitude lat"),
@@ -112,7 +182,7 @@ pub(super) fn spelled(question: &str) -> Cow<'_, str> {
     static COMPARED: LazyLock<Regex> = LazyLock::new(|| {
         let small = small_numbers();
         let pattern = format!(
-            r"(?i)\b(?P<before>than|at least|at most|over|above|under|below|exactly|up to|between) (?P<one>{small})\b(?:(?P<and> and )(?P<other>{small})\b)?"
+            r"(?i)\b(?P<before>than|at least|at most|over|above|under|below|exactly|up to|between|has|have|having|with) (?P<one>{small})\b(?:(?P<and> and )(?P<other>{small})\b)?"
         );
         Regex::new(&pattern).expect("invariant: the pattern is valid")
     });
@@ -172,16 +242,71 @@ fn spoken(text: &str) -> Option<u64> {
     Some(if half { number / 2 } else { number })
 }
 
-/// Returns the words of a question.
-pub(super) fn words(question: &str, stems: &Stems) -> Vec<Word> {
+/// Returns a question with the names of columns instead of their initials: `mpg` for
+/// `Miles_per_Gallon`.
+pub(super) fn expanded<'q>(question: &'q str, columns: &[String]) -> Cow<'q, str> {
+    const LEAST: usize = 3;
+    static WORD: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"\b[A-Za-z]{3,8}\b").expect("invariant: the pattern is valid")
+    });
+    let parts = |name: &str| -> Vec<String> {
+        let parts = name.split(|c: char| !c.is_alphanumeric());
+        let parts = parts.filter(|part| !part.is_empty()).flat_map(camel_parts);
+        parts.map(str::to_owned).collect()
+    };
+    let initials: Vec<(String, String)> = columns
+        .iter()
+        .map(|name| parts(name))
+        .filter(|parts| parts.len() >= LEAST)
+        .map(|parts| {
+            let initials = parts.iter().filter_map(|part| part.chars().next());
+            let initials = initials.flat_map(char::to_lowercase).collect();
+            (initials, parts.join(" "))
+        })
+        .collect();
+    WORD.replace_all(question, |found: &Captures<'_>| {
+        let lower = found[0].to_lowercase();
+        let mut known = initials.iter().filter(|(initials, _)| *initials == lower);
+        match (known.next(), known.next()) {
+            (Some((_, name)), None) if !is_stop_word(&lower) => name.clone(),
+            _ => found[0].to_owned(),
+        }
+    })
+}
+
+/// Returns the words of a question. The name of a column such as `unMember` is as many words as it
+/// has parts.
+pub(super) fn words(question: &str, stems: &Stems, columns: &[String]) -> Vec<Word> {
     static WORD: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"[\p{L}\p{M}\p{N}]+").expect("invariant: the pattern is valid")
     });
-    let words = WORD.find_iter(question).map(|word| Word {
-        start: word.start(),
-        end: word.end(),
-        lower: word.as_str().to_lowercase(),
-        stem: stems.stem(word.as_str()),
+    let is_step = |word: &str| {
+        let mut columns = columns.iter();
+        columns.any(|name| {
+            name.rsplit('.')
+                .next()
+                .is_some_and(|last| last.eq_ignore_ascii_case(word))
+        })
+    };
+    let words = WORD.find_iter(question).flat_map(|found| {
+        let word = found.as_str();
+        let parts = match camel_parts(word) {
+            parts if parts.len() > 1 && is_step(word) => parts,
+            _ => vec![word],
+        };
+        let mut start = found.start();
+        let words = parts.into_iter().map(|part| {
+            let end = start + part.len();
+            let word = Word {
+                start,
+                end,
+                lower: part.to_lowercase(),
+                stem: stems.stem(part),
+            };
+            start = end;
+            word
+        });
+        words.collect::<Vec<_>>()
     });
     words.take(80).collect()
 }
@@ -190,8 +315,12 @@ pub(super) fn words(question: &str, stems: &Stems) -> Vec<Word> {
 pub(super) fn column_stems(name: &str, stems: &Stems) -> Vec<String> {
     let parts = name.split(|c: char| !c.is_alphanumeric());
     let parts = parts.filter(|part| !part.is_empty()).flat_map(camel_parts);
-    let parts = parts.filter(|part| !is_stop_word(&part.to_lowercase()));
-    parts.map(|part| stems.stem(part)).collect()
+    // `Cost Other` is not all that costs.
+    let says = |part: &&str| {
+        let lower = part.to_lowercase();
+        lower == "other" || !is_stop_word(&lower)
+    };
+    parts.filter(says).map(|part| stems.stem(part)).collect()
 }
 
 /// The count that a word tells, at most 100.
@@ -208,7 +337,7 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
     const LEAST: usize = 3;
     const ROOT: usize = 5;
     const ENDING: usize = 2;
-    const SAME: [[&str; 2]; 7] = [
+    const SAME: [[&str; 2]; 16] = [
         ["cost", "price"],
         ["price", "cost"],
         ["cost", "budget"],
@@ -216,6 +345,15 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
         ["bill", "cost"],
         ["rule", "code"],
         ["code", "rule"],
+        ["link", "url"],
+        ["websit", "url"],
+        ["websit", "homepag"],
+        ["mail", "email"],
+        ["author", "creator"],
+        ["salari", "pay"],
+        ["peopl", "pop"],
+        ["peopl", "popul"],
+        ["inhabit", "popul"],
     ];
     let (short, long) = match word.len() < name.len() {
         true => (word, name),

@@ -172,8 +172,13 @@ fn has_word(text: &str, part: &str, joiners: &[char]) -> bool {
     })
 }
 
-/// The name in an item such as `tornado>=6.2; python_version < "4"`.
+/// The name in an item such as `tornado>=6.2; python_version < "4"` or `ruby:any | jruby`.
 pub(super) fn requirement(text: &str) -> &str {
-    let end = text.find(|c: char| c.is_whitespace() || "<>=!~;([^".contains(c));
-    text[..end.unwrap_or(text.len())].trim()
+    let end = text.find(|c: char| c.is_whitespace() || "<>=!~;([^|".contains(c));
+    let name = text[..end.unwrap_or(text.len())].trim();
+    // `ruby:any`, but not `https://host`.
+    match name.split_once(':') {
+        Some((name, kind)) if kind.starts_with(char::is_alphabetic) => name,
+        _ => name,
+    }
 }

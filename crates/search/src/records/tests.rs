@@ -35,10 +35,34 @@ fn products() -> String {
     serde_json::Value::from(products).to_string()
 }
 
+fn issues() -> String {
+    let issues: Vec<serde_json::Value> = (0..40)
+        .map(|i| {
+            json!({
+                "number": 4000 + i,
+                "title": if i % 3 == 0 { "Fix a crash" } else { "Add a page" },
+                "state": if i % 2 == 0 { "open" } else { "closed" },
+                "user": {"login": if i % 5 == 0 { "bot-renovate" } else { "prakash" }},
+                "labels": if i % 4 == 0 { json!([{"name": "bug"}]) } else { json!([]) },
+                "assignee": if i % 7 == 0 { json!({"login": "lina"}) } else { Value::Null },
+                "from_branch": if i % 6 == 0 { "dev" } else { "main" },
+                "target_branch": if i % 6 == 0 { "main" } else { "dev" },
+                "delay_ms": i * 10 % 37,
+                "reactions": {"heart": i % 9, "total_count": i % 11},
+            })
+        })
+        .collect();
+    serde_json::Value::from(issues).to_string()
+}
+
 fn asked(question: &str) -> String {
-    let (text, counter) = (products(), Tokenizer::Heuristic.counter());
-    let list = serde_json::from_str(&text).unwrap();
-    let collection = Collection::of_json(".products[]", &list);
+    asked_of(&products(), ".products[]", question)
+}
+
+fn asked_of(text: &str, path: &str, question: &str) -> String {
+    let counter = Tokenizer::Heuristic.counter();
+    let list = serde_json::from_str(text).unwrap();
+    let collection = Collection::of_json(path, &list);
     let plan = plan(question, &collection);
     if !is_answerable(&plan, &collection) {
         return "no table".to_owned();
@@ -138,6 +162,109 @@ fn questions() {
             0 of 40 in .products[] have unitsInStock > 1000
         products other than Thing 3 from DE
             5 of 40 in .products[] have name != Thing 3, country = DE: | id, name, version, category.name, country, discontinued, note, price, released, unitsInStock | p-1, Thing 1, 1.1.0, Kitchen, DE, false, , 1.5, 2001-03-01, 1
+        "#);
+}
+
+#[test]
+fn questions_about_issues() {
+    let questions = [
+        "How many issues have the label bug?",
+        "Which bug issues are open?",
+        "no labels: how many issues",
+        "issues with 0 labels count",
+        "unassigned issues count",
+        "assignee null count",
+        "issues not opened by bot-renovate",
+        "count issues user != bot-renovate",
+        "from main to dev, count",
+        "Who opened issue 4007?",
+        "issues slower than 30 ms",
+        "worst delay",
+        "issue with the highest reactions",
+        "issues by delay_ms desc limit 3",
+        "How many states are there?",
+    ];
+    let issues = issues();
+    let answers: Vec<String> = questions
+        .iter()
+        .map(|question| format!("{question}\n    {}", asked_of(&issues, ".[]", question)))
+        .collect();
+    assert_snapshot!(answers.join("\n"), @r#"
+        How many issues have the label bug?
+            10 of 40 in .[] have labels = bug: | number, title | 4000, Fix a crash
+        Which bug issues are open?
+            10 of 40 in .[] have labels = bug, state = open: | number, title, assignee.login, delay_ms, from_branch, reactions.heart, reactions.total_count, state, target_branch, user.login | 4000, Fix a crash, lina, 0, dev, 0, 0, open, main, bot-renovate
+        no labels: how many issues
+            30 of 40 in .[] have labels absent: | number, title, labels | 4001, Add a page, 0 items
+        issues with 0 labels count
+            30 of 40 in .[] have labels == 0: | number, title, reactions.total_count, labels | 4001, Add a page, 1, 0 items
+        unassigned issues count
+            34 of 40 in .[] have assignee absent: | number, title, reactions.total_count | 4001, Add a page, 1
+        assignee null count
+            34 of 40 in .[] have assignee absent: | number, title, reactions.total_count | 4001, Add a page, 1
+        issues not opened by bot-renovate
+            32 of 40 in .[] have user.login != bot-renovate: | number, title, user.login | 4001, Add a page, prakash
+        count issues user != bot-renovate
+            32 of 40 in .[] have user.login != bot-renovate: | number, title, user, reactions.total_count, user.login | 4001, Add a page, 1 items, 1, prakash
+        from main to dev, count
+            33 of 40 in .[] have from_branch = main, target_branch = dev: | number, title, reactions.total_count | 4001, Add a page, 1
+        Who opened issue 4007?
+            1 of 40 in .[] have number = 4007: | number, 4007 | title, Add a page
+        issues slower than 30 ms
+            6 of 40 in .[] have delay_ms > 30: | number, title, delay_ms, assignee.login, from_branch, reactions.heart, reactions.total_count, state, target_branch, user.login | 4007, Add a page, 33, lina, main, 7, 7, closed, dev, prakash
+        worst delay
+            40 of 40 in .[]; largest delay_ms first: | number, title, delay_ms, assignee.login, from_branch, reactions.heart, reactions.total_count, state, target_branch, user.login | 4011, Add a page, 36, , main, 2, 0, closed, dev, prakash
+        issue with the highest reactions
+            40 of 40 in .[]; largest reactions.total_count first: | number, title, reactions.total_count, reactions.heart, assignee.login, delay_ms, from_branch, state, target_branch, user.login | 4010, Add a page, 10, 1, , 26, main, open, dev, bot-renovate
+        issues by delay_ms desc limit 3
+            40 of 40 in .[]; largest delay_ms first: | number, title, delay_ms, assignee.login, from_branch, reactions.heart, reactions.total_count, state, target_branch, user.login | 4011, Add a page, 36, , main, 2, 0, closed, dev, prakash
+        How many states are there?
+            40 of 40 in .[]; 2 different state: | number, title, state | 4000, Fix a crash, open
+        "#);
+}
+
+#[test]
+fn questions_of_a_few_words() {
+    let questions = [
+        "top 3 price",
+        "2 products with the biggest unitsInStock value",
+        "products sorted by price desc, limit 3",
+        "products by country",
+        "the country which has the biggest number of products",
+        "discontinued false count",
+        "note is not null, names",
+        "max price",
+        "products having zero unitsInStock",
+        "Kitchen products count",
+        "How many products come from Atlantis?",
+    ];
+    let answers: Vec<String> = questions
+        .iter()
+        .map(|question| format!("{question}\n    {}", asked(question)))
+        .collect();
+    assert_snapshot!(answers.join("\n"), @r#"
+        top 3 price
+            40 of 40 in .products[]; largest price first: | id, name, version, price, category.name, country, discontinued, note, released, unitsInStock | p-39, Thing 39, 1.39.0, 58.5, Kitchen, FR, false, , 2009-03-01, 4
+        2 products with the biggest unitsInStock value
+            40 of 40 in .products[]; largest unitsInStock first: | id, name, version, unitsInStock, category.name, country, discontinued, note, price, released | p-6, Thing 6, 1.6.0, 6, Kitchen, FR, false, , 9.0, 2006-03-01
+        products sorted by price desc, limit 3
+            40 of 40 in .products[]; largest price first: | id, name, version, price, category.name, country, discontinued, note, released, unitsInStock | p-39, Thing 39, 1.39.0, 58.5, Kitchen, FR, false, , 2009-03-01, 4
+        products by country
+            40 of 40 in .products[]; 2 different country, most frequent first: | 35, FR | 5, DE
+        the country which has the biggest number of products
+            40 of 40 in .products[]; 2 different country, most frequent first: | 35, FR | 5, DE
+        discontinued false count
+            36 of 40 in .products[] have discontinued = false: | id, name, version, country | p-0, Thing 0, 1.0.0, FR
+        note is not null, names
+            5 of 40 in .products[] have note present: | id, name, version, category.name, note, country, discontinued, price, released, unitsInStock | p-0, Thing 0, 1.0.0, Garden Tools, seen, FR, false, 0.0, 2000-03-01, 0
+        max price
+            40 of 40 in .products[]; largest price first: | id, name, version, price, category.name, country, discontinued, note, released, unitsInStock | p-39, Thing 39, 1.39.0, 58.5, Kitchen, FR, false, , 2009-03-01, 4
+        products having zero unitsInStock
+            6 of 40 in .products[] have unitsInStock = 0: | id, name, version, category.name, country, discontinued, note, price, released, unitsInStock | p-0, Thing 0, 1.0.0, Garden Tools, FR, false, seen, 0.0, 2000-03-01, 0
+        Kitchen products count
+            30 of 40 in .products[] have category.name = Kitchen: | id, name, version, country | p-1, Thing 1, 1.1.0, DE
+        How many products come from Atlantis?
+            0 of 40 in .products[] have "Atlantis"
         "#);
 }
 

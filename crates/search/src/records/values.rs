@@ -9,10 +9,12 @@ use super::cell::Cell;
 use super::plan::COUNTED;
 use super::reader::DENYING;
 use super::reader::Reader;
-use super::terms::{NUMBERS, SUPERLATIVES, Word, alike, is_asking, squeezed};
+use super::terms::{NUMBERS, Word, alike, is_asking, is_superlative, squeezed};
 use super::test::{Test, requirement};
 use crate::words::is_stop_word;
 
+/// Fewest letters of a stem that is looked for as a value.
+const LEAST_STEM: usize = 4;
 /// Most words of a value that is looked for in a question.
 const LONGEST_VALUE: usize = 8;
 /// Texts that stand for themselves: quoted, or with signs inside.
@@ -25,6 +27,11 @@ static NAME: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\p{Lu}[\p{L}\p{N}.'’-]*(?:\s+(?:of |de |van |von |the )?\p{Lu}[\p{L}\p{N}.'’-]*)*")
         .expect("invariant: the pattern is valid")
 });
+
+/// Stems of words that say that something depends on what follows.
+const NEEDS: [&str; 9] = [
+    "depend", "dep", "need", "requir", "use", "import", "includ", "featur", "pull",
+];
 
 /// The first and last words of a value in the question, and whether it is the opposite of the value
 /// that is meant: `unreviewed`.
@@ -79,7 +86,12 @@ impl Reader<'_, '_> {
                     }
                     let key = squeezed(text);
                     for &(first, last, is_opposite) in spans.get(&key).into_iter().flatten() {
-                        let is_plural = !self.words[last].lower.ends_with(|c| key.ends_with(c));
+                        let word = &self.words[last];
+                        let is_plural = !word.lower.ends_with(|c| key.ends_with(c));
+                        let is_form = first == last && key == word.stem && key != word.lower;
+                        if is_form && !self.is_category(column) {
+                            continue;
+                        }
                         if is_plural && self.has_lists(column)
                             || !self.is_meant(text, first, last, column)
                         {
@@ -138,15 +150,25 @@ impl Reader<'_, '_> {
             let all = self.collection.records.len();
             let first_word = &self.words[first].lower;
             let is_number = first_word.bytes().all(|byte| byte.is_ascii_digit());
+            let is_in_lists = columns.keys().all(|&column| self.has_lists(column));
             let best = columns
                 .into_iter()
                 .filter(|(_, held)| held.count() < all)
-                // What merely has something of that name in a list is not meant.
-                .filter(|&(column, _)| needs || is_number || !self.has_lists(column))
+                .filter(|(column, held)| !self.has_member(*column, &held.text))
+                // What merely has something of that name in a list is not meant, unless it is one of
+                // a few labels.
+                .filter(|&(column, _)| {
+                    needs
+                        || is_number
+                        || !self.has_lists(column)
+                        || is_in_lists && self.has_labels(column)
+                })
                 .max_by(|a, b| {
                     // What is not meant is a name, not a part of a list.
                     let named = |column: usize| {
-                        self.naming(column, at, 30) + self.liking(column, needs && !is_negated)
+                        self.naming(column, at, 30)
+                            + self.liking(column, needs && !is_negated)
+                            + self.beside(first, column)
                     };
                     named(a.0)
                         .total_cmp(&named(b.0))
@@ -159,7 +181,10 @@ impl Reader<'_, '_> {
             let (is_end, text) = (held.whole == 0, held.text);
             let is_weak = first == last && !self.question[at..].starts_with(&text);
             if is_end {
-                self.add(column, Test::Ends(text), is_negated);
+                match is_weak {
+                    true => self.add_weak(column, Test::Ends(text), is_negated),
+                    false => self.add(column, Test::Ends(text), is_negated),
+                }
                 self.take(at, self.words[last].end);
                 continue;
             }
@@ -187,6 +212,78 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// How much the word before word `at` says that its value is in a column: its name, or `from`
+    /// for an origin.
+    fn beside(&self, at: usize, column: usize) -> f64 {
+        const ENDS: [(&str, &str); 2] = [
+            ("from", "origin from source departure sender"),
+            (
+                "to",
+                "destination dest to target arrival recipient receiver",
+            ),
+        ];
+        let Some(before) = at.checked_sub(1).map(|at| &self.words[at]) else {
+            return 0.0;
+        };
+        let stems = &self.columns[column];
+        let is_end = |(word, means): &(&str, &str)| {
+            let mut means = means.split(' ');
+            before.lower == *word && means.any(|one| stems.iter().any(|stem| alike(stem, one)))
+        };
+        let is_name =
+            !self.values_taken[at - 1] && !self.has_lists(column) && stems.contains(&before.stem);
+        f64::from(u8::from(is_name || ENDS.iter().any(is_end)))
+    }
+
+    /// Whether the items of a list column are labels: few different ones, each in several records.
+    fn has_labels(&self, column: usize) -> bool {
+        const SHARE: usize = 4;
+        let mut known = FxHashSet::default();
+        let mut all = 0;
+        for cell in (self.collection.records.iter()).filter_map(|record| record.get(column)) {
+            // The keys of an object are no labels.
+            if !matches!(cell, Cell::List(_)) {
+                return false;
+            }
+            cell.any(|item| {
+                all += 1;
+                known.insert(item.to_owned());
+                false
+            });
+        }
+        known.len() * SHARE < all
+    }
+
+    /// Whether a text is the name of a member that most values of a column have: it names that
+    /// column.
+    fn has_member(&self, column: usize, text: &str) -> bool {
+        let outer = &self.collection.columns[column];
+        let inner = (self.collection.columns.iter()).position(|name| {
+            let rest = name.strip_prefix(&**outer);
+            rest.and_then(|rest| rest.strip_prefix('.')) == Some(text)
+        });
+        inner.is_some_and(|inner| {
+            let held = self.collection.records.iter().filter(|one| one.has(inner));
+            text.contains(char::is_alphabetic) && held.count() * 2 > self.collection.records.len()
+        })
+    }
+
+    /// Whether word `at` is a part of the name of a column: `python` in `requires_python`.
+    fn is_in_column(&self, at: usize) -> bool {
+        let word = &self.words[at];
+        let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        let start = self.question[..word.start].trim_end_matches(is_part).len();
+        let rest = &self.question[start..];
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        end > word.end - word.start && self.is_column(&rest[..end])
+    }
+
+    /// Whether a text is the last step of the name of a column.
+    fn is_column(&self, text: &str) -> bool {
+        let mut columns = self.collection.columns.iter();
+        columns.any(|name| name.rsplit('.').next() == Some(text))
+    }
+
     /// Whether word `at` begins a value that is not meant: `not X`, or the `Y` of `not X or Y`.
     fn is_excluded(&self, at: usize) -> bool {
         let joins = |at: usize| ["or", "and", "nor"].contains(&&*self.words[at].lower);
@@ -196,12 +293,16 @@ impl Reader<'_, '_> {
 
     /// Whether the question asks what depends on something.
     pub(super) fn asks_for_needs(&self) -> bool {
-        const NEEDS: [&str; 9] = [
-            "depend", "dep", "need", "requir", "use", "import", "includ", "featur", "pull",
-        ];
         // `Which version is used?` asks for no user.
         let mut words = self.words.iter().filter(|word| word.lower != "used");
         words.any(|word| NEEDS.contains(&&*word.stem))
+    }
+
+    /// Whether word `at` is what something depends on: `needs X`, `depends on X`.
+    fn is_needed(&self, at: usize) -> bool {
+        let before = |back: usize| at.checked_sub(back).map(|at| &self.words[at]);
+        let needs = |word: Option<&Word>| word.is_some_and(|word| NEEDS.contains(&&*word.stem));
+        needs(before(1)) || before(1).is_some_and(|word| word.lower == "on") && needs(before(2))
     }
 
     /// Whether word `at` says what is asked for: `which packages`, `how many endpoints`.
@@ -218,26 +319,12 @@ impl Reader<'_, '_> {
         // `which crate has`: a single thing is asked for.
         let is_single = starts_small
             && before.is_some_and(|word| word == "which" || word == "what")
-            && (is_stop_word(after) || SUPERLATIVES.iter().any(|(name, ..)| *name == after));
+            && (is_stop_word(after) || is_superlative(after));
         is_single
             || at == 0 && (starts_small || is_asking(&word.lower))
             || starts_small
                 && word.lower.ends_with('s')
                 && before.is_some_and(|word| BEFORE.contains(&word) || NUMBERS.contains(&word))
-    }
-
-    /// Whether a number says how many are asked for: `top 3`, `3 largest`.
-    pub(super) fn is_count(&self, at: usize) -> bool {
-        let known = |at: Option<usize>| {
-            let word = at.and_then(|at| self.words.get(at));
-            word.is_some_and(|word| SUPERLATIVES.iter().any(|(name, ..)| *name == word.lower))
-        };
-        let word = &self.words[at];
-        let is_small = word.lower.parse().is_ok_and(|count: u32| count <= 100);
-        // `by depth (3)`, `longest lists, 3`.
-        let before = self.question[..word.start].trim_end().ends_with(['(', ',']);
-        let behind = self.question[word.end..].trim_start_matches([')', '?', '.', ' ']);
-        is_small && (before && behind.is_empty() || known(at.checked_sub(1)) || known(Some(at + 1)))
     }
 
     /// Whether a word follows what asks for something: `how many bird strikes`.
@@ -282,6 +369,15 @@ impl Reader<'_, '_> {
                     spans.entry(key).or_default().push((first, last, false));
                 }
             }
+            // `logged as warnings`: the level `warn`.
+            let word = &self.words[first];
+            let is_plural = word.lower.ends_with('s') && word.stem != word.lower;
+            if word.stem.len() >= LEAST_STEM && is_plural {
+                let of_stem = spans.entry(word.stem.clone()).or_default();
+                if !of_stem.contains(&(first, first, false)) {
+                    of_stem.push((first, first, false));
+                }
+            }
             if let Some(rest) = opposite(&self.words[first].lower) {
                 spans
                     .entry(rest.to_owned())
@@ -296,14 +392,25 @@ impl Reader<'_, '_> {
     /// their own case.
     pub(super) fn is_meant(&self, text: &str, first: usize, last: usize, column: usize) -> bool {
         const SHORT: usize = 3;
-        let asked = &self.question[self.words[first].start..self.words[last].end];
+        let start = self.words[first].start;
+        // `.py` is a word with its dot.
+        let is_dotted = text.starts_with('.') && self.question[..start].ends_with('.');
+        let start = start - usize::from(is_dotted);
+        let asked = &self.question[start..self.words[last].end];
         let text = text.trim();
+        // `ext .py` is no `ext.py`.
+        if asked.contains(" .") && text.contains('.') {
+            return false;
+        }
         if first == last {
             let word = &self.words[first];
             let is_capital = asked == text && asked.bytes().all(|byte| byte.is_ascii_uppercase());
             let is_name = is_capital && self.question.contains(|c: char| c.is_lowercase());
             let is_beside =
                 asked == text && self.is_category(column) && self.is_beside_name(first, column);
+            if self.is_in_column(first) {
+                return false;
+            }
             let says_nothing = (NUMBERS.contains(&&*word.lower) || is_asking(&word.lower))
                 && !is_name
                 && !is_beside;
@@ -314,7 +421,10 @@ impl Reader<'_, '_> {
             let is_item = asked == text
                 && self.has_lists(column)
                 && before.is_some_and(|word| word == "of" || word == "list");
-            let is_asked = self.is_asked(first) && !is_first && !is_item;
+            let is_asked = self.is_asked(first) && !is_first && !is_item && !is_beside;
+            if self.is_kind(first, column) {
+                return true;
+            }
             if says_nothing || is_asked || self.is_count(first) {
                 return false;
             }
@@ -323,10 +433,14 @@ impl Reader<'_, '_> {
             let is_named = self.naming(column, word.start, 24) > 0.0;
             if is_number {
                 const LEAST_DIGITS: usize = 3;
+                const LEAST_ID: usize = 4;
                 let is_listed = asked.len() >= LEAST_DIGITS && self.has_lists(column);
-                return (is_named || is_listed) && text == asked;
+                let is_year = || self.columns[column].iter().any(|stem| stem == "year");
+                // A number of an issue is told without its name.
+                let is_known = asked.len() >= LEAST_ID && (is_year() || self.is_unique(column));
+                return text == asked && (is_named || is_listed || is_known);
             }
-            if is_name || is_beside {
+            if is_name || is_beside || is_dotted && is_same {
                 return true;
             }
             if is_stop_word(&word.lower) || text.len() <= SHORT {
@@ -340,8 +454,16 @@ impl Reader<'_, '_> {
                     && (has_signs
                         || !is_stop_word(&word.lower) && (self.is_category(column) || is_name));
             }
+            // `depends on requests`: what follows is what is needed.
+            if is_same && self.has_lists(column) && self.is_needed(first) {
+                return true;
+            }
+            let is_proper = is_same && first > 0 && text.starts_with(char::is_uppercase);
             // A word that names a column is not its value.
-            return !self.names_column(word) || is_named && is_same;
+            return !self.names_column(word) || is_same && (is_named || is_proper);
+        }
+        if asked != text && self.is_column(asked) {
+            return false;
         }
         // Signs between words must be those of the value, unless they are blanks.
         let is_sign = |c: char| !c.is_alphanumeric();
@@ -357,17 +479,36 @@ impl Reader<'_, '_> {
             && (!is_identifier || !asked.contains(['_', '-']) || plain(asked) == plain(text))
     }
 
-    /// Whether the word before word `at` names a column: `network us`.
+    /// Whether the word before or behind word `at` names a column: `network us`, `payments
+    /// namespace`.
     fn is_beside_name(&self, at: usize, column: usize) -> bool {
-        let before = at.checked_sub(1).map(|at| &self.words[at].stem);
-        let mut stems = self.columns[column].iter();
-        before.is_some_and(|before| stems.any(|stem| alike(before, stem)))
+        let names = |at: usize| {
+            let word = self.words.get(at).map(|word| &word.stem);
+            let mut stems = self.columns[column].iter();
+            word.is_some_and(|word| stems.any(|stem| alike(word, stem)))
+        };
+        at.checked_sub(1).is_some_and(names) || names(at + 1)
+    }
+
+    /// Whether the first word is what kind of things are asked for: `failed pods`.
+    fn is_kind(&self, at: usize, column: usize) -> bool {
+        let next = self.words.get(at + 1).map_or("", |word| &*word.lower);
+        at == 0
+            && !self.words[at]
+                .lower
+                .starts_with(|c: char| c.is_ascii_digit())
+            && self.is_category(column)
+            && next.ends_with('s')
+            && !is_stop_word(next)
+            && !is_asking(&self.words[at].lower)
+            && !self.names_column(&self.words[at])
     }
 
     /// `>=3.9`, if that is a value itself rather than a comparison.
     pub(super) fn exact(&mut self) {
         for found in LITERAL.captures_iter(self.question) {
-            let Some(part) = found.get(4) else { continue };
+            let part = (1..=4).find_map(|at| found.get(at));
+            let Some(part) = part else { continue };
             let text = part.as_str().trim_end_matches(['?', '.', ',', ':']);
             if !text.starts_with(['<', '>', '=', '~', '^']) {
                 continue;
@@ -383,6 +524,12 @@ impl Reader<'_, '_> {
                 self.spans_taken.push((part.start(), part.end()));
             }
         }
+    }
+
+    /// Whether a test holds for any value of any record.
+    fn is_held(&self, test: &Test) -> bool {
+        let mut records = self.collection.records.iter();
+        records.any(|record| record.cells().any(|(_, cell)| test.holds(cell)))
     }
 
     /// Names, quoted texts and identifiers that are a part of values.
@@ -432,6 +579,8 @@ impl Reader<'_, '_> {
             if let Some(column) = self.most_held(&test, start) {
                 self.add(column, test, is_negated);
                 self.take(start, end);
+            } else if self.plan.is_count && !is_negated && !self.is_held(&test) {
+                self.plan.missing = Some(text.to_owned());
             }
         }
     }
