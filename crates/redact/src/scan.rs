@@ -152,6 +152,10 @@ fn is_secret(pattern: &Pattern, text: &[u8], secret: &Range<usize>) -> bool {
     if has(b"EXAMPLE") || has(b"example") || value::entropy(bytes) < pattern.entropy {
         return false;
     }
+    let words = bytes.strip_suffix(b"=").unwrap_or(bytes);
+    if pattern.random && value::is_wordy(words) {
+        return false;
+    }
     !pattern.credentials
         || encoded::decode_text(bytes).is_some_and(|it| {
             memmem::find(&it, b":").is_some_and(|colon| colon > 0 && colon + 1 < it.len())
