@@ -13,7 +13,7 @@ const MOST_ID: usize = 64;
 
 /// A secret in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct SecretSpan {
     /// The offset of its first byte.
     pub start: u64,
     /// The offset after its last byte.
@@ -28,7 +28,7 @@ pub struct Span {
 /// The secrets of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Findings {
-    spans: Vec<Span>,
+    spans: Vec<SecretSpan>,
     rules: Vec<Arc<str>>,
     too_many: bool,
 }
@@ -81,7 +81,7 @@ impl Findings {
                 u16::try_from(findings.rules.len() - 1).unwrap_or(u16::MAX)
             });
             let number = numbers.of(ids[usize::from(rule)], &secret(start, end)?);
-            findings.spans.push(Span {
+            findings.spans.push(SecretSpan {
                 start,
                 end,
                 rule: index,
@@ -93,7 +93,7 @@ impl Findings {
 
     /// Returns the secrets in the order in which they stand in the text.
     #[must_use]
-    pub fn spans(&self) -> &[Span] {
+    pub fn spans(&self) -> &[SecretSpan] {
         &self.spans
     }
 
@@ -105,7 +105,7 @@ impl Findings {
 
     /// Returns the id of the rule that found a secret.
     #[must_use]
-    pub fn rule(&self, span: &Span) -> &str {
+    pub fn rule(&self, span: &SecretSpan) -> &str {
         self.rules
             .get(usize::from(span.rule))
             .map_or("secret", |it| it)
@@ -196,7 +196,7 @@ impl Findings {
             if rules == 0 {
                 return Err(reader.error());
             }
-            findings.spans.push(Span {
+            findings.spans.push(SecretSpan {
                 start,
                 end,
                 rule: u16::try_from(rule).unwrap_or(u16::MAX),

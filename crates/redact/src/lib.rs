@@ -32,7 +32,7 @@ mod view;
 pub use find::find;
 #[doc(hidden)]
 pub use find::find_in_blocks;
-pub use findings::{Findings, FindingsError, MOST_FINDINGS, Span};
+pub use findings::{Findings, FindingsError, MOST_FINDINGS, SecretSpan};
 pub use marks::{Marks, WITHHELD, redact_str};
 pub use redacted::RedactedSource;
 pub use rules::{RuleError, Rules, UserRule};

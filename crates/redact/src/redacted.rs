@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use spillgate_artifact::{ByteSource, Interrupted};
 
-use crate::findings::{Findings, Span};
+use crate::findings::{Findings, SecretSpan};
 use crate::marks::{Marks, mark};
 
 /// A source that shows marks in place of the secrets of another source.
@@ -98,7 +98,7 @@ impl RedactedSource {
         self.original(offset, |span| span.end)
     }
 
-    fn original(&self, offset: u64, inside: impl Fn(&Span) -> u64) -> u64 {
+    fn original(&self, offset: u64, inside: impl Fn(&SecretSpan) -> u64) -> u64 {
         let before = self.shown.partition_point(|(at, _)| *at < offset);
         let Some(index) = before.checked_sub(1) else {
             return offset.min(self.source.len());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use spillgate_artifact::{ByteSource, ReadRange};
-use spillgate_redact::{Findings, MOST_FINDINGS, Marks, RedactedSource, Rules, Span, find};
+use spillgate_redact::{Findings, MOST_FINDINGS, Marks, RedactedSource, Rules, SecretSpan, find};
 use spillgate_store::FileSource;
 use spillgate_untrusted::marked;
 
@@ -101,7 +101,7 @@ fn check_file(
         let (line, column) = places
             .at(span.start)
             .map_err(|error| unreadable(file, &error))?;
-        let Span {
+        let SecretSpan {
             start, end, number, ..
         } = span;
         let rule = findings.rule(span);
