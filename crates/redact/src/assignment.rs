@@ -48,10 +48,19 @@ fn may_link(text: &[u8], name: &Range<usize>) -> bool {
         .iter()
         .take_while(|it| matches!(it, b' ' | b'\t'))
         .count();
+    let after = rest.get(spaces + 1).copied();
     match rest.get(spaces) {
         None => false,
-        Some(b'=' | b':' | b'?' | b'+' | b'>' | b'|' | b'<' | b'`' | b'"' | b'\'') => true,
-        Some(b']' | b')' | b'}' | b',') => spaces == 0,
+        // A comparison, except with a string.
+        Some(b'=') if after == Some(b'=') => {
+            let value = rest[spaces..].iter().find(|it| !matches!(it, b'=' | b' '));
+            value.is_some_and(|it| is_quote(*it))
+        }
+        Some(b'=' | b':' | b'>' | b'|' | b'<' | b'`' | b'"' | b'\'') => true,
+        Some(b'?' | b'+') => matches!(after, Some(b'=' | b':')),
+        Some(b']' | b')' | b'}') => spaces == 0,
+        // A row of a table begins with the name.
+        Some(b',') => spaces == 0 && begins_line(text, name.start),
         Some(b'v' | b'V') if spaces > 0 => true,
         Some(b'\n' | b'\r') => memchr::memmem::find(rest, b"alue").is_some(),
         Some(_) => {
