@@ -11,6 +11,10 @@ use crate::view::View;
 const MOST_NAME: usize = 48;
 /// The longest value.
 const MOST_VALUE: usize = 2048;
+/// The most bytes of a value without quotes by which it is judged.
+const MOST_BARE: usize = 512;
+/// The most bytes that are hidden of a longer value.
+const MOST_LONG: usize = 16 << 10;
 /// The most bytes between a name and its value.
 const MOST_GAP: usize = 48;
 
@@ -23,7 +27,17 @@ pub(crate) fn find(view: &View<'_>, at: usize) -> Option<Range<usize>> {
     }
     let class = class_of(&text[name.clone()])?;
     let value = value_after(view, &name, class)?;
-    is_secret(text, class, &value).then_some(value.range)
+    if !is_secret(text, class, &value) {
+        return None;
+    }
+    let mut range = value.range;
+    if range.len() == MOST_BARE && !value.quoted {
+        // It was judged by its beginning.
+        let rest = text[range.end..].iter().take(MOST_LONG);
+        let rest = rest.take_while(|it| !is_space(**it) && !is_quote(**it));
+        range.end += rest.count();
+    }
+    Some(range)
 }
 
 fn is_name(byte: u8) -> bool {
@@ -408,6 +422,7 @@ fn value_at(
         };
         ends && (percent || !view.is_percent(*at))
     };
+    let limit = limit.min(at + MOST_BARE);
     let end = (at..limit).find(ends).unwrap_or(limit);
     (end > at).then_some((at..end, false))
 }
@@ -630,6 +645,12 @@ mod tests {
         for (text, want) in cases {
             assert_eq!(found(text).as_deref(), Some(want), "{text}");
         }
+    }
+
+    #[test]
+    fn a_long_value_is_found_whole() {
+        let value = "kJ8sWq2LpZ0aYxVb".repeat(100);
+        assert_eq!(found(&format!("token={value} x")), Some(value));
     }
 
     #[test]

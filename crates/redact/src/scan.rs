@@ -11,6 +11,9 @@ use crate::{address, assignment, encoded, private_key, value};
 /// How often an encoded text is searched for encoded texts.
 const MOST_DEPTH: usize = 2;
 
+/// The reach of a pattern, in bytes, from which on it is not tried after a hyphen or an underscore.
+const FAR: usize = 1000;
+
 /// A secret in a block: a range of the block's bytes, and the rule that found it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hit {
@@ -121,6 +124,13 @@ fn characters(text: &[u8], mut range: Range<usize>) -> Range<usize> {
 /// Returns the secret that a pattern finds around the literal at `at`.
 fn secret_at(pattern: &Pattern, text: &[u8], at: usize) -> Option<Range<usize>> {
     if pattern.before == 0 && !begins(text, at) {
+        return None;
+    }
+    // A text such as `eyJ-eyJ-eyJ-` must not be read again from each of its literals.
+    let within = at
+        .checked_sub(1)
+        .is_some_and(|it| matches!(text[it], b'-' | b'_'));
+    if pattern.reach > FAR && within {
         return None;
     }
     let start = at.saturating_sub(pattern.before);
