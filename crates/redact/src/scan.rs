@@ -14,6 +14,9 @@ const MOST_DEPTH: usize = 2;
 /// The reach of a pattern, in bytes, from which on it is not tried after a hyphen or an underscore.
 const FAR: usize = 1000;
 
+/// The most bytes of a secret that are hidden behind the reach of its pattern.
+const MOST_LONG: usize = 32 << 10;
+
 /// A secret in a block: a range of the block's bytes, and the rule that found it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hit {
@@ -144,7 +147,12 @@ fn secret_at(pattern: &Pattern, text: &[u8], at: usize) -> Option<Range<usize>> 
         }
         let around = start + whole.start..start + whole.end;
         let secret = found.get(1).map_or(whole.clone(), |it| it.range());
-        let secret = start + secret.start..start + secret.end;
+        let mut secret = start + secret.start..start + secret.end;
+        if pattern.reach > FAR && secret.end == start + window.len() {
+            // The secret is longer than the pattern reaches.
+            let rest = text[secret.end..].iter().take(MOST_LONG);
+            secret.end += rest.take_while(|it| is_token(**it)).count();
+        }
         if around.end > at && begins(text, around.start) && ends(text, secret.end) {
             return is_secret(pattern, text, &secret).then_some(secret);
         }
@@ -177,6 +185,10 @@ fn begins(text: &[u8], at: usize) -> bool {
     !at.checked_sub(1)
         .is_some_and(|it| text[it].is_ascii_alphanumeric())
         || !text[at].is_ascii_alphanumeric()
+}
+
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'+' | b'/' | b'=')
 }
 
 /// Returns whether a secret can end before `at`.
