@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
@@ -34,7 +34,7 @@ pub(crate) fn redact(redact: &Redact, out: &Output) -> Result<u8, Failure> {
         files => files,
     };
     match redact.check {
-        true => check(&rules, files, out),
+        true => Ok(check(&rules, files, out)),
         false => print(&rules, files, out),
     }
 }
@@ -51,7 +51,7 @@ fn list(rules: &Rules, out: &Output) -> Result<(), Failure> {
 
 /// Lists the secrets of files. A file that cannot be read does not keep the others from being
 /// checked.
-fn check(rules: &Rules, files: &[std::path::PathBuf], out: &Output) -> Result<u8, Failure> {
+fn check(rules: &Rules, files: &[PathBuf], out: &Output) -> u8 {
     let (mut secrets, mut with_secrets, mut unreadable) = (0, 0, false);
     for file in files {
         let found = match open(file).and_then(|source| check_file(rules, file, &source, out)) {
@@ -73,11 +73,11 @@ fn check(rules: &Rules, files: &[std::path::PathBuf], out: &Output) -> Result<u8
         let (secrets, files) = (of(secrets, "secret"), of(with_secrets, "file"));
         out.note(&format!("{secrets} in {files}"));
     }
-    Ok(match (unreadable, secrets) {
+    match (unreadable, secrets) {
         (true, _) => UNREADABLE,
         (false, 0) => 0,
         (false, _) => 1,
-    })
+    }
 }
 
 /// Prints where the secrets of a file are, and returns their number.
@@ -122,7 +122,7 @@ fn check_file(
 }
 
 /// Prints files with marks in place of their secrets.
-fn print(rules: &Rules, files: &[std::path::PathBuf], out: &Output) -> Result<u8, Failure> {
+fn print(rules: &Rules, files: &[PathBuf], out: &Output) -> Result<u8, Failure> {
     let marks = Marks::new();
     for file in files {
         let source = open(file)?;
