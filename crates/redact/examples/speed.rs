@@ -253,6 +253,11 @@ fn texts() -> Vec<(&'static str, String)> {
                 );
             }),
         ),
+        ("hostile: eyJ-", text(&|_, text| text.push_str("eyJ-"))),
+        (
+            "hostile: password:",
+            text(&|_, text| text.push_str("password:")),
+        ),
         (
             "coloured log",
             text(&|random, text| {

@@ -11,6 +11,10 @@ use crate::view::View;
 const MOST_NAME: usize = 48;
 /// The longest value.
 const MOST_VALUE: usize = 2048;
+/// The most bytes of a value without quotes by which it is judged.
+const MOST_BARE: usize = 512;
+/// The most bytes that are hidden of a longer value.
+const MOST_LONG: usize = 16 << 10;
 /// The most bytes between a name and its value.
 const MOST_GAP: usize = 48;
 
@@ -23,7 +27,17 @@ pub(crate) fn find(view: &View<'_>, at: usize) -> Option<Range<usize>> {
     }
     let class = class_of(&text[name.clone()])?;
     let value = value_after(view, &name, class)?;
-    is_secret(text, class, &value).then_some(value.range)
+    if !is_secret(text, class, &value) {
+        return None;
+    }
+    let mut range = value.range;
+    if range.len() == MOST_BARE && !value.quoted {
+        // It was judged by its beginning.
+        let rest = text[range.end..].iter().take(MOST_LONG);
+        let rest = rest.take_while(|it| !is_space(**it) && !is_quote(**it));
+        range.end += rest.count();
+    }
+    Some(range)
 }
 
 fn is_name(byte: u8) -> bool {
@@ -48,10 +62,19 @@ fn may_link(text: &[u8], name: &Range<usize>) -> bool {
         .iter()
         .take_while(|it| matches!(it, b' ' | b'\t'))
         .count();
+    let after = rest.get(spaces + 1).copied();
     match rest.get(spaces) {
         None => false,
-        Some(b'=' | b':' | b'?' | b'+' | b'>' | b'|' | b'<' | b'`' | b'"' | b'\'') => true,
-        Some(b']' | b')' | b'}' | b',') => spaces == 0,
+        // A comparison, except with a string.
+        Some(b'=') if after == Some(b'=') => {
+            let value = rest[spaces..].iter().find(|it| !matches!(it, b'=' | b' '));
+            value.is_some_and(|it| is_quote(*it))
+        }
+        Some(b'=' | b':' | b'>' | b'|' | b'<' | b'`' | b'"' | b'\'') => true,
+        Some(b'?' | b'+') => matches!(after, Some(b'=' | b':')),
+        Some(b']' | b')' | b'}') => spaces == 0,
+        // A row of a table begins with the name.
+        Some(b',') => spaces == 0 && begins_line(text, name.start),
         Some(b'v' | b'V') if spaces > 0 => true,
         Some(b'\n' | b'\r') => memchr::memmem::find(rest, b"alue").is_some(),
         Some(_) => {
@@ -220,6 +243,8 @@ fn link(
         b':' if text.get(gap.at + 1) == Some(&b':') && text.get(gap.at + 2) != Some(&b'=') => {
             return None;
         }
+        // The result of a test: `PASS: name`.
+        b':' if !keyed && text[name.clone()].eq_ignore_ascii_case(b"pass") => return None,
         b'=' | b':' | b'?' | b'+' => {
             // Also `==`: whoever compares with a secret shows it.
             gap.skip(|it| matches!(it, b'=' | b':' | b'?' | b'+' | b'>'));
@@ -231,13 +256,17 @@ fn link(
         b',' if keyed => {
             gap.at += 1;
             gap.skip(is_space);
-            named_value(gap)?;
+            if named_value(gap)? == Named::No {
+                return Some(Link::Table);
+            }
         }
         b'\n' | b'\r' => {
             gap.skip(is_space);
             named_value(gap)?;
         }
-        _ if (keyed || spaces > 0) && value(gap) => named_value(gap)?,
+        _ if (keyed || spaces > 0) && value(gap) => {
+            named_value(gap)?;
+        }
         b'|' | b'<' | b'`' => {
             gap.end = text.len().min(name.end + 2 * MOST_GAP);
             cell(gap)?;
@@ -252,7 +281,9 @@ fn link(
         _ if spaces == 1 && class == Class::Password && is_login(text, name) => {
             return Some(Link::Space);
         }
-        b'"' | b'\'' if spaces == 1 && class == Class::Password => return Some(Link::Space),
+        b'"' | b'\'' if spaces == 1 && text[name.clone()].eq_ignore_ascii_case(b"password") => {
+            return Some(Link::Space);
+        }
         _ => return None,
     }
     Some(Link::Sign)
@@ -291,6 +322,7 @@ fn cell(gap: &mut Gap<'_>) -> Option<()> {
 /// Returns whether a value of a table is random: nothing else tells it from other values.
 fn is_random_cell(value: &[u8], class: Class) -> bool {
     match class {
+        _ if is_identifier(value) => false,
         Class::Password => {
             let shape = Shape::of(value);
             value.len() >= 8 && shape.digits > 0 && shape.letters() > 0 && !is_wordy(value)
@@ -316,23 +348,35 @@ fn is_login(text: &[u8], name: &Range<usize>) -> bool {
 /// Returns the text of an XML element, without spaces around it.
 fn element(text: &[u8], start: usize) -> Option<Range<usize>> {
     let body = &text[start..text.len().min(start + MOST_VALUE)];
-    let body = &body[..body.iter().position(|it| *it == b'<' || *it == b'\n')?];
+    let end = body.iter().position(|it| *it == b'<' || *it == b'\n')?;
+    if body.get(end + 1) != Some(&b'/') {
+        return None;
+    }
+    let body = &body[..end];
     let before = body.iter().take_while(|it| is_space(**it)).count();
     let after = body.iter().rev().take_while(|it| is_space(**it)).count();
     (before + after < body.len()).then(|| start + before..start + body.len() - after)
 }
 
+/// Whether a value has the name `value`.
+#[derive(PartialEq, Eq)]
+enum Named {
+    Yes,
+    No,
+}
+
 /// Skips `"value":` or `value=` after a name that is a value itself.
-fn named_value(gap: &mut Gap<'_>) -> Option<()> {
+fn named_value(gap: &mut Gap<'_>) -> Option<Named> {
     gap.skip(is_quote);
-    let named = gap.take(b"value") || gap.take(b"Value");
-    // A call: `set("password", "value")`.
-    if !named {
-        return (gap.at > 0 && is_quote(gap.text[gap.at - 1])).then(|| gap.at -= 1);
+    if !gap.take(b"value") && !gap.take(b"Value") {
+        // A call: `set("password", "value")`.
+        let quoted = gap.at > 0 && is_quote(gap.text[gap.at - 1]);
+        gap.at -= usize::from(quoted);
+        return quoted.then_some(Named::No);
     }
     gap.skip(is_quote);
     gap.skip(is_space);
-    (gap.skip(|it| it == b':' || it == b'=') > 0).then_some(())
+    (gap.skip(|it| it == b':' || it == b'=') > 0).then_some(Named::Yes)
 }
 
 /// Returns where the value begins if what was taken for it is a type: `password: String = "x"`.
@@ -378,6 +422,7 @@ fn value_at(
         };
         ends && (percent || !view.is_percent(*at))
     };
+    let limit = limit.min(at + MOST_BARE);
     let end = (at..limit).find(ends).unwrap_or(limit);
     (end > at).then_some((at..end, false))
 }
@@ -413,9 +458,16 @@ fn is_code(text: &[u8], range: &Range<usize>) -> bool {
     let rest = &text[range.end..text.len().min(range.end + 4)];
     let typed = rest.starts_with(b" = ") || rest.starts_with(b"<'");
     typed
-        || matches!(value[0], b'*' | b'&')
+        || matches!(value[0], b'*' | b'&' | b'{')
+        || begins_with_word(value)
         || memchr::memmem::find(value, b"::").is_some()
         || is_identifier(value)
+}
+
+/// Returns whether what stands before the first comma or bracket of a value is a word: `None):`.
+fn begins_with_word(value: &[u8]) -> bool {
+    let end = value.iter().position(|it| matches!(it, b',' | b')' | b'|'));
+    end.is_some_and(|end| is_placeholder(&value[..end]) || is_wordy(&value[..end]))
 }
 
 /// Returns whether a value says where the secret is: a path, an address, a digest.
@@ -463,8 +515,11 @@ fn is_reference(value: &[u8]) -> bool {
         "!",
     ];
     let path = starts.iter().any(begins);
+    let drive = matches!(value, [drive, b':', b'\\', ..] if drive.is_ascii_alphabetic());
     // A password may begin with a sign that a reference also begins with.
-    path && !matches!(value, [b'/' | b'&' | b'=' | b'!', rest @ ..] if !is_wordy(rest) && rest.len() < 24)
+    drive
+        || path
+            && !matches!(value, [b'/' | b'&' | b'=' | b'!', rest @ ..] if !is_wordy(rest) && rest.len() < 24)
 }
 
 fn is_password(bytes: &[u8], shape: Shape, value: &Value) -> bool {
@@ -593,6 +648,12 @@ mod tests {
     }
 
     #[test]
+    fn a_long_value_is_found_whole() {
+        let value = "kJ8sWq2LpZ0aYxVb".repeat(100);
+        assert_eq!(found(&format!("token={value} x")), Some(value));
+    }
+
+    #[test]
     fn values_that_are_no_secrets() {
         for text in [
             "password = getPassword()",
@@ -628,6 +689,15 @@ mod tests {
             "passwd: *const c_void9,",
             "const ENCRYPTION_KEY: X509HardwareKeyUsageFlags = 2i32;",
             "private_key: x25519_generate_private_key,",
+            "def load(self, password=None):",
+            "pass_=proxy_pass)",
+            "password={self.password1}",
+            "$ENV{PWD} = $ENV{PWD9x};",
+            "x(\"user_secret\", \"client_x509_cert_url\")",
+            "<user>:<password>@host1-2x",
+            "Please pass 'fsck.mode=force1'",
+            "PASS: test-argv0-x9",
+            "private_key: ed25519.Ed25519PrivateKey,",
             "bypass=abc123def",
             "passing=12 tests1",
             "compass: 12north3",

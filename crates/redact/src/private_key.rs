@@ -28,10 +28,10 @@ pub(crate) fn find(text: &[u8], at: usize) -> Vec<Range<usize>> {
     }
     let start = label_at + dashes + 5;
     let body = &text[start..text.len().min(start + MOST)];
-    let end = memmem::find(body, b"-----END ");
     let next = memmem::find(body, b"-----BEGIN ");
-    let closed = end.filter(|end| next.is_none_or(|next| next > *end));
-    let body = &body[..closed.or(next).unwrap_or(body.len())];
+    let body = &body[..next.unwrap_or(body.len())];
+    let closed = memmem::find(body, b"-----END ");
+    let body = &body[..closed.unwrap_or(body.len())];
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut strays = 0;
     for token in tokens(body) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use regex::bytes::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
-use toml_edit::{Document, TableLike};
+use toml_edit::{Document, Item, TableLike};
 
 use crate::literals::Literals;
 
@@ -58,6 +58,8 @@ pub(crate) struct Pattern {
     pub(crate) entropy: f64,
     /// The secret is the base64 of `user:password`.
     pub(crate) credentials: bool,
+    /// The secret must not be made of words.
+    pub(crate) random: bool,
 }
 
 impl Pattern {
@@ -72,6 +74,7 @@ impl Pattern {
             reach,
             entropy,
             credentials: false,
+            random: false,
         }
     }
 
@@ -332,8 +335,9 @@ fn rule_of(table: &dyn TableLike) -> Option<(Rule, Vec<String>)> {
                 number("reach").unwrap_or(REACH),
                 entropy.unwrap_or(ENTROPY),
             );
-            let credentials = table.get("credentials").and_then(toml_edit::Item::as_bool);
-            pattern.credentials = credentials.unwrap_or(false);
+            let flag = |key: &str| table.get(key).and_then(Item::as_bool).unwrap_or(false);
+            pattern.credentials = flag("credentials");
+            pattern.random = flag("random");
             Finder::Pattern(pattern)
         }
     };

@@ -11,6 +11,12 @@ use crate::{address, assignment, encoded, private_key, value};
 /// How often an encoded text is searched for encoded texts.
 const MOST_DEPTH: usize = 2;
 
+/// The reach of a pattern, in bytes, from which on it is not tried after a hyphen or an underscore.
+const FAR: usize = 1000;
+
+/// The most bytes of a secret that are hidden behind the reach of its pattern.
+const MOST_LONG: usize = 32 << 10;
+
 /// A secret in a block: a range of the block's bytes, and the rule that found it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hit {
@@ -123,6 +129,13 @@ fn secret_at(pattern: &Pattern, text: &[u8], at: usize) -> Option<Range<usize>> 
     if pattern.before == 0 && !begins(text, at) {
         return None;
     }
+    // A text such as `eyJ-eyJ-eyJ-` must not be read again from each of its literals.
+    let within = at
+        .checked_sub(1)
+        .is_some_and(|it| matches!(text[it], b'-' | b'_'));
+    if pattern.reach > FAR && within {
+        return None;
+    }
     let start = at.saturating_sub(pattern.before);
     let window = &text[start..text.len().min(at + pattern.reach)];
     let regex = pattern.regex()?;
@@ -134,7 +147,12 @@ fn secret_at(pattern: &Pattern, text: &[u8], at: usize) -> Option<Range<usize>> 
         }
         let around = start + whole.start..start + whole.end;
         let secret = found.get(1).map_or(whole.clone(), |it| it.range());
-        let secret = start + secret.start..start + secret.end;
+        let mut secret = start + secret.start..start + secret.end;
+        if pattern.reach > FAR && secret.end == start + window.len() {
+            // The secret is longer than the pattern reaches.
+            let rest = text[secret.end..].iter().take(MOST_LONG);
+            secret.end += rest.take_while(|it| is_token(**it)).count();
+        }
         if around.end > at && begins(text, around.start) && ends(text, secret.end) {
             return is_secret(pattern, text, &secret).then_some(secret);
         }
@@ -152,6 +170,10 @@ fn is_secret(pattern: &Pattern, text: &[u8], secret: &Range<usize>) -> bool {
     if has(b"EXAMPLE") || has(b"example") || value::entropy(bytes) < pattern.entropy {
         return false;
     }
+    let words = bytes.strip_suffix(b"=").unwrap_or(bytes);
+    if pattern.random && value::is_wordy(words) {
+        return false;
+    }
     !pattern.credentials
         || encoded::decode_text(bytes).is_some_and(|it| {
             memmem::find(&it, b":").is_some_and(|colon| colon > 0 && colon + 1 < it.len())
@@ -163,6 +185,10 @@ fn begins(text: &[u8], at: usize) -> bool {
     !at.checked_sub(1)
         .is_some_and(|it| text[it].is_ascii_alphanumeric())
         || !text[at].is_ascii_alphanumeric()
+}
+
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'+' | b'/' | b'=')
 }
 
 /// Returns whether a secret can end before `at`.

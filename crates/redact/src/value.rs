@@ -141,9 +141,10 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let has = |part: &[u8]| memchr::memmem::find(value, part).is_some();
     let variable = match first {
         b'$' => {
-            value
-                .get(1)
-                .is_some_and(|it| matches!(it, b'{' | b'(' | b'$'))
+            has(b"{")
+                || value
+                    .get(1)
+                    .is_some_and(|it| matches!(it, b'{' | b'(' | b'$'))
                 || value[1..]
                     .iter()
                     .all(|it| it.is_ascii_alphabetic() || *it == b'_')
@@ -204,24 +205,25 @@ pub(crate) fn is_wordy(value: &[u8]) -> bool {
     all && parts > 0
 }
 
-/// Returns whether a value is a name of code that contains one number, such as
+/// Returns whether a value is a name of code that contains one or two numbers, such as
 /// `x25519_private_key`.
 pub(crate) fn is_identifier(value: &[u8]) -> bool {
-    let mut numbers = 0;
     let digit = |it: &u8| it.is_ascii_digit();
+    let separator = |it: &u8| matches!(it, b'_' | b'.');
+    let mut numbers = 0;
     value
         .first()
         .is_some_and(|it| it.is_ascii_alphabetic() || *it == b'_')
         && value
             .iter()
-            .all(|it| it.is_ascii_alphanumeric() || *it == b'_')
-        && value.contains(&b'_')
-        && value.split(|it| *it == b'_').all(|part| {
+            .all(|it| it.is_ascii_alphanumeric() || separator(it))
+        && value.iter().any(separator)
+        && value.split(separator).all(|part| {
             let before = part.iter().take_while(|it| !digit(it)).count();
             let digits = part[before..].iter().take_while(|it| digit(it)).count();
             let (first, last) = (&part[..before], &part[before + digits..]);
             numbers += usize::from(digits > 0);
-            digits <= 5 && numbers <= 1 && reads_like_words(first) && reads_like_words(last)
+            digits <= 5 && numbers <= 2 && reads_like_words(first) && reads_like_words(last)
         })
 }
 

@@ -99,6 +99,14 @@ fn each_planted_secret_is_hidden_and_nothing_else() {
 }
 
 #[test]
+fn a_token_longer_than_its_pattern_is_hidden_whole() {
+    let part = "kJ8sWq2LpZ0aYxVb".repeat(1800);
+    let text = format!("x eyJhbGciOiJIUzI1NiJ9.{part}.{part} y");
+    let redacted = redact_str(&Rules::builtin(), &Marks::new(), &text);
+    assert_eq!(redacted, "x [redacted: jwt] y");
+}
+
+#[test]
 fn redacted_json_stays_valid() {
     let rules = Rules::builtin();
     let secret = "Tr0ub4dor&3";

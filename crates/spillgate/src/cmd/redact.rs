@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
@@ -52,7 +52,7 @@ fn list(rules: &Rules, out: &Output) -> Result<(), Failure> {
 
 /// Lists the secrets of files. A file that cannot be read does not keep the others from being
 /// checked.
-fn check(redactor: &Redactor, files: &[std::path::PathBuf], out: &Output) -> u8 {
+fn check(redactor: &Redactor, files: &[PathBuf], out: &Output) -> u8 {
     let (mut secrets, mut with_secrets, mut unreadable) = (0, 0, false);
     for file in files {
         let found = match open(file).and_then(|source| check_file(redactor, file, &source, out)) {
@@ -125,7 +125,7 @@ fn check_file(
 }
 
 /// Prints files with marks in place of their secrets.
-fn print(redactor: &Redactor, files: &[std::path::PathBuf], out: &Output) -> Result<u8, Failure> {
+fn print(redactor: &Redactor, files: &[PathBuf], out: &Output) -> Result<u8, Failure> {
     for file in files {
         let source = open(file)?;
         let failed = |error: io::Error| unreadable(file, &error);
