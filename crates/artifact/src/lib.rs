@@ -29,7 +29,9 @@ pub use file_name::{FileName, FileNameError};
 pub use handle::{FileId, Handle, HandleError, HandleForm, SessionId, Word};
 pub use interrupt::{Interrupt, Interrupted, LOOKUP_TIMEOUT};
 pub use kind::ContentKind;
-pub use manifest::{Checks, Facts, Layout, Manifest, Reason, SecretFacts, Stats, ViewFacts};
+pub use manifest::{
+    Checks, Encryption, Facts, Layout, Manifest, Reason, Scheme, SecretFacts, Stats, ViewFacts,
+};
 pub use origin::{Ending, Origin, RawForm, TextPart};
 pub use source::{ByteSource, Interruptible, ReadRange, SourceTruncated};
 pub use span::{ByteRange, LineRange, SpanError};

@@ -88,7 +88,7 @@ pub enum Layout {
 /// exists if its manifest exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The format of the manifest; [`Manifest::FORMAT`] in new manifests.
+    /// The format of the manifest: 2 if the artifact is encrypted, otherwise 1.
     #[serde(default = "first_format")]
     pub format: u32,
     /// The artifact's name.
@@ -100,6 +100,11 @@ pub struct Manifest {
     /// in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<Checks>,
+    /// How the artifact's files are encrypted; `None` if they are not. The call's arguments are
+    /// then not in the file of the manifest as they are: a manifest that was read without the key
+    /// lacks them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encryption: Option<Box<Encryption>>,
     /// Facts about the result.
     #[serde(flatten)]
     pub facts: Facts,
@@ -113,19 +118,45 @@ const fn first_format() -> u32 {
 impl Manifest {
     /// The newest format that this version can read. The number changes when a manifest, a view or
     /// an index changes its meaning, but not when members are added.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
 
-    /// Returns the manifest of an artifact with the current format.
+    /// The format of a manifest with `encryption`. Versions that know only format 1 would take the
+    /// encrypted bytes for the result.
+    pub const ENCRYPTED: u32 = 2;
+
+    /// Returns the manifest of an artifact that is not encrypted.
     #[must_use]
     pub fn new(handle: Handle, facts: Facts) -> Self {
         Self {
-            format: Self::FORMAT,
+            format: first_format(),
             handle,
             pinned: false,
             checks: None,
+            encryption: None,
             facts,
         }
     }
+}
+
+/// How an artifact's files are encrypted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Encryption {
+    /// The cipher and the layout of the files.
+    pub scheme: Scheme,
+    /// The name of the key, from which the key cannot be computed.
+    pub key: String,
+    /// A random id that binds the files to the manifest.
+    pub id: String,
+    /// The encrypted arguments of the call, in Base64. They also authenticate the manifest.
+    pub arguments: String,
+}
+
+/// A cipher and a layout of encrypted files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Scheme {
+    /// Chunks of 64 KiB with ChaCha20-Poly1305, and a key for each file by HKDF-SHA-256.
+    #[serde(rename = "hkdf-sha256-chacha20-poly1305-64k")]
+    ChaCha20Poly1305,
 }
 
 /// CRC-32 checksums that detect damage.

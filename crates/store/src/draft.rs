@@ -21,10 +21,12 @@ use crate::ahead::{SYNC_EVERY, SyncAhead};
 use crate::alias;
 use crate::disk::{Due, Synced, Syncing};
 use crate::files::{FileSource, Paths};
+use crate::key::{ArtifactKey, Sealed};
 use crate::open::{create_new, to_json};
 use crate::place::{ArtifactDirectory, Base};
 use crate::room::Room;
-use crate::{Draft, Part, Receipt, StoreError, manifest};
+use crate::sealed::{SealedWriter, sealed_size};
+use crate::{Draft, Part, Receipt, StoreError, StoreKey, manifest};
 
 /// Prefix of the names of all draft files.
 pub(crate) const DRAFT_PREFIX: &str = ".draft-";
@@ -43,6 +45,8 @@ pub(crate) struct FileDraft {
     /// The id in the names of the draft's files.
     id: FileId,
     synced: Synced,
+    /// The key with which the files are encrypted; `None` if they are not.
+    key: Option<ArtifactKey>,
     raw: DraftFile,
     view: Option<DraftFile>,
     /// Syncs the raw bytes while they arrive.
@@ -66,7 +70,10 @@ const LOOK_EVERY: u64 = 4 << 20;
 struct DraftFile {
     path: PathBuf,
     file: File,
+    /// Bytes that were written, before their encryption.
     bytes: u64,
+    /// Encrypts what is written; `None` if the file is not encrypted or is complete.
+    sealing: Option<SealedWriter>,
     /// CRC-32 of the view. (The raw bytes have their SHA-256.)
     sum: crc32fast::Hasher,
     /// Syncs that are running. The draft must wait for each of them, because the system reports an
@@ -83,10 +90,16 @@ impl FileDraft {
         synced: Synced,
         room: Option<Arc<Room>>,
         own: Option<Arc<Mutex<Vec<Word>>>>,
+        key: Option<StoreKey>,
     ) -> Result<Self, StoreError> {
         let directory = base.join(ArtifactDirectory::Session(session));
         let id = FileId::random();
+        let key = key.map(|key| ArtifactKey {
+            key,
+            id: FileId::random().to_string(),
+        });
         let raw = created_in(&base, &directory, &draft_path(&directory, id, ""))?;
+        let raw = raw.sealed(key.as_ref(), Sealed::Raw)?;
         raw.lock()?;
         Ok(Self {
             base,
@@ -94,6 +107,7 @@ impl FileDraft {
             directory,
             id,
             synced,
+            key,
             raw,
             view: None,
             ahead: None,
@@ -141,6 +155,10 @@ impl FileDraft {
                 .finish()
                 .map_err(|error| StoreError::io(&self.raw.path, error))?;
         }
+        self.raw.finish()?;
+        if let Some(view) = &mut self.view {
+            view.finish()?;
+        }
         // The files are synced in parallel. One after the other would take three times as long.
         self.raw.begin_sync(&self.synced);
         if let Some(view) = &mut self.view {
@@ -154,11 +172,15 @@ impl FileDraft {
                 file: FileId::random(),
             },
         });
-        let (handle, mut lines) = self.reserve(handles)?;
+        let arguments = facts.origin.arguments.clone();
+        let (handle, lines) = self.reserve(handles)?;
+        let mut lines = lines.sealed(self.key.as_ref(), Sealed::Index)?;
         lines.write(index)?;
+        lines.finish()?;
         lines.begin_sync(&self.synced);
         let view = self.view.as_ref().map(|view| view.sum.clone().finalize());
-        let manifest = manifest::of(handle, facts, view, index);
+        let mut manifest = manifest::of(handle, facts, view, index, self.key.as_ref())
+            .map_err(|error| StoreError::io(&lines.path, error))?;
         let mut json = DraftFile::create(&self.directory, self.id, ".json")?;
         json.lock()?;
         json.write(&to_json(&manifest))?;
@@ -169,6 +191,8 @@ impl FileDraft {
         }
         self.raw.sync(&self.synced)?;
         self.place(lines, json, &manifest)?;
+        // In the file they are encrypted.
+        manifest.facts.origin.arguments = arguments;
         Ok(manifest)
     }
 
@@ -187,7 +211,10 @@ impl FileDraft {
         } else {
             self.raw.rename(&paths.view)?;
         }
-        alias::link(&directory, &paths, &manifest.facts)?;
+        // Other programs cannot read an encrypted text.
+        if self.key.is_none() {
+            alias::link(&directory, &paths, &manifest.facts)?;
+        }
         json.rename(&paths.manifest)
             .and_then(|()| self.settle(manifest.handle, directory.clone(), &[lines, json]))
             .inspect_err(|_| alias::unlink(&directory, &paths, &manifest.facts))
@@ -259,7 +286,8 @@ impl Draft for FileDraft {
             Part::View => {
                 let view = match self.view.take() {
                     Some(view) => view,
-                    None => DraftFile::create(&self.directory, self.id, ".view")?,
+                    None => DraftFile::create(&self.directory, self.id, ".view")?
+                        .sealed(self.key.as_ref(), Sealed::View)?,
                 };
                 let view = self.view.insert(view);
                 view.sum.update(bytes);
@@ -297,8 +325,12 @@ impl Draft for FileDraft {
         index: &[u8],
         form: HandleForm,
     ) -> Result<Receipt, StoreError> {
-        let view_bytes = self.view.as_ref().map_or(0, |view| view.bytes);
-        let bytes = self.raw.bytes + view_bytes + index.len() as u64;
+        let size = |bytes: u64| match self.key {
+            Some(_) => sealed_size(bytes),
+            None => bytes,
+        };
+        let view = self.view.as_ref().map_or(0, |view| size(view.bytes));
+        let bytes = size(self.raw.bytes) + view + size(index.len() as u64);
         // The bytes are added to the store's count before the artifact has its name. If the writer
         // is killed, the count is then too high, but never too low.
         let admitted = self.room.as_ref().map(|room| room.admit(bytes));
@@ -349,10 +381,29 @@ impl DraftFile {
             path,
             file,
             bytes: 0,
+            sealing: None,
             sum: crc32fast::Hasher::new(),
             syncing: Vec::new(),
             is_dirty: false,
         })
+    }
+
+    /// Returns the file, which has to be empty, encrypted if there is a key.
+    fn sealed(mut self, key: Option<&ArtifactKey>, part: Sealed) -> Result<Self, StoreError> {
+        let sealing = key.map(|key| SealedWriter::new(key, part)).transpose();
+        self.sealing = sealing.map_err(|error| StoreError::io(&self.path, error))?;
+        Ok(self)
+    }
+
+    /// Completes the file. Nothing may be written afterwards.
+    fn finish(&mut self) -> Result<(), StoreError> {
+        let Some(sealing) = self.sealing.take() else {
+            return Ok(());
+        };
+        self.is_dirty = true;
+        sealing
+            .finish(&mut self.file)
+            .map_err(|error| StoreError::io(&self.path, error))
     }
 
     /// Marks the file as owned by a running writer. The lock is always free, because the file is
@@ -366,9 +417,11 @@ impl DraftFile {
     fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.is_dirty = true;
         self.bytes += bytes.len() as u64;
-        self.file
-            .write_all(bytes)
-            .map_err(|error| StoreError::io(&self.path, error))
+        let written = match &mut self.sealing {
+            Some(sealing) => sealing.write(bytes, &mut self.file),
+            None => self.file.write_all(bytes),
+        };
+        written.map_err(|error| StoreError::io(&self.path, error))
     }
 
     /// Starts a sync of the bytes written so far, if the commit will wait for it.
@@ -408,7 +461,10 @@ impl DraftFile {
             .file
             .try_clone()
             .map_err(|error| StoreError::io(&self.path, error))?;
-        Ok(Arc::new(FileSource::of(file, &self.path)?))
+        Ok(match &self.sealing {
+            Some(sealing) => Arc::new(sealing.source(file)),
+            None => Arc::new(FileSource::of(file, &self.path)?),
+        })
     }
 
     fn rename(&self, to: &Path) -> Result<(), StoreError> {
@@ -442,7 +498,7 @@ mod tests {
             is_made: true,
         };
         let session = SessionId::random();
-        let mut draft = FileDraft::create(base, session, Synced::Never, None, None).unwrap();
+        let mut draft = FileDraft::create(base, session, Synced::Never, None, None, None).unwrap();
         let (reserved, _) = draft.reserve([stored, removed, free]).unwrap();
         assert_eq!(reserved, free);
         drop(draft);

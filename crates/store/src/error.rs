@@ -61,6 +61,20 @@ pub enum StoreError {
         /// The file's format.
         format: u32,
     },
+    /// The artifact is encrypted, and the process does not have its key.
+    #[error("the stored output {handle} is encrypted, and {why}")]
+    Locked {
+        /// The artifact.
+        handle: Handle,
+        /// Why it cannot be decrypted.
+        why: Locked,
+    },
+    /// New artifacts have to be encrypted, and the process has no key.
+    #[error("nothing can be stored in {}: outputs have to be encrypted, and {}", .path.display(), Locked::NoKey)]
+    Keyless {
+        /// The store's directory.
+        path: PathBuf,
+    },
     /// The store's directory belongs to another user, or others can create files in it.
     #[error("the store {} is not safe: {why}", .path.display())]
     Exposed {
@@ -103,9 +117,33 @@ impl StoreError {
             Self::Denied { .. } => "store_denied",
             Self::Damaged { .. } => "store_damaged",
             Self::Newer { .. } => "store_newer",
+            Self::Locked { .. } | Self::Keyless { .. } => "store_locked",
             Self::Exposed { .. } => "store_exposed",
             Self::Io { .. } => "store_io",
         }
+    }
+}
+
+/// Why an encrypted artifact cannot be decrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Locked {
+    /// The process has no key.
+    NoKey,
+    /// The process has another key.
+    OtherKey,
+}
+
+impl std::fmt::Display for Locked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NoKey => {
+                "spillgate was started without a key; the user has to start it with the key"
+            }
+            Self::OtherKey => {
+                "spillgate was started with another key; the user has to start it with the key \
+                 with which the output was stored"
+            }
+        })
     }
 }
 

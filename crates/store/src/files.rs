@@ -14,6 +14,9 @@
 //!     <tool>_<time>_<hash>.txt        a link to the text, for other programs
 //! ```
 //!
+//! The view, the raw bytes and the line index of an encrypted artifact are encrypted files
+//! ([`crate::sealed`]), and no link leads to its text.
+//!
 //! The store builds paths only from parsed handles and follows no symbolic link, so no handle leads
 //! out of the base directory (docs/spec/behaviour.md, "Storing").
 
@@ -29,13 +32,15 @@ use spillgate_artifact::{ByteSource, Clock, Handle, Manifest, SessionId, Timesta
 use crate::alias;
 use crate::disk::{Disk, Later, SyncWhen, Synced};
 use crate::draft::FileDraft;
+use crate::key::{ArtifactKey, Sealed};
 use crate::manifest;
 use crate::open::{entries, open_existing, read_small, to_json, write_whole};
 use crate::place::{ArtifactDirectory, Base, stem};
 use crate::room::{Room, Space};
+use crate::sealed::SealedSource;
 use crate::survey::Survey;
 use crate::tombstone::Tombstone;
-use crate::{Absent, ArtifactStore, Draft, Gone, Listed, StoreError, Stored};
+use crate::{Absent, ArtifactStore, Draft, Gone, Listed, StoreError, StoreKey, Stored};
 
 /// How long the artifacts of a store live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +62,10 @@ pub struct FileStore {
     clock: Arc<dyn Clock>,
     disk: Disk,
     when: SyncWhen,
+    /// The key of encrypted artifacts.
+    key: Option<StoreKey>,
+    /// Whether new artifacts are encrypted with the key. Without a key, nothing is then stored.
+    encrypts: bool,
     /// Syncs artifacts after their receipts; started by the first such artifact. Contains `None`
     /// if the thread could not be started.
     later: OnceLock<Option<Arc<Later>>>,
@@ -81,6 +90,8 @@ impl FileStore {
             clock,
             disk: Disk::default(),
             when: SyncWhen::default(),
+            key: None,
+            encrypts: false,
             later: OnceLock::new(),
             room: None,
             own: Arc::default(),
@@ -99,6 +110,24 @@ impl FileStore {
     #[must_use]
     pub fn synced(mut self, when: SyncWhen) -> Self {
         self.when = when;
+        self
+    }
+
+    /// Returns the store with the key of its encrypted artifacts, so that they can be read. New
+    /// artifacts are not encrypted.
+    #[must_use]
+    pub fn decrypting(mut self, key: StoreKey) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// Returns the store with a key with which it encrypts new artifacts and reads encrypted ones.
+    /// Artifacts that are not encrypted stay readable. Without a key, the store refuses new
+    /// artifacts.
+    #[must_use]
+    pub fn encrypting(mut self, key: Option<StoreKey>) -> Self {
+        self.encrypts = true;
+        self.key = key;
         self
     }
 
@@ -178,6 +207,9 @@ impl FileStore {
 
     /// Returns the file through which other programs can open an artifact's text.
     fn named_file(&self, manifest: &Manifest) -> Option<PathBuf> {
+        if manifest.encryption.is_some() {
+            return None;
+        }
         let directory = self.directory(ArtifactDirectory::of(manifest.handle))?;
         let name = manifest.facts.file_name.as_ref()?;
         Some(directory.join(name.as_str()))
@@ -222,12 +254,14 @@ impl FileStore {
         })
     }
 
-    pub(crate) fn load(handle: Handle, paths: &Paths) -> Result<Manifest, StoreError> {
-        manifest::parse(
-            handle,
-            &paths.manifest,
-            &Self::manifest_bytes(handle, paths)?,
-        )
+    /// Reads the manifest. Without the key of an encrypted artifact, it lacks the call's arguments.
+    pub(crate) fn load(&self, handle: Handle, paths: &Paths) -> Result<Manifest, StoreError> {
+        let bytes = Self::manifest_bytes(handle, paths)?;
+        let mut manifest = manifest::parse(handle, &paths.manifest, &bytes)?;
+        if let Ok(Some(key)) = ArtifactKey::of(&manifest, handle, self.key.as_ref()) {
+            manifest::unseal(&mut manifest, &bytes, &key);
+        }
+        Ok(manifest)
     }
 
     /// Returns why a file of a stored artifact could not be opened. The artifact may have been
@@ -247,29 +281,48 @@ impl FileStore {
 
 impl ArtifactStore for FileStore {
     fn draft(&self) -> Result<Box<dyn Draft>, StoreError> {
+        let key = self.key.clone().filter(|_| self.encrypts);
+        if self.encrypts && key.is_none() {
+            let path = self.base.path.clone();
+            return Err(StoreError::Keyless { path });
+        }
         if let Some(room) = &self.room {
             room.keep_reserve()?;
         }
         let own = (self.lifetime == Lifetime::Session).then(|| Arc::clone(&self.own));
         let (base, room) = (self.base.clone(), self.room.clone());
-        let draft = FileDraft::create(base, self.session, self.next_synced(), room, own)?;
+        let draft = FileDraft::create(base, self.session, self.next_synced(), room, own, key)?;
         Ok(Box::new(draft))
     }
 
     fn open(&self, handle: Handle) -> Result<Stored, StoreError> {
         let paths = self.paths(handle)?;
         let bytes = Self::manifest_bytes(handle, &paths)?;
-        let manifest = manifest::parse(handle, &paths.manifest, &bytes)?;
+        let mut manifest = manifest::parse(handle, &paths.manifest, &bytes)?;
         manifest::check(&manifest, &paths.manifest, &bytes)?;
+        let key = ArtifactKey::of(&manifest, handle, self.key.as_ref())?;
+        if let Some(key) = &key
+            && !manifest::unseal(&mut manifest, &bytes, key)
+        {
+            return Err(StoreError::Damaged {
+                path: paths.manifest,
+                what: "it is not what was encrypted".to_owned(),
+            });
+        }
         let unopened = |path: &Path, error| Self::unopened(handle, &paths, path, error);
-        let source = |path: &Path| -> Result<Arc<dyn ByteSource>, StoreError> {
-            let opened = FileSource::open(path).map_err(|error| unopened(path, error))?;
-            Ok(Arc::new(opened))
+        let source = |path: &Path, part| -> Result<Arc<dyn ByteSource>, StoreError> {
+            let opened: Result<Arc<dyn ByteSource>, _> = match &key {
+                Some(key) => SealedSource::open(path, key, part).map(|one| Arc::new(one) as _),
+                None => FileSource::open(path).map(|one| Arc::new(one) as _),
+            };
+            opened.map_err(|error| unopened(path, error))
         };
-        let view = source(&paths.view)?;
-        let raw = match manifest.facts.view.is_raw {
-            true => Arc::clone(&view),
-            false => source(&paths.raw)?,
+        let (view, raw) = if manifest.facts.view.is_raw {
+            let raw = source(&paths.view, Sealed::Raw)?;
+            (Arc::clone(&raw), raw)
+        } else {
+            let view = source(&paths.view, Sealed::View)?;
+            (view, source(&paths.raw, Sealed::Raw)?)
         };
         if raw.len() != manifest.facts.raw_bytes {
             return Err(StoreError::Damaged {
@@ -283,8 +336,9 @@ impl ArtifactStore for FileStore {
                 what: format!("{} bytes of {}", view.len(), manifest.facts.view.bytes),
             });
         }
-        let index = read_small(&paths.lines)
-            .map_err(|error| unopened(&paths.lines, StoreError::io(&paths.lines, error)))?;
+        let index = source(&paths.lines, Sealed::Index)?
+            .bytes(0, u64::MAX)
+            .map_err(|error| StoreError::io(&paths.lines, error))?;
         manifest::check_index(&manifest, &paths.lines, &index)?;
         // Errors are ignored, because a store without write access can still be read.
         let touched = open_existing(&paths.manifest)
@@ -300,7 +354,7 @@ impl ArtifactStore for FileStore {
     }
 
     fn manifest(&self, handle: Handle) -> Result<Manifest, StoreError> {
-        Self::load(handle, &self.paths(handle)?)
+        self.load(handle, &self.paths(handle)?)
     }
 
     fn list(&self) -> Result<Vec<Listed>, StoreError> {
@@ -313,7 +367,7 @@ impl ArtifactStore for FileStore {
 
     fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError> {
         let paths = self.paths(handle)?;
-        let manifest = match Self::load(handle, &paths) {
+        let manifest = match self.load(handle, &paths) {
             // Removal does not need the manifest's content, so it also works if the manifest is
             // damaged or may not be read.
             Err(error @ (StoreError::Absent { .. } | StoreError::Newer { .. })) => {

@@ -31,6 +31,7 @@ mod draft;
 mod error;
 mod files;
 mod hashing;
+mod key;
 mod leftovers;
 mod manifest;
 mod memory;
@@ -38,6 +39,7 @@ mod open;
 mod place;
 mod retention;
 mod room;
+mod sealed;
 mod survey;
 mod tombstone;
 mod upkeep;
@@ -49,9 +51,10 @@ use std::sync::Arc;
 use spillgate_artifact::{ByteSource, Facts, Handle, HandleForm, Manifest, Timestamp};
 
 pub use disk::SyncWhen;
-pub use error::{Absent, StoreError};
+pub use error::{Absent, Locked, StoreError};
 pub use files::{FileSource, FileStore, Lifetime};
 pub use hashing::Hashing;
+pub use key::{KEY_VARIABLE, StoreKey, StoreKeyError};
 pub use memory::MemoryStore;
 pub use open::open_regular;
 pub use retention::{Retention, Swept, sweep};
@@ -194,7 +197,7 @@ pub struct Stored {
     /// The view's line index, as it was passed to the commit.
     pub index: Vec<u8>,
     /// The file through which other programs can open the text. `None` if the manifest names no
-    /// file ([`Facts::file_name`]) or the store has no files.
+    /// file ([`Facts::file_name`]), the store has no files, or the text is encrypted.
     pub file: Option<PathBuf>,
 }
 
@@ -205,6 +208,6 @@ pub struct Listed {
     pub manifest: Manifest,
     /// When the artifact was last opened or, if it was never opened, stored.
     pub used: Timestamp,
-    /// Total bytes of the raw part, the view and the index.
+    /// Total bytes of the raw part, the view and the index, as they take space in the store.
     pub bytes: u64,
 }

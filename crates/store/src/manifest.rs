@@ -4,42 +4,112 @@
 //! version does not know.
 
 use std::fs::OpenOptions;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use data_encoding::BASE64;
 use serde::Deserialize;
 use serde_json::Value;
-use spillgate_artifact::{Checks, Facts, Handle, Manifest};
+use spillgate_artifact::{Checks, Encryption, Facts, Handle, Manifest, Scheme};
 
 use crate::StoreError;
 use crate::disk::Disk;
+use crate::key::{ArtifactKey, SALT_BYTES, Sealed};
 use crate::open::{open_regular, to_json, write_whole};
+use crate::sealed::salt;
 
 /// Members that the manifest's checksum does not cover: `pinned`, because it can change, and
 /// `checks`, because it contains the checksum.
 const NOT_SUMMED: [&str; 2] = ["pinned", "checks"];
 
 /// Creates the manifest of a new artifact, with checksums of the parts that its SHA-256 does not
-/// cover.
-pub(crate) fn of(handle: Handle, facts: Facts, view: Option<u32>, index: &[u8]) -> Manifest {
+/// cover. With a key, its arguments are encrypted.
+pub(crate) fn of(
+    handle: Handle,
+    facts: Facts,
+    view: Option<u32>,
+    index: &[u8],
+    key: Option<&ArtifactKey>,
+) -> io::Result<Manifest> {
     let mut manifest = Manifest::new(handle, facts);
+    if let Some(key) = key {
+        seal(&mut manifest, key)?;
+    }
     let sum = serde_json::to_value(&manifest).map_or(0, |value| sum(&value));
     manifest.checks = Some(Checks {
         view,
         index: crc32fast::hash(index),
         manifest: sum,
     });
-    manifest
+    Ok(manifest)
+}
+
+/// Moves the arguments from a manifest's facts to an encrypted text. The text authenticates the
+/// other members of the manifest, too.
+fn seal(manifest: &mut Manifest, key: &ArtifactKey) -> io::Result<()> {
+    let arguments = manifest.facts.origin.arguments.take();
+    manifest.encryption = Some(Box::new(Encryption {
+        scheme: Scheme::ChaCha20Poly1305,
+        key: key.key.id(),
+        id: key.id.clone(),
+        arguments: String::new(),
+    }));
+    manifest.format = Manifest::ENCRYPTED;
+    let salt = salt()?;
+    let mut chunk = serde_json::to_vec(&arguments)?;
+    let members = authenticated(&serde_json::to_value(&*manifest)?);
+    key.cipher_with(Sealed::Arguments, &salt, members.as_bytes())
+        .seal(0, true, &mut chunk);
+    if let Some(encryption) = &mut manifest.encryption {
+        encryption.arguments = BASE64.encode(&[&salt[..], &chunk].concat());
+    }
+    Ok(())
+}
+
+/// Decrypts the arguments of a manifest that was read from `bytes`. Returns whether the manifest is
+/// what was written.
+pub(crate) fn unseal(manifest: &mut Manifest, bytes: &[u8], key: &ArtifactKey) -> bool {
+    let arguments = manifest.encryption.as_ref().and_then(|encryption| {
+        let sealed = BASE64.decode(encryption.arguments.as_bytes()).ok()?;
+        let (salt, chunk) = sealed.split_first_chunk::<SALT_BYTES>()?;
+        let members = authenticated(&serde_json::from_slice(bytes).ok()?);
+        let cipher = key.cipher_with(Sealed::Arguments, salt, members.as_bytes());
+        let mut chunk = chunk.to_vec();
+        let is_whole = cipher.open(0, true, &mut chunk);
+        is_whole.then(|| serde_json::from_slice(&chunk).ok())?
+    });
+    match arguments {
+        Some(arguments) => {
+            manifest.facts.origin.arguments = arguments;
+            true
+        }
+        None => false,
+    }
+}
+
+/// Returns the members of a manifest that the encrypted arguments authenticate: those that its
+/// checksum covers, except the encrypted arguments themselves.
+fn authenticated(manifest: &Value) -> String {
+    let mut members = summed(manifest);
+    if let Some(encryption) = members.get_mut("encryption").and_then(Value::as_object_mut) {
+        encryption.retain(|name, _| name != "arguments");
+    }
+    members.to_string()
 }
 
 /// Returns the checksum of a manifest as it is in its file, including members that only other
 /// versions know.
 fn sum(manifest: &Value) -> u32 {
+    crc32fast::hash(summed(manifest).to_string().as_bytes())
+}
+
+fn summed(manifest: &Value) -> Value {
     let mut summed = manifest.clone();
     if let Some(members) = summed.as_object_mut() {
         members.retain(|name, _| !NOT_SUMMED.contains(&name.as_str()));
     }
-    crc32fast::hash(summed.to_string().as_bytes())
+    summed
 }
 
 fn damaged(path: &Path, what: impl Into<String>) -> StoreError {

@@ -49,7 +49,7 @@ impl FileStore {
         let mut survey = Survey::default();
         for (place, directory) in self.places()? {
             for handle in manifests(place, &directory)? {
-                survey.add(&directory, handle);
+                survey.add(self, &directory, handle);
             }
         }
         // A manifest records its time in whole seconds. Within a second, the artifacts are ordered
@@ -83,14 +83,14 @@ fn manifests(place: ArtifactDirectory, directory: &Path) -> Result<Vec<Handle>, 
 }
 
 impl Survey {
-    fn add(&mut self, directory: &Path, handle: Handle) {
+    fn add(&mut self, store: &FileStore, directory: &Path, handle: Handle) {
         let paths = Paths::new(directory, handle);
         let used = || {
             let found = fs::symlink_metadata(&paths.manifest);
             found.and_then(|found| found.modified()).map(Timestamp::new)
         };
         let bytes = paths.bytes();
-        match FileStore::load(handle, &paths) {
+        match store.load(handle, &paths) {
             Ok(manifest) => self.listed.push(Listed {
                 used: used().unwrap_or(manifest.facts.created),
                 bytes,
