@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -24,6 +25,9 @@ const LAST_WORDS: usize = 4096;
 
 /// Maximum number of characters of the child's standard error that an error quotes.
 const QUOTED_WORDS: usize = 200;
+
+/// Bytes of a block that is copied to a child.
+const BLOCK: usize = 256 << 10;
 
 /// Settings of glibc's allocator in the child; other systems ignore them. jq frees its values one
 /// by one, by the thousands. By default, glibc would merge the freed memory again and again (fast
@@ -103,7 +107,35 @@ impl Engine {
         source: &Source<'_>,
         take: &mut dyn FnMut(Message),
     ) -> Result<(), QueryError> {
-        let mut guard = self.start(request, source)?;
+        let failed = OnceLock::new();
+        let ran = std::thread::scope(|scope| {
+            let mut guard = self.start(request, source)?;
+            if let Some(mut stdin) = guard.child.stdin.take() {
+                // The thread ends when the child has read everything or has ended, which it has
+                // when the guard is dropped.
+                let (bytes, failed) = (source.bytes, &failed);
+                scope.spawn(move || {
+                    if let Err(error) = copy(bytes, &mut stdin) {
+                        drop(failed.set(error));
+                    }
+                });
+            }
+            self.follow(guard, request, source, take)
+        });
+        match failed.into_inner() {
+            Some(error) => Err(io::Error::into(error)),
+            None => ran,
+        }
+    }
+
+    /// Passes the messages of a child to `take`.
+    fn follow(
+        &self,
+        mut guard: ChildGuard,
+        request: &Request,
+        source: &Source<'_>,
+        take: &mut dyn FnMut(Message),
+    ) -> Result<(), QueryError> {
         let mut lines = MessageReader {
             bytes: Vec::new(),
             // One byte of text takes up to six bytes in JSON.
@@ -142,10 +174,10 @@ impl Engine {
 
     fn start(&self, request: &Request, source: &Source<'_>) -> Result<ChildGuard, QueryError> {
         let request = serde_json::to_string(request).map_err(io::Error::from)?;
-        let (stdin, data) = match source.bytes.file() {
+        let stdin = match source.bytes.file() {
             // The child reads the same open file, so nothing is copied.
-            Some(file) => (Stdio::from(file.try_clone()?), None),
-            None => (Stdio::piped(), Some(source.bytes.bytes(0, u64::MAX)?)),
+            Some(file) => Stdio::from(file.try_clone()?),
+            None => Stdio::piped(),
         };
         let mut child = Command::new(&self.child.program)
             .args(&self.child.arguments)
@@ -158,10 +190,6 @@ impl Engine {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(QueryError::Spawn)?;
-        if let (Some(mut stdin), Some(data)) = (child.stdin.take(), data) {
-            // The thread ends when the child has read everything or has exited.
-            std::thread::spawn(move || drop(stdin.write_all(&data)));
-        }
         let out = child.stdout.take().expect("invariant: it is piped");
         Ok(ChildGuard { child, out })
     }
@@ -207,6 +235,19 @@ fn exit_text(status: ExitStatus, words: &str) -> String {
         how.extend(words.chars().skip(skipped));
     }
     how
+}
+
+/// Copies all bytes of a source to the input of a child. A child that reads no more is no error.
+fn copy(source: &dyn ByteSource, stdin: &mut ChildStdin) -> io::Result<()> {
+    let mut buffer = Vec::new();
+    for start in (0..source.len()).step_by(BLOCK) {
+        let block = source.window(start, start + BLOCK as u64, &mut buffer)?;
+        match stdin.write_all(block) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            written => written?,
+        }
+    }
+    Ok(())
 }
 
 /// When dropped, kills the child and waits for its end.
