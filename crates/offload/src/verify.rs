@@ -122,7 +122,8 @@ pub struct Verified {
 }
 
 /// Reads a whole artifact and compares it with its checksums. Calls `progress` with the bytes of
-/// each block read. A missing artifact is an error; damage is reported in the result.
+/// each block read. A missing artifact is an error, and so is an encrypted one without its key;
+/// damage is reported in the result.
 pub fn verify(
     store: &dyn ArtifactStore,
     handle: Handle,
@@ -130,7 +131,7 @@ pub fn verify(
 ) -> Result<Verified, StoreError> {
     let mut verified = Verified::default();
     let stored = match store.open(handle) {
-        Err(error @ StoreError::Absent { .. }) => return Err(error),
+        Err(error @ (StoreError::Absent { .. } | StoreError::Locked { .. })) => return Err(error),
         Err(error) => {
             verified.problems.push(error.to_string());
             return Ok(verified);

@@ -198,6 +198,14 @@ impl From<StoreError> for Failure {
                 Fault::Caller,
                 "use that version, or name another store with --store DIR",
             ),
+            StoreError::Locked { .. } => (
+                Fault::Caller,
+                "set SPILLGATE_STORE_KEY to the key with which it was stored; `spillgate rm` removes it without the key",
+            ),
+            StoreError::Keyless { .. } => (
+                Fault::Caller,
+                "set SPILLGATE_STORE_KEY, or leave out `encrypt` in [secrets]",
+            ),
             StoreError::Exposed { .. } => (
                 Fault::Caller,
                 "remove the write permission of others (`chmod go-w DIR`), name another one with --store DIR, or accept it with --shared-store",

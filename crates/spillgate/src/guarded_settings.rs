@@ -4,6 +4,7 @@ use std::path::{Component, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use spillgate_store::KEY_VARIABLE;
 use spillgate_web::{FetchSettings, Fetcher, Key, Provider, Service};
 use spillgate_workspace_tools::{
     MAX_TOKENS, Network, OnOverflow, Rules, Sandbox, ShellRules, Supervisor, TOOLS, Writable,
@@ -121,7 +122,9 @@ impl ShellSettings {
         Ok(ShellRules {
             timeout: Duration::from_secs(self.timeout_seconds),
             pass_env: self.env.clone(),
-            environment: std::env::vars_os().collect(),
+            environment: std::env::vars_os()
+                .filter(|(name, _)| name != KEY_VARIABLE)
+                .collect(),
             temp_dir: std::env::temp_dir(),
             supervisor: Some(Supervisor {
                 program: std::env::current_exe()?,

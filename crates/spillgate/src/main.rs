@@ -22,6 +22,7 @@ mod quantities;
 mod server_args;
 mod servers;
 mod settings;
+mod store_key;
 mod tool_output;
 mod tools_args;
 mod traces;

@@ -122,6 +122,8 @@ pub(crate) struct Secrets {
     pub(crate) off: Vec<String>,
     /// Whether `spillgate cat --raw` prints an output with secrets where no terminal shows it.
     pub(crate) raw_anywhere: bool,
+    /// Whether stored outputs are encrypted with the key in the environment.
+    pub(crate) encrypt: bool,
 }
 
 /// Settings of the `continuation` profile.

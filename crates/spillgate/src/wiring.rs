@@ -36,18 +36,29 @@ pub(crate) struct App {
     upkeep: Upkeep,
 }
 
+/// What a command does with the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// Reads stored outputs.
+    Looking,
+    /// Stores outputs.
+    Offloading,
+    /// Serves clients.
+    Serving,
+}
+
 impl App {
     /// Builds the objects for commands that read stored outputs.
     pub(crate) fn for_looking(common: &Common) -> Result<Self, Failure> {
         let settings = Settings::load(common, &LimitArgs::default())?;
-        Self::build(common, settings, Policy::default(), false)
+        Self::build(common, settings, Policy::default(), Purpose::Looking)
     }
 
     /// Builds the objects for commands that store outputs. The given limits override the settings.
     pub(crate) fn for_offloading(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let settings = Settings::load(common, limits)?;
         let policy = settings.policy(limits)?;
-        Self::build(common, settings, policy, false)
+        Self::build(common, settings, policy, Purpose::Offloading)
     }
 
     /// Builds the objects for a process that serves clients. Because clients wait for each result,
@@ -56,15 +67,16 @@ impl App {
     pub(crate) fn for_gateway(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let settings = Settings::load(common, limits)?;
         let policy = settings.policy(limits)?;
-        Self::build(common, settings, policy, true)
+        Self::build(common, settings, policy, Purpose::Serving)
     }
 
     fn build(
         common: &Common,
         settings: Settings,
         policy: Policy,
-        serves: bool,
+        purpose: Purpose,
     ) -> Result<Self, Failure> {
+        let serves = purpose == Purpose::Serving;
         let sync = match serves {
             true => settings.sync,
             false => SyncWhen::Before,
@@ -77,6 +89,7 @@ impl App {
             evicts: serves,
             ..settings.space()
         };
+        let store = settings.with_key(store, purpose != Purpose::Looking)?;
         let store = Arc::new(store.synced(sync).within(space));
         store.check_format()?;
         if !settings.shared_store {

@@ -24,6 +24,7 @@ use crate::{
     Connection, ConnectionError, FrameReader, Frames, Item, Message, ServerEvent, Sink, one_line,
 };
 use spillgate_mcp::RequestId;
+use spillgate_store::KEY_VARIABLE;
 
 /// How long a server may take to end after its input is closed. MCP requires a server to end then.
 const GRACE: Duration = Duration::from_secs(4);
@@ -194,6 +195,8 @@ fn spawn(command: &ServerCommand) -> io::Result<(Child, ChildStdin, ChildStdout)
     let mut builder = Command::new(&command.program);
     builder
         .args(&command.arguments)
+        // A server gets the key only if its settings name the variable.
+        .env_remove(KEY_VARIABLE)
         .envs(&command.env)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -19,7 +19,7 @@ pub(crate) fn verify(app: &App, verify: &Verify, out: &Output) -> Result<u8, Fai
         false => typed.collect::<Result<_, _>>()?,
     };
     let (mut progress, mut bytes) = (CaptureProgress::checking(), 0);
-    let (mut checked, mut damaged) = (0u64, 0u64);
+    let (mut checked, mut damaged, mut locked) = (0u64, 0u64, 0u64);
     for handle in handles {
         let verified = check(&*app.store, handle, &mut |read| {
             bytes += read;
@@ -28,6 +28,11 @@ pub(crate) fn verify(app: &App, verify: &Verify, out: &Output) -> Result<u8, Fai
         let verified = match verified {
             // The artifact was removed after the list was made.
             Err(StoreError::Absent { .. }) if is_all => continue,
+            Err(error @ StoreError::Locked { .. }) if is_all => {
+                locked += 1;
+                tell_locked(handle, &error, out)?;
+                continue;
+            }
             verified => verified?,
         };
         checked += 1;
@@ -36,9 +41,22 @@ pub(crate) fn verify(app: &App, verify: &Verify, out: &Output) -> Result<u8, Fai
     }
     drop(progress);
     if !out.json {
-        out.note(&format!("{checked} checked, {damaged} damaged"));
+        let locked = match locked {
+            0 => String::new(),
+            _ => format!(", {locked} not checked"),
+        };
+        out.note(&format!("{checked} checked, {damaged} damaged{locked}"));
     }
-    Ok(u8::from(damaged > 0))
+    Ok(u8::from(damaged + locked > 0))
+}
+
+/// Reports an output that cannot be decrypted, and therefore not checked.
+fn tell_locked(handle: Handle, error: &StoreError, out: &Output) -> Result<(), Failure> {
+    match out.json {
+        true => out.object(&json!({"handle": handle, "error": error.to_string()}))?,
+        false => out.raw(format!("{handle} not checked: {error}\n").as_bytes())?,
+    }
+    Ok(())
 }
 
 fn all(app: &App) -> Result<Vec<Handle>, Failure> {

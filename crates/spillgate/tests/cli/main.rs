@@ -14,6 +14,7 @@ mod auth;
 mod broken;
 mod capture;
 mod clients;
+mod encrypted;
 mod ended;
 mod extract;
 mod faults;

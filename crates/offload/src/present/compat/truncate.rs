@@ -145,6 +145,7 @@ fn reason(error: &StoreError) -> &'static str {
         StoreError::Reserve { .. } => "the disk is nearly full",
         StoreError::Denied { .. } => "the store may not be written",
         StoreError::Exposed { .. } => "the store is not safe: others may write to it",
+        StoreError::Keyless { .. } => "the store has to be encrypted, and there is no key",
         StoreError::Newer { .. } => "the store is of a newer version",
         _ => "the store failed",
     }

@@ -174,7 +174,7 @@ impl AgentRunner {
         };
         let store = FileStore::new(self.room.path(), lifetime, Arc::clone(&self.clock));
         // A late write must not recreate the directory of a run that has ended.
-        let store = store.in_existing_base();
+        let store = self.settings.with_key(store.in_existing_base(), true)?;
         let session = store.session().to_string();
         let offloader = Offloader::new(
             Arc::new(store),

@@ -13,6 +13,7 @@ use std::process::{Child, Command, ExitStatus};
 use serde_json::json;
 use spillgate_artifact::{Clock, Ending, Origin, SystemClock, Timestamp};
 use spillgate_offload::{Choice, Outcome, PendingResult};
+use spillgate_store::KEY_VARIABLE;
 
 use super::outcome;
 use crate::args::Run;
@@ -192,6 +193,7 @@ impl Running {
         // Otherwise the readers would never see the end of the pipe.
         let child = Command::new(&command[0])
             .args(&command[1..])
+            .env_remove(KEY_VARIABLE)
             .stdout(stdout)
             .stderr(stderr)
             .spawn()
