@@ -213,9 +213,10 @@ fn with_lookups(
     ];
     let (mut made, mut tokens) = (0, 0);
     loop {
-        let mut request = json!({"messages": messages, "max_tokens": REPLY, "tools": tools()});
-        if made == LOOKUPS {
-            request["tool_choice"] = json!("none");
+        let mut request = json!({"messages": messages, "max_tokens": REPLY});
+        // A small model calls again if it is offered tools, even if it may not.
+        if made < LOOKUPS {
+            request["tools"] = tools();
         }
         let reply = match ask("/v1/chat/completions", &request) {
             Ok(reply) => reply,
@@ -241,7 +242,14 @@ fn with_lookups(
         let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
         let arguments = serde_json::from_str(arguments).unwrap_or_default();
         let name = call["function"]["name"].as_str().unwrap_or_default();
+        // As with the cut text, the question stands after what answers it: a small model follows
+        // what it read last.
+        let then = match made {
+            LOOKUPS => "Reply with the answer alone.",
+            _ => "Reply with the answer alone, or look up something else.",
+        };
         let page = look_up(name, &arguments);
+        let page = format!("{page}\n\nQuestion: {question}\n{then}");
         messages.push(json!({"role": "assistant", "content": "", "tool_calls": [call]}));
         messages.push(json!({"role": "tool", "tool_call_id": call["id"], "content": page}));
     }
@@ -382,7 +390,8 @@ mod tests {
         let ((answer, tokens), looked_up, last) = asked(vec![Ok(calls("a")), Ok(says("x"))]);
         assert_eq!((answer.as_str(), tokens), ("x", 20));
         assert_eq!(looked_up, ["a"]);
-        assert_eq!(last["messages"][3]["content"], "a page");
+        let page = last["messages"][3]["content"].as_str().unwrap();
+        assert!(page.starts_with("a page\n\nQuestion: "), "{page}");
     }
 
     #[test]
@@ -391,7 +400,7 @@ mod tests {
         replies.push(Ok(calls("one too many")));
         let (_, looked_up, last) = asked(replies);
         assert_eq!(looked_up.len(), LOOKUPS);
-        assert_eq!(last["tool_choice"], "none");
+        assert!(last["tools"].is_null());
     }
 
     #[test]

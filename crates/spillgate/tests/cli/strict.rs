@@ -100,7 +100,12 @@ const TABLES: &[Table] = &[
     (
         "secrets",
         "",
-        &[("rules", "3"), ("off", "3"), ("raw_anywhere", "\"yes\"")],
+        &[
+            ("rules", "3"),
+            ("off", "3"),
+            ("raw_anywhere", "\"yes\""),
+            ("encrypt", "\"yes\""),
+        ],
     ),
     (
         "servers.x",
