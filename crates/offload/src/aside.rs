@@ -14,7 +14,6 @@ use spillgate_text::{Sanitizer, View};
 use crate::capture::{Captured, Raw};
 use crate::limits::Limits;
 use crate::present::{DEFAULT_MAX_BYTES, Ends, LEAST_BYTES};
-use crate::redaction::Scanned;
 use crate::sanitize::Sanitized;
 
 /// Minimum size, in bytes, for a second thread. Outlining a smaller result takes less time than
@@ -83,16 +82,7 @@ pub(crate) struct TwoEnds {
 }
 
 impl TwoEnds {
-    /// Prepares reading the ends of a result. If it has secrets, its text is the redacted view.
-    pub(crate) fn of(captured: &Captured, scanned: Option<&Scanned>) -> Self {
-        if let Some(text) = scanned.and_then(|scanned| scanned.text.as_ref()) {
-            return Self {
-                bytes: text.len(),
-                text: Some(Arc::clone(text)),
-                head: Vec::new(),
-                tail: Vec::new(),
-            };
-        }
+    pub(crate) fn of(captured: &Captured) -> Self {
         let tail = match &captured.raw {
             Raw::Lost { tail, .. } => tail.clone(),
             _ => Vec::new(),
@@ -105,8 +95,7 @@ impl TwoEnds {
         }
     }
 
-    /// Reads the ends of a readable text.
-    #[cfg(test)]
+    /// Prepares reading the ends of a text other than that of the result: its redacted view.
     pub(crate) fn of_text(text: Arc<dyn ByteSource>) -> Self {
         Self {
             bytes: text.len(),

@@ -139,13 +139,11 @@ impl PendingResult {
     /// nothing.
     #[must_use]
     pub fn cut(&self) -> String {
-        let scanned = self
-            .offloader
-            .scan(&self.measured.sanitized, &self.limits)
-            .ok();
-        let ends = TwoEnds::of(&self.measured.sanitized.captured, scanned.as_ref());
-        let ends = ends.read(&self.limits);
-        truncate(&ends, &self.limits, &**self.offloader.counter())
+        let (sanitized, limits) = (&self.measured.sanitized, &self.limits);
+        let redacted = self.offloader.scan(sanitized, limits).ok();
+        let redacted = redacted.and_then(|scanned| scanned.text);
+        let ends = redacted.map_or_else(|| TwoEnds::of(&sanitized.captured), TwoEnds::of_text);
+        truncate(&ends.read(limits), limits, &**self.offloader.counter())
     }
 }
 

@@ -330,34 +330,37 @@ impl PendingResult {
         Ok(self.scanned.get_or_insert_default())
     }
 
-    fn offload(mut self, reason: Reason) -> Outcome {
-        let scanned = self.scanned().cloned();
+    fn offload(self, reason: Reason) -> Outcome {
         let Self {
             offloader,
             measured,
             limits,
             json_bytes,
             history,
+            scanned,
             ..
         } = self;
         let captured = &measured.sanitized.captured;
-        let known = scanned.as_ref().ok();
-        let ends = TwoEnds::of(captured, known);
+        let ends = TwoEnds::of(captured);
         let (origin, sha256) = (captured.origin.clone(), captured.sha256.clone());
-        // The outline of a redacted view is made from the artifact.
-        let is_clean = known.is_some_and(|scanned| !scanned.has_secrets());
-        let outlining = is_clean.then(|| Outlining::of(&measured.sanitized, &limits));
-        let outlining = outlining.flatten();
+        let outlining = Outlining::of(&measured.sanitized, &limits);
+        // The outline takes longest, so the scan and the store share the other thread.
         let put = || {
+            let scanned = scanned.map_or_else(|| offloader.scan(&measured.sanitized, &limits), Ok);
+            let redacted = scanned.as_ref().ok().and_then(|one| one.text.clone());
             let stats = measured.stats();
+            let scanned = scanned.map_err(|error| unreadable(&error));
             let stored = scanned
                 .and_then(|scanned| offloader.put(measured, scanned, &stats, reason, &limits));
-            (stored, stats)
+            (stored, stats, redacted)
         };
-        let ((stored, stats), outlined) = match outlining {
+        let ((stored, stats, redacted), outlined) = match outlining {
             Some(outlining) => outlining.beside(put),
             None => (put(), None),
         };
+        // With secrets, the outline and the ends are made again from the redacted view.
+        let outlined = outlined.filter(|_| redacted.is_none());
+        let ends = redacted.map_or(ends, TwoEnds::of_text);
         let stored = stored.and_then(|receipt| {
             let bounds = (&limits, json_bytes);
             let is_preview = limits.profile.strategy().has_history();

@@ -8,10 +8,11 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::{ByteSource, SecretFacts};
 use spillgate_lookup::{Artifact, StoredIndex};
-use spillgate_redact::{Findings, MOST_FINDINGS, Redactor};
+use spillgate_redact::{Findings, MOST_FINDINGS, Redactor, WITHHELD};
 use spillgate_text::LineIndex;
 
 use crate::RetrieveError;
@@ -140,9 +141,10 @@ impl Offloader {
         if !findings.is_empty() {
             let findings = Arc::new(findings);
             scanned.secrets = Some(Arc::clone(&findings));
-            if !findings.is_too_many() {
-                scanned.text = Some(Arc::new(self.redactor().source(view, findings)?));
-            }
+            scanned.text = Some(match findings.is_too_many() {
+                true => Arc::new(Bytes::from_static(WITHHELD.as_bytes())),
+                false => Arc::new(self.redactor().source(view, findings)?),
+            });
         }
         Ok(scanned)
     }
