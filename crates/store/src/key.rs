@@ -6,6 +6,7 @@
 //! the artifact, so a file that takes the place of another one is detected.
 
 use std::fmt;
+use std::process::Command;
 use std::sync::Arc;
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
@@ -19,6 +20,15 @@ use crate::{Locked, StoreError};
 /// The environment variable from which the program takes the key of an encrypted store. It is not
 /// passed on to the processes that the program starts.
 pub const KEY_VARIABLE: &str = "SPILLGATE_STORE_KEY";
+
+/// Keeps the key out of the environment of a program to be started. Without a key the command stays
+/// as it is: a command from which a variable is removed gets the other variables in another order,
+/// and a server must get the same environment as without the gateway.
+pub fn keep_key_from(command: &mut Command) {
+    if std::env::var_os(KEY_VARIABLE).is_some() {
+        command.env_remove(KEY_VARIABLE);
+    }
+}
 
 /// Length of a key in bytes.
 const KEY_BYTES: usize = 32;

@@ -54,7 +54,7 @@ pub use disk::SyncWhen;
 pub use error::{Absent, Locked, StoreError};
 pub use files::{FileSource, FileStore, Lifetime};
 pub use hashing::Hashing;
-pub use key::{KEY_VARIABLE, StoreKey, StoreKeyError};
+pub use key::{KEY_VARIABLE, StoreKey, StoreKeyError, keep_key_from};
 pub use memory::MemoryStore;
 pub use open::open_regular;
 pub use retention::{Retention, Swept, sweep};

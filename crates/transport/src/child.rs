@@ -24,7 +24,7 @@ use crate::{
     Connection, ConnectionError, FrameReader, Frames, Item, Message, ServerEvent, Sink, one_line,
 };
 use spillgate_mcp::RequestId;
-use spillgate_store::KEY_VARIABLE;
+use spillgate_store::keep_key_from;
 
 /// How long a server may take to end after its input is closed. MCP requires a server to end then.
 const GRACE: Duration = Duration::from_secs(4);
@@ -193,10 +193,10 @@ impl Connection for ChildConnection {
 
 fn spawn(command: &ServerCommand) -> io::Result<(Child, ChildStdin, ChildStdout)> {
     let mut builder = Command::new(&command.program);
+    // A server gets the key only if its settings name the variable.
+    keep_key_from(builder.as_std_mut());
     builder
         .args(&command.arguments)
-        // A server gets the key only if its settings name the variable.
-        .env_remove(KEY_VARIABLE)
         .envs(&command.env)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

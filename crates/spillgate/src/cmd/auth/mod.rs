@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use reqwest::Url;
 use serde_json::json;
 use spillgate_auth::{Callback, LoginAttempt, LoginError, LoginRequest, Vault, origin_of};
-use spillgate_store::KEY_VARIABLE;
+use spillgate_store::keep_key_from;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::args::{Common, LimitArgs};
@@ -130,8 +130,8 @@ fn log_in(vault: &Vault, url: &Url, auth: &Auth, out: &Output) -> Result<u8, Fai
 /// Opens a page. A failure is only logged: the page's address is on the screen, too.
 fn open(page: &str) {
     let mut command = Command::new(OPENER);
-    let command = command.arg(page).env_remove(KEY_VARIABLE);
-    let command = command.stdin(Stdio::null());
+    keep_key_from(&mut command);
+    let command = command.arg(page).stdin(Stdio::null());
     let opened = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     if let Err(error) = opened {
         tracing::info!(%error, "no browser could be opened");

@@ -13,7 +13,7 @@ use std::process::{Child, Command, ExitStatus};
 use serde_json::json;
 use spillgate_artifact::{Clock, Ending, Origin, SystemClock, Timestamp};
 use spillgate_offload::{Choice, Outcome, PendingResult};
-use spillgate_store::KEY_VARIABLE;
+use spillgate_store::keep_key_from;
 
 use super::outcome;
 use crate::args::Run;
@@ -189,11 +189,12 @@ impl Running {
     ) -> Result<Self, Failure> {
         // Started before the command, so that a signal in between is not lost.
         let signals = signals::Passing::start()?;
-        // Only `Command` holds the write ends, and it is dropped at the end of this statement.
+        // Only `Command` holds the write ends, and it is dropped when this function returns.
         // Otherwise the readers would never see the end of the pipe.
-        let child = Command::new(&command[0])
+        let mut program = Command::new(&command[0]);
+        keep_key_from(&mut program);
+        let child = program
             .args(&command[1..])
-            .env_remove(KEY_VARIABLE)
             .stdout(stdout)
             .stderr(stderr)
             .spawn()
