@@ -246,7 +246,7 @@ fn link(
         // The result of a test: `PASS: name`.
         b':' if !keyed && text[name.clone()].eq_ignore_ascii_case(b"pass") => return None,
         b'=' | b':' | b'?' | b'+' => {
-            // Also `==`: whoever compares with a secret shows it.
+            // Comparisons (`==`) count as well: the code that compares contains the secret.
             gap.skip(|it| matches!(it, b'=' | b':' | b'?' | b'+' | b'>'));
         }
         b'>' if before == Some(b'<') || before == Some(b':') => {

@@ -3,7 +3,7 @@
 use std::io;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::thread;
+use std::{panic, thread};
 
 use parking_lot::Mutex;
 use spillgate_artifact::ByteSource;
@@ -17,8 +17,8 @@ const BLOCK: u64 = 1 << 20;
 /// Bytes on each side of a block that are read with it. Twice as long as what a secret can need:
 /// an escape has more bytes than what it stands for.
 const MARGIN: u64 = 128 << 10;
-/// The fewest blocks for which a second thread pays.
-const FEW_BLOCKS: u64 = 4;
+/// The fewest blocks of each thread.
+const BLOCKS_PER_THREAD: u64 = 4;
 /// The most threads.
 const MOST_THREADS: u64 = 4;
 
@@ -67,22 +67,47 @@ pub fn find_in_blocks(rules: &Rules, source: &dyn ByteSource, block: u64) -> io:
         }
     };
     let processors = thread::available_parallelism().map_or(1, NonZero::get) as u64;
-    let threads = processors.min(MOST_THREADS).min(blocks / FEW_BLOCKS);
+    let threads = processors.min(MOST_THREADS).min(blocks / BLOCKS_PER_THREAD);
     thread::scope(|scope| {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
         let mut result = work();
         for other in others {
             let other = other.join();
-            result =
-                result.and(other.unwrap_or_else(|_| Err(io::Error::other("a search ended early"))));
+            result = result.and(other.unwrap_or_else(|panicked| panic::resume_unwind(panicked)));
         }
         result
     })?;
     if count.into_inner() > 2 * MOST_FINDINGS {
         return Ok(Findings::too_many_of());
     }
-    let ids: Vec<&str> = rules.ids().collect();
-    Findings::new(all.into_inner(), &ids, |start, end| {
+    joined(rules, all.into_inner(), |start, end| {
         source.bytes(start, end)
     })
+}
+
+/// Finds the secrets of a text in memory, for texts so short that the preparations of [`find`] would
+/// take longer than the search. `None` if there are none.
+pub(crate) fn find_in_short(rules: &Rules, text: &[u8]) -> io::Result<Option<Findings>> {
+    let hits = scan(rules, text, 0..text.len());
+    if hits.is_empty() {
+        return Ok(None);
+    }
+    let hits = hits.into_iter();
+    let found = hits.map(|hit| (hit.range.start as u64, hit.range.end as u64, hit.rule));
+    let part = |at: u64| usize::try_from(at).map_err(io::Error::other);
+    let secret = |start, end| Ok(text[part(start)?..part(end)?].to_vec());
+    joined(rules, found.collect(), secret).map(Some)
+}
+
+/// Joins what the blocks gave to the findings of a text.
+fn joined(
+    rules: &Rules,
+    found: Vec<(u64, u64, u16)>,
+    secret: impl FnMut(u64, u64) -> io::Result<Vec<u8>>,
+) -> io::Result<Findings> {
+    if found.is_empty() {
+        return Ok(Findings::default());
+    }
+    let ids: Vec<&str> = rules.ids().collect();
+    Findings::new(found, &ids, secret)
 }

@@ -8,8 +8,6 @@ use std::sync::Arc;
 pub const MOST_FINDINGS: usize = 1_000_000;
 /// The first bytes of stored findings.
 const MAGIC: &[u8; 4] = b"SGR1";
-/// The most bytes of a rule's id in stored findings.
-const MOST_ID: usize = 64;
 
 /// A secret in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,7 +175,7 @@ impl Findings {
             ..Self::default()
         };
         for _ in 0..rules {
-            let length = reader.bounded(MOST_ID as u64)?;
+            let length = reader.bounded(crate::rules::MOST_ID as u64)?;
             let id = reader.take(usize::try_from(length).unwrap_or(usize::MAX))?;
             let valid = |it: &u8| it.is_ascii_lowercase() || it.is_ascii_digit() || *it == b'-';
             let id = std::str::from_utf8(id).ok().filter(|it| !it.is_empty());

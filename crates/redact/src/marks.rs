@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use parking_lot::Mutex;
 
-use crate::find::find;
+use crate::find::find_in_short;
 use crate::findings::Numbers;
 use crate::rules::Rules;
 
@@ -50,13 +50,11 @@ pub(crate) fn mark(rule: &str, number: u32) -> String {
 /// Shows marks in place of the secrets of a short text.
 #[must_use]
 pub fn redact_str<'a>(rules: &Rules, marks: &Marks, text: &'a str) -> Cow<'a, str> {
-    let source = bytes::Bytes::copy_from_slice(text.as_bytes());
-    let Ok(findings) = find(rules, &source) else {
-        return Cow::Borrowed(WITHHELD);
+    let findings = match find_in_short(rules, text.as_bytes()) {
+        Ok(Some(findings)) => findings,
+        Ok(None) => return Cow::Borrowed(text),
+        Err(_) => return Cow::Borrowed(WITHHELD),
     };
-    if findings.is_empty() {
-        return Cow::Borrowed(text);
-    }
     let mut shown = String::with_capacity(text.len());
     let mut at = 0;
     for span in findings.spans() {

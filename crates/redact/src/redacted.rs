@@ -78,12 +78,6 @@ impl RedactedSource {
         })
     }
 
-    /// Returns the findings that are hidden.
-    #[must_use]
-    pub fn findings(&self) -> &Findings {
-        &self.findings
-    }
-
     /// Translates an offset of the redacted text. An offset inside a mark becomes the start of the
     /// secret.
     #[must_use]

@@ -67,6 +67,16 @@ impl Redactor {
         RedactedSource::new(text, findings, &self.marks)
     }
 
+    /// Like [`text`](Self::text), for a text of one's own: without secrets it is returned as it is.
+    #[must_use]
+    pub fn owned(&self, text: String) -> String {
+        let marked = match self.text(&text) {
+            Cow::Owned(marked) => Some(marked),
+            Cow::Borrowed(_) => None,
+        };
+        marked.unwrap_or(text)
+    }
+
     /// Returns a short text with marks in place of secrets.
     #[must_use]
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {

@@ -1,17 +1,20 @@
 //! The rules: those of `rules.toml`, with the user's rules added and some rules left out.
 
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use regex::bytes::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use toml_edit::{Document, Item, TableLike};
 
 use crate::literals::Literals;
 
 /// The rules that come with the program.
 const BUILT_IN: &str = include_str!("rules.toml");
+/// The version of the code that finds secrets. Raise it when the code finds more or less than before,
+/// so that stored outputs are scanned again.
+const SCANNER: u32 = 1;
 /// Bits per byte that a secret has at least, unless its rule says otherwise.
 const ENTROPY: f64 = 2.5;
 /// Bytes from the literal on that a pattern may cover, unless its rule says otherwise.
@@ -19,7 +22,7 @@ const REACH: usize = 256;
 /// The longest match of a user's rule, in bytes.
 pub(crate) const USER_REACH: usize = 16 << 10;
 /// The most bytes of a rule's id.
-const MOST_ID: usize = 48;
+pub(crate) const MOST_ID: usize = 48;
 /// The largest compiled pattern, in bytes.
 const MOST_COMPILED: usize = 4 << 20;
 
@@ -232,16 +235,22 @@ impl fmt::Debug for Rules {
 
 impl Compiled {
     fn new(rules: Vec<(Rule, Vec<String>)>, user: &[u16]) -> Self {
-        let mut fingerprint = DefaultHasher::new();
-        env!("CARGO_PKG_VERSION").hash(&mut fingerprint);
-        BUILT_IN.hash(&mut fingerprint);
+        let mut fingerprint = Sha256::new();
+        fingerprint.update(SCANNER.to_le_bytes());
+        fingerprint.update(BUILT_IN);
         for (rule, _) in &rules {
-            rule.id.hash(&mut fingerprint);
+            fingerprint.update(&*rule.id);
+            fingerprint.update([0]);
             if let Finder::Pattern(pattern) = &rule.finder {
-                pattern.source.hash(&mut fingerprint);
-                pattern.entropy.to_bits().hash(&mut fingerprint);
+                fingerprint.update(&pattern.source);
+                fingerprint.update([0]);
+                fingerprint.update(pattern.entropy.to_bits().to_le_bytes());
             }
         }
+        let fingerprint = fingerprint.finalize();
+        let fingerprint = fingerprint
+            .first_chunk()
+            .map_or(0, |first| u64::from_le_bytes(*first));
         let literals = rules.iter().enumerate().flat_map(|(index, (_, literals))| {
             let index = u16::try_from(index).unwrap_or(u16::MAX);
             literals
@@ -252,7 +261,7 @@ impl Compiled {
             literals: Literals::new(literals),
             rules: rules.into_iter().map(|(rule, _)| rule).collect(),
             user: user.to_vec(),
-            fingerprint: fingerprint.finish(),
+            fingerprint,
         }
     }
 
