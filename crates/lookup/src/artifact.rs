@@ -9,7 +9,7 @@ use spillgate_artifact::{
 };
 use spillgate_redact::{Findings, RedactedSource, Redactor};
 use spillgate_store::Stored;
-use spillgate_text::{Indexer, JsonText, Transcoded, View, raw_range};
+use spillgate_text::{Indexer, JsonText, Scan, Transcoded, View, raw_range};
 
 use crate::LookupError;
 use crate::stored_index::StoredIndex;
@@ -77,7 +77,7 @@ impl Artifact {
 
     /// Returns the artifact with marks in place of the secrets in its view, so that no look-up can
     /// show, match or count them. Uses what the scan found when the artifact was stored if it used
-    /// the same rules; otherwise scans the view now, which takes about a second for a gigabyte.
+    /// the same rules; otherwise scans the view now.
     ///
     /// # Errors
     ///
@@ -88,33 +88,54 @@ impl Artifact {
         }
         let recorded = self.manifest.facts.secrets.as_ref();
         let is_current = recorded.is_some_and(|secrets| secrets.rules == redactor.rules_id());
+        let is_clean = recorded.is_some_and(|secrets| secrets.found.is_empty());
         let findings = match self.secrets.take() {
-            None if is_current => return Ok(self),
+            None if is_current && is_clean => return Ok(self),
+            // Without findings, the secrets are in parts of the text that the view leaves out.
             Some(findings) if is_current => findings,
-            _ => Arc::new(redactor.find(self.view.source())?),
+            _ => {
+                let findings = redactor.find(self.view.source())?;
+                if findings.is_empty() && !self.leaves_out_secrets(redactor)? {
+                    return Ok(self);
+                }
+                Arc::new(findings)
+            }
         };
-        if findings.is_empty() {
-            return Ok(self);
-        }
         if findings.is_too_many() {
-            return Err(LookupError::TooManySecrets);
+            let handle = self.manifest.handle;
+            return Err(LookupError::TooManySecrets { handle });
         }
         let text = redactor.source(Arc::clone(self.view.shared()), findings)?;
         Ok(self.with_text_of(Arc::new(text))?)
     }
 
+    /// Returns whether secrets are in parts of the text that the view leaves out, such as overwritten
+    /// lines.
+    fn leaves_out_secrets(&self, redactor: &Redactor) -> Result<bool, LookupError> {
+        let facts = &self.manifest.facts.view;
+        if facts.is_raw || facts.layout == Layout::Json {
+            return Ok(false);
+        }
+        Ok(!redactor.find(&*self.text()?)?.is_empty())
+    }
+
     /// Returns the artifact with the view `text`. The lines of the view are counted again, because
     /// a long line may break elsewhere with marks in it.
     fn with_text_of(mut self, text: Arc<RedactedSource>) -> io::Result<Self> {
-        let mut indexer = Indexer::made(self.view.layout());
+        let (mut indexer, mut scan) = (Indexer::made(self.view.layout()), Scan::default());
         let (mut reader, mut block) = (ReadRange::whole(&*text), vec![0; BLOCK]);
         loop {
             match reader.read(&mut block)? {
                 0 => break,
-                n => indexer.feed(&block[..n]),
+                n => {
+                    indexer.feed(&block[..n]);
+                    scan.feed(&block[..n]);
+                }
             }
         }
-        let lines = indexer.finish();
+        let (lines, scanned) = (indexer.finish(), scan.finish());
+        let stats = &mut self.manifest.facts.stats;
+        (stats.lines, stats.chars) = (scanned.lines(), scanned.chars);
         let facts = &mut self.manifest.facts.view;
         let original_facts = facts.clone();
         facts.prelude = text.to_redacted_end(facts.prelude);

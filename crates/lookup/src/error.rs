@@ -2,7 +2,7 @@
 
 use std::io;
 
-use spillgate_artifact::{Interrupted, SourceTruncated};
+use spillgate_artifact::{Handle, Interrupted, SourceTruncated};
 
 /// Why a lookup could not be answered.
 #[derive(Debug, thiserror::Error)]
@@ -52,10 +52,14 @@ pub enum LookupError {
     Shortened(SourceTruncated),
     /// The artifact has more secrets than can be marked, so nothing of it is shown.
     #[error(
-        "the output holds more than {} secrets, so no part of it is shown; `spillgate cat --raw HANDLE` shows it at a terminal",
+        "the output has more than {} secrets, so no part of it is shown; \
+         `spillgate cat --raw {handle}` shows it at a terminal",
         spillgate_redact::MOST_FINDINGS
     )]
-    TooManySecrets,
+    TooManySecrets {
+        /// The artifact's handle.
+        handle: Handle,
+    },
     /// The lookup was ended before it was complete.
     #[error("the look-up was ended: {why}{}", advice(why))]
     Interrupted {
@@ -100,7 +104,7 @@ impl LookupError {
             Self::EmptyQuestion => "empty_question",
             Self::PastEnd { .. } => "past_end",
             Self::NoText { .. } => "no_text",
-            Self::TooManySecrets => "secrets",
+            Self::TooManySecrets { .. } => "secrets",
             Self::Index(_) | Self::Shortened(_) => "store_damaged",
             Self::Interrupted {
                 why: Interrupted::Cancelled,

@@ -105,6 +105,11 @@ impl TwoEnds {
         }
     }
 
+    /// Returns whether the text is lost but for its ends.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.text.is_none()
+    }
+
     /// Reads, from each end, as many bytes as the byte limit. A text of up to twice the limit is
     /// read whole, so that the two parts cannot overlap.
     pub(crate) fn read(&self, limits: &Limits) -> Ends {

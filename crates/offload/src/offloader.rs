@@ -1,6 +1,5 @@
 //! The offloader: turns results into messages, with a store, rules and a ledger.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -137,15 +136,21 @@ impl Offloader {
         &self.presenter.counter
     }
 
-    /// Wraps a text for a model. The caller must have limited the length of the text in another
-    /// unit than tokens: an error, for example, has one line.
+    /// Wraps a text for a model, with marks in place of secrets: an error, an answer. The caller must
+    /// have limited the length of the text in another unit than tokens: an error, for example, has
+    /// one line.
     #[must_use]
     pub fn presented(&self, text: String) -> Presentation {
-        let marked = match self.redacted(&text) {
-            Cow::Owned(marked) => Some(marked),
-            Cow::Borrowed(_) => None,
-        };
-        Presentation::of_format(marked.unwrap_or(text), &**self.counter())
+        match self.marks_texts() {
+            Some(redactor) => self.unchanged(redactor.owned(text)),
+            None => self.unchanged(text),
+        }
+    }
+
+    /// Wraps the text of a result that is shown as it is.
+    #[must_use]
+    pub fn unchanged(&self, text: String) -> Presentation {
+        Presentation::of_format(text, &**self.counter())
     }
 
     /// Returns the ledger that records each result.

@@ -20,7 +20,7 @@ use crate::measured::Measured;
 use crate::offloader::Offloader;
 use crate::policy::is_oversized;
 use crate::present::truncate;
-use crate::redaction::Scanned;
+use crate::redaction::{Redaction, Scanned};
 
 /// Maximum bytes of a text returned whole: no conversation holds more.
 const MOST_WHOLE: u64 = 16 << 20;
@@ -82,10 +82,11 @@ impl PendingResult {
         self.measured.sanitized.captured.scan.bytes
     }
 
-    /// Returns whether the result exceeds one of its limits.
+    /// Returns whether the result must not be shown whole: it exceeds one of its limits, or it has
+    /// secrets and such results are stored.
     #[must_use]
-    pub fn is_over(&self) -> bool {
-        is_oversized(&self.measured, &self.limits)
+    pub fn is_over(&mut self) -> bool {
+        is_oversized(&self.measured, &self.limits) || self.is_kept_for_secrets()
     }
 
     /// Returns the whole text; `None` if it is far too large for a conversation, or lost.
@@ -97,14 +98,19 @@ impl PendingResult {
         Some(String::from_utf8_lossy(&bytes.ok()?).into_owned())
     }
 
-    /// Returns at most the first `bytes` bytes as text.
+    /// Returns at most the first `bytes` bytes as text, with marks in place of secrets.
     #[must_use]
     pub fn beginning(&self, bytes: usize) -> Option<String> {
-        // Reads one character more than wanted, because the last one read may be cut.
-        let most = (bytes as u64).saturating_add(4).min(self.bytes());
+        // Reads more than wanted, because a character or a secret at the end may be cut.
+        const MORE: u64 = 1 << 10;
+        let most = (bytes as u64).saturating_add(MORE).min(self.bytes());
         let text = self.measured.sanitized.captured.text().ok()??;
         let read = text.bytes(0, most).ok()?;
-        let mut read = String::from_utf8_lossy(&read).into_owned();
+        let read = String::from_utf8_lossy(&read).into_owned();
+        let mut read = match self.limits.redaction {
+            Redaction::Off => read,
+            _ => self.offloader.redactor().owned(read),
+        };
         read.truncate(read.floor_char_boundary(bytes));
         Some(read)
     }
@@ -140,10 +146,14 @@ impl PendingResult {
     #[must_use]
     pub fn cut(&self) -> String {
         let (sanitized, limits) = (&self.measured.sanitized, &self.limits);
-        let redacted = self.offloader.scan(sanitized, limits).ok();
-        let redacted = redacted.and_then(|scanned| scanned.text);
+        let scanned = self.offloader.scan(sanitized, limits);
+        let redacted = Scanned::shown(&scanned, limits.redaction);
         let ends = redacted.map_or_else(|| TwoEnds::of(&sanitized.captured), TwoEnds::of_text);
-        truncate(&ends.read(limits), limits, &**self.offloader.counter())
+        truncate(
+            &self.offloader.ends(&ends, limits),
+            limits,
+            &**self.offloader.counter(),
+        )
     }
 }
 

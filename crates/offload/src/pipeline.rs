@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spillgate_artifact::{Facts, Manifest, Origin, Reason, Stats, TextPart, Tokens};
-use spillgate_lookup::LookupError;
 use spillgate_outline::OutlineEntry;
 use spillgate_store::{ArtifactStore, Draft, Part, Receipt, StoreError};
 
@@ -31,7 +30,7 @@ use crate::offloader::Offloader;
 use crate::pending::{Fits, PendingResult};
 use crate::policy::{Decision, decide};
 use crate::present::{Message, Presentation, Subject, name_in_line, not_stored};
-use crate::redaction::{Redaction, Scanned};
+use crate::redaction::{Redaction, Scanned, TOO_MANY};
 use crate::sanitize::{ViewText, sanitize, unreadable};
 
 /// The outcome for a result.
@@ -225,11 +224,9 @@ impl Offloader {
             Redaction::Block if has_secrets => Ok(withheld(manifest)),
             _ => limits.profile.strategy().message(&subject),
         };
-        let message = message.or_else(|error| match error {
-            RetrieveError::Blocked { .. } | RetrieveError::Lookup(LookupError::TooManySecrets) => {
-                Ok(withheld(manifest))
-            }
-            error => Err(error),
+        let message = message.or_else(|error| match error.hides_secrets() {
+            true => Ok(withheld(manifest)),
+            false => Err(error),
         });
         let message = message.map_err(|error| match error {
             RetrieveError::Store(error) => error,
@@ -309,15 +306,19 @@ impl PendingResult {
     /// Decides by the limits; also by the secrets, if results that fit are scanned, too.
     fn decide(&mut self, is_over: Option<bool>) -> Decision {
         let decision = decide(&self.measured, &self.limits, is_over);
-        let fits = matches!(decision, Decision::Inline { .. });
-        if fits && self.limits.redaction.covers_small() {
-            // A view that cannot be scanned is not shown whole.
-            let scanned = self.scanned();
-            if !scanned.is_ok_and(|scanned| !scanned.has_secrets()) {
-                return Decision::Offload(Reason::Secrets);
+        match decision {
+            Decision::Inline { .. } if self.is_kept_for_secrets() => {
+                Decision::Offload(Reason::Secrets)
             }
+            decision => decision,
         }
-        decision
+    }
+
+    /// Returns whether results that fit are scanned, too, and this one has secrets or cannot be
+    /// scanned.
+    pub(crate) fn is_kept_for_secrets(&mut self) -> bool {
+        let is_clean = |scanned: &Scanned| !scanned.has_secrets();
+        self.limits.redaction.covers_small() && !self.scanned().is_ok_and(is_clean)
     }
 
     /// Returns what a scan for secrets finds in the view. The scan runs once.
@@ -347,7 +348,7 @@ impl PendingResult {
         // The outline takes longest, so the scan and the store share the other thread.
         let put = || {
             let scanned = scanned.map_or_else(|| offloader.scan(&measured.sanitized, &limits), Ok);
-            let redacted = scanned.as_ref().ok().and_then(|one| one.text.clone());
+            let redacted = Scanned::shown(&scanned, limits.redaction);
             let stats = measured.stats();
             let scanned = scanned.map_err(|error| unreadable(&error));
             let stored = scanned
@@ -375,13 +376,9 @@ impl PendingResult {
         match stored {
             Ok(offloaded) => Outcome::Offloaded(offloaded),
             Err(error) => {
-                let (tool, ends) = (&origin.tool, ends.read(&limits));
+                let (tool, ends) = (&origin.tool, offloader.ends(&ends, &limits));
                 let counter = &**offloader.counter();
                 let bounds = (&limits, json_bytes);
-                let ends = match limits.redaction {
-                    Redaction::Off => ends,
-                    _ => ends.map(|text| offloader.redactor().text(&text).into_owned()),
-                };
                 let text = not_stored(tool, &stats, &error, &ends, bounds, counter);
                 Outcome::NotStored(NotStored {
                     origin,
@@ -431,9 +428,12 @@ impl Fits {
 fn withheld(manifest: &Manifest) -> Message {
     let facts = &manifest.facts;
     let found = found(facts);
-    let found = found.iter().map(|(rule, n)| format!("{n} × {rule}"));
+    let found = found.iter().map(|(rule, n)| match rule.as_str() {
+        TOO_MANY => format!("more than {n}"),
+        rule => format!("{n} × {rule}"),
+    });
     Message::fixed(format!(
-        "[spillgate] {} returned {} bytes, {} lines ({}), which hold secrets ({}). No part of them is shown; \
+        "[spillgate] {} returned {} bytes, {} lines ({}) with secrets ({}). No part of them is shown; \
          stored whole as {}. The user can read them at a terminal with `spillgate cat --raw`.",
         name_in_line(&facts.origin.tool),
         facts.stats.bytes,

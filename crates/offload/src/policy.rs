@@ -107,8 +107,9 @@ impl Policy {
 
     /// Returns whether texts that belong to no result, such as errors, are redacted.
     pub(crate) fn redacts(&self) -> bool {
-        let nearest = self.over.redact.or(self.base.redact);
-        nearest.unwrap_or_default() != Redaction::Off
+        let is_on = |redact: Option<Redaction>| redact.unwrap_or_default() != Redaction::Off;
+        let of_some = |rule: &&Rule| rule.redact.is_some() && is_on(rule.redact);
+        is_on(self.over.redact.or(self.base.redact)) || self.rules().iter().any(of_some)
     }
 
     /// Returns whether any rule uses the profile.

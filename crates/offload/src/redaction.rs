@@ -5,6 +5,7 @@
 //! they came (docs/redaction.md).
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -16,8 +17,10 @@ use spillgate_redact::{Findings, MOST_FINDINGS, Redactor, WITHHELD};
 use spillgate_text::LineIndex;
 
 use crate::RetrieveError;
+use crate::aside::TwoEnds;
 use crate::limits::Limits;
 use crate::offloader::Offloader;
+use crate::present::Ends;
 use crate::sanitize::Sanitized;
 
 /// What happens to secrets in what a model reads.
@@ -64,13 +67,44 @@ pub(crate) struct Scanned {
     /// The secrets; `None` if there are none.
     pub(crate) secrets: Option<Arc<Findings>>,
     /// The view with marks; `None` if there are no secrets.
-    pub(crate) text: Option<Arc<dyn ByteSource>>,
+    pub(crate) text: Option<Text>,
 }
+
+/// A text that can be read at any offset.
+type Text = Arc<dyn ByteSource>;
+
+/// Returns what is shown in place of a text that must not be shown.
+fn withheld() -> Text {
+    Arc::new(Bytes::from_static(WITHHELD.as_bytes()))
+}
+
+/// Returns the number of secrets by rule. Of a text with too many secrets, only their least number is
+/// known.
+fn counts(findings: &Findings) -> BTreeMap<String, u64> {
+    if findings.is_too_many() {
+        return BTreeMap::from([(TOO_MANY.to_owned(), MOST_FINDINGS as u64)]);
+    }
+    let counts = findings.counts().into_iter();
+    counts.map(|(rule, n)| (rule.to_owned(), n)).collect()
+}
+
+/// Stands for a rule in the counts of a text with too many secrets to mark.
+pub(crate) const TOO_MANY: &str = "more-than";
 
 impl Scanned {
     /// Returns whether secrets were found.
     pub(crate) fn has_secrets(&self) -> bool {
         self.secrets.is_some()
+    }
+
+    /// Returns the text whose ends a message may show in the mode `redaction`, if it is another one
+    /// than that of the result.
+    pub(crate) fn shown(scanned: &io::Result<Self>, redaction: Redaction) -> Option<Text> {
+        match scanned {
+            Err(_) => Some(withheld()),
+            Ok(one) if redaction == Redaction::Block && one.has_secrets() => Some(withheld()),
+            Ok(one) => one.text.clone(),
+        }
     }
 
     /// Returns the index to store with a view.
@@ -113,40 +147,52 @@ impl Offloader {
         }
     }
 
-    /// Scans a result's view. Scans nothing if redaction is off for it or if its text is lost.
+    /// Scans a result's view, and the text that the view leaves out. Scans nothing if redaction is
+    /// off for the result or if its text is lost.
     pub(crate) fn scan(&self, sanitized: &Sanitized, limits: &Limits) -> io::Result<Scanned> {
-        let Some(view) = sanitized.view_source()? else {
-            return Ok(Scanned::default());
-        };
         if limits.redaction == Redaction::Off {
             return Ok(Scanned::default());
         }
-        let findings = self.redactor().find(&*view)?;
-        let counts = findings.counts().into_iter();
-        let mut scanned = Scanned {
-            facts: Some(Box::new(SecretFacts {
-                rules: self.redactor().rules_id(),
-                found: counts.map(|(rule, n)| (rule.to_owned(), n)).collect(),
-            })),
-            ..Scanned::default()
+        let Some(view) = sanitized.view_source()? else {
+            return Ok(Scanned::default());
         };
-        if findings.is_too_many() {
-            let found = scanned.facts.iter_mut();
-            found.for_each(|facts| {
-                facts
-                    .found
-                    .insert("secret".to_owned(), MOST_FINDINGS as u64);
-            });
+        let findings = self.redactor().find(&*view)?;
+        let mut found = counts(&findings);
+        if found.is_empty() && sanitized.leaves_out() {
+            let text = sanitized.captured.text().map_err(io::Error::other)?;
+            let left_out = text.map(|text| self.redactor().find(&*text)).transpose()?;
+            found = left_out.as_ref().map(counts).unwrap_or_default();
         }
-        if !findings.is_empty() {
+        let mut scanned = Scanned::default();
+        if !found.is_empty() {
             let findings = Arc::new(findings);
             scanned.secrets = Some(Arc::clone(&findings));
             scanned.text = Some(match findings.is_too_many() {
-                true => Arc::new(Bytes::from_static(WITHHELD.as_bytes())),
+                true => withheld(),
                 false => Arc::new(self.redactor().source(view, findings)?),
             });
         }
+        scanned.facts = Some(Box::new(SecretFacts {
+            rules: self.redactor().rules_id(),
+            found,
+        }));
         Ok(scanned)
+    }
+
+    /// Reads the beginning and the end of a result as its reader may see them.
+    pub(crate) fn ends(&self, ends: &TwoEnds, limits: &Limits) -> Ends {
+        let read = ends.read(limits);
+        match limits.redaction {
+            Redaction::Off => read,
+            // What is left of a lost text was not scanned as a whole.
+            Redaction::Block if ends.is_lost() => Ends::Whole(WITHHELD.to_owned()),
+            _ if ends.is_lost() => read.without_borders().map(|text| self.marked(text)),
+            _ => read.map(|text| self.marked(text)),
+        }
+    }
+
+    fn marked(&self, text: String) -> String {
+        self.redactor().owned(text)
     }
 
     /// Returns an artifact as its readers may see it: with marks in place of secrets, unless

@@ -34,6 +34,11 @@ pub(crate) struct Sanitized {
 }
 
 impl Sanitized {
+    /// Returns whether the view leaves out parts of the text, such as overwritten lines.
+    pub(crate) fn leaves_out(&self) -> bool {
+        !self.captured.scan.is_clean() && self.layout != Layout::Json
+    }
+
     /// Opens the view for reading; `None` if the text is lost.
     pub(crate) fn view_source(&self) -> io::Result<Option<Arc<dyn ByteSource>>> {
         let part = match (&self.view, &self.captured.raw) {

@@ -151,7 +151,7 @@ fn a_small_result_with_a_secret_is_shown_with_marks() {
 fn what_is_blocked_is_named_and_not_shown() {
     let offloader = offloader(Redaction::Block, 200);
     let (message, handle) = stored(&offloader, log().as_bytes());
-    assert_snapshot!(message.replace(&handle.to_string(), "HANDLE"), @"[spillgate] env returned 17987 bytes, 403 lines (log), which hold secrets (3 × aws-access-key). No part of them is shown; stored whole as HANDLE. The user can read them at a terminal with `spillgate cat --raw`.");
+    assert_snapshot!(message.replace(&handle.to_string(), "HANDLE"), @"[spillgate] env returned 17987 bytes, 403 lines (log) with secrets (3 × aws-access-key). No part of them is shown; stored whole as HANDLE. The user can read them at a terminal with `spillgate cat --raw`.");
     let error = read(&offloader, handle, lines(1, 3)).unwrap_err();
     assert_snapshot!(error.to_string().replace(&handle.to_string(), "HANDLE"), @r#"the output has secrets, and `redact = "block"` shows no part of it; the user can read it at a terminal with `spillgate cat --raw HANDLE`"#);
 }

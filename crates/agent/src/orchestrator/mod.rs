@@ -272,7 +272,8 @@ impl Taking {
     fn submit(mut self) -> (Returned, Option<PendingResult>) {
         let offloader = &self.offloader;
         let (is_error, reader) = (self.is_error, &mut self.reader);
-        let pending = match offloader.submit_stream(self.origin, is_error, reader, &mut |_| {}) {
+        let mut pending = match offloader.submit_stream(self.origin, is_error, reader, &mut |_| {})
+        {
             Ok(pending) => pending,
             Err(error) => {
                 let why = format!("The result could not be read: {error}.");
@@ -311,8 +312,8 @@ impl Taking {
             op.response_preview = seen;
         });
         let returned = Returned {
-            whole: whole.map(|text| offloader.presented(text)),
-            cut: cut.map(|text| offloader.presented(text)),
+            whole: whole.map(|text| offloader.unchanged(text)),
+            cut: cut.map(|text| offloader.unchanged(text)),
             is_over,
             is_error: self.is_error,
             is_storable: self.is_storable,

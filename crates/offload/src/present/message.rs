@@ -1,7 +1,5 @@
 //! A message in parts, and its rendering to a text within bounds.
 
-use std::borrow::Cow;
-
 use serde_json::json;
 use spillgate_artifact::TokenBudget;
 use spillgate_redact::Redactor;
@@ -122,13 +120,7 @@ impl Message {
     /// Replaces secrets by marks in all texts. The texts of the result itself have marks already;
     /// this covers what stands beside them, such as the command in the headline.
     pub(crate) fn redacted(self, redactor: &Redactor) -> Self {
-        let mark = |text: String| {
-            match redactor.text(&text) {
-                Cow::Borrowed(_) => None,
-                Cow::Owned(marked) => Some(marked),
-            }
-            .unwrap_or(text)
-        };
+        let mark = |text| redactor.owned(text);
         match self {
             Self::Text(text, bounds) => Self::Text(mark(text), bounds),
             Self::Parts(parts, bounds) => Self::Parts(parts.map(mark), bounds),

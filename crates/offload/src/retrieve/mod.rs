@@ -80,6 +80,17 @@ pub enum RetrieveError {
     Query(QueryError),
 }
 
+impl RetrieveError {
+    /// Returns whether nothing is shown because of secrets in the artifact.
+    #[must_use]
+    pub fn hides_secrets(&self) -> bool {
+        matches!(
+            self,
+            Self::Blocked { .. } | Self::Lookup(LookupError::TooManySecrets { .. })
+        )
+    }
+}
+
 /// If a filter fails because the artifact cannot be read, the error is that of a failed lookup.
 impl From<QueryError> for RetrieveError {
     fn from(error: QueryError) -> Self {

@@ -291,8 +291,7 @@ impl Shown {
         if self.lines <= HEAD + TAIL {
             return head + &tail;
         }
-        // The text of a redacted artifact is its view, which may have more lines.
-        let cut = lines.max(self.lines as u64) - (HEAD + TAIL) as u64;
+        let cut = lines - (HEAD + TAIL) as u64;
         format!("{head}... [{cut} lines truncated] ...\n{tail}")
     }
 }

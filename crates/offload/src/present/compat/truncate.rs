@@ -31,6 +31,33 @@ pub(crate) enum Ends {
 }
 
 impl Ends {
+    /// Leaves out what may be a part of a secret where the middle of a text is lost: a kilobyte on
+    /// each side, and the lines of a key that began before the end. A side of less than four
+    /// kilobytes stays whole, because it is most of what is left.
+    pub(crate) fn without_borders(self) -> Self {
+        const BORDER: usize = 1 << 10;
+        let Self::Apart { head, tail, bytes } = self else {
+            return self;
+        };
+        if (head.len() + tail.len()) as u64 >= bytes {
+            return Self::Apart { head, tail, bytes };
+        }
+        let is_key = |line: &&str| {
+            let line = line.trim_ascii();
+            let is_base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
+            line.len() >= 16 && line.bytes().all(is_base64)
+        };
+        let border = |side: &str| if side.len() < 4 * BORDER { 0 } else { BORDER };
+        let cut = head.floor_char_boundary(head.len() - border(&head));
+        let from = tail.ceil_char_boundary(border(&tail));
+        let lines = tail[from..].split_inclusive('\n');
+        Self::Apart {
+            head: head[..cut].to_owned(),
+            tail: lines.skip_while(is_key).collect(),
+            bytes,
+        }
+    }
+
     /// Applies a function to each of the texts.
     pub(crate) fn map(self, change: impl Fn(String) -> String) -> Self {
         match self {
