@@ -82,11 +82,6 @@ pub(crate) fn resolve(
     let Some(most_bytes) = offloader.policy().by_reference(origin) else {
         return Resolved::AsIs;
     };
-    let revealing = offloader.policy().reveals_secrets(origin);
-    let offloader = &match revealing {
-        true => offloader.revealing(),
-        false => offloader.clone(),
-    };
     match put_in(offloader, engine, schemas, origin, arguments, most_bytes) {
         Ok(None) => Resolved::AsIs,
         Ok(Some(spliced)) => {
@@ -121,7 +116,8 @@ fn put_in(
         reference,
     } in places
     {
-        let value = resolve::value(offloader, engine, &reference, most_bytes)
+        let reveals = offloader.policy().reveals_secrets(origin);
+        let value = resolve::value(offloader, engine, &reference, most_bytes, reveals)
             .map_err(|wrong| format!("`{path}`: {wrong}"))?;
         given.push(Given { span, path, value });
     }

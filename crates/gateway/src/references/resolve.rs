@@ -9,14 +9,20 @@ use spillgate_query::{Engine, Query, query};
 use super::find::{Part, Reference};
 use spillgate_retrieval::error_text;
 
-/// Returns the value of a reference, as JSON.
+/// Returns the value of a reference, as JSON. If `reveals` is true, secrets are as they were stored,
+/// except for a filter: its errors and whether it gives something would tell the caller about them.
 pub(super) fn value(
     offloader: &Offloader,
     engine: &Engine,
     reference: &Reference,
     most_bytes: u64,
+    reveals: bool,
 ) -> Result<String, String> {
-    let artifact = offloader.artifact(reference.handle).map_err(error_text)?;
+    let artifact = match reveals && !matches!(reference.part, Part::Query(_)) {
+        true => offloader.revealing().artifact(reference.handle),
+        false => offloader.artifact(reference.handle),
+    };
+    let artifact = artifact.map_err(error_text)?;
     let most = Most(most_bytes);
     match &reference.part {
         Part::All => all(&artifact, most),

@@ -235,9 +235,10 @@ fn block(
     let marked = offloader.redactor().text(raw);
     match &block.kind {
         // A mark cannot stand inside Base64.
-        Kind::Binary(_) if marked != raw => Err(Refused::Failed(
-            "the block has secrets, so it is not shown".to_owned(),
-        )),
+        Kind::Binary(_) if marked != raw => Err(Refused::Failed(format!(
+            "the block has secrets, so it is not shown; the user can read the result at a terminal \
+                 with `spillgate cat --raw {handle}`"
+        ))),
         _ => Ok(contents(uri, handle, block, &marked)),
     }
 }
@@ -396,7 +397,9 @@ mod tests {
             &link.replace("/content/0", "/content/2"),
             Generation::Modern,
         );
-        assert_snapshot!(refused["error"]["message"].as_str().unwrap(), @"the resource was not read: the block has secrets, so it is not shown");
+        let handle = link.split('/').nth(3).unwrap();
+        let told = refused["error"]["message"].as_str().unwrap();
+        assert_snapshot!(told.replace(handle, "HANDLE"), @"the resource was not read: the block has secrets, so it is not shown; the user can read the result at a terminal with `spillgate cat --raw HANDLE`");
     }
 
     #[test]

@@ -10,9 +10,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::json;
-use spillgate_artifact::{Handle, Origin, TextPart};
+use spillgate_artifact::{ByteSource, Handle, Origin, Reason, TextPart};
 use spillgate_mcp::{ByteEdits, span_in};
-use spillgate_offload::{Choice, History, JsonResult, Limits, Offloader, Outcome, PendingResult};
+use spillgate_offload::{
+    Choice, History, JsonResult, Limits, Offloader, Outcome, PendingResult, Redaction,
+};
 use spillgate_retrieval::RETRIEVAL_MARK;
 use spillgate_store::{Draft, Receipt, SpooledBytes, StoreError};
 use spillgate_transport::StandIn;
@@ -113,7 +115,8 @@ pub(crate) fn intercept(
     let (shown_part, limits) = (case.shown_part_of(&found), case.limits);
     let bulky = found.bulky(&limits);
     let bytes = found.wire_bytes(shown_part);
-    if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&found, bytes)) {
+    let is_ours = is_retrieval(&found, bytes) && !limits.redaction.covers_small();
+    if bulky.is_empty() && (limits.admit_any(bytes) || is_ours) {
         let server = case.origin.server.as_deref();
         offloader.ledger().inline_of(server, bytes);
         return untouched(spooled);
@@ -144,6 +147,7 @@ pub(crate) fn intercept(
         preview: preview.as_ref(),
         bulky: &bulky,
         links: case.links,
+        redactor: (limits.redaction != Redaction::Off).then(|| &**offloader.redactor()),
     };
     let splice = match place.is_hole(json) {
         true => instead(frame, json, &found, &shown),
@@ -165,10 +169,28 @@ fn submit(
     let source = raw.source()?;
     let parts = found.parts(source.as_ref()).map_err(|e| damaged(&e))?;
     let is_over = is_over(offloader, limits, &raw, parts.shown(shown_part))?;
+    let choice = match has_secrets(offloader, limits, source.as_deref())? {
+        true => Choice::Store(Reason::Secrets),
+        false => Choice::Limits { is_over },
+    };
     let captured = offloader.capture_json(origin, found.is_error(), raw, parts.stored());
     let pending = offloader.submit(captured, limits.clone());
     let room = replacement::preview_room(found);
-    Ok((pending.shown_within(room), Choice::Limits { is_over }))
+    Ok((pending.shown_within(room), choice))
+}
+
+/// Returns whether results that fit are scanned, too, and any part of this one has a secret: also a
+/// blob or a member that is no text.
+fn has_secrets(
+    offloader: &Offloader,
+    limits: &Limits,
+    raw: Option<&dyn ByteSource>,
+) -> Result<bool, StoreError> {
+    let Some(raw) = raw.filter(|_| limits.redaction.covers_small()) else {
+        return Ok(false);
+    };
+    let found = offloader.redactor().find(raw).map_err(|e| damaged(&e))?;
+    Ok(!found.is_empty())
 }
 
 /// Whether one of the texts that a client may show exceeds the limits. `None` if there is only one

@@ -3,10 +3,13 @@
 //! Everything that a model may see of the replacement stays below [`MOST_SHOWN`] bytes, regardless
 //! of the part that the client shows.
 
+use std::borrow::Cow;
+
 use serde_json::json;
 use spillgate_artifact::Handle;
 use spillgate_mcp::{ByteEdits, span_in};
 use spillgate_offload::Presentation;
+use spillgate_redact::Redactor;
 
 use crate::resources::uri::Uri;
 use crate::results::binary::Moved;
@@ -36,6 +39,16 @@ pub(crate) struct Stored<'a> {
     pub(crate) bulky: &'a [usize],
     /// Whether the client supports `resource_link` blocks.
     pub(crate) links: bool,
+    /// Finds secrets in the blocks beside the preview; `None` if redaction is off.
+    pub(crate) redactor: Option<&'a Redactor>,
+}
+
+impl Stored<'_> {
+    /// Returns whether a block must not stand beside the preview, because it has a secret.
+    fn hides(&self, block: &Block<'_>) -> bool {
+        let redactor = self.redactor.filter(|_| self.preview.is_some());
+        redactor.is_some_and(|redactor| matches!(redactor.text(block.raw.get()), Cow::Owned(_)))
+    }
 }
 
 /// The list of blocks during rewriting.
@@ -69,7 +82,7 @@ pub(crate) fn blocks(found: &Found<'_>, stored: &Stored<'_>) -> String {
                 Some(preview) if place == Some(at) => {
                     list.elements.push(with_text(block, preview.text()));
                 }
-                Some(_) => list.other_text(found.form, block),
+                Some(_) => list.other_text(found.form, block, stored.hides(block)),
                 None if is_lost => list.elements.push(with_text(block, LOST)),
                 None => list.elements.push(block.raw.get().to_owned()),
             },
@@ -85,8 +98,8 @@ pub(crate) fn blocks(found: &Found<'_>, stored: &Stored<'_>) -> String {
                 };
                 list.add(in_place(block, &moved.replacement()));
             }
+            _ if is_lost || stored.hides(block) => list.dropped += 1,
             Kind::Binary(_) => list.elements.push(block.raw.get().to_owned()),
-            Kind::Other if is_lost => list.dropped += 1,
             Kind::Other => list.add(block.raw.get().to_owned()),
         }
     }
@@ -107,13 +120,14 @@ impl Rewritten<'_> {
     }
 
     /// Handles a text whose content is also in the preview. The text of a tool is dropped. A
-    /// document or a message is kept, with its own text if there is room.
-    fn other_text(&mut self, form: Form, block: &Block<'_>) {
+    /// document or a message is kept, with its own text if there is room and if it `is_hidden` for no
+    /// secret.
+    fn other_text(&mut self, form: Form, block: &Block<'_>, is_hidden: bool) {
         const ELSEWHERE: &str = "[spillgate] stored with the rest";
         match (form, &block.kind) {
             (Form::Call, Kind::Text(_)) => {}
             (Form::Call, _) => self.add(with_text(block, ELSEWHERE)),
-            _ if self.place.bytes(block.raw.get()) <= self.room => {
+            _ if !is_hidden && self.place.bytes(block.raw.get()) <= self.room => {
                 self.add(block.raw.get().to_owned());
             }
             _ => self.add(with_text(block, ELSEWHERE)),

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spillgate_artifact::{Origin, TokenBudget};
 use spillgate_mcp::{Generation, messages};
-use spillgate_offload::{Offloader, Rule};
+use spillgate_offload::{Offloader, Redaction, Rule};
 use spillgate_testkit::{log, records};
 
 use super::*;
@@ -32,7 +32,7 @@ fn leaves(offloader: &Offloader, form: Form, links: bool, result: &str) -> Strin
     assert_eq!(listed.len() - before, usize::from(stored));
     if stored {
         let handle = listed.last().unwrap().manifest.handle;
-        let artifact = offloader.artifact(handle).unwrap();
+        let artifact = offloader.revealing().artifact(handle).unwrap();
         assert_eq!(
             artifact.raw().bytes(0, u64::MAX).unwrap(),
             result.as_bytes()
@@ -355,4 +355,61 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn what_stands_beside_a_preview_has_no_secret() {
+    let key = "AKIAQ3EGXZ7LKTPNWB5M";
+    let env = format!("AWS_ACCESS_KEY_ID={key}\\n");
+    let blob = data_encoding::BASE64.encode(env.replace("\\n", "\n").repeat(20).as_bytes());
+    let documents = format!(
+        r#"{{"contents":[{{"uri":"a:b","text":{}}},{{"uri":"a:c","text":"{env}"}},{{"uri":"a:d","text":"small"}}]}}"#,
+        json!(log(600))
+    );
+    let blocks = format!(
+        r#"{{"content":[{},{{"type":"resource","resource":{{"uri":"file:.env","blob":"{blob}"}}}}]}}"#,
+        text(&log(600))
+    );
+    // Fits, and no text has a secret.
+    let small = format!(
+        r#"{{"content":[{},{{"type":"resource","resource":{{"uri":"file:.env","blob":"{blob}"}}}}]}}"#,
+        text("one line")
+    );
+    let marked = format!(
+        r#"{{"content":[{}],"_meta":{{"spillgate/retrieval":true}}}}"#,
+        text(&env.replace("\\n", " "))
+    );
+    let mut shown = Vec::new();
+    for redact in [Redaction::Mark, Redaction::All, Redaction::Block] {
+        for (form, result) in [
+            (Form::Read, &documents),
+            (Form::Call, &blocks),
+            (Form::Call, &small),
+            (Form::Call, &marked),
+        ] {
+            let rule = Rule {
+                redact: Some(redact),
+                ..Rule::default()
+            };
+            let left = leaves(&offloader_with(rule), form, true, result);
+            let has_key = left.contains(key) || left.contains(&blob);
+            let is_stored = left.contains("stored");
+            shown.push(format!("{redact}: secret {has_key}, stored {is_stored}"));
+        }
+    }
+    // In the mode `mark`, a result that fits passes unchanged.
+    assert_snapshot!(shown.join("\n"), @"
+    mark: secret false, stored true
+    mark: secret false, stored true
+    mark: secret true, stored false
+    mark: secret true, stored false
+    all: secret false, stored true
+    all: secret false, stored true
+    all: secret false, stored true
+    all: secret false, stored true
+    block: secret false, stored true
+    block: secret false, stored true
+    block: secret false, stored true
+    block: secret false, stored true
+    ");
 }
