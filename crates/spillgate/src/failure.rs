@@ -16,6 +16,7 @@ use spillgate_store::StoreError;
 use spillgate_transport::ConnectionError;
 
 use crate::args::Args;
+use crate::marks::redacted;
 use crate::output::Output;
 
 /// Who is responsible for a failure.
@@ -115,7 +116,7 @@ impl Failure {
 /// Marks hidden characters in a message and limits its length, because it may quote any text.
 fn harmless(message: &str) -> String {
     const LONGEST: usize = 2000;
-    let mut text: String = marked(message).chars().take(LONGEST).collect();
+    let mut text: String = marked(&redacted(message)).chars().take(LONGEST).collect();
     if message.chars().nth(LONGEST).is_some() {
         text.push('…');
     }

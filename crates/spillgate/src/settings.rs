@@ -166,7 +166,7 @@ impl Settings {
     /// Returns what finds and marks secrets.
     pub(crate) fn redactor(&self) -> Result<Arc<Redactor>, Failure> {
         let rules = Rules::with(&self.secrets.rules, &self.secrets.off).map_err(|error| {
-            let hint = "docs/redaction.md lists the built-in rules and shows a rule of one's own";
+            let hint = "`spillgate redact --list-rules` lists the built-in rules; docs/redaction.md shows a rule of your own";
             self.places.wrong(&["secrets"], &error.to_string(), hint)
         })?;
         Ok(Arc::new(Redactor::new(rules)))

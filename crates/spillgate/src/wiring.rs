@@ -50,8 +50,11 @@ enum Purpose {
 impl App {
     /// Builds the objects for commands that read stored outputs.
     pub(crate) fn for_looking(common: &Common) -> Result<Self, Failure> {
-        let settings = Settings::load(common, &LimitArgs::default())?;
-        Self::build(common, settings, Policy::default(), Purpose::Looking)
+        let limits = LimitArgs::default();
+        let settings = Settings::load(common, &limits)?;
+        // The rules also say what look-ups may show of secrets.
+        let policy = settings.policy(&limits)?;
+        Self::build(common, settings, policy, Purpose::Looking)
     }
 
     /// Builds the objects for commands that store outputs. The given limits override the settings.

@@ -39,16 +39,16 @@ pub(super) fn to_json(app: &App, outcome: &Outcome) -> Result<Value, Failure> {
 /// If the funnel profile applies, adds the `ToolResult` of its specification (docs/spec/texts.md,
 /// "Funnel profile").
 fn tool_result(app: &App, outcome: &Outcome, object: &mut Value) -> Result<(), Failure> {
-    let (origin, summary) = match outcome {
+    let (origin, handle) = match outcome {
         Outcome::Inline(fits) => (fits.origin(), None),
         Outcome::Offloaded(stored) => {
-            let artifact = app.offloader.artifact(stored.receipt.handle())?;
-            let summary = ObservationSummary::of(&artifact).map_err(RetrieveError::from)?;
-            (&stored.receipt.manifest().facts.origin, Some(summary))
+            let origin = &stored.receipt.manifest().facts.origin;
+            (origin, Some(stored.receipt.handle()))
         }
         Outcome::NotStored(lost) => (&lost.origin, None),
     };
     if app.offloader.limits(origin).profile == Profile::Funnel {
+        let summary = handle.map(|handle| summary(app, handle)).transpose()?;
         object["status"] = json!("success");
         object["output"] = object["text"].clone();
         object["error"] = Value::Null;
@@ -57,6 +57,17 @@ fn tool_result(app: &App, outcome: &Outcome, object: &mut Value) -> Result<(), F
         object["summary"] = json!(summary);
     }
     Ok(())
+}
+
+/// Returns the receipt of a stored output; `None` if its secrets keep it from being shown.
+fn summary(app: &App, handle: Handle) -> Result<Option<ObservationSummary>, Failure> {
+    let artifact = match app.offloader.artifact(handle) {
+        Ok(artifact) => artifact,
+        Err(error) if error.hides_secrets() => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let summary = ObservationSummary::of(&artifact).map_err(RetrieveError::from)?;
+    Ok(Some(summary))
 }
 
 /// Marks the `ToolResult` as failed for the reason `how`. Its summary was made before the failure

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use spillgate_artifact::{ByteSource, ReadRange};
-use spillgate_redact::{Findings, MOST_FINDINGS, Redactor, Rules, SecretSpan};
+use spillgate_redact::{MOST_FINDINGS, Redactor, Rules, SecretSpan};
 use spillgate_store::FileSource;
 use spillgate_untrusted::marked;
 
@@ -137,7 +137,7 @@ fn print(redactor: &Redactor, files: &[PathBuf], out: &Output) -> Result<u8, Fai
             );
             return Err(Failure::new("too_many", Fault::Caller, what).code(UNREADABLE));
         }
-        let counts = counts(&findings);
+        let counts = json!(findings.counts());
         let redacted = redactor
             .source(source, Arc::new(findings))
             .map_err(failed)?;
@@ -154,10 +154,6 @@ fn print(redactor: &Redactor, files: &[PathBuf], out: &Output) -> Result<u8, Fai
         }
     }
     Ok(0)
-}
-
-fn counts(findings: &Findings) -> serde_json::Value {
-    json!(findings.counts())
 }
 
 /// Opens a file, or reads standard input for `-`.

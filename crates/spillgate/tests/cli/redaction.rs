@@ -117,6 +117,96 @@ fn raw_bytes_need_a_terminal_or_a_setting() {
 }
 
 #[test]
+fn look_ups_follow_the_mode_of_the_settings() {
+    let tool = Tool::new();
+    let config = tool.home().join("spillgate.toml");
+    let path = config.to_str().unwrap();
+    let text = format!("first line\nkey {KEY}\n{}", "nothing here\n".repeat(900));
+    let handle = tool.put(text.as_bytes());
+    let mut shown = Vec::new();
+    for mode in ["off", "mark", "all", "block"] {
+        std::fs::write(&config, format!("redact = \"{mode}\"\n")).unwrap();
+        let told = |args: &[&str]| {
+            let output = output(
+                &tool,
+                &[&args[..1], &["--config", path], &args[1..]].concat(),
+            );
+            output
+                .lines()
+                .find(|line| line.contains("key") || line.contains("error"))
+                .map(str::to_owned)
+        };
+        for args in [
+            &["read", &handle, "--lines", "2"][..],
+            &["grep", &handle, "key"],
+            &["cat", &handle],
+            &["cat", "--raw", &handle],
+        ] {
+            let line = told(args).unwrap_or_default();
+            shown.push(format!(
+                "{mode} {}: {line}",
+                args[..args.len() - 1].join(" ")
+            ));
+        }
+        let small = format!("key {KEY}\n");
+        let run = tool.run(
+            &["run", "--json", "--config", path, "--", "printf", &small],
+            b"",
+        );
+        let object: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+        let is_shown = object["text"].as_str().unwrap().contains(KEY);
+        shown.push(format!(
+            "{mode} run: code {}, key {is_shown}",
+            object["exit_code"]
+        ));
+    }
+    assert_snapshot!(masked(&shown.join("\n"), &handle), @r#"
+    off read HANDLE --lines: key AKIAQ3EGXZ7LKTPNWB5M
+    off grep HANDLE: 2:key AKIAQ3EGXZ7LKTPNWB5M
+    off cat: key AKIAQ3EGXZ7LKTPNWB5M
+    off cat --raw: key AKIAQ3EGXZ7LKTPNWB5M
+    off run: code 0, key true
+    mark read HANDLE --lines: key [redacted: aws-access-key]
+    mark grep HANDLE: 2:key [redacted: aws-access-key]
+    mark cat: key [redacted: aws-access-key]
+    mark cat --raw: error: the output HANDLE has secrets, and this is no terminal
+    mark run: code 0, key true
+    all read HANDLE --lines: key [redacted: aws-access-key]
+    all grep HANDLE: 2:key [redacted: aws-access-key]
+    all cat: key [redacted: aws-access-key]
+    all cat --raw: error: the output HANDLE has secrets, and this is no terminal
+    all run: code 0, key false
+    block read HANDLE --lines: error: the output has secrets, and `redact = "block"` shows no part of it; the user can read it at a terminal with `spillgate cat --raw HANDLE`
+    block grep HANDLE: error: the output has secrets, and `redact = "block"` shows no part of it; the user can read it at a terminal with `spillgate cat --raw HANDLE`
+    block cat: error: the output has secrets, and `redact = "block"` shows no part of it; the user can read it at a terminal with `spillgate cat --raw HANDLE`
+    block cat --raw: error: the output HANDLE has secrets, and this is no terminal
+    block run: code 0, key false
+    "#);
+}
+
+#[test]
+fn what_a_terminal_would_overwrite_is_hidden_too() {
+    let tool = Tool::new();
+    let text = format!(
+        "{}token {KEY}\rdone                             \n{}",
+        "a line\n".repeat(900),
+        "b line\n".repeat(900)
+    );
+    let handle = tool.put(text.as_bytes());
+    for args in [
+        vec!["continue", handle.as_str(), "--offset", "5000"],
+        vec!["cat", &handle],
+        vec!["cat", "--raw", &handle],
+        vec!["grep", &handle, "AKIA"],
+    ] {
+        let shown = output(&tool, &args);
+        assert!(!shown.contains("AKIA"), "{args:?}: {shown}");
+    }
+    let (error, _) = tool.error(&["cat", "--raw", &handle]);
+    assert_eq!(error["kind"], "secrets");
+}
+
+#[test]
 fn a_command_line_with_a_secret_is_shown_with_a_mark() {
     let tool = Tool::new();
     let script = format!("i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done # {KEY}");
@@ -181,14 +271,14 @@ fn rules_of_the_user_and_their_mistakes() {
     [secrets]
     off = ["aws"]
     → error: FILE:1: `secrets`: there is no rule with the id "aws": `spillgate redact --list-rules` lists all rules
-    hint: docs/redaction.md lists the built-in rules and shows a rule of one's own
+    hint: `spillgate redact --list-rules` lists the built-in rules; docs/redaction.md shows a rule of your own
 
 
     [[secrets.rules]]
     id = "Acme Token"
     pattern = 'a+'
     → error: FILE:1: `secrets`: the rule id "Acme Token" is not valid: use 1 to 48 lower-case letters, digits and hyphens
-    hint: docs/redaction.md lists the built-in rules and shows a rule of one's own
+    hint: `spillgate redact --list-rules` lists the built-in rules; docs/redaction.md shows a rule of your own
 
 
     [[secrets.rules]]
@@ -198,13 +288,13 @@ fn rules_of_the_user_and_their_mistakes() {
         a(
          ^
     error: unclosed group
-    hint: docs/redaction.md lists the built-in rules and shows a rule of one's own
+    hint: `spillgate redact --list-rules` lists the built-in rules; docs/redaction.md shows a rule of your own
 
 
     [[secrets.rules]]
     id = "acme"
     pattern = 'a*'
     → error: FILE:1: `secrets`: the pattern of the rule "acme" matches the empty text: make it match at least one byte
-    hint: docs/redaction.md lists the built-in rules and shows a rule of one's own
+    hint: `spillgate redact --list-rules` lists the built-in rules; docs/redaction.md shows a rule of your own
     "#);
 }

@@ -3,6 +3,7 @@
 //! `AgentRunner` opens the agent's tools, runs its session and closes what it opened. A sub-agent
 //! takes the same steps, during the tool call that started it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +38,7 @@ use super::run_directory::RunDirectory;
 use super::running::{at, deadline};
 use super::sources::{self, Opened};
 use crate::failure::{Failure, Fault};
+use crate::marks;
 use crate::net;
 use crate::settings::Settings;
 
@@ -178,12 +180,14 @@ impl AgentRunner {
         let session = store.session().to_string();
         let offloader = Offloader::new(
             Arc::new(store),
-            policy(agent)?,
+            policy(agent, &self.settings)?,
             Arc::clone(&self.counter),
             Audience::default(),
             Arc::clone(&self.clock),
             Arc::new(NoLedger),
-        );
+        )
+        .with_redactor(self.settings.redactor()?);
+        marks::install(offloader.marks_texts());
         let below = self.below(plan, live)?;
         let frame_reader = self.settings.frame_reader(offloader.store());
         let connector: Arc<dyn Connector> =
@@ -370,8 +374,8 @@ impl Launch for Below {
 }
 
 /// Returns the policy that stores results larger than the agent's cap and presents them in the
-/// agent's profile.
-fn policy(agent: &Agent) -> Result<Policy, Failure> {
+/// agent's profile. What happens to secrets is up to `settings`.
+fn policy(agent: &Agent, settings: &Settings) -> Result<Policy, Failure> {
     let cap = &agent.tool_response_max_bytes;
     let bytes = Some(cap.value.unwrap_or(0));
     let rule = match agent.tool_output.profile.value {
@@ -387,8 +391,27 @@ fn policy(agent: &Agent) -> Result<Policy, Failure> {
             ..Rule::default()
         },
     };
-    Policy::new(rule, [], [])
-        .map_err(|error| Failure::new("settings", Fault::Us, error.to_string()))
+    let redact = |rule: &Rule| Rule {
+        redact: rule.redact,
+        ..Rule::default()
+    };
+    let of = |tools: &BTreeMap<String, Rule>| -> Vec<(String, Rule)> {
+        let rules = tools.iter();
+        rules
+            .map(|(tool, rule)| (tool.clone(), redact(rule)))
+            .collect()
+    };
+    let rule = Rule {
+        redact: settings.redact,
+        ..rule
+    };
+    let wrong = |error: globset::Error| Failure::new("settings", Fault::Us, error.to_string());
+    let mut servers = Vec::new();
+    for (name, server) in &settings.servers {
+        let policy = Policy::new(redact(&server.rule()), of(&server.tools), []);
+        servers.push((name.clone(), policy.map_err(wrong)?));
+    }
+    Policy::new(rule, of(&settings.tools), servers).map_err(wrong)
 }
 
 /// Returns the settings of a session, except its tools.

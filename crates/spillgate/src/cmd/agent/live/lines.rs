@@ -7,6 +7,7 @@ use spillgate_artifact::Reason;
 use spillgate_llm::{Reply, ToolCall, Usage};
 
 use crate::cmd::agent::words::{bytes, count, number, one_line, time, usage};
+use crate::marks::redacted;
 
 /// Maximum length of the shown arguments of a call, in characters: by default, and with
 /// `--verbose`.
@@ -25,14 +26,15 @@ pub(super) fn replied(turn: u32, reply: &Reply) -> String {
 
 /// Says that the model gave no reply.
 pub(super) fn unanswered(turn: u32, why: &str) -> String {
-    format!("turn {turn}: no reply: {}", one_line(why, WORDS))
+    format!("turn {turn}: no reply: {}", one_line(&redacted(why), WORDS))
 }
 
 /// Says that the model requested a tool call.
 pub(super) fn called(call: &ToolCall, is_verbose: bool) -> String {
     let most = if is_verbose { ALL_ARGUMENTS } else { ARGUMENTS };
     let name = one_line(&call.name, NAME);
-    format!("→ {name} {}", one_line(&call.arguments, most))
+    // Marked before it is cut, so that no part of a secret is left.
+    format!("→ {name} {}", one_line(&redacted(&call.arguments), most))
 }
 
 /// Names a running call, followed by the operations that run within it, down to the innermost.
@@ -62,7 +64,10 @@ pub(super) fn came(op: &Op) -> String {
 
 /// Describes what happened to a tool's result. Also used by the view of a trace.
 pub(in crate::cmd::agent) fn decided(op: &Op) -> String {
-    let why = op.error.as_deref().map(|why| one_line(why, WORDS));
+    let why = op
+        .error
+        .as_deref()
+        .map(|why| one_line(&redacted(why), WORDS));
     let tokens = op.tokens_shown.map(|shown| count(shown, "token", "tokens"));
     let tokens = tokens
         .map(|tokens| format!(" ({tokens})"))
