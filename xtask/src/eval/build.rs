@@ -20,6 +20,7 @@ pub(crate) struct Preview {
     pub(crate) text: String,
     /// The tokens of `text`.
     pub(crate) tokens: u64,
+    pub(crate) handle: Option<String>,
 }
 
 impl Build {
@@ -45,8 +46,11 @@ impl Build {
         let put = self.put(&["--max-tokens", "1"], bytes)?;
         let text = put["text"].as_str().context("an output without a text")?;
         let tokens = self.tokens(text)?;
-        let text = text.to_owned();
-        Ok(Preview { text, tokens })
+        Ok(Preview {
+            text: text.to_owned(),
+            tokens,
+            handle: put["handle"].as_str().map(str::to_owned),
+        })
     }
 
     /// Returns the page of a search.

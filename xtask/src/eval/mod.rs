@@ -5,10 +5,11 @@ mod cases;
 mod figures;
 mod judge;
 mod model;
+mod parts;
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,6 +30,7 @@ const USAGE: &str = "\
 usage: cargo xtask eval [--data DIR] [--only SET,…] [--type TYPE] [--binary PATH] [--before PATH] [--json FILE]
                         [--missed BUDGET]
        cargo xtask eval --model [--count N] [--results FILE] [--binary PATH]
+       cargo xtask eval --parts [--binary PATH] [--before PATH]
        cargo xtask eval --extraction [--data DIR] [--details]
 
 Asks a build about documents with known answers, through its command line, and prints one table: the share of
@@ -47,6 +49,8 @@ prototype (docs/spec/behaviour.md). evaluation/README.md describes the sets and 
                   half, with the text cut to 4,096 tokens and with preview and look-ups; prints right answers and
                   tokens. Installs the model (1.1 GB) into .models/. Takes about two hours; a run that was ended
                   continues with the results file (.models/eval.jsonl)
+  --parts         instead, print the tokens of previews by part (headline, evidence, shape, ...), as a mean over 40
+                  outputs: all documents of the questions, and failing runs
   --extraction    instead, ask scripted models, good and deliberately bad, the questions of tau, bcd and cidiff;
                   fails if a bad model does not end as documented. --details names the questions that it misses
 ";
@@ -60,9 +64,23 @@ const PROGRESS: usize = 100;
 /// How many strings are listed that a page does not show.
 const MOST_MISSING: usize = 8;
 
+/// What is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Previews and searches, for one table.
+    Table,
+    /// A real model.
+    Model,
+    /// The tokens of previews by part.
+    Parts,
+    /// Scripted models.
+    Extraction,
+}
+
 /// What to measure.
 #[derive(Debug)]
 struct Plan {
+    mode: Mode,
     data: PathBuf,
     sets: Vec<&'static str>,
     what: Option<String>,
@@ -70,8 +88,6 @@ struct Plan {
     before: Option<PathBuf>,
     json: Option<PathBuf>,
     missed: Option<u64>,
-    is_extraction: bool,
-    is_model: bool,
     count: usize,
     results: PathBuf,
     has_details: bool,
@@ -87,8 +103,7 @@ impl Plan {
             before: None,
             json: None,
             missed: None,
-            is_extraction: false,
-            is_model: false,
+            mode: Mode::Table,
             count: 30,
             results: workspace::models().join("eval.jsonl"),
             has_details: false,
@@ -96,8 +111,9 @@ impl Plan {
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
             match word.as_str() {
-                "--extraction" => plan.is_extraction = true,
-                "--model" => plan.is_model = true,
+                "--extraction" => plan.mode = Mode::Extraction,
+                "--model" => plan.mode = Mode::Model,
+                "--parts" => plan.mode = Mode::Parts,
                 "--details" => plan.has_details = true,
                 option => {
                     let value = words.next().context(USAGE)?;
@@ -132,9 +148,10 @@ impl Plan {
     /// Reads the documents that the options select.
     fn documents(&self) -> Result<Vec<Document>> {
         let evaluation = workspace::root().join("evaluation");
-        let sets = match self.is_model {
-            true => &["questions"][..],
-            false => &self.sets,
+        let sets = match self.mode {
+            Mode::Model => &["questions"][..],
+            Mode::Parts => &["failures", "questions"],
+            Mode::Table | Mode::Extraction => &self.sets,
         };
         let mut documents = cases::read(&self.data, &evaluation, sets)?;
         if let Some(what) = &self.what {
@@ -176,7 +193,7 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
         return say(USAGE);
     }
     let plan = Plan::of(arguments)?;
-    if plan.is_extraction {
+    if plan.mode == Mode::Extraction {
         return extraction(report, &plan);
     }
     let documents = plan.documents()?;
@@ -188,11 +205,14 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
-    if plan.is_model {
+    if plan.mode == Mode::Model {
         return report.step("questions to a real model", || {
             let build = Build::new(&binary, &interrupted)?;
             print(&model::run(&build, &documents, plan.count, &plan.results)?)
         });
+    }
+    if plan.mode == Mode::Parts {
+        return parts_of(report, &plan, &binary, &documents, &interrupted);
     }
     let mut before = None;
     if let Some(program) = &plan.before {
@@ -217,6 +237,22 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
             below.join("\n  ")
         );
         Ok(())
+    })
+}
+
+/// Prints the tokens of previews by part, of an earlier build and of `binary`.
+fn parts_of(
+    report: &mut Report,
+    plan: &Plan,
+    binary: &Path,
+    documents: &[Document],
+    interrupted: &Arc<AtomicBool>,
+) -> Result<()> {
+    let outputs = parts::selected(documents);
+    let measured = |program: &Path| parts::measured(&Build::new(program, interrupted)?, &outputs);
+    report.step("tokens of previews", || {
+        let before = plan.before.as_deref().map(measured).transpose()?;
+        print(&parts::table(before.as_ref(), &measured(binary)?))
     })
 }
 
