@@ -13,11 +13,12 @@ use super::cases::Document;
 const OUTPUTS: usize = 40;
 
 /// The parts of a preview, in the order of the table.
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 10] = [
     "headline",
     "changes",
     "evidence",
     "shape",
+    "texts inside",
     "first record",
     "head",
     "tail",
@@ -86,6 +87,7 @@ fn split(preview: &str) -> BTreeMap<&'static str, String> {
             "changes:" => "changes",
             "failure:" => "evidence",
             "shape:" => "shape",
+            "inside:" => "texts inside",
             "first:" => "first record",
             "head:" => "head",
             "tail:" => "tail",
