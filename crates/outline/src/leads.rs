@@ -44,6 +44,31 @@ pub enum Lead {
         /// The number of lines.
         lines: u64,
     },
+    /// A range of lines of a text inside a JSON document.
+    ReadInside {
+        /// The path of the string, as jq writes it.
+        path: String,
+        /// The first line of this text.
+        start: u64,
+        /// The number of lines.
+        lines: u64,
+    },
+}
+
+impl Lead {
+    /// Returns the call for the text at `path` inside a JSON document, if there is such a call.
+    #[must_use]
+    pub fn inside(self, path: &str) -> Option<Self> {
+        match self {
+            Self::Search(_) => Some(self),
+            Self::Read { start, lines } => Some(Self::ReadInside {
+                path: path.to_owned(),
+                start,
+                lines,
+            }),
+            Self::Query(_) | Self::Grep(_) | Self::ReadInside { .. } => None,
+        }
+    }
 }
 
 /// The first record of a list in laid-out JSON.

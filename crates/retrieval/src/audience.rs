@@ -9,7 +9,7 @@ struct Lookup {
     purpose: Purpose,
     tool: &'static str,
     arguments: &'static str,
-    /// The arguments with slots (`{argument}`, `{start}`, `{lines}`) in place of their values.
+    /// The arguments with slots (`{argument}`, `{path}`, `{start}`, `{lines}`) in place of their values.
     slots: &'static str,
     /// The command with example arguments, and the command with slots. `None` for a look-up that
     /// needs a model, because the command line may not have one.
@@ -49,10 +49,10 @@ const LOOKUPS: [Lookup; 5] = [
         purpose: Purpose::Read,
         tool: READ,
         arguments: "start=LINE, lines=N",
-        slots: "start={start}, lines={lines}",
+        slots: "{path}start={start}, lines={lines}",
         command: Some([
             "read {handle} --start LINE --lines N",
-            "read {handle} --start {start} --lines {lines}",
+            "read {handle} {path}--start {start} --lines {lines}",
         ]),
     },
 ];

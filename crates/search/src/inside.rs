@@ -44,6 +44,14 @@ pub struct InnerText {
     pub(crate) end: u64,
 }
 
+impl InnerText {
+    /// Returns the bytes that the text takes in the view, as a string.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.end - self.start
+    }
+}
+
 /// A string that is long enough, before it is decoded.
 struct Found {
     start: u64,
@@ -60,6 +68,15 @@ struct Found {
 ///
 /// Fails if the view cannot be read.
 pub fn inner_texts(artifact: &Artifact) -> io::Result<Vec<InnerText>> {
+    largest_texts(artifact, MOST_TEXTS, 0)
+}
+
+/// Returns the largest `most` of the [`inner_texts`] that have at least `least` bytes in the view.
+///
+/// # Errors
+///
+/// Fails if the view cannot be read.
+pub fn largest_texts(artifact: &Artifact, most: usize, least: u64) -> io::Result<Vec<InnerText>> {
     let view = artifact.view();
     let facts = &artifact.manifest().facts.view;
     let is_possible = view.layout() == Layout::Json && facts.longest_line > SOFT_CHARS as u64;
@@ -68,8 +85,9 @@ pub fn inner_texts(artifact: &Artifact) -> io::Result<Vec<InnerText>> {
     }
     let text = view.source().bytes(facts.prelude, view.bytes())?;
     let mut found = strings(&text, facts.prelude);
+    found.retain(|one| one.string.len() as u64 >= least);
     found.sort_by_key(|one| std::cmp::Reverse(one.string.len()));
-    found.truncate(MOST_TEXTS);
+    found.truncate(most);
     found.sort_by_key(|one| one.start);
     let offsets: Vec<u64> = found.iter().map(|one| one.start).collect();
     let paths = paths_at(artifact, &offsets)?;

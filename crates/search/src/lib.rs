@@ -45,7 +45,7 @@ use crate::page::{Block, PageBuilder};
 use crate::question::{Question, Terms};
 use crate::rank::Ranked;
 
-pub use inside::{InnerText, inner_texts};
+pub use inside::{InnerText, inner_texts, largest_texts};
 pub use page::{Passage, SearchPage};
 pub use paths::paths_at;
 pub use several::{FoundIn, MOST_BYTES, MOST_OUTPUTS, SeveralPage, search_several};

@@ -32,8 +32,8 @@ pub struct Way {
     pub purpose: Purpose,
     /// The call, with `{handle}` where the handle belongs and names for its arguments.
     pub call: String,
-    /// The call with `{handle}`, and `{argument}` or `{start}` and `{lines}` in place of the
-    /// arguments.
+    /// The call with `{handle}`, and `{argument}` or `{path}`, `{start}` and `{lines}` in place of
+    /// the arguments.
     pub filled: String,
     /// The short form, shown after another call that has the handle.
     pub short: String,
@@ -68,6 +68,15 @@ impl Quoting {
             Self::Json => serde_json::to_string(argument).ok(),
             Self::Shell => shlex::try_quote(argument).ok().map(Into::into),
         }
+    }
+
+    /// Returns a path as an argument before other arguments; `None` if it cannot be quoted.
+    fn path(self, path: &str) -> Option<String> {
+        let quoted = self.of(path)?;
+        Some(match self {
+            Self::Json => format!("path={quoted}, "),
+            Self::Shell => format!("--path {quoted} "),
+        })
     }
 }
 
@@ -123,18 +132,21 @@ impl Audience {
     /// Fills the arguments into a call. The placeholder `{handle}` is replaced later, so no
     /// argument may contain it.
     fn filled(&self, way: &Way, lead: &Lead) -> Option<String> {
-        let argument = match lead {
-            Lead::Read { start, lines } => {
-                let filled = way.filled.replace("{start}", &start.to_string());
-                return Some(filled.replace("{lines}", &lines.to_string()));
-            }
-            Lead::Query(text) | Lead::Search(text) | Lead::Grep(text) => text,
+        let range = |start: &u64, lines: &u64| {
+            let filled = way.filled.replace("{start}", &start.to_string());
+            filled.replace("{lines}", &lines.to_string())
         };
-        let is_fit = argument.chars().count() <= ARGUMENT_CHARS
-            && !argument.contains("{handle}")
-            && !argument.chars().any(|c| c.is_control() || is_hidden(c));
-        let quoted = is_fit.then(|| self.quoting.of(argument))??;
-        Some(way.filled.replace("{argument}", &quoted))
+        match lead {
+            Lead::Read { start, lines } => Some(range(start, lines).replace("{path}", "")),
+            Lead::ReadInside { path, start, lines } => {
+                let path = is_fit(path).then(|| self.quoting.path(path))??;
+                Some(range(start, lines).replace("{path}", &path))
+            }
+            Lead::Query(text) | Lead::Search(text) | Lead::Grep(text) => {
+                let quoted = is_fit(text).then(|| self.quoting.of(text))??;
+                Some(way.filled.replace("{argument}", &quoted))
+            }
+        }
     }
 
     /// Returns the next calls, the most useful first and with the handle filled in. The others
@@ -154,12 +166,19 @@ impl Audience {
     }
 }
 
+/// Returns whether a text can be an argument of a call.
+fn is_fit(argument: &str) -> bool {
+    argument.chars().count() <= ARGUMENT_CHARS
+        && !argument.contains("{handle}")
+        && !argument.chars().any(|c| c.is_control() || is_hidden(c))
+}
+
 fn purpose_of(lead: &Lead) -> Purpose {
     match lead {
         Lead::Query(_) => Purpose::Query,
         Lead::Search(_) => Purpose::Search,
         Lead::Grep(_) => Purpose::Grep,
-        Lead::Read { .. } => Purpose::Read,
+        Lead::Read { .. } | Lead::ReadInside { .. } => Purpose::Read,
     }
 }
 
@@ -181,7 +200,11 @@ mod tests {
         let shell = Audience {
             ways: vec![
                 way(Purpose::Search, "find {handle} {argument}", "find WORDS"),
-                way(Purpose::Read, "read {handle} {start} {lines}", "read LINE"),
+                way(
+                    Purpose::Read,
+                    "read {handle} {path}{start} {lines}",
+                    "read LINE",
+                ),
                 way(Purpose::Query, "query {handle} {argument}", "query FILTER"),
             ],
             others: "likewise: ",
@@ -202,7 +225,11 @@ mod tests {
             start: 3,
             lines: 40,
         };
+        let inside = |path: &str| read.clone().inside(path).unwrap();
         let all = [
+            said(&shell, &[inside(".files[2].\"a $(b)\""), search("x")]),
+            said(&json, &[inside(".files[2].\"a $(b)\"")]),
+            said(&shell, &[inside(".\u{202e}")]),
             said(&shell, &[search("it's $(here) \"now\""), read.clone()]),
             said(
                 &json,
@@ -225,6 +252,15 @@ mod tests {
             said(&Audience::default(), &[search("x")]),
         ];
         assert_snapshot!(all.join("\n--\n"), @r#"
+        read H --path '.files[2]."a $(b)"' 3 40
+        find H x
+        also, likewise: query FILTER
+        --
+        read H path=".files[2].\"a $(b)\"", 3 40
+        also, likewise: query FILTER, find WORDS
+        --
+        also, likewise: query FILTER, find WORDS, read LINE
+        --
         find H "it's "'$(here) "now"'
         read H 3 40
         also, likewise: query FILTER

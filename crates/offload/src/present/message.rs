@@ -75,7 +75,7 @@ impl Presentation {
 #[derive(Debug, Clone)]
 pub(crate) enum Message {
     /// Parts, some of which can be dropped, and the bounds.
-    Parts(Parts, Bounds),
+    Parts(Box<Parts>, Bounds),
     /// One text and its bounds.
     Text(String, Bounds),
 }
@@ -84,6 +84,7 @@ pub(crate) enum Message {
 pub(crate) const CHANGES: &str = "changes:";
 pub(crate) const FAILURE: &str = "failure:";
 pub(crate) const SHAPE: &str = "shape:";
+pub(crate) const INSIDE: &str = "inside:";
 pub(crate) const FIRST: &str = "first:";
 pub(crate) const HEAD: &str = "head:";
 const TAIL: &str = "tail:";
@@ -99,6 +100,8 @@ pub(crate) struct Parts {
     pub(crate) failure: Vec<String>,
     /// The lines of the outline.
     pub(crate) shape: Vec<String>,
+    /// The outlines of the long texts inside a JSON document.
+    pub(crate) inside: Vec<String>,
     /// The first record or two of a list.
     pub(crate) first: Vec<String>,
     /// The first lines, numbered.
@@ -123,7 +126,7 @@ impl Message {
         let mark = |text| redactor.owned(text);
         match self {
             Self::Text(text, bounds) => Self::Text(mark(text), bounds),
-            Self::Parts(parts, bounds) => Self::Parts(parts.map(mark), bounds),
+            Self::Parts(parts, bounds) => Self::Parts(Box::new(parts.map(mark)), bounds),
         }
     }
 
@@ -153,6 +156,7 @@ impl Parts {
             changes: all(self.changes),
             failure: all(self.failure),
             shape: all(self.shape),
+            inside: all(self.inside),
             first: all(self.first),
             head: all(self.head),
             tail: all(self.tail),
@@ -199,6 +203,7 @@ impl Parts {
             (CHANGES, &self.changes),
             (FAILURE, &self.failure),
             (SHAPE, &self.shape),
+            (INSIDE, &self.inside),
             (FIRST, &self.first),
             (HEAD, &self.head),
             (TAIL, &self.tail),
@@ -262,6 +267,7 @@ mod tests {
             changes: Vec::new(),
             failure: Vec::new(),
             shape: vec!["  2 rows".to_owned()],
+            inside: Vec::new(),
             first: Vec::new(),
             head: lines(1),
             tail: lines(8),
@@ -274,7 +280,7 @@ mod tests {
                 json_bytes,
             };
             let counter = Tokenizer::Heuristic.counter();
-            let shown = Message::Parts(parts.clone(), bounds).render(&*counter);
+            let shown = Message::Parts(Box::new(parts.clone()), bounds).render(&*counter);
             let (bytes, text) = (json!(shown.text()).to_string().len(), shown.text());
             format!(
                 "{} tokens, {bytes} bytes: {}",

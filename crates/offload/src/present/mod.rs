@@ -5,6 +5,7 @@
 
 mod audience;
 mod compat;
+mod inside;
 mod message;
 mod preview;
 mod subject;

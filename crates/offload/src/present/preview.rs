@@ -15,7 +15,8 @@ use spillgate_text::clip;
 use spillgate_untrusted::marked;
 
 use super::audience::Calls;
-use super::message::{CHANGES, FAILURE, HEAD, Parts, SHAPE, next_lines, section};
+use super::inside::InnerTexts;
+use super::message::{CHANGES, FAILURE, HEAD, INSIDE, Parts, SHAPE, next_lines, section};
 use super::{Bounds, Message, Sizes, Strategy, Subject, name_in_line};
 use crate::RetrieveError;
 use crate::history::Earlier;
@@ -28,7 +29,7 @@ pub const DEFAULT_MAX_TOKENS: u64 = 2500;
 
 /// Maximum characters of a result line. The format allows 500 with the line number, but a head of
 /// five such lines says less than one of ten shorter lines.
-const LINE_CHARS: usize = 200;
+pub(super) const LINE_CHARS: usize = 200;
 
 /// Maximum characters of a record that is shown whole.
 const RECORD_CHARS: usize = 1200;
@@ -37,7 +38,7 @@ const RECORD_CHARS: usize = 1200;
 const TABLE_LINES: u64 = 3;
 
 /// Maximum lines of the head and of the tail.
-const HEAD_LINES: u64 = 12;
+pub(super) const HEAD_LINES: u64 = 12;
 const TAIL_LINES: u64 = 8;
 
 /// Tokens assumed for any handle, whatever its letters, so that the same result always gets the same
@@ -85,7 +86,7 @@ impl Strategy for Preview {
         }
         let parts = parts(subject)?;
         let bounds = bounds(subject, &parts);
-        Ok(Message::Parts(parts, bounds))
+        Ok(Message::Parts(Box::new(parts), bounds))
     }
 }
 
@@ -108,8 +109,9 @@ fn failure_budget(subject: &Subject<'_>) -> TokenBudget {
 
 /// Divides the budget. The first line and the next calls always stay. If the run failed, the lines
 /// that say why may take nine tenths of the rest, and the shape what is left. Otherwise the shape
-/// may take half of the rest. A list of records is then shown by its first records, which may take
-/// what is left; other texts by their head, which may take half of it, and their tail.
+/// may take half of the rest. Then come the outlines of long texts inside a JSON document; if these
+/// texts are most of it, nothing follows. A list of records is shown by its first records, which
+/// may take what is left; other texts by their head, which may take half of it, and their tail.
 pub(crate) fn parts(subject: &Subject<'_>) -> Result<Parts, RetrieveError> {
     let headline = headline(subject.manifest);
     let count = |text: &str| subject.counter().count(text);
@@ -155,52 +157,83 @@ pub(crate) fn parts(subject: &Subject<'_>) -> Result<Parts, RetrieveError> {
     }
     let artifact = subject.artifact()?;
     let (view, kind) = (artifact.view(), subject.facts().stats.kind);
-    let leads = leads(view, kind, &shape)?;
-    let (parts, rest) = parts(subject.calls(&leads));
+    let texts = InnerTexts::of(artifact)?;
+    let inner = texts.as_ref().map(InnerTexts::leads).transpose()?;
+    let leads = inner
+        .into_iter()
+        .flatten()
+        .chain(leads(view, kind, &shape)?);
+    let (parts, rest) = parts(subject.calls(&leads.collect::<Vec<_>>()));
     let record = first_record(&shape);
     let shape = shown(&shape, rest / 2);
     let rest = rest.saturating_sub(count(&section(SHAPE, &shape)));
-    let parts = Parts { shape, ..parts };
+    let inside = texts.as_ref().map(|texts| {
+        let share = rest.saturating_sub(TITLE_TOKENS);
+        let share = budget.less(budget.get().saturating_sub(share));
+        texts.lines(share, subject.counter())
+    });
+    let inside = inside.transpose()?.unwrap_or_default();
+    let rest = rest.saturating_sub(count(&section(INSIDE, &inside)));
+    let parts = Parts {
+        shape,
+        inside,
+        ..parts
+    };
     if let Some(record) = record {
         let first = first(record, rest, &count);
         return Ok(Parts { first, ..parts });
     }
+    // The ends of the document would be pieces of these texts.
+    if texts.is_some_and(|texts| texts.is_most) {
+        return Ok(parts);
+    }
+    let (head, tail) = head_and_tail(artifact, rest, &count)?;
+    Ok(Parts {
+        head,
+        tail,
+        ..parts
+    })
+}
+
+/// Returns the first and the last lines of a text. Of a table, the first lines may take the whole
+/// share, and there are no last lines.
+fn head_and_tail(
+    artifact: &Artifact,
+    share: u64,
+    count: &dyn Fn(&str) -> u64,
+) -> io::Result<(Vec<String>, Vec<String>)> {
     let is_table = matches!(
-        kind,
+        artifact.manifest().facts.stats.kind,
         ContentKind::Csv | ContentKind::Tsv | ContentKind::Ndjson
     );
     let (lines, chars) = match is_table {
         true => (TABLE_LINES, RECORD_CHARS),
         false => (HEAD_LINES, LINE_CHARS),
     };
-    let share = if is_table { rest } else { rest / 2 };
+    let half = if is_table { share } else { share / 2 };
     let head = filled(
         numbered(artifact, 1, lines, chars)?.into_iter(),
-        share,
-        &count,
+        half,
+        count,
     );
     if is_table && !head.is_empty() {
-        return Ok(Parts { head, ..parts });
+        return Ok((head, Vec::new()));
     }
-    let rest = rest.saturating_sub(count(&section(HEAD, &head)));
+    let rest = share.saturating_sub(count(&section(HEAD, &head)));
     // The last lines, except those that the head shows.
     let total = artifact.view().lines();
     let start = (total + 1)
         .saturating_sub(TAIL_LINES)
         .max(head.len() as u64 + 1);
-    let tail = numbered(
+    let last = numbered(
         artifact,
         start,
         (total + 1).saturating_sub(start),
         LINE_CHARS,
     )?;
-    let mut tail = filled(tail.into_iter().rev(), rest, &count);
+    let mut tail = filled(last.into_iter().rev(), rest, count);
     tail.reverse();
-    Ok(Parts {
-        head,
-        tail,
-        ..parts
-    })
+    Ok((head, tail))
 }
 
 /// Returns the first record of a list, whole if it fits, otherwise without its nested values.
@@ -297,7 +330,7 @@ fn headline(manifest: &Manifest) -> String {
 const TITLE_TOKENS: u64 = 3;
 
 /// Takes the first lines, as many as the share allows.
-fn filled(
+pub(super) fn filled(
     lines: impl Iterator<Item = String>,
     share: u64,
     count: &dyn Fn(&str) -> u64,
@@ -311,7 +344,13 @@ fn filled(
         .collect()
 }
 
-fn numbered(artifact: &Artifact, first: u64, count: u64, chars: usize) -> io::Result<Vec<String>> {
+/// Returns lines with their numbers, each cut to `chars` characters.
+pub(super) fn numbered(
+    artifact: &Artifact,
+    first: u64,
+    count: u64,
+    chars: usize,
+) -> io::Result<Vec<String>> {
     let mut numbered = Vec::new();
     if artifact.manifest().facts.stats.kind == ContentKind::Binary {
         return Ok(numbered); // nothing that could be read

@@ -167,7 +167,7 @@ impl Strategy for TemplateName {
         let parts = parts(subject)?;
         let rendered = subject.templates.render(&self.0, subject, parts.clone());
         let bounds = bounds(subject, &parts);
-        Ok(rendered.unwrap_or(Message::Parts(parts, bounds)))
+        Ok(rendered.unwrap_or(Message::Parts(Box::new(parts), bounds)))
     }
 }
 
