@@ -2,6 +2,7 @@
 //! which it arrived.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -201,6 +202,13 @@ impl fmt::Debug for Refusal {
 pub trait Sink: Send + Sync + fmt::Debug {
     /// Takes an event. The future completes when there is room for the next event.
     fn take(&self, server_event: ServerEvent) -> BoxFuture<'_, ()>;
+
+    /// Returns the sink to which this one passes all messages unchanged, if that will not change any
+    /// more. A connection then gives messages to that sink directly. The end of the server
+    /// ([`Item::Gone`]) still goes through this sink.
+    fn direct(&self) -> Option<Arc<dyn Sink>> {
+        None
+    }
 }
 
 impl ServerEvent {
