@@ -19,11 +19,9 @@ use spillgate_retrieval::RETRIEVAL_MARK;
 use spillgate_store::{Draft, Receipt, SpooledBytes, StoreError};
 use spillgate_transport::StandIn;
 
-use crate::results::Found;
 use crate::results::client_view::ShownPart;
-use crate::results::content_block::Form;
+use crate::results::found::{Form, Found, Place};
 use crate::results::holes;
-use crate::results::place::Place;
 use crate::results::replacement::{self, Stored};
 use crate::rewrite::output_schema;
 

@@ -13,9 +13,7 @@ use spillgate_redact::Redactor;
 
 use crate::resources::uri::Uri;
 use crate::results::binary::Moved;
-use crate::results::content_block::{Block, Form, Kind};
-use crate::results::place::Place;
-use crate::results::{Found, MOST_OTHERS};
+use crate::results::found::{Block, Form, Found, Kind, MOST_OTHERS, Place};
 
 /// Maximum size, in bytes, that every client passes on completely
 /// (docs/spec/limits.md, "What clients take").
