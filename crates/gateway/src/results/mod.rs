@@ -7,6 +7,5 @@ pub(crate) mod duplicate_text;
 pub(crate) mod found;
 pub(crate) mod holes;
 pub(crate) mod intercept;
-pub(crate) mod replacement;
 pub(crate) mod spooled;
 pub(crate) mod tasks;
