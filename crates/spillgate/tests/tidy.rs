@@ -354,10 +354,10 @@ fn files_named(text: &str) -> (BTreeSet<&str>, Vec<String>) {
         if name.ends_with(".rs") {
             files.insert(name);
             let source = std::fs::read_to_string(root().join("crates").join(name));
-            match source {
-                Ok(source) => file = Some((name, source)),
-                Err(_) => missing.push(format!("there is no crates/{name}")),
+            if source.is_err() {
+                missing.push(format!("there is no crates/{name}"));
             }
+            file = source.ok().map(|source| (name, source));
             continue;
         }
         if prose != "(" && prose != "," {
