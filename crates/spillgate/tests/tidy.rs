@@ -323,7 +323,9 @@ const LONGEST_WAY: usize = 20;
 #[test]
 fn the_way_of_a_result_is_as_listed() {
     let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let (_, section) = page.split_once("### The way of one oversized result").unwrap();
+    let (_, section) = page
+        .split_once("### The way of one oversized result")
+        .unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();
     let (mut wrong, mut ways) = (Vec::new(), 0);
     for list in section.split("\n#### ").skip(1) {
@@ -336,7 +338,10 @@ fn the_way_of_a_result_is_as_listed() {
         ways += 1;
         let told: usize = told.parse().unwrap();
         if told != files.len() || told > LONGEST_WAY {
-            wrong.push(format!("{told} files are announced, {} are named", files.len()));
+            wrong.push(format!(
+                "{told} files are announced, {} are named",
+                files.len()
+            ));
         }
     }
     assert_eq!(wrong, [""; 0]);
@@ -351,7 +356,7 @@ fn files_named(text: &str) -> (BTreeSet<&str>, Vec<String>) {
     let mut file: Option<(&str, String)> = None;
     for pair in pieces.chunks_exact(2) {
         let (prose, name) = (pair[0].trim(), pair[1]);
-        if name.ends_with(".rs") {
+        if Path::new(name).extension().is_some_and(|it| it == "rs") {
             files.insert(name);
             let source = std::fs::read_to_string(root().join("crates").join(name));
             if source.is_err() {
