@@ -4,21 +4,27 @@
 //! scanned and hashed, so that memory is bounded and one pass is enough. If the store fails, the
 //! stream is still read and measured to its end: the producer must not block, and the message says
 //! how much was lost.
+//!
+//! A JSON result arrives in memory or in a draft. The text of a spooled one is never held as a
+//! whole: readers decode it from the draft.
 
+use std::fmt;
 use std::io::{self, Read};
-use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, LazyLock};
+use std::thread;
 
 use bytes::Bytes;
-use spillgate_artifact::{ByteSource, Ending, Origin, RawForm};
-use spillgate_store::{ArtifactStore, Draft, Hashing, Part, StoreError};
+use data_encoding::HEXLOWER;
+use sha2::{Digest, Sha256};
+use spillgate_artifact::{ByteSource, Ending, Origin, RawForm, TextPart};
+use spillgate_store::{ArtifactStore, Draft, Hashing, LostBytes, Part, SpooledBytes, StoreError};
 use spillgate_text::{
-    Indexer, JsonText, LineIndex, SAMPLE_BYTES, Sample, Scan, ScanFacts, TokenCounter, Transcoded,
-    classify,
+    Indexer, JsonStringDecoder, JsonText, LineIndex, SAMPLE_BYTES, Sample, Scan, ScanFacts,
+    TokenCounter, Transcoded, classify,
 };
 
-use crate::hash::{Hash, sha256};
-use crate::sanitize::layout_of;
+use crate::sanitize::{before_json, layout_of, unreadable};
 
 /// Size, in bytes, from which on a result is written to the store while it arrives.
 const SPOOL_AT: usize = 256 << 10;
@@ -123,9 +129,7 @@ pub(crate) fn capture_stream(
         let sha256 = sha256(&start);
         return Ok(in_memory(origin, start, sha256.into()));
     }
-    // Loads the vocabulary (80 ms) meanwhile, because the tokens will be counted later.
-    let ahead = Arc::clone(counter);
-    std::thread::spawn(move || ahead.prepare());
+    prepare(counter);
     let mut spool = Spool::begin(store, &start);
     let mut bytes = start.len() as u64;
     let (done, used) = channel();
@@ -148,6 +152,12 @@ pub(crate) fn capture_stream(
     Ok(spool.finish(origin, hashing.finish(), bytes))
 }
 
+/// Loads the vocabulary (80 ms) on another thread, because the tokens will be counted later.
+fn prepare(counter: &Arc<dyn TokenCounter>) {
+    let ahead = Arc::clone(counter);
+    thread::spawn(move || ahead.prepare());
+}
+
 /// Reads until the block is full or the stream ends. `Read::read_to_end` would start over with 8 KB
 /// reads at every block.
 fn fill(reader: &mut dyn Read, block: &mut Vec<u8>) -> io::Result<()> {
@@ -165,7 +175,7 @@ fn fill(reader: &mut dyn Read, block: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-pub(crate) fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: Hash) -> Captured {
+fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: Hash) -> Captured {
     let head = bytes[..bytes.len().min(SAMPLE_BYTES)].to_vec();
     let layout = layout_of(classify(Sample {
         head: &head,
@@ -254,3 +264,350 @@ impl Spool {
         }
     }
 }
+
+/// The raw bytes of a JSON result.
+#[derive(Debug)]
+pub enum JsonResult {
+    /// In memory.
+    Memory(Hashed),
+    /// In a draft of the store, because they are too many to hold in memory.
+    Spooled(SpooledBytes),
+}
+
+/// Bytes in memory whose hash is computed in the background.
+#[derive(Debug)]
+pub struct Hashed {
+    bytes: Bytes,
+    sha256: Hash,
+}
+
+impl From<Bytes> for JsonResult {
+    fn from(bytes: Bytes) -> Self {
+        let sha256 = Hash::of(&bytes);
+        Self::Memory(Hashed { bytes, sha256 })
+    }
+}
+
+impl JsonResult {
+    /// Returns a reader of the raw bytes; `None` if they are lost.
+    pub fn source(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
+        match self {
+            Self::Memory(raw) => Ok(Some(Arc::new(raw.bytes.clone()))),
+            Self::Spooled(raw) => raw.source(),
+        }
+    }
+
+    /// Returns the text of `parts`, decoded and joined by newlines; `None` if it is lost.
+    pub fn text(&self, parts: &[TextPart]) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
+        Ok(match self {
+            Self::Memory(raw) => Some(Arc::new(Bytes::from(decoded(&raw.bytes, parts)))),
+            Self::Spooled(raw) => match raw.source()? {
+                Some(source) => {
+                    let text = JsonText::new(source, parts, &mut |_| {});
+                    Some(Arc::new(text.map_err(|error| unreadable(&error))?))
+                }
+                None => None,
+            },
+        })
+    }
+}
+
+/// Decodes the text of `parts` of a result in memory.
+fn decoded(raw: &[u8], parts: &[TextPart]) -> Vec<u8> {
+    let at = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
+    let bytes: u64 = parts.iter().map(|part| part.end - part.start + 1).sum();
+    let mut text = Vec::with_capacity(at(bytes));
+    for (nth, part) in parts.iter().enumerate() {
+        text.extend((nth > 0).then_some(b'\n'));
+        let inside = &raw[at(part.start)..at(part.end)];
+        if part.is_string {
+            let mut decoder = JsonStringDecoder::default();
+            decoder.feed(inside, &mut text);
+            decoder.finish(&mut text);
+        } else {
+            text.extend_from_slice(inside);
+        }
+    }
+    text
+}
+
+/// Captures a result whose text consists of `parts`.
+pub(crate) fn capture_json(
+    counter: &Arc<dyn TokenCounter>,
+    origin: Origin,
+    is_error: bool,
+    raw: JsonResult,
+    parts: Vec<TextPart>,
+) -> Captured {
+    let captured = match raw {
+        JsonResult::Memory(raw) => of_memory(origin, raw, parts),
+        JsonResult::Spooled(raw) => of_draft(counter, origin, raw, parts),
+    };
+    Captured {
+        is_error,
+        ..captured
+    }
+}
+
+fn of_memory(origin: Origin, raw: Hashed, parts: Vec<TextPart>) -> Captured {
+    let of_text = in_memory(origin, decoded(&raw.bytes, &parts), raw.sha256);
+    let text = match of_text.raw {
+        Raw::Memory(bytes) => Some(Text::Memory(bytes)),
+        _ => None,
+    };
+    Captured {
+        form: RawForm::Parts(parts),
+        text,
+        raw_bytes: raw.bytes.len() as u64,
+        raw: Raw::Memory(raw.bytes),
+        ..of_text
+    }
+}
+
+fn of_draft(
+    counter: &Arc<dyn TokenCounter>,
+    origin: Origin,
+    raw: SpooledBytes,
+    parts: Vec<TextPart>,
+) -> Captured {
+    let SpooledBytes {
+        kept,
+        bytes,
+        sha256,
+    } = raw;
+    prepare(counter);
+    let (raw, looked) = match kept {
+        Ok(mut draft) => match Looked::at(&mut *draft, &parts) {
+            Ok(looked) => (Raw::Spooled(draft), looked),
+            Err(error) => ends(lost_ends(&*draft, bytes, error), bytes, &parts),
+        },
+        Err(lost) => ends(lost, bytes, &parts),
+    };
+    Captured {
+        origin,
+        is_error: false,
+        ending: None,
+        raw,
+        form: RawForm::Parts(parts),
+        text: looked.text.map(|text| Text::Decoded(Arc::new(text))),
+        is_view: looked.is_view,
+        scan: looked.scan,
+        index: looked.index,
+        head: looked.head,
+        sha256: sha256.into(),
+        raw_bytes: bytes,
+    }
+}
+
+/// The findings of one pass over the text.
+struct Looked {
+    text: Option<JsonText>,
+    /// Whether the pass wrote the text to the draft as its view.
+    is_view: bool,
+    scan: ScanFacts,
+    index: LineIndex,
+    head: Vec<u8>,
+}
+
+impl Looked {
+    fn at(draft: &mut dyn Draft, parts: &[TextPart]) -> Result<Self, StoreError> {
+        let source = draft.read(Part::Raw)?;
+        let mut look = Look::into(draft);
+        let text = JsonText::new(source, parts, &mut |block| look.feed(block));
+        let text = text.map_err(|error| unreadable(&error))?;
+        look.finish(text)
+    }
+}
+
+/// Scans a text and writes it to the draft as its view in the same pass, as long as the text needs
+/// no transformation.
+struct Look<'d> {
+    draft: &'d mut dyn Draft,
+    is_view: bool,
+    scan: Scan,
+    /// The first bytes of the text.
+    head: Vec<u8>,
+    /// Set once the first bytes are classified: the kind decides how lines are cut.
+    indexer: Option<Indexer>,
+}
+
+impl<'d> Look<'d> {
+    fn into(draft: &'d mut dyn Draft) -> Self {
+        Self {
+            draft,
+            is_view: false,
+            scan: Scan::default(),
+            head: Vec::new(),
+            indexer: None,
+        }
+    }
+
+    fn feed(&mut self, block: &[u8]) {
+        self.scan.feed(block);
+        if self.indexer.is_some() {
+            return self.take(block);
+        }
+        self.head.extend_from_slice(block);
+        if self.head.len() > SAMPLE_BYTES {
+            self.begin();
+        }
+    }
+
+    fn begin(&mut self) {
+        let mut text = std::mem::take(&mut self.head);
+        let sample = Sample {
+            head: &text[..SAMPLE_BYTES.min(text.len())],
+            complete: text.len() <= SAMPLE_BYTES,
+        };
+        let kind = classify(sample);
+        self.is_view = before_json(sample, kind).is_none();
+        self.indexer = Some(Indexer::as_is(layout_of(kind)));
+        self.take(&text);
+        text.truncate(SAMPLE_BYTES);
+        self.head = text;
+    }
+
+    fn take(&mut self, text: &[u8]) {
+        if let Some(indexer) = &mut self.indexer {
+            indexer.feed(text);
+        }
+        // A failed write is not reported here: making the view repeats the write and fails then.
+        self.is_view = self.is_view && self.draft.write(Part::View, text).is_ok();
+    }
+
+    fn finish(mut self, text: JsonText) -> Result<Looked, StoreError> {
+        if self.indexer.is_none() {
+            self.begin();
+        }
+        let indexer = self.indexer.take();
+        let indexer = indexer.expect("invariant: it was begun");
+        let scan = self.scan.finish();
+        let is_view = self.is_view && scan.is_clean();
+        if !is_view {
+            self.draft.discard_view()?;
+        }
+        Ok(Looked {
+            text: Some(text),
+            is_view,
+            scan,
+            index: indexer.finish(),
+            head: self.head,
+        })
+    }
+}
+
+/// Reads what is still readable of a draft that failed.
+fn lost_ends(draft: &dyn Draft, bytes: u64, error: StoreError) -> LostBytes {
+    const END: u64 = self::END as u64;
+    let read = |start, end| {
+        let source = draft.read(Part::Raw).map_err(io::Error::other);
+        let read = source.and_then(|source| source.bytes(start, end));
+        read.unwrap_or_default()
+    };
+    LostBytes {
+        head: read(0, END.min(bytes)),
+        tail: read(bytes.saturating_sub(END), bytes),
+        error,
+    }
+}
+
+/// Returns the beginning and the end of the text of a lost result. The length of the part between
+/// them is known only in raw bytes.
+fn ends(lost: LostBytes, bytes: u64, parts: &[TextPart]) -> (Raw, Looked) {
+    let first = parts.first().map(|part| stretch(&lost.head, 0, *part));
+    let from = bytes.saturating_sub(lost.tail.len() as u64);
+    let last = parts.last().map(|part| stretch(&lost.tail, from, *part));
+    let mut head = first.unwrap_or_default();
+    head.truncate(SAMPLE_BYTES);
+    let mut scan = Scan::default();
+    scan.feed(&head);
+    let scan = ScanFacts {
+        bytes,
+        chars: bytes,
+        ..scan.finish()
+    };
+    let looked = Looked {
+        text: None,
+        is_view: false,
+        scan,
+        index: Indexer::as_is(layout_of(classify(Sample {
+            head: &head,
+            complete: false,
+        })))
+        .finish(),
+        head,
+    };
+    let raw = Raw::Lost {
+        tail: last.unwrap_or_default(),
+        error: lost.error,
+    };
+    (raw, looked)
+}
+
+/// Returns the text of the part as far as it lies in `raw`, which holds the raw bytes from offset
+/// `from`.
+fn stretch(raw: &[u8], from: u64, part: TextPart) -> Vec<u8> {
+    let place =
+        |at: u64| usize::try_from(at.saturating_sub(from)).map_or(raw.len(), |n| n.min(raw.len()));
+    let mut inside = &raw[place(part.start)..place(part.end)];
+    if !part.is_string {
+        return inside.to_vec();
+    }
+    if part.start < from {
+        // The bytes may begin inside an escape, which has at most five bytes after its `\`, or
+        // inside a surrogate pair of two escapes.
+        let is_safe = |window: &[u8]| !window.contains(&b'\\');
+        let start = inside.windows(6).position(is_safe);
+        inside = &inside[start.map_or(0, |start| start + 5)..];
+    }
+    let (mut decoder, mut text) = (JsonStringDecoder::default(), Vec::new());
+    decoder.feed(inside, &mut text);
+    text
+}
+
+/// Size, in bytes, from which on hashing takes longer than starting a thread.
+const MANY_BYTES: usize = 128 << 10;
+
+/// A SHA-256 in hex, possibly still being computed.
+#[derive(Clone)]
+pub(crate) struct Hash(Arc<LazyLock<String, Box<dyn FnOnce() -> String + Send>>>);
+
+impl Hash {
+    /// Hashes bytes in memory; many bytes are hashed on a separate thread.
+    pub(crate) fn of(bytes: &Bytes) -> Self {
+        if bytes.len() < MANY_BYTES {
+            return sha256(bytes).into();
+        }
+        let hashed = bytes.clone();
+        let thread = thread::Builder::new().spawn(move || sha256(&hashed));
+        let bytes = bytes.clone();
+        Self(Arc::new(LazyLock::new(Box::new(move || {
+            let made = thread.ok().and_then(|thread| thread.join().ok());
+            made.unwrap_or_else(|| sha256(&bytes))
+        }))))
+    }
+
+    pub(crate) fn get(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Hash {
+    fn from(made: String) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(|| made))))
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hash")
+    }
+}
+
+/// Returns the SHA-256 in hex.
+fn sha256(bytes: &[u8]) -> String {
+    HEXLOWER.encode(&Sha256::digest(bytes))
+}
+
+#[cfg(test)]
+mod tests;

@@ -33,16 +33,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod aside;
 mod call_ids;
 mod capture;
-mod capture_json;
 mod encoded;
-mod hash;
 mod history;
 mod ledger;
 mod limits;
-mod measured;
 mod offloader;
 mod pending;
 mod pipeline;
@@ -56,8 +52,7 @@ mod retrieve;
 mod sanitize;
 mod verify;
 
-pub use capture::Captured;
-pub use capture_json::{Hashed, JsonResult};
+pub use capture::{Captured, Hashed, JsonResult};
 pub use history::History;
 pub use ledger::{Exit, FileLedger, Ledger, LedgerEntry, NoLedger, Spent};
 pub use limits::{

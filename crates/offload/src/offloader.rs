@@ -13,7 +13,8 @@ use crate::RetrieveError;
 use crate::call_ids::CallIds;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
-use crate::policy::{Policy, is_over};
+use crate::pending::is_over;
+use crate::policy::Policy;
 use crate::present::{Audience, Presentation, Presenter};
 
 /// Bytes of a text scanned at a time.

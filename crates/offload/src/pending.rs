@@ -1,31 +1,102 @@
-//! A captured and measured result that awaits its decision.
+//! A measured result that awaits its decision, and the decision whether it fits.
 //!
 //! An agent knows what else is in its conversation: a result within every limit may still not fit
 //! there, and a result that fits alone may not fit together with others. So the result waits here
 //! until its owner decides.
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillgate_artifact::{Ending, Origin, ReadRange, Stats};
-use spillgate_store::{Draft, Part};
+use spillgate_artifact::{Ending, Origin, ReadRange, Reason, Stats, Tokens};
+use spillgate_store::{Draft, Part, StoreError};
+use spillgate_text::{ScanFacts, TokenCounter, count_source, source_exceeds};
 
-use crate::aside::TwoEnds;
 use crate::capture::Raw;
 use crate::history::History;
-use crate::limits::Limits;
-use crate::measured::Measured;
+use crate::limits::{LEAST_PREVIEW_TOKENS, Limits};
 use crate::offloader::Offloader;
-use crate::policy::is_oversized;
-use crate::present::truncate;
+use crate::present::{TwoEnds, truncate};
 use crate::redaction::{Redaction, Scanned};
+use crate::sanitize::{Sanitized, unreadable};
 
 /// Maximum bytes of a text returned whole: no conversation holds more.
 const MOST_WHOLE: u64 = 16 << 20;
 
-/// A result whose size is known and that awaits its decision.
+/// A result whose size is known. Tokens are counted on demand, so that a result with fewer bytes
+/// than the limit has tokens never loads a tokenizer.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) sanitized: Sanitized,
+    counter: Arc<dyn TokenCounter>,
+    tokens: OnceCell<Tokens>,
+}
+
+/// Wraps a sanitized result; its tokens are counted on demand.
+pub(crate) fn measure(sanitized: Sanitized, counter: Arc<dyn TokenCounter>) -> Measured {
+    Measured {
+        sanitized,
+        counter,
+        tokens: OnceCell::new(),
+    }
+}
+
+impl Measured {
+    /// Returns the tokens of the text: exact up to some megabytes, extrapolated beyond.
+    pub(crate) fn tokens(&self) -> Tokens {
+        *self.tokens.get_or_init(|| {
+            let bytes = self.sanitized.captured.scan.bytes;
+            let counted = match self.sanitized.captured.text() {
+                Ok(Some(text)) => count_source(&*self.counter, &*text).ok(),
+                _ => None,
+            };
+            // The size of lost text can only be estimated.
+            counted.unwrap_or(Tokens::estimated(bytes.div_ceil(4)))
+        })
+    }
+
+    /// Returns whether the text costs more than `limit` tokens: exact, in a time that does not
+    /// depend on its size.
+    pub(crate) fn exceeds_tokens(&self, limit: u64) -> bool {
+        let captured = &self.sanitized.captured;
+        if captured.scan.bytes <= limit {
+            return false;
+        }
+        // Text that cannot be read back is not shown whole.
+        let Ok(Some(text)) = captured.text() else {
+            return true;
+        };
+        source_exceeds(&*self.counter, &*text, limit).unwrap_or(true)
+    }
+
+    /// Returns the figures of the text.
+    #[must_use]
+    pub(crate) fn stats(&self) -> Stats {
+        let scan = self.sanitized.captured.scan;
+        Stats {
+            bytes: scan.bytes,
+            lines: scan.lines(),
+            chars: scan.chars,
+            tokens: self.tokens(),
+            kind: self.sanitized.kind,
+        }
+    }
+
+    /// Returns the SHA-256 of the raw bytes, in hex.
+    #[must_use]
+    pub(crate) fn sha256(&self) -> &str {
+        self.sanitized.captured.sha256.get()
+    }
+
+    /// Returns whether the bytes were lost during capture.
+    pub(crate) fn is_lost(&self) -> bool {
+        matches!(self.sanitized.captured.raw, Raw::Lost { .. })
+    }
+}
+
+/// A measured result that awaits its decision.
 pub struct PendingResult {
     pub(crate) offloader: Offloader,
     pub(crate) measured: Measured,
@@ -50,6 +121,44 @@ impl fmt::Debug for PendingResult {
 }
 
 impl PendingResult {
+    /// Tightens the limits of the message for a result that is stored for another reason than its
+    /// size.
+    pub(crate) fn tightened(mut self, reason: Reason) -> Self {
+        if reason != Reason::SizeCap {
+            let (limits, stats) = (self.limits.clone(), self.measured.stats());
+            self.limits = limits.profile.strategy().tightened(limits.clone(), &stats);
+        }
+        self
+    }
+
+    /// Decides by the limits; also by the secrets, if results that fit are scanned, too.
+    pub(crate) fn decide(&mut self, is_over: Option<bool>) -> Decision {
+        let decision = decide(&self.measured, &self.limits, is_over);
+        match decision {
+            Decision::Inline { .. } if self.is_kept_for_secrets() => {
+                Decision::Offload(Reason::Secrets)
+            }
+            decision => decision,
+        }
+    }
+
+    /// Returns whether results that fit are scanned, too, and this one has secrets or cannot be
+    /// scanned.
+    fn is_kept_for_secrets(&mut self) -> bool {
+        let is_clean = |scanned: &Scanned| !scanned.has_secrets();
+        self.limits.redaction.covers_small() && !self.scanned().is_ok_and(is_clean)
+    }
+
+    /// Returns what a scan for secrets finds in the view. The scan runs once.
+    pub(crate) fn scanned(&mut self) -> Result<&Scanned, StoreError> {
+        if self.scanned.is_none() {
+            let sanitized = &self.measured.sanitized;
+            let scanned = self.offloader.scan(sanitized, &self.limits);
+            self.scanned = Some(scanned.map_err(|error| unreadable(&error))?);
+        }
+        Ok(self.scanned.get_or_insert_default())
+    }
+
     /// Returns where the result comes from.
     #[must_use]
     pub fn origin(&self) -> &Origin {
@@ -155,6 +264,61 @@ impl PendingResult {
             &**self.offloader.counter(),
         )
     }
+}
+
+/// What happens to a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// The result passes through unchanged.
+    Inline {
+        /// The result exceeds a limit, but the message that would replace it is not clearly
+        /// smaller.
+        never_worse: bool,
+    },
+    /// The result is stored for this reason, and a message is shown.
+    Offload(Reason),
+}
+
+/// Decides about a result. `is_over` overrides the comparison with the limits if the stored text
+/// does not matter. The decision is pure, without clock or randomness: the same result under the
+/// same rules gets the same decision.
+fn decide(measured: &Measured, limits: &Limits, is_over: Option<bool>) -> Decision {
+    if measured.is_lost() {
+        return Decision::Offload(Reason::SizeCap);
+    }
+    if !is_over.unwrap_or_else(|| is_oversized(measured, limits)) {
+        return Decision::Inline { never_worse: false };
+    }
+    // The message may have at most half of the result's tokens, but it has a minimum size.
+    if limits.profile.is_budgeted() && !measured.exceeds_tokens(2 * LEAST_PREVIEW_TOKENS) {
+        return Decision::Inline { never_worse: true };
+    }
+    Decision::Offload(Reason::SizeCap)
+}
+
+/// Returns whether the result strictly exceeds any configured limit (docs/spec/behaviour.md,
+/// "Deciding").
+fn is_oversized(measured: &Measured, limits: &Limits) -> bool {
+    let scan = measured.sanitized.captured.scan;
+    is_over(limits, &scan, |limit| measured.exceeds_tokens(limit))
+}
+
+/// Returns whether a text with these figures exceeds a limit.
+pub(crate) fn is_over(
+    limits: &Limits,
+    scan: &ScanFacts,
+    exceeds_tokens: impl Fn(u64) -> bool,
+) -> bool {
+    let over = |limit: Option<u64>, size: u64| limit.is_some_and(|limit| size > limit);
+    let strategy = limits.profile.strategy();
+    let over_tokens = |limit| {
+        let told = strategy.exceeds_tokens(scan, limit);
+        told.unwrap_or_else(|| exceeds_tokens(limit))
+    };
+    over(limits.bytes, scan.bytes)
+        || over(limits.lines, scan.lines())
+        || over(limits.chars, scan.chars)
+        || limits.tokens.is_some_and(over_tokens)
 }
 
 /// Proof that a result may be shown unchanged.

@@ -8,30 +8,27 @@
 //! this file names all stages. The entry is [`Offloader::submit`]; [`PendingResult::settle`]
 //! finishes.
 
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{panic, thread};
 
-use spillgate_artifact::{Facts, Manifest, Origin, Reason, Stats, TextPart, Tokens};
-use spillgate_outline::OutlineEntry;
+use spillgate_artifact::{
+    ByteSource, ContentKind, Facts, Origin, Reason, Stats, TextPart, Tokens, ViewFacts,
+};
+use spillgate_outline::{OutlineEntry, outline, outline_of_binary};
 use spillgate_store::{ArtifactStore, Draft, Part, Receipt, StoreError};
+use spillgate_text::View;
 
-use crate::RetrieveError;
-use crate::aside::{Outlining, TwoEnds};
-use crate::capture::{Captured, Raw, capture_stream};
-use crate::capture_json::{JsonResult, capture_json};
-use crate::history::Earlier;
+use crate::capture::{Captured, JsonResult, Raw, capture_json, capture_stream};
 use crate::ledger::{Exit, LedgerEntry};
 use crate::limits::Limits;
-use crate::measured::{Measured, measure};
 use crate::offloader::Offloader;
-use crate::pending::{Fits, PendingResult};
-use crate::policy::{Decision, decide};
-use crate::present::{Message, Presentation, Subject, name_in_line, not_stored};
-use crate::redaction::{Redaction, Scanned, TOO_MANY};
-use crate::sanitize::{ViewText, sanitize, unreadable};
+use crate::pending::{Decision, Fits, Measured, PendingResult, measure};
+use crate::present::{Presentation, TwoEnds, not_stored};
+use crate::redaction::Scanned;
+use crate::sanitize::{Sanitized, ViewText, sanitize, unreadable};
 
 /// The outcome for a result.
 #[derive(Debug)]
@@ -144,7 +141,7 @@ impl Offloader {
     }
 
     /// Stores the result as an artifact, with what a scan found in its view.
-    pub(crate) fn put(
+    fn put(
         &self,
         measured: Measured,
         scanned: Scanned,
@@ -196,52 +193,6 @@ impl Offloader {
         Ok(receipt)
     }
 
-    /// Renders the message for a stored result.
-    fn present(
-        &self,
-        receipt: &Receipt,
-        ends: &TwoEnds,
-        outlined: Option<Vec<OutlineEntry>>,
-        (limits, json_bytes): (&Limits, u64),
-        earlier: Option<Earlier>,
-    ) -> Result<Presentation, StoreError> {
-        let manifest = receipt.manifest();
-        let subject = Subject {
-            manifest,
-            limits,
-            json_bytes,
-            ends,
-            outlined,
-            presenter: &self.presenter,
-            templates: self.policy.templates(),
-            store: &*self.store,
-            earlier,
-            opened: OnceCell::new(),
-        };
-        let has_secrets =
-            (manifest.facts.secrets.as_ref()).is_some_and(|one| !one.found.is_empty());
-        let message = match limits.redaction {
-            Redaction::Block if has_secrets => Ok(withheld(manifest)),
-            _ => limits.profile.strategy().message(&subject),
-        };
-        let message = message.or_else(|error| match error.hides_secrets() {
-            true => Ok(withheld(manifest)),
-            false => Err(error),
-        });
-        let message = message.map_err(|error| match error {
-            RetrieveError::Store(error) => error,
-            error => StoreError::Damaged {
-                path: manifest.handle.to_string().into(),
-                what: error.to_string(),
-            },
-        })?;
-        let message = match limits.redaction {
-            Redaction::Off => message,
-            _ => message.redacted(self.redactor()),
-        };
-        Ok(message.render(subject.counter()))
-    }
-
     /// Records an outcome that took `took` to process.
     fn account(&self, outcome: &Outcome, took: Duration) {
         let now = self.clock.now();
@@ -291,44 +242,6 @@ impl PendingResult {
         let now = offloader.clock.now();
         offloader.account(&outcome, took + begun.age_at(now));
         outcome
-    }
-
-    /// Tightens the limits of the message for a result that is stored for another reason than its
-    /// size.
-    fn tightened(mut self, reason: Reason) -> Self {
-        if reason != Reason::SizeCap {
-            let (limits, stats) = (self.limits.clone(), self.measured.stats());
-            self.limits = limits.profile.strategy().tightened(limits.clone(), &stats);
-        }
-        self
-    }
-
-    /// Decides by the limits; also by the secrets, if results that fit are scanned, too.
-    fn decide(&mut self, is_over: Option<bool>) -> Decision {
-        let decision = decide(&self.measured, &self.limits, is_over);
-        match decision {
-            Decision::Inline { .. } if self.is_kept_for_secrets() => {
-                Decision::Offload(Reason::Secrets)
-            }
-            decision => decision,
-        }
-    }
-
-    /// Returns whether results that fit are scanned, too, and this one has secrets or cannot be
-    /// scanned.
-    pub(crate) fn is_kept_for_secrets(&mut self) -> bool {
-        let is_clean = |scanned: &Scanned| !scanned.has_secrets();
-        self.limits.redaction.covers_small() && !self.scanned().is_ok_and(is_clean)
-    }
-
-    /// Returns what a scan for secrets finds in the view. The scan runs once.
-    fn scanned(&mut self) -> Result<&Scanned, StoreError> {
-        if self.scanned.is_none() {
-            let sanitized = &self.measured.sanitized;
-            let scanned = self.offloader.scan(sanitized, &self.limits);
-            self.scanned = Some(scanned.map_err(|error| unreadable(&error))?);
-        }
-        Ok(self.scanned.get_or_insert_default())
     }
 
     fn offload(self, reason: Reason) -> Outcome {
@@ -392,6 +305,61 @@ impl PendingResult {
     }
 }
 
+/// Minimum size, in bytes, for a second thread. Outlining a smaller result takes less time than
+/// starting a thread.
+const WORTH_A_THREAD: u64 = 64 << 10;
+
+/// The pending outline of a captured result. It is made while the result is stored: for a megabyte,
+/// counting tokens, writing to disk and outlining each take about the same time, and the outline does
+/// not depend on the other steps.
+struct Outlining {
+    view: View,
+    /// The raw bytes, if they are not text.
+    binary: Option<Arc<dyn ByteSource>>,
+    facts: ViewFacts,
+    kind: ContentKind,
+    lines: u64,
+}
+
+impl Outlining {
+    /// Prepares the outline; `None` if the message does not show one, if the result is too small,
+    /// or if the text is lost.
+    fn of(sanitized: &Sanitized, limits: &Limits) -> Option<Self> {
+        let scan = &sanitized.captured.scan;
+        let is_shown = limits.profile.strategy().shows_outline(limits);
+        if !is_shown || scan.bytes < WORTH_A_THREAD {
+            return None;
+        }
+        let view = sanitized.view_source().ok()??;
+        let binary = match sanitized.kind {
+            ContentKind::Binary => Some(sanitized.captured.text().ok()??),
+            _ => None,
+        };
+        Some(Self {
+            binary,
+            view: View::new(view, sanitized.index.clone(), sanitized.layout),
+            facts: sanitized.facts(),
+            kind: sanitized.kind,
+            lines: scan.lines(),
+        })
+    }
+
+    /// Runs `store` on its own thread and makes the outline meanwhile. The outline is `None` if it
+    /// could not be made; the caller then retries on the stored artifact.
+    fn beside<T: Send>(self, store: impl FnOnce() -> T + Send) -> (T, Option<Vec<OutlineEntry>>) {
+        thread::scope(|scope| {
+            let storing = scope.spawn(store);
+            let outlined = match &self.binary {
+                Some(raw) => outline_of_binary(&**raw).ok(),
+                None => outline(&self.view, &self.facts, self.kind, self.lines).ok(),
+            };
+            let stored = storing.join();
+            let stored = stored.unwrap_or_else(|panicked| panic::resume_unwind(panicked));
+            (stored, outlined)
+        })
+    }
+}
+
 impl Fits {
     /// Stores a result whose text is shown because another part of it does not fit. The ledger
     /// entry counts its text as shown.
@@ -424,28 +392,8 @@ impl Fits {
     }
 }
 
-/// The message for a stored result with secrets of which nothing is shown.
-fn withheld(manifest: &Manifest) -> Message {
-    let facts = &manifest.facts;
-    let found = found(facts);
-    let found = found.iter().map(|(rule, n)| match rule.as_str() {
-        TOO_MANY => format!("more than {n}"),
-        rule => format!("{n} × {rule}"),
-    });
-    Message::fixed(format!(
-        "[spillgate] {} returned {} bytes, {} lines ({}) with secrets ({}). No part of them is shown; \
-         stored whole as {}. The user can read them at a terminal with `spillgate cat --raw`.",
-        name_in_line(&facts.origin.tool),
-        facts.stats.bytes,
-        facts.stats.lines,
-        facts.stats.kind,
-        found.collect::<Vec<_>>().join(", "),
-        manifest.handle,
-    ))
-}
-
 /// Returns the number of secrets in an artifact, by rule.
-fn found(facts: &Facts) -> BTreeMap<String, u64> {
+pub(crate) fn found(facts: &Facts) -> BTreeMap<String, u64> {
     let secrets = facts.secrets.as_ref();
     secrets
         .map(|secrets| secrets.found.clone())

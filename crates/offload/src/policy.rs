@@ -1,16 +1,11 @@
-//! The decision whether a result fits, and the rules behind it.
-//!
-//! The decision is pure, without clock or randomness: the same result under the same rules gets the
-//! same decision.
+//! The rules for all results, for servers and for tools, from which the limits of a result follow.
 
 use std::collections::BTreeMap;
 
 use globset::{Glob, GlobMatcher};
-use spillgate_artifact::{Origin, Reason};
-use spillgate_text::ScanFacts;
+use spillgate_artifact::Origin;
 
-use crate::limits::{LEAST_PREVIEW_TOKENS, Limits, Rule};
-use crate::measured::Measured;
+use crate::limits::{Limits, Rule};
 use crate::present::{Profile, TemplateError, Templates};
 use crate::redaction::Redaction;
 use crate::references::ByReference;
@@ -183,60 +178,6 @@ impl Policy {
         let over = self.over.clone();
         over.or(of_server).or(of_tool).or(self.base.clone())
     }
-}
-
-/// What happens to a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Decision {
-    /// The result passes through unchanged.
-    Inline {
-        /// The result exceeds a limit, but the message that would replace it is not clearly
-        /// smaller.
-        never_worse: bool,
-    },
-    /// The result is stored for this reason, and a message is shown.
-    Offload(Reason),
-}
-
-/// Decides about a result. `is_over` overrides the comparison with the limits if the stored text
-/// does not matter.
-pub(crate) fn decide(measured: &Measured, limits: &Limits, is_over: Option<bool>) -> Decision {
-    if measured.is_lost() {
-        return Decision::Offload(Reason::SizeCap);
-    }
-    if !is_over.unwrap_or_else(|| is_oversized(measured, limits)) {
-        return Decision::Inline { never_worse: false };
-    }
-    // The message may have at most half of the result's tokens, but it has a minimum size.
-    if limits.profile.is_budgeted() && !measured.exceeds_tokens(2 * LEAST_PREVIEW_TOKENS) {
-        return Decision::Inline { never_worse: true };
-    }
-    Decision::Offload(Reason::SizeCap)
-}
-
-/// Returns whether the result strictly exceeds any configured limit (docs/spec/behaviour.md,
-/// "Deciding").
-pub(crate) fn is_oversized(measured: &Measured, limits: &Limits) -> bool {
-    let scan = measured.sanitized.captured.scan;
-    is_over(limits, &scan, |limit| measured.exceeds_tokens(limit))
-}
-
-/// Returns whether a text with these figures exceeds a limit.
-pub(crate) fn is_over(
-    limits: &Limits,
-    scan: &ScanFacts,
-    exceeds_tokens: impl Fn(u64) -> bool,
-) -> bool {
-    let over = |limit: Option<u64>, size: u64| limit.is_some_and(|limit| size > limit);
-    let strategy = limits.profile.strategy();
-    let over_tokens = |limit| {
-        let told = strategy.exceeds_tokens(scan, limit);
-        told.unwrap_or_else(|| exceeds_tokens(limit))
-    };
-    over(limits.bytes, scan.bytes)
-        || over(limits.lines, scan.lines())
-        || over(limits.chars, scan.chars)
-        || limits.tokens.is_some_and(over_tokens)
 }
 
 #[cfg(test)]

@@ -17,10 +17,9 @@ use spillgate_redact::{Findings, MOST_FINDINGS, Redactor, WITHHELD};
 use spillgate_text::LineIndex;
 
 use crate::RetrieveError;
-use crate::aside::TwoEnds;
 use crate::limits::Limits;
 use crate::offloader::Offloader;
-use crate::present::Ends;
+use crate::present::{Ends, TwoEnds};
 use crate::sanitize::Sanitized;
 
 /// What happens to secrets in what a model reads.

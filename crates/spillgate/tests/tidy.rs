@@ -317,6 +317,67 @@ fn what_is_cited_is_in_the_tree() {
     assert_eq!(wrong, [""; 0]);
 }
 
+/// The maximum number of files through which one oversized result passes.
+const LONGEST_WAY: usize = 20;
+
+#[test]
+fn the_way_of_a_result_is_as_listed() {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (_, section) = page
+        .split_once("### The way of one oversized result")
+        .unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let (mut wrong, mut ways) = (Vec::new(), 0);
+    for list in section.split("\n#### ").skip(1) {
+        let (files, missing) = files_named(list);
+        wrong.extend(missing);
+        let words = list.split_whitespace().collect::<Vec<_>>().join(" ");
+        let Some(told) = numbers_after(&words, "passes through ").next() else {
+            continue;
+        };
+        ways += 1;
+        let told: usize = told.parse().unwrap();
+        if told != files.len() || told > LONGEST_WAY {
+            wrong.push(format!(
+                "{told} files are announced, {} are named",
+                files.len()
+            ));
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+    assert_eq!(ways, 2);
+}
+
+/// Returns the files that a text names between backticks, and what does not exist of them or of
+/// their functions, which stand in parentheses after them.
+fn files_named(text: &str) -> (BTreeSet<&str>, Vec<String>) {
+    let (mut files, mut missing) = (BTreeSet::new(), Vec::new());
+    let pieces: Vec<&str> = text.split('`').collect();
+    let mut file: Option<(&str, String)> = None;
+    for pair in pieces.chunks_exact(2) {
+        let (prose, name) = (pair[0].trim(), pair[1]);
+        if Path::new(name).extension().is_some_and(|it| it == "rs") {
+            files.insert(name);
+            let source = std::fs::read_to_string(root().join("crates").join(name));
+            if source.is_err() {
+                missing.push(format!("there is no crates/{name}"));
+            }
+            file = source.ok().map(|source| (name, source));
+            continue;
+        }
+        if prose != "(" && prose != "," {
+            file = None;
+        }
+        let function = name.rsplit("::").next().unwrap_or(name);
+        if let Some((of, source)) = &file
+            && !source.contains(&format!("fn {function}("))
+        {
+            missing.push(format!("{of} has no function {function}"));
+        }
+    }
+    (files, missing)
+}
+
 /// Returns the documents of the project, by path from the root.
 fn pages() -> BTreeMap<String, String> {
     let mut pages = files(&["docs", "crates", "evaluation", "xtask", "benches"], "md");

@@ -229,6 +229,7 @@ async fn pump(
     sink: Arc<dyn Sink>,
 ) {
     let mut frames = Frames::new(Box::new(stdout));
+    let mut to = Arc::clone(&sink);
     let mut too_long = None;
     let event = |item| ServerEvent {
         of: None,
@@ -237,7 +238,12 @@ async fn pump(
     };
     loop {
         match frames.take_in(&frame_reader).await {
-            Ok(Some(frame)) => sink.take(event(Item::Message(frame))).await,
+            Ok(Some(frame)) => {
+                while let Some(direct) = to.direct() {
+                    to = direct;
+                }
+                to.take(event(Item::Message(frame))).await;
+            }
             Ok(None) => break,
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                 too_long = Some(format!("{error} and was ended"));

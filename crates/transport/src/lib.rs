@@ -30,14 +30,14 @@ pub use authority::{Authority, NoCredential, Refused};
 pub use child::{ChildConnection, ServerCommand, ServerLog};
 pub use connection::{Connection, ConnectionError, HttpServer, Message, ServerSpec, Transport};
 pub use connector::{Access, AccessTo, Connector, StandardConnector};
-pub use frame_reader::{DEFAULT_SPOOL_BYTES, FrameReader, Taking, TooLong};
+pub use frame_reader::{DEFAULT_SPOOL_BYTES, FrameReader, Frames, Taking, TooLong};
 pub use http::{
     EventDecoder, EventPiece, EventTags, HttpConnection, HttpOptions, ParamHeaders, SseConnection,
     http_client, request_headers,
 };
 pub use pieces::Pieces;
 pub use restart_backoff::RestartBackoff;
-pub use server_event::{Frame, Item, Refusal, ServerEvent, Sink};
+pub use server_event::{Frame, Item, Refusal, ServerEvent, Sink, one_line};
 pub use skeleton::{Filled, Skeleton};
 pub use spooled::{Filling, Spooled, StandIn};
-pub use stdio::{Frames, Input, Output, input, one_line, output};
+pub use stdio::{Input, Output, input, output};

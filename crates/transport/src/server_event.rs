@@ -1,11 +1,13 @@
-//! Events from a server: messages, rejected requests and closed streams, each with the stream on
+//! Messages as frames, and the events of a server: messages, rejected requests and closed streams, each with the stream on
 //! which it arrived.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use memchr::memchr;
 use serde::de::IgnoredAny;
 use spillgate_store::StoreError;
 
@@ -124,6 +126,30 @@ impl Frame {
     }
 }
 
+/// Returns the message as one line with its line end. A message from HTTP may span several lines.
+/// In JSON, raw line ends are allowed only outside of strings, so replacing them with spaces does
+/// not change the meaning.
+#[must_use]
+pub fn one_line(frame: Bytes) -> Bytes {
+    let text = frame.trim_ascii_end();
+    if text.len() + 1 == frame.len() && frame.ends_with(b"\n") && memchr(b'\n', text).is_none() {
+        return frame;
+    }
+    let flat = |&byte: &u8| {
+        if matches!(byte, b'\n' | b'\r') {
+            b' '
+        } else {
+            byte
+        }
+    };
+    let mut line: Vec<u8> = match memchr(b'\n', &frame) {
+        Some(at) if at < text.len() => text.iter().map(flat).collect(),
+        end => frame[..end.unwrap_or(frame.len())].to_vec(),
+    };
+    line.push(b'\n');
+    line.into()
+}
+
 /// An event that a server sent, or that is sent to a client.
 #[derive(Debug)]
 pub struct ServerEvent {
@@ -201,6 +227,13 @@ impl fmt::Debug for Refusal {
 pub trait Sink: Send + Sync + fmt::Debug {
     /// Takes an event. The future completes when there is room for the next event.
     fn take(&self, server_event: ServerEvent) -> BoxFuture<'_, ()>;
+
+    /// Returns the sink to which this one passes all messages unchanged, if that will not change any
+    /// more. A connection then gives messages to that sink directly. The end of the server
+    /// ([`Item::Gone`]) still goes through this sink.
+    fn direct(&self) -> Option<Arc<dyn Sink>> {
+        None
+    }
 }
 
 impl ServerEvent {
@@ -231,5 +264,24 @@ mod tests {
         let server_event = ServerEvent::message("{}").of(Some(key.clone()));
         assert_eq!(server_event.of, Some(key));
         assert_eq!(ServerEvent::message("{}").of, None);
+    }
+
+    #[test]
+    fn a_message_is_one_line() {
+        for (frame, line) in [
+            ("{\"a\":1}\n", "{\"a\":1}\n"),
+            ("{\"a\":1}", "{\"a\":1}\n"),
+            ("{\"a\":1}\r\n", "{\"a\":1}\r\n"),
+            ("{\r\n  \"a\": 1\n}\n", "{    \"a\": 1 }\n"),
+            ("{\"a\":1}\r\n\n\n", "{\"a\":1}\r\n"),
+            ("\n\n", "\n"),
+            ("", "\n"),
+        ] {
+            assert_eq!(
+                one_line(Bytes::from_static(frame.as_bytes())),
+                line,
+                "{frame:?}"
+            );
+        }
     }
 }

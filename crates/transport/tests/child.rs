@@ -74,8 +74,11 @@ struct Heard(Mutex<Vec<String>>);
 
 impl Sink for Heard {
     fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
-        if let Item::Gone(how) = event.item {
-            self.0.lock().unwrap().push(how);
+        let mut heard = self.0.lock().unwrap();
+        match event.item {
+            Item::Message(frame) => heard.push(format!("{} bytes", frame.len())),
+            Item::Gone(how) => heard.push(how),
+            _ => {}
         }
         std::future::ready(()).boxed()
     }
@@ -104,6 +107,52 @@ async fn how_it_ended_is_told() {
         timeout(PATIENCE, told).await.unwrap();
         assert_eq!(*heard.0.lock().unwrap(), [how], "{line}");
     }
+}
+
+/// A sink that wraps another one and is needed only for the first message.
+#[derive(Debug, Default)]
+struct Wrapping {
+    inner: Arc<Heard>,
+    /// The bytes of each message that went through this sink; 0 for other events.
+    passed: Mutex<Vec<u64>>,
+}
+
+impl Sink for Wrapping {
+    fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
+        let passed = match &event.item {
+            Item::Message(frame) => frame.len(),
+            _ => 0,
+        };
+        self.passed.lock().unwrap().push(passed);
+        self.inner.take(event)
+    }
+
+    fn direct(&self) -> Option<Arc<dyn Sink>> {
+        let is_done = !self.passed.lock().unwrap().is_empty();
+        is_done.then(|| Arc::clone(&self.inner) as _)
+    }
+}
+
+#[tokio::test]
+async fn messages_skip_a_sink_that_only_passes_them_on() {
+    let command = ServerCommand {
+        program: "sh".to_owned(),
+        arguments: vec!["-c".to_owned(), "echo '{}'; echo '[{}]'".to_owned()],
+        ..ServerCommand::default()
+    };
+    let sink = Arc::new(Wrapping::default());
+    let frame_reader = FrameReader::new(Arc::new(MemoryStore::default()));
+    let _link = ChildConnection::start(&command, frame_reader, Arc::clone(&sink) as _).unwrap();
+    let told = async {
+        while sink.inner.0.lock().unwrap().len() < 3 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, told).await.unwrap();
+    let heard = sink.inner.0.lock().unwrap().join(", ");
+    assert_eq!(heard, "3 bytes, 5 bytes, exited with status 0");
+    // The end still goes through the wrapping sink; the second message did not.
+    assert_eq!(*sink.passed.lock().unwrap(), [3, 0]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use spillgate_mcp::RequestId;
+use spillgate_mcp::{Envelope, RequestId};
 use spillgate_transport::Frame;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
@@ -47,6 +47,13 @@ impl<D> InFlightRequest<D> {
             for_us: None,
             span: None,
             details,
+        }
+    }
+
+    /// Records that the response arrived, in a frame of this many bytes.
+    pub fn answered(&mut self, answer: &Envelope<'_>, bytes: u64) {
+        if let Some(span) = &mut self.span {
+            span.answered(answer, bytes);
         }
     }
 

@@ -44,7 +44,7 @@ impl Negotiation {
                     break;
                 };
                 let Some(next) = held.pop_front() else {
-                    self.passes.store(*pass, Ordering::Release);
+                    self.passes.fetch_or(*pass, Ordering::Release);
                     *state = State::Watching;
                     break;
                 };

@@ -41,7 +41,7 @@ pub(crate) struct Negotiation {
     shared: Option<Arc<SharedServers>>,
     to: Arc<dyn Sink>,
     connection: OnceLock<Weak<dyn Connection>>,
-    /// Whether both ends speak the same generation. Messages are then no longer examined.
+    /// Whether both ends speak the same generation. From then on, messages are not examined.
     passes: AtomicBool,
     state: Mutex<State>,
     /// Notified when messages are no longer held.
@@ -372,6 +372,10 @@ impl Negotiation {
 }
 
 impl Sink for Negotiation {
+    fn direct(&self) -> Option<Arc<dyn Sink>> {
+        self.is_passing().then(|| Arc::clone(&self.to))
+    }
+
     fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
         if self.is_passing() {
             return self.to.take(event);

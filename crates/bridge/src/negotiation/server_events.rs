@@ -236,7 +236,7 @@ impl Negotiation {
             return Reaction::Then(told, NextStep::Release);
         }
         *state = State::Watching;
-        self.passes.store(pass, Ordering::Release);
+        self.passes.fetch_or(pass, Ordering::Release);
         Reaction::Then(told, NextStep::Nothing)
     }
 }

@@ -13,7 +13,7 @@ use super::*;
 use crate::fixture::replaced;
 use crate::fixture::{offloader, offloader_by, stored, without_handles};
 use crate::results::client_view::ShownPart;
-use crate::results::content_block::Form;
+use crate::results::found::Form;
 use crate::results::intercept::Case;
 use crate::session::in_flight::CallParams;
 

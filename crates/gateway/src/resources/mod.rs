@@ -19,9 +19,7 @@ use spillgate_offload::{Offloader, Redaction, RetrieveError};
 use spillgate_store::StoreError;
 
 use crate::resources::uri::{SCHEME, Uri};
-use crate::results::Found;
-use crate::results::content_block::{Block, Form, Kind};
-use crate::results::place::Place;
+use crate::results::found::{Block, Form, Found, Kind, Place};
 use crate::rewrite::capabilities::Greeting;
 use spillgate_retrieval::{READ, RETRIEVAL_MARK};
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use spillgate_artifact::Handle;
 
-use crate::results::content_block::Form;
+use crate::results::found::Form;
 
 /// The scheme of our URIs.
 pub(crate) const SCHEME: &str = "spillgate://";

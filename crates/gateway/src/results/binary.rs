@@ -11,7 +11,7 @@ use spillgate_text::{clip, decode_json_string};
 use spillgate_untrusted::line;
 
 use crate::resources::uri::Uri;
-use crate::results::content_block::{Binary, Block, Form};
+use crate::results::found::{Binary, Block, Form};
 use spillgate_mcp::ObjectView;
 
 /// The limit for all images of a result together, as a multiple of the limit for one image.

@@ -12,10 +12,8 @@ use spillgate_artifact::{ByteSource, TextPart};
 use spillgate_store::StoreError;
 use spillgate_text::JsonText;
 
-use crate::results::content_block::{Base64, Binary, Kind, is_image};
+use crate::results::found::{Base64, Binary, Found, Kind, MOST_OTHERS, Place, is_image};
 use crate::results::intercept::damaged;
-use crate::results::place::Place;
-use crate::results::{Found, MOST_OTHERS};
 
 /// Maximum number of bytes read in one block.
 const BLOCK: u64 = 256 << 10;

@@ -4,7 +4,11 @@
 //! the server sent. Its text is replaced by a preview in `content`. The preview also replaces
 //! `structuredContent`, because some clients show this part to the model instead (Claude Code and
 //! Codex do). Binary blocks above their limits become links. All other blocks stay in their places.
+//!
+//! Everything that a model may see of the replacement stays below [`MOST_SHOWN`] bytes, regardless
+//! of the part that the client shows.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
@@ -13,18 +17,18 @@ use serde_json::json;
 use spillgate_artifact::{ByteSource, Handle, Origin, Reason, TextPart};
 use spillgate_mcp::{ByteEdits, span_in};
 use spillgate_offload::{
-    Choice, History, JsonResult, Limits, Offloader, Outcome, PendingResult, Redaction,
+    Choice, History, JsonResult, Limits, Offloader, Outcome, PendingResult, Presentation, Redaction,
 };
+use spillgate_redact::Redactor;
 use spillgate_retrieval::RETRIEVAL_MARK;
 use spillgate_store::{Draft, Receipt, SpooledBytes, StoreError};
 use spillgate_transport::StandIn;
 
-use crate::results::Found;
+use crate::resources::uri::Uri;
+use crate::results::binary::Moved;
 use crate::results::client_view::ShownPart;
-use crate::results::content_block::Form;
+use crate::results::found::{Block, Form, Found, Kind, MOST_OTHERS, Place};
 use crate::results::holes;
-use crate::results::place::Place;
-use crate::results::replacement::{self, Stored};
 use crate::rewrite::output_schema;
 
 /// The member of our `structuredContent` that contains the preview. The module `output_schema`
@@ -175,7 +179,7 @@ fn submit(
     };
     let captured = offloader.capture_json(origin, found.is_error(), raw, parts.stored());
     let pending = offloader.submit(captured, limits.clone());
-    let room = replacement::preview_room(found);
+    let room = preview_room(found);
     Ok((pending.shown_within(room), choice))
 }
 
@@ -214,7 +218,7 @@ fn is_over(
 /// Returns the edits that replace a result of which nothing is known except that it is an object.
 fn instead(frame: &[u8], json: &str, found: &Found<'_>, shown: &Stored<'_>) -> ByteEdits {
     let mut splice = ByteEdits::default();
-    let (list, blocks) = (found.form.list(), replacement::blocks(found, shown));
+    let (list, blocks) = (found.form.list(), blocks(found, shown));
     let first = found.place.first();
     let comma = if first.is_empty() { "" } else { "," };
     let made = format!("{{{first}{comma}\"{list}\":{blocks}}}");
@@ -258,7 +262,7 @@ fn changes(
 ) -> ByteEdits {
     let mut splice = ByteEdits::default();
     let mut members = String::new();
-    let blocks = replacement::blocks(found, stored);
+    let blocks = blocks(found, stored);
     match found.list {
         Some(list) => splice.replace(span_in(frame, list.get()), blocks),
         // There is no `content`. Add it for clients that show only this part.
@@ -305,341 +309,198 @@ fn is_retrieval(found: &Found<'_>, bytes: u64) -> bool {
     marked && bytes <= MOST_RETRIEVED
 }
 
-#[cfg(test)]
-mod tests {
-    use insta::assert_snapshot;
-    use spillgate_artifact::ContentKind;
-    use spillgate_offload::Rule;
-    use spillgate_testkit::{log, records};
+/// Maximum size, in bytes, that every client passes on completely
+/// (docs/spec/limits.md, "What clients take").
+const MOST_SHOWN: u64 = 10_000;
 
-    use super::*;
-    use crate::fixture::{offloader, offloader_with, replaced, without_handles, without_previews};
-    use spillgate_mcp::messages;
+/// Bytes of [`MOST_SHOWN`] that are reserved for names and braces around the content.
+const FRAME: u64 = 600;
 
-    /// Returns the frame that the client receives, and the artifact that the frame names.
-    fn passed_on(frame: &str) -> (String, Option<String>) {
-        let offloader = offloader();
-        let mut splice = ByteEdits::default();
-        for envelope in messages(frame.as_bytes()) {
-            let Some(result) = envelope.result else {
-                continue;
-            };
-            let case = Case {
-                form: Form::Call,
-                links: true,
-                shown_part: ShownPart::default(),
-                limits: offloader.limits(&Origin::tool("dump")),
-                origin: Origin::tool("dump"),
-                history: None,
-            };
-            splice.merge(replaced(&offloader, case, frame.as_bytes(), result.get()).0);
-        }
-        let stored = offloader.store().list().unwrap();
-        let raw = stored.first().map(|listed| {
-            let artifact = offloader.artifact(listed.manifest.handle).unwrap();
-            let raw = artifact.raw().bytes(0, u64::MAX).unwrap();
-            String::from_utf8(raw).unwrap()
-        });
-        (
-            String::from_utf8(splice.apply(frame.as_bytes())).unwrap(),
-            raw,
-        )
-    }
+/// The replacement of a text that is neither shown nor stored.
+const LOST: &str = "[spillgate] left out: it could not be stored";
 
-    /// Returns what a result becomes, with its previews masked. Checks that the result was either
-    /// stored unchanged or not changed at all.
-    fn becomes(result: &str) -> String {
-        let frame = format!(r#"{{"id":1,"result":{result},"x":1.0}}"#);
-        let (left, raw) = passed_on(&frame);
-        match raw {
-            Some(raw) => assert_eq!(raw, result),
-            None => assert_eq!(left, frame),
-        }
-        without_previews(&left)
-    }
+/// What is known of a result after the attempt to store it.
+#[derive(Debug)]
+struct Stored<'a> {
+    tool: &'a str,
+    /// The handle of the stored result; `None` if it could not be stored.
+    handle: Option<Handle>,
+    /// The preview of the result's text; `None` if the text fits.
+    preview: Option<&'a Presentation>,
+    /// The indexes of the binary blocks to replace.
+    bulky: &'a [usize],
+    /// Whether the client supports `resource_link` blocks.
+    links: bool,
+    /// Finds secrets in the blocks beside the preview; `None` if redaction is off.
+    redactor: Option<&'a Redactor>,
+}
 
-    fn quoted(text: &str) -> String {
-        json!(text).to_string()
-    }
-
-    fn block(text: &str) -> String {
-        format!(r#"{{"type":"text","text":{}}}"#, quoted(text))
-    }
-
-    #[test]
-    fn a_large_text_becomes_a_preview() {
-        let result = format!(r#"{{"content":[{}]}}"#, block(&log(600)));
-        let (left, raw) = passed_on(&format!(r#"{{"id":1,"result":{result}}}"#));
-        assert_eq!(raw.as_deref(), Some(&*result));
-        let message: serde_json::Value = serde_json::from_str(&left).unwrap();
-        let text = message["result"]["content"][0]["text"].as_str().unwrap();
-        assert_snapshot!(without_handles(text), @r#"
-        [spillgate] dump returned 37992 bytes, 601 lines, 9498 tokens (log); stored whole as HANDLE
-        failure:
-          501: ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
-        shape:
-          levels: ERROR 1, INFO 599
-          from 2026-11-21T10:00:00Z to 2026-11-21T10:09:59Z
-          599× (line 1) <*> INFO worker-<*> processed batch id=<*> ok
-          1× (line 501) <*> ERROR worker-<*> code=<*> disk quota exceeded on /data/<*>
-        next: spillgate_search(handle="HANDLE", words="why did it fail?")
-        next: spillgate_read(handle="HANDLE", start=491, lines=60)
-        also, with the same handle: spillgate_grep(pattern=REGEX)
-        "#);
-    }
-
-    #[test]
-    fn a_small_result_is_not_touched() {
-        for result in [
-            "{}",
-            "[1]",
-            "null",
-            r#"{"content":[]}"#,
-            r#"{"content":"odd"}"#,
-            r#"{"content":[{"type":"text"}],"structuredContent":null}"#,
-            r#"{"content":[{"type":"text","text":"small"}]}"#,
-        ] {
-            assert_eq!(
-                becomes(result),
-                format!(r#"{{"id":1,"result":{result},"x":1.0}}"#)
-            );
-        }
-    }
-
-    #[test]
-    fn text_and_structured_content_become_the_same() {
-        let (log, records) = (log(600), records(400));
-        let twin = format!(
-            r#"{{"content":[{}],"structuredContent":{{"content":{}}}}}"#,
-            block(&log),
-            quoted(&log)
-        );
-        assert_snapshot!(becomes(&twin), @r#"{"id":1,"result":{"content":[{"type":"text","text":PREVIEW}],"structuredContent":{"spillgate":PREVIEW}},"x":1.0}"#);
-        let same = format!(
-            r#"{{"structuredContent":{records},"content":[{}]}}"#,
-            block(&records)
-        );
-        assert_snapshot!(becomes(&same), @r#"{"id":1,"result":{"structuredContent":{"spillgate":PREVIEW},"content":[{"type":"text","text":PREVIEW}]},"x":1.0}"#);
-        let only = format!(r#"{{"structuredContent":{records}}}"#);
-        assert_snapshot!(becomes(&only), @r#"{"id":1,"result":{"content":[{"text":PREVIEW,"type":"text"}],"structuredContent":{"spillgate":PREVIEW}},"x":1.0}"#);
-        let empty = format!(r#"{{"content":[], "structuredContent" : {records} }}"#);
-        assert_snapshot!(becomes(&empty), @r#"{"id":1,"result":{"content":[{"text":PREVIEW,"type":"text"}], "structuredContent" : {"spillgate":PREVIEW} },"x":1.0}"#);
-        let wrapped = format!(
-            r#"{{"structuredContent":{{"result":{records}}},"_meta":{{"fastmcp":{{"wrap_result":true}}}},"content":[]}}"#
-        );
-        assert_snapshot!(becomes(&wrapped), @r#"{"id":1,"result":{"structuredContent":{"result":{"spillgate":PREVIEW}},"_meta":{"fastmcp":{"wrap_result":true}},"content":[{"text":PREVIEW,"type":"text"}]},"x":1.0}"#);
-        let no_list = format!(r#"{{"content":null,"structuredContent":{records}}}"#);
-        assert_snapshot!(becomes(&no_list), @r#"{"id":1,"result":{"content":[{"text":PREVIEW,"type":"text"}],"structuredContent":{"spillgate":PREVIEW}},"x":1.0}"#);
-    }
-
-    #[test]
-    fn what_is_said_twice_is_counted_once() {
-        let lines: Vec<String> = log(200).lines().map(str::to_owned).collect();
-        let text = lines.join("\n");
-        let value = json!({"lines": lines, "n": 1});
-        let blocks: Vec<String> = lines.iter().map(|line| block(line)).collect();
-        let told = |result: String| {
-            let offloader = offloader();
-            let case = Case {
-                form: Form::Call,
-                links: true,
-                shown_part: ShownPart::default(),
-                limits: offloader.limits(&Origin::tool("dump")),
-                origin: Origin::tool("dump"),
-                history: None,
-            };
-            assert!(replaced(&offloader, case, result.as_bytes(), &result).1);
-            offloader.store().list().unwrap()[0]
-                .manifest
-                .facts
-                .stats
-                .bytes
-        };
-        let once = text.len() as u64;
-        for result in [
-            format!(
-                r#"{{"content":[{}],"structuredContent":{{"result":{}}}}}"#,
-                block(&text),
-                quoted(&text)
-            ),
-            format!(
-                r#"{{"content":[{}],"structuredContent":{value}}}"#,
-                block(&serde_json::to_string_pretty(&value).unwrap())
-            ),
-            format!(
-                r#"{{"content":[{}],"structuredContent":{value}}}"#,
-                blocks.join(",")
-            ),
-        ] {
-            assert!(
-                (once..once * 3 / 2).contains(&told(result.clone())),
-                "{result}"
-            );
-        }
-        let another = format!(
-            r#"{{"content":[{}],"structuredContent":{{"result":{}}}}}"#,
-            block(&text),
-            quoted(&text.replace("batch", "bunch"))
-        );
-        assert!(told(another) > 2 * once);
-    }
-
-    /// Returns rows in the form of `FastMCP`, in the form of the Python SDK 1.30, and as JSON.
-    fn rows(n: usize) -> (String, String, String) {
-        let row = |id: usize| json!({"id": id, "state": "idle", "note": "Käse"});
-        let rows: Vec<_> = (0..n).map(row).collect();
-        let value = json!(rows).to_string();
-        let pretty = rows
-            .iter()
-            .map(|row| block(&serde_json::to_string_pretty(row).unwrap()));
-        let pretty: Vec<String> = pretty.collect();
-        let (one, each) = (block(&json!(rows).to_string()), pretty.join(","));
-        let result = |blocks: &str| {
-            format!(
-                r#"{{"content":[{blocks}],"structuredContent":{{"result":{value}}},"isError":false}}"#
-            )
-        };
-        (result(&one), result(&each), value)
-    }
-
-    #[test]
-    fn one_value_in_two_forms_is_one_value_at_every_size() {
-        for n in [100, 600, 1200, 5000] {
-            let (one, each, value) = rows(n);
-            for result in [one, each] {
-                let offloader = offloader_with(Rule {
-                    max_tokens: Some(700),
-                    ..Rule::default()
-                });
-                let frame = format!(r#"{{"id":1,"result":{result}}}"#);
-                let case = Case {
-                    form: Form::Call,
-                    links: true,
-                    shown_part: ShownPart::default(),
-                    limits: offloader.limits(&Origin::tool("dump")),
-                    origin: Origin::tool("dump"),
-                    history: None,
-                };
-                let (splice, is_stored) = replaced(
-                    &offloader,
-                    case,
-                    frame.as_bytes(),
-                    &frame[17..frame.len() - 1],
-                );
-                // The rows are counted only once: 100 rows count 4.3 KB instead of 8.6 KB.
-                let told = format!("dump returned {} bytes", value.len());
-                let shown = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
-                assert!(is_stored && shown.contains(&told), "{shown}");
-                let stored = &offloader.store().list().unwrap()[0].manifest;
-                let stats = &stored.facts.stats;
-                assert_eq!(
-                    (stats.bytes, stats.kind),
-                    (value.len() as u64, ContentKind::Json)
-                );
-                let artifact = offloader.artifact(stored.handle).unwrap();
-                assert_eq!(
-                    artifact.raw().bytes(0, u64::MAX).unwrap(),
-                    result.as_bytes()
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn the_limit_counts_what_the_client_shows() {
-        // The limit is 2,500 tokens. One text has about 1,700 tokens, the other about 4,000.
-        let (some, many) = (log(100), log(250));
-        let shown = |shown_part, text: &str, value: &str, is_error: bool| {
-            let frame = format!(
-                r#"{{"id":1,"result":{{"content":[{}],"structuredContent":{{"told":{},"n":1}},"isError":{is_error}}}}}"#,
-                block(text),
-                quoted(value)
-            );
-            let offloader = offloader();
-            let case = Case {
-                form: Form::Call,
-                links: true,
-                shown_part,
-                limits: offloader.limits(&Origin::tool("dump")),
-                origin: Origin::tool("dump"),
-                history: None,
-            };
-            !replaced(
-                &offloader,
-                case,
-                frame.as_bytes(),
-                &frame[17..frame.len() - 1],
-            )
-            .1
-        };
-        let bunch = some.replace("batch", "bunch");
-        for (shown_part, text, value, is_error, fits) in [
-            // Each text fits by itself, but not both together.
-            (ShownPart::Either, &some, &bunch, false, true),
-            (ShownPart::Either, &some, &many, false, false),
-            (ShownPart::Either, &many, &some, false, false),
-            (ShownPart::Structured, &some, &bunch, false, true),
-            (ShownPart::Structured, &some, &many, false, false),
-            (ShownPart::Structured, &many, &some, false, true),
-            (ShownPart::Structured, &many, &some, true, false),
-        ] {
-            assert_eq!(
-                shown(shown_part, text, value, is_error),
-                fits,
-                "{shown_part:?} {is_error}"
-            );
-        }
-    }
-
-    #[test]
-    fn other_blocks_and_members_stay() {
-        let log = log(600);
-        let (text, half) = (block(&log), block(&log[..log.len() / 2]));
-        let image = r#"{"data":"iVBORw0=","type":"image","mimeType":"image/png"}"#;
-        let noted = format!(
-            r#"{{"text":{}, "type":"text","annotations":{{"priority":1.0}}}}"#,
-            quoted(&log)
-        );
-        assert_snapshot!(becomes(&format!(r#"{{"content":[{image},{text},{image}]}}"#)), @r#"{"id":1,"result":{"content":[{"data":"iVBORw0=","type":"image","mimeType":"image/png"},{"type":"text","text":PREVIEW},{"data":"iVBORw0=","type":"image","mimeType":"image/png"}]},"x":1.0}"#);
-        assert_snapshot!(becomes(&format!(r#"{{"content":[{half}, {image},{half}]}}"#)), @r#"{"id":1,"result":{"content":[{"type":"text","text":PREVIEW},{"data":"iVBORw0=","type":"image","mimeType":"image/png"}]},"x":1.0}"#);
-        let failed = format!(r#"{{"_meta":{{"x/y":1.0}},"content":[{noted}],"isError":true}}"#);
-        assert_snapshot!(becomes(&failed), @r#"{"id":1,"result":{"_meta":{"x/y":1.0},"content":[{"text":PREVIEW, "type":"text","annotations":{"priority":1.0}}],"isError":true},"x":1.0}"#);
-        let sloppy = format!(r#"{{"content":[{text}],"isError":"no"}}"#);
-        assert_snapshot!(becomes(&sloppy), @r#"{"id":1,"result":{"content":[{"type":"text","text":PREVIEW}],"isError":"no"},"x":1.0}"#);
-    }
-
-    #[test]
-    fn a_lone_surrogate_is_stored_as_it_came() {
-        let result = format!(
-            r#"{{"content":[{{"type":"text","text":"half \ud83d.\n{}"}}]}}"#,
-            r"line with some words and a number 4711\n".repeat(600)
-        );
-        let (left, raw) = passed_on(&format!(r#"{{"result":{result},"id":"\u0061"}}"#));
-        assert_eq!(raw.unwrap(), result);
-        assert!(
-            left.contains("half \u{fffd}.") && left.ends_with(r#","id":"\u0061"}"#),
-            "{left}"
-        );
-    }
-
-    #[test]
-    fn each_result_of_a_batch_is_judged_by_itself() {
-        let (large, small) = (block(&log(600)), block("small"));
-        let frame = format!(
-            r#"[{{"id":1,"result":{{"content":[{large}]}}}}, {{"id":2,"result":{{"content":[{small}]}}}}]"#
-        );
-        assert_snapshot!(without_previews(&passed_on(&frame).0), @r#"[{"id":1,"result":{"content":[{"type":"text","text":PREVIEW}]}}, {"id":2,"result":{"content":[{"type":"text","text":"small"}]}}]"#);
-    }
-
-    #[test]
-    fn a_marked_retrieval_passes_up_to_a_size() {
-        let marked = |lines: usize| {
-            let text = block(&log(lines));
-            becomes(&format!(
-                r#"{{"content":[{text}],"_meta":{{"{RETRIEVAL_MARK}":true}}}}"#
-            ))
-        };
-        assert!(!marked(600).contains("PREVIEW"));
-        assert!(marked(2000).contains("PREVIEW"));
+impl Stored<'_> {
+    /// Returns whether a block must not stand beside the preview, because it has a secret.
+    fn hides(&self, block: &Block<'_>) -> bool {
+        let redactor = self.redactor.filter(|_| self.preview.is_some());
+        redactor.is_some_and(|redactor| matches!(redactor.text(block.raw.get()), Cow::Owned(_)))
     }
 }
+
+/// The list of blocks during rewriting.
+struct Rewritten<'a> {
+    place: Place<'a>,
+    /// The new elements.
+    elements: Vec<String>,
+    /// Bytes that remain for links and other blocks.
+    room: u64,
+    /// Number of blocks that did not fit.
+    dropped: usize,
+}
+
+/// Returns the list of blocks that the client receives.
+fn blocks(found: &Found<'_>, stored: &Stored<'_>) -> String {
+    let mut list = Rewritten {
+        place: found.place,
+        elements: Vec::new(),
+        room: MOST_OTHERS,
+        dropped: 0,
+    };
+    let place = preview_place(found);
+    if let (Some(preview), None) = (stored.preview, place) {
+        list.elements
+            .extend(new_text(found.form, stored, preview.text()));
+    }
+    for (at, block) in found.blocks.iter().enumerate() {
+        let is_lost = found.place.is_lost(block.raw.get());
+        match &block.kind {
+            Kind::Text(_) | Kind::Document(_) => match stored.preview {
+                Some(preview) if place == Some(at) => {
+                    list.elements.push(with_text(block, preview.text()));
+                }
+                Some(_) => list.other_text(found.form, block, stored.hides(block)),
+                None if is_lost => list.elements.push(with_text(block, LOST)),
+                None => list.elements.push(block.raw.get().to_owned()),
+            },
+            Kind::Binary(binary) if is_lost || stored.bulky.contains(&at) => {
+                let moved = Moved {
+                    form: found.form,
+                    tool: stored.tool,
+                    at,
+                    block,
+                    binary,
+                    handle: stored.handle,
+                    links: stored.links,
+                };
+                list.add(in_place(block, &moved.replacement()));
+            }
+            _ if is_lost || stored.hides(block) => list.dropped += 1,
+            Kind::Binary(_) => list.elements.push(block.raw.get().to_owned()),
+            Kind::Other => list.add(block.raw.get().to_owned()),
+        }
+    }
+    list.finish(found.form, stored)
+}
+
+impl Rewritten<'_> {
+    /// Adds an element if there is room.
+    fn add(&mut self, element: String) {
+        // One byte is for the comma.
+        match self.room.checked_sub(self.place.bytes(&element) + 1) {
+            Some(room) => {
+                self.room = room;
+                self.elements.push(element);
+            }
+            None => self.dropped += 1,
+        }
+    }
+
+    /// Handles a text whose content is also in the preview. The text of a tool is dropped. A
+    /// document or a message is kept, with its own text if there is room and if it `is_hidden` for no
+    /// secret.
+    fn other_text(&mut self, form: Form, block: &Block<'_>, is_hidden: bool) {
+        const ELSEWHERE: &str = "[spillgate] stored with the rest";
+        match (form, &block.kind) {
+            (Form::Call, Kind::Text(_)) => {}
+            (Form::Call, _) => self.add(with_text(block, ELSEWHERE)),
+            _ if !is_hidden && self.place.bytes(block.raw.get()) <= self.room => {
+                self.add(block.raw.get().to_owned());
+            }
+            _ => self.add(with_text(block, ELSEWHERE)),
+        }
+    }
+
+    fn finish(mut self, form: Form, stored: &Stored<'_>) -> String {
+        if self.dropped > 0 {
+            let n = self.dropped;
+            let text = match stored.handle {
+                Some(handle) => {
+                    let block = Some((form, 0));
+                    let first = Uri { handle, block };
+                    format!(
+                        "[spillgate] {n} more blocks are stored with this result; \
+                         resources/read gives each by its place, the first as {first}"
+                    )
+                }
+                None => format!("[spillgate] {n} more blocks left out: they could not be stored"),
+            };
+            self.elements.extend(new_text(form, stored, &text));
+        }
+        format!("[{}]", self.elements.join(","))
+    }
+}
+
+/// Returns the index of the block that contains the preview. In a tool's result this is the first
+/// text. Among messages and contents it is the largest text, because the others may be kept.
+fn preview_place(found: &Found<'_>) -> Option<usize> {
+    let texts = found.blocks.iter().enumerate();
+    let mut texts =
+        texts.filter_map(|(at, block)| Some((at, found.place.bytes(block.text()?.get()))));
+    match found.form {
+        Form::Call => texts.next(),
+        Form::Prompt | Form::Read => {
+            texts.max_by_key(|&(at, bytes)| (bytes, std::cmp::Reverse(at)))
+        }
+    }
+    .map(|(at, _)| at)
+}
+
+/// Returns the element with its text replaced. Its other members, such as annotations, are kept.
+fn with_text(block: &Block<'_>, text: &str) -> String {
+    let raw = block.raw.get();
+    let mut edit = ByteEdits::default();
+    if let Some(old) = block.text() {
+        let span = span_in(raw.as_bytes(), old.get());
+        edit.replace(span, json!(text).to_string());
+    }
+    String::from_utf8_lossy(&edit.apply(raw.as_bytes())).into_owned()
+}
+
+/// Returns the element with its inner part replaced.
+fn in_place(block: &Block<'_>, inner: &str) -> String {
+    let raw = block.raw.get();
+    let mut edit = ByteEdits::default();
+    edit.replace(span_in(raw.as_bytes(), block.inner.get()), inner);
+    String::from_utf8_lossy(&edit.apply(raw.as_bytes())).into_owned()
+}
+
+/// Returns a new text element. In a resource's contents, an element needs a URI, so the result is
+/// `None` there unless the original was stored.
+fn new_text(form: Form, stored: &Stored<'_>, text: &str) -> Option<String> {
+    let block = json!({"type": "text", "text": text});
+    Some(match form {
+        Form::Call => block.to_string(),
+        Form::Prompt => json!({"role": "user", "content": block}).to_string(),
+        Form::Read => {
+            let block = None;
+            let uri = stored.handle.map(|handle| Uri { handle, block })?;
+            json!({"uri": uri.to_string(), "mimeType": "text/plain", "text": text}).to_string()
+        }
+    })
+}
+
+/// Returns the maximum size of the preview as a JSON string, in bytes. If there is
+/// `structuredContent`, the preview appears twice, and clients pass on only a limited size.
+fn preview_room(found: &Found<'_>) -> u64 {
+    let copies = if found.structured.is_some() { 2 } else { 1 };
+    (MOST_SHOWN - MOST_OTHERS - FRAME) / copies
+}
+
+#[cfg(test)]
+mod tests;

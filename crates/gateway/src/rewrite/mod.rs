@@ -20,7 +20,7 @@ use crate::builtin_tools::BuiltinTools;
 use crate::references::{self, Schemas};
 use crate::resources::Known;
 use crate::results::client_view::ShownPart;
-use crate::results::content_block::Form;
+use crate::results::found::Form;
 use crate::results::intercept::{Case, Incoming, intercept};
 use crate::results::spooled::intercept_spooled;
 use crate::results::tasks::{self, Tasks};

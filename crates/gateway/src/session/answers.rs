@@ -1,38 +1,107 @@
-//! Processes a server's messages on their way to the client.
+//! Receives what servers send, and processes their messages on the way to the client.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
 use spillgate_store::StoreError;
-use spillgate_transport::{Frame, Item, Refusal, ServerEvent, Spooled};
-use spillgate_upstream::{RequestFailure, RequestOutcome, TOO_MUCH, refused_answer};
+use spillgate_transport::{
+    ConnectionError, Connector, Frame, Item, Message, Refusal, ServerEvent, Spooled,
+};
+use spillgate_upstream::{
+    DEFAULT_TIMEOUT, InFlight, Owner, RequestFailure, RequestOutcome, RequestResult, Slot,
+    TOO_MUCH, TracePropagator, refused_answer,
+};
+use tokio::sync::oneshot;
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::Instant;
 
-use crate::aggregate::{self, Heard};
+use crate::aggregate::{self, Heard, why};
 use crate::builtin_tools::list_changed;
 use crate::error::internal;
 use crate::gateway::Gateway;
 use crate::rewrite::Rewriting;
 use crate::session::Session;
-use crate::session::in_flight::{InFlightRequest, RequestKind};
-use crate::upstream::Upstream;
+use crate::session::in_flight::{InFlightRequest, RequestDetails, RequestKind};
+use crate::upstream::{Greeted, ServerNotes, Upstream};
 
 /// The requests that a frame answers and whose responses may need edits.
 pub(crate) type Due = HashMap<RequestId, InFlightRequest>;
 
-impl Session {
-    /// Handles an event from a server.
-    pub(crate) async fn from_server(
-        self: &Arc<Self>,
-        upstream: &Arc<Upstream>,
-        event: ServerEvent,
-    ) {
+impl Owner for Session {
+    type Details = RequestDetails;
+    type Notes = ServerNotes;
+
+    fn connector(&self) -> &dyn Connector {
+        &*self.connector
+    }
+
+    fn in_flight(&self) -> &InFlight<RequestDetails> {
+        &self.in_flight
+    }
+
+    fn upstream(&self, slot: Slot) -> Option<Arc<Upstream>> {
+        self.upstreams.get(slot)
+    }
+
+    fn work(&self, task: impl Future<Output = ()> + Send + 'static) {
+        Self::work(self, task);
+    }
+
+    fn is_closing(&self) -> bool {
+        Self::is_closing(self)
+    }
+
+    fn traces(&self) -> Option<&dyn TracePropagator> {
+        self.hub().traces()
+    }
+
+    fn greet_again(
+        &self,
+        upstream: &Upstream,
+        initialize: &Message,
+    ) -> (Message, oneshot::Receiver<RequestResult>) {
+        self.question_again(upstream, initialize)
+    }
+
+    fn greeting_limit(&self, upstream: &Upstream) -> Duration {
+        // With several servers, clients do not wait for a slow server, so each may take as long to
+        // start as to answer a request.
+        match self.is_solo() {
+            true => spillgate_upstream::GREETING,
+            false => upstream.server.timeout.unwrap_or(DEFAULT_TIMEOUT),
+        }
+    }
+
+    fn greeted(&self, upstream: &Upstream, initialize: &Message, greeting: Map<String, Value>) {
+        if !greeting.is_empty() {
+            let mut known = greeting.clone();
+            // If the server only repeated the version that this client requested, do not store it
+            // as the server's limit.
+            if known.get("protocolVersion").and_then(Value::as_str)
+                == asked_version(initialize).as_deref()
+            {
+                known.remove("protocolVersion");
+            }
+            let memory = self.hub().known();
+            memory.learn_greeting(upstream.name(), "initialize", &known);
+        }
+        let greeted = Greeted::Up(Arc::new(greeting));
+        upstream.notes.greeted.send_replace(greeted);
+    }
+
+    fn not_opened(&self, upstream: &Upstream, error: &ConnectionError) {
+        let failed = Greeted::Failed(why(error));
+        upstream.notes.greeted.send_replace(failed);
+    }
+
+    async fn received(self: &Arc<Self>, upstream: &Arc<Upstream>, event: ServerEvent) {
         let ServerEvent { of, event, item } = match self.is_solo() {
             true => event,
             // Event ids are unique only within one server, so they are removed if there are
@@ -56,29 +125,10 @@ impl Session {
         }
     }
 
-    /// Informs the sender of a request that there will be no response.
-    pub(crate) async fn not_answered(
-        &self,
-        upstream: &Upstream,
-        mut waiting: InFlightRequest,
-        why: RequestFailure,
-    ) {
-        waiting.end(why.outcome());
-        if self.tries_another(&mut waiting, None) {
-            return;
-        }
-        let Some(for_us) = waiting.for_us else {
-            let error = why.frame(&waiting.id, upstream.name());
-            return self.to_client(error).await;
-        };
-        // The caller may have stopped waiting.
-        drop(for_us.send(Err(why.reason())));
-    }
-
     /// Informs the sender of a request that a server refused it at the HTTP level.
-    pub(crate) async fn tell_refusal(
-        &self,
-        upstream: &Upstream,
+    async fn refused(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
         of: Option<RequestId>,
         mut waiting: Option<InFlightRequest>,
         refusal: Refusal,
@@ -108,6 +158,27 @@ impl Session {
         self.to.take(server_event).await;
     }
 
+    /// Informs the sender of a request that there will be no response.
+    async fn unanswered(
+        &self,
+        upstream: &Upstream,
+        mut waiting: InFlightRequest,
+        why: RequestFailure,
+    ) {
+        waiting.end(why.outcome());
+        if self.tries_another(&mut waiting, None) {
+            return;
+        }
+        let Some(for_us) = waiting.for_us else {
+            let error = why.frame(&waiting.id, upstream.name());
+            return self.to_client(error).await;
+        };
+        // The caller may have stopped waiting.
+        drop(for_us.send(Err(why.reason())));
+    }
+}
+
+impl Session {
     async fn message(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -180,9 +251,7 @@ impl Session {
             }
             return ControlFlow::Continue(None);
         };
-        if let Some(span) = &mut waiting.span {
-            span.answered(envelope, frame.len() as u64);
-        }
+        waiting.answered(envelope, frame.len() as u64);
         if let Some(for_us) = waiting.for_us {
             // The caller may have stopped waiting.
             drop(for_us.send(Ok(Frame::Memory(frame.clone()))));
@@ -266,9 +335,7 @@ impl Session {
                 is_ours |= self.in_flight.is_given_up(&key);
                 continue;
             };
-            if let Some(span) = &mut waiting.span {
-                span.answered(envelope, spooled.len());
-            }
+            waiting.answered(envelope, spooled.len());
             if let Some(for_us) = waiting.for_us.take() {
                 drop(for_us.send(Err(TOO_MUCH.to_owned())));
                 is_ours = true;
@@ -404,4 +471,11 @@ impl Session {
             history: self.known_history(),
         }
     }
+}
+
+/// Returns the protocol version that a client requested.
+fn asked_version(initialize: &Message) -> Option<String> {
+    let all = messages(&initialize.frame);
+    let params: Value = serde_json::from_str(all.first()?.params?.get()).ok()?;
+    params["protocolVersion"].as_str().map(str::to_owned)
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use spillgate_transport::{ConnectionError, Frame, Item, ServerEvent};
-use spillgate_upstream::RequestFailure;
+use spillgate_upstream::{Owner, RequestFailure};
 
 use crate::aggregate::plain;
 use crate::session::Session;
@@ -46,7 +46,7 @@ impl Session {
             Some(waiting) => {
                 let error = ConnectionError::unreadable(frame.len());
                 let why = RequestFailure::Failed(error);
-                self.not_answered(upstream, waiting, why).await;
+                self.unanswered(upstream, waiting, why).await;
             }
             None => self.to.take(event).await,
         }

@@ -131,6 +131,11 @@ struct WatchedSink {
 }
 
 impl Sink for WatchedSink {
+    /// Only the end of the server is counted.
+    fn direct(&self) -> Option<Arc<dyn Sink>> {
+        Some(Arc::clone(&self.sink))
+    }
+
     fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
         if let Item::Gone(how) = &event.item
             && self.up.end()

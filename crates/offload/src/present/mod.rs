@@ -1,28 +1,41 @@
 //! Renders what a model sees instead of an oversized result.
 //!
 //! A profile is a variant of [`Profile`] and a [`Strategy`] in its own file. The strategy makes a
-//! [`Message`], which stays structured until [`Message::render`].
+//! [`Message`] from a [`Subject`]. The message stays structured until [`Message::render`].
 
 mod audience;
 mod compat;
 mod inside;
 mod message;
 mod preview;
-mod subject;
 mod template;
 
+use std::cell::OnceCell;
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use spillgate_artifact::{ContentKind, Facts, HandleForm, Stats, TokenBudget};
-use spillgate_text::{ScanFacts, TokenCounter, clip};
+use spillgate_artifact::{
+    ByteSource, ContentKind, Facts, Handle, HandleForm, Manifest, Reason, Stats, TokenBudget,
+};
+use spillgate_lookup::Artifact;
+use spillgate_outline::{Lead, OutlineEntry, outline, outline_of_binary};
+use spillgate_redact::Redactor;
+use spillgate_store::{ArtifactStore, Receipt, StoreError};
+use spillgate_text::{Sanitizer, ScanFacts, TokenCounter, clip};
 use spillgate_untrusted::{is_hidden, marked};
 
 use crate::RetrieveError;
+use crate::capture::{Captured, Raw};
+use crate::history::Earlier;
 use crate::limits::Limits;
+use crate::offloader::Offloader;
+use crate::pipeline::found;
+use crate::redaction::{Redaction, TOO_MANY, redacted};
 
+use audience::Calls;
 pub use audience::{Audience, Purpose, Quoting, Way};
 pub(crate) use compat::continuation::later;
 pub use compat::continuation::{ContinuationError, DEFAULT_SLICE_CHARS};
@@ -33,7 +46,6 @@ pub(crate) use compat::truncate::{Ends, LEAST_BYTES, not_stored, truncate};
 pub use message::{Bounds, Presentation};
 pub(crate) use message::{Message, holds_as_json};
 pub use preview::DEFAULT_MAX_TOKENS;
-pub(crate) use subject::{Presenter, Subject};
 pub use template::{TemplateError, TemplateName, Templates};
 
 /// How an oversized result is shown (docs/profiles.md).
@@ -214,6 +226,255 @@ pub(crate) struct Sizes {
     pub(crate) bytes: Option<u64>,
     pub(crate) lines: Option<u64>,
     pub(crate) chars: Option<u64>,
+}
+
+/// What rendering needs besides the result.
+#[derive(Debug, Clone)]
+pub(crate) struct Presenter {
+    pub(crate) counter: Arc<dyn TokenCounter>,
+    pub(crate) audience: Audience,
+    /// Finds and marks secrets.
+    pub(crate) redactor: Arc<Redactor>,
+}
+
+/// A stored result and everything needed to make its message.
+pub(crate) struct Subject<'a> {
+    pub(crate) manifest: &'a Manifest,
+    pub(crate) limits: &'a Limits,
+    /// Maximum bytes of the message as a JSON string where it is read.
+    pub(crate) json_bytes: u64,
+    pub(crate) ends: &'a TwoEnds,
+    /// The outline, if it was made while storing.
+    pub(crate) outlined: Option<Vec<OutlineEntry>>,
+    pub(crate) presenter: &'a Presenter,
+    pub(crate) templates: &'a Templates,
+    pub(crate) store: &'a dyn ArtifactStore,
+    /// An earlier result that the reader was shown, if this one repeats it or its call.
+    pub(crate) earlier: Option<Earlier>,
+    /// The artifact, once it was opened.
+    pub(crate) opened: OnceCell<Artifact>,
+}
+
+impl Subject<'_> {
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.manifest.facts
+    }
+
+    pub(crate) fn counter(&self) -> &dyn TokenCounter {
+        &*self.presenter.counter
+    }
+
+    /// Opens the artifact, once.
+    pub(crate) fn artifact(&self) -> Result<&Artifact, RetrieveError> {
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let opened = self.open(self.manifest.handle)?;
+        Ok(self.opened.get_or_init(|| opened))
+    }
+
+    /// Opens an artifact as the reader of the message may see it.
+    pub(crate) fn open(&self, handle: Handle) -> Result<Artifact, RetrieveError> {
+        let artifact = Artifact::open(self.store.open(handle)?)?;
+        redacted(artifact, self.limits.redaction, &self.presenter.redactor)
+    }
+
+    /// Returns the outline of the text.
+    pub(crate) fn outline(&self) -> Result<Vec<OutlineEntry>, RetrieveError> {
+        if let Some(made) = &self.outlined {
+            return Ok(made.clone());
+        }
+        let (artifact, facts) = (self.artifact()?, self.facts());
+        let stats = &facts.stats;
+        if stats.kind == ContentKind::Binary {
+            return Ok(outline_of_binary(&*artifact.text()?)?);
+        }
+        Ok(outline(
+            artifact.view(),
+            &artifact.manifest().facts.view,
+            stats.kind,
+            stats.lines,
+        )?)
+    }
+
+    /// Returns calls with the arguments of `leads`, and the names of the other calls.
+    pub(crate) fn calls(&self, leads: &[Lead]) -> Calls {
+        let audience = &self.presenter.audience;
+        audience.calls(self.manifest.handle, self.facts().stats.kind, leads)
+    }
+
+    /// Returns the retrieval calls that the reader can make, the most useful first.
+    pub(crate) fn ways(&self) -> Vec<String> {
+        let kind = self.facts().stats.kind;
+        self.presenter.audience.next(self.manifest.handle, kind)
+    }
+
+    /// Half of the result's own tokens: a message that costs more saves little. A result that is
+    /// stored for its secrets alone may be shown whole.
+    pub(crate) fn half(&self) -> TokenBudget {
+        if self.facts().reason == Reason::Secrets {
+            return self.limits.preview;
+        }
+        TokenBudget::new(self.facts().stats.tokens.count / 2)
+    }
+
+    /// The budget of a message that scales with the result's size.
+    pub(crate) fn budget(&self) -> TokenBudget {
+        self.limits.preview.min(self.half())
+    }
+
+    /// Returns bounds of `tokens` and the reader's byte limit.
+    pub(crate) fn bounds(&self, tokens: TokenBudget) -> Bounds {
+        Bounds {
+            tokens,
+            json_bytes: self.json_bytes,
+        }
+    }
+}
+
+impl Offloader {
+    /// Renders the message for a stored result.
+    pub(crate) fn present(
+        &self,
+        receipt: &Receipt,
+        ends: &TwoEnds,
+        outlined: Option<Vec<OutlineEntry>>,
+        (limits, json_bytes): (&Limits, u64),
+        earlier: Option<Earlier>,
+    ) -> Result<Presentation, StoreError> {
+        let manifest = receipt.manifest();
+        let subject = Subject {
+            manifest,
+            limits,
+            json_bytes,
+            ends,
+            outlined,
+            presenter: &self.presenter,
+            templates: self.policy.templates(),
+            store: &*self.store,
+            earlier,
+            opened: OnceCell::new(),
+        };
+        let has_secrets =
+            (manifest.facts.secrets.as_ref()).is_some_and(|one| !one.found.is_empty());
+        let message = match limits.redaction {
+            Redaction::Block if has_secrets => Ok(withheld(manifest)),
+            _ => limits.profile.strategy().message(&subject),
+        };
+        let message = message.or_else(|error| match error.hides_secrets() {
+            true => Ok(withheld(manifest)),
+            false => Err(error),
+        });
+        let message = message.map_err(|error| match error {
+            RetrieveError::Store(error) => error,
+            error => StoreError::Damaged {
+                path: manifest.handle.to_string().into(),
+                what: error.to_string(),
+            },
+        })?;
+        let message = match limits.redaction {
+            Redaction::Off => message,
+            _ => message.redacted(self.redactor()),
+        };
+        Ok(message.render(subject.counter()))
+    }
+}
+
+/// The message for a stored result with secrets of which nothing is shown.
+fn withheld(manifest: &Manifest) -> Message {
+    let facts = &manifest.facts;
+    let found = found(facts);
+    let found = found.iter().map(|(rule, n)| match rule.as_str() {
+        TOO_MANY => format!("more than {n}"),
+        rule => format!("{n} × {rule}"),
+    });
+    Message::fixed(format!(
+        "[spillgate] {} returned {} bytes, {} lines ({}) with secrets ({}). No part of them is shown; \
+         stored whole as {}. The user can read them at a terminal with `spillgate cat --raw`.",
+        name_in_line(&facts.origin.tool),
+        facts.stats.bytes,
+        facts.stats.lines,
+        facts.stats.kind,
+        found.collect::<Vec<_>>().join(", "),
+        manifest.handle,
+    ))
+}
+
+/// Reads the beginning and the end of a result, even after the result was stored or lost.
+pub(crate) struct TwoEnds {
+    text: Option<Arc<dyn ByteSource>>,
+    /// The first bytes that are left of a lost text.
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    bytes: u64,
+}
+
+impl TwoEnds {
+    pub(crate) fn of(captured: &Captured) -> Self {
+        let tail = match &captured.raw {
+            Raw::Lost { tail, .. } => tail.clone(),
+            _ => Vec::new(),
+        };
+        Self {
+            text: captured.text().ok().flatten(),
+            head: captured.head.clone(),
+            tail,
+            bytes: captured.scan.bytes,
+        }
+    }
+
+    /// Prepares reading the ends of a text other than that of the result: its redacted view.
+    pub(crate) fn of_text(text: Arc<dyn ByteSource>) -> Self {
+        Self {
+            bytes: text.len(),
+            text: Some(text),
+            head: Vec::new(),
+            tail: Vec::new(),
+        }
+    }
+
+    /// Returns whether the text is lost but for its ends.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.text.is_none()
+    }
+
+    /// Reads, from each end, as many bytes as the byte limit. A text of up to twice the limit is
+    /// read whole, so that the two parts cannot overlap.
+    pub(crate) fn read(&self, limits: &Limits) -> Ends {
+        let wanted = limits.bytes.unwrap_or(DEFAULT_MAX_BYTES).max(LEAST_BYTES);
+        let Some(text) = &self.text else {
+            return Ends::Apart {
+                head: readable(&self.head),
+                tail: readable(&self.tail),
+                bytes: self.bytes,
+            };
+        };
+        if self.bytes <= wanted.saturating_mul(2)
+            && let Ok(whole) = text.bytes(0, self.bytes)
+        {
+            return Ends::Whole(readable(&whole));
+        }
+        let read = |start, end| readable(&text.bytes(start, end).unwrap_or_default());
+        let from = self
+            .bytes
+            .saturating_sub(wanted)
+            .max(wanted.min(self.bytes));
+        Ends::Apart {
+            head: read(0, wanted.min(self.bytes)),
+            tail: read(from, self.bytes),
+            bytes: self.bytes,
+        }
+    }
+}
+
+/// Returns raw bytes as text without control characters.
+fn readable(raw: &[u8]) -> String {
+    let (mut text, mut sanitizer) = (Vec::new(), Sanitizer::default());
+    let written = sanitizer
+        .feed(raw, &mut text)
+        .and_then(|()| sanitizer.finish(&mut text));
+    written.expect("invariant: writing to memory does not fail");
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Turns an untrusted name into a single line of limited length, for use in one of our lines.

@@ -183,11 +183,8 @@ impl Client {
     }
 
     fn note_answer(&self, key: &RequestId, answer: &Envelope<'_>, bytes: u64) {
-        self.in_flight.look(key, |waiting| {
-            if let Some(span) = &mut waiting.span {
-                span.answered(answer, bytes);
-            }
-        });
+        self.in_flight
+            .look(key, |waiting| waiting.answered(answer, bytes));
     }
 
     /// Handles an unreadable message. `of` is the request on whose stream it arrived.

@@ -1,4 +1,4 @@
-//! Reads messages of any size.
+//! Reads messages of any size, from a stream or block by block.
 //!
 //! A small message is collected in memory. A large message has one large member, usually the
 //! result. While this member arrives, a separate thread writes it to a draft of the store, hashes
@@ -11,11 +11,15 @@ mod tests;
 mod utf8;
 mod worker;
 
+use std::fmt;
+use std::io;
 use std::sync::Arc;
 
+use memchr::memchr;
 use spillgate_store::ArtifactStore;
+use tokio::io::{AsyncBufReadExt, BufReader};
 
-use crate::Frame;
+use crate::{Frame, Input};
 use worker::Worker;
 
 pub(crate) use outline::Outliner;
@@ -23,6 +27,9 @@ pub(crate) use outline::Outliner;
 /// Messages above this size, in bytes, are streamed to the store. Smaller messages are faster in
 /// memory. Common messages are at most 1 MB.
 pub const DEFAULT_SPOOL_BYTES: usize = 4 << 20;
+
+/// Maximum number of bytes read from a stream at a time: the usual size of a pipe.
+const BUFFER: usize = 64 << 10;
 
 /// Size of the blocks that are handed to the worker thread, in bytes.
 const BLOCK: usize = 256 << 10;
@@ -126,5 +133,89 @@ impl Taking {
             None => Frame::Memory(self.bytes.into()),
             Some(worker) => worker.finish(self.bytes).await,
         }
+    }
+}
+
+/// Reads frames from a stream. In the stdio transport, each frame is a line.
+pub struct Frames {
+    reader: BufReader<Input>,
+}
+
+impl fmt::Debug for Frames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frames").finish_non_exhaustive()
+    }
+}
+
+impl Frames {
+    /// Returns a reader for the frames of a stream.
+    #[must_use]
+    pub fn new(input: Input) -> Self {
+        Self {
+            reader: BufReader::with_capacity(BUFFER, input),
+        }
+    }
+
+    /// Returns the next frame with its newline, which may be missing in the last frame; `None` at
+    /// the end. A frame of more than `most` bytes is read to its end and discarded. The call then
+    /// returns an error of kind `FileTooLarge`, and the next call returns the frame after it.
+    pub async fn next(&mut self, most: usize) -> io::Result<Option<Vec<u8>>> {
+        let mut frame = Vec::new();
+        let mut is_too_long = false;
+        loop {
+            let block = self.reader.fill_buf().await?;
+            let end = memchr(b'\n', block).map(|at| at + 1);
+            let n = end.unwrap_or(block.len());
+            is_too_long |= frame.len() + n > most;
+            if is_too_long {
+                frame = Vec::new();
+            } else {
+                frame.extend_from_slice(&block[..n]);
+            }
+            self.reader.consume(n);
+            if end.is_some() || n == 0 {
+                break;
+            }
+        }
+        if is_too_long {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok((!frame.is_empty()).then_some(frame))
+    }
+
+    /// Returns the next frame, of any size that `frame_reader` accepts. Returns an error of kind
+    /// `UnexpectedEof` if the stream ends inside a message. Half a message is useless, and the next
+    /// output would continue its line. Returns an error of kind `FileTooLarge` with a
+    /// [`TooLong`] if the message is too large. The rest of the message is not
+    /// read, because it may have no end.
+    pub async fn take_in(&mut self, frame_reader: &FrameReader) -> io::Result<Option<Frame>> {
+        let mut taking = frame_reader.begin();
+        let mut is_any = false;
+        loop {
+            let block = self.reader.fill_buf().await?;
+            if block.is_empty() {
+                return match is_any {
+                    true => last(taking.finish().await).map(Some),
+                    false => Ok(None),
+                };
+            }
+            is_any = true;
+            let end = memchr(b'\n', block).map(|at| at + 1);
+            let n = end.unwrap_or(block.len());
+            let fed = taking.feed(&block[..n]).await;
+            fed.map_err(|error| io::Error::new(io::ErrorKind::FileTooLarge, error))?;
+            self.reader.consume(n);
+            if end.is_some() {
+                return Ok(Some(taking.finish().await));
+            }
+        }
+    }
+}
+
+/// Accepts the last frame of a stream without a newline if the frame is complete.
+fn last(frame: Frame) -> io::Result<Frame> {
+    match frame.is_whole() {
+        true => Ok(frame),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }

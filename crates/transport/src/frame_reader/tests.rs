@@ -272,3 +272,58 @@ proptest! {
         }
     }
 }
+
+#[tokio::test]
+async fn a_frame_that_is_too_long_is_left_out() {
+    let long = "x".repeat(3 * BUFFER);
+    for (stream, want) in [
+        ("a\nbcd\ne".to_owned(), vec![Some("a\n"), None, Some("e")]),
+        ("abc\n".to_owned(), vec![None]),
+        ("abc".to_owned(), vec![Some("abc")]),
+        ("abcd".to_owned(), vec![None]),
+        (format!("{long}\nab\n"), vec![None, Some("ab\n")]),
+    ] {
+        let mut frames = Frames::new(Box::new(io::Cursor::new(stream.into_bytes())));
+        let mut all = Vec::new();
+        while let Some(next) = frames.next(3).await.transpose() {
+            let kind = io::ErrorKind::FileTooLarge;
+            all.push(
+                next.inspect_err(|error| assert_eq!(error.kind(), kind))
+                    .ok(),
+            );
+        }
+        let want: Vec<_> = want
+            .into_iter()
+            .map(|one| one.map(|text| text.as_bytes().to_vec()))
+            .collect();
+        assert_eq!(all, want);
+    }
+}
+
+#[tokio::test]
+async fn half_a_message_is_none() {
+    let frame_reader = FrameReader::new(Arc::new(MemoryStore::default())).spooling_at(20);
+    let half = "{\"id\":1,\"result\":{\"text\":\"0123456789";
+    for (stream, frames, is_whole) in [
+        ("", 0, true),
+        ("{}\n{}\n", 2, true),
+        ("{}\nnonsense\n", 2, true),
+        ("{}\n{\"id\":1}", 2, true),
+        ("{}\n{\"id\":", 1, false),
+        ("{}\nnonsense", 1, false),
+        (&format!("{{}}\n{half}\"}}}}"), 2, true),
+        (&format!("{{}}\n{half}"), 1, false),
+    ] {
+        let bytes = io::Cursor::new(stream.as_bytes().to_vec());
+        let mut all = Frames::new(Box::new(bytes));
+        let mut count = 0;
+        let is_end = loop {
+            match all.take_in(&frame_reader).await {
+                Ok(Some(_)) => count += 1,
+                Ok(None) => break true,
+                Err(error) => break error.kind() != io::ErrorKind::UnexpectedEof,
+            }
+        };
+        assert_eq!((count, is_end), (frames, is_whole), "{stream}");
+    }
+}

@@ -16,7 +16,7 @@ use spillgate_transport::{Frame, FrameReader};
 use super::*;
 use crate::fixture::{offloader, offloader_with, replaced, without_handles};
 use crate::results::client_view::ShownPart;
-use crate::results::content_block::Form;
+use crate::results::found::Form;
 use spillgate_retrieval::RETRIEVAL_MARK;
 
 mod forms;

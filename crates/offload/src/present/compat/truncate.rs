@@ -301,9 +301,8 @@ mod tests {
     use spillgate_text::Tokenizer;
 
     use super::*;
-    use crate::aside::TwoEnds;
     use crate::limits::Rule;
-    use crate::present::Profile;
+    use crate::present::{Profile, TwoEnds};
 
     fn ends(text: &str, limits: &Limits) -> Ends {
         let source = Bytes::copy_from_slice(text.as_bytes());

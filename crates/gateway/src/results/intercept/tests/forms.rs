@@ -9,10 +9,9 @@ use spillgate_mcp::{Generation, messages};
 use spillgate_offload::{Offloader, Redaction, Rule};
 use spillgate_testkit::{log, records};
 
-use super::*;
+use super::super::*;
 use crate::fixture::{offloader, offloader_with, replaced, without_handles, without_previews};
 use crate::resources::read;
-use crate::results::intercept::Case;
 
 /// Returns the result that the client receives. Checks that exactly the original bytes are stored.
 fn leaves(offloader: &Offloader, form: Form, links: bool, result: &str) -> String {
