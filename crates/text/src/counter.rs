@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bpe::{Bpe, Vocabulary};
+use crate::bpe::Bpe;
 
 /// Counts the tokens of a text. Counters are shared between threads and load their data at the
 /// first count.
@@ -48,8 +48,8 @@ impl Tokenizer {
     #[must_use]
     pub fn counter(self) -> Arc<dyn TokenCounter> {
         match self {
-            Self::O200kBase => Arc::new(Bpe::new(Vocabulary::O200kBase)),
-            Self::Cl100kBase => Arc::new(Bpe::new(Vocabulary::Cl100kBase)),
+            Self::O200kBase => Arc::new(Bpe::O200K_BASE),
+            Self::Cl100kBase => Arc::new(Bpe::CL100K_BASE),
             Self::Heuristic => Arc::new(Heuristic),
         }
     }

@@ -7,8 +7,8 @@ use spillgate_artifact::{ByteSource, Tokens};
 use crate::TokenCounter;
 use crate::bpe::MAX_TOKEN_BYTES;
 
-/// Maximum size of a text of which every byte is counted. This takes about 2 ms for ordinary text
-/// and 0.1 s in the worst case. Of larger texts, 64 samples of 1 KiB are counted
+/// Maximum size of a text of which every byte is counted. This takes 3 to 5 ms for ordinary
+/// text and 0.1 s in the worst case. Of larger texts, 64 samples of 1 KiB are counted
 /// (docs/spec/limits.md, "Tokens"), because the caller waits for the preview and an approximate
 /// count is sufficient.
 pub const EXACT_BYTES: u64 = 512 << 10;
