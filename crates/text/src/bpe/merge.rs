@@ -96,7 +96,7 @@ impl Merges {
             start += bytes;
             count += kept as u64;
             list.merge(self, &piece[start..piece.len().min(start + window)]);
-            if list.tokens[0] != first {
+            if kept == 0 || list.tokens[0] != first {
                 return None;
             }
         }
@@ -231,11 +231,11 @@ mod tests {
     use crate::bpe::Bpe;
 
     proptest! {
-        /// Also with windows that hold only a few tokens. Then they are often too small.
+        /// Also with windows that hold only a few tokens, which are often too small.
         #[test]
         fn windows_give_the_tokens_of_the_whole_piece(
             text in "[a-e]{100,900}|[a-zA-Z]{100,900}|(ab|abc| |=){100,900}|[^ -~]{60,400}",
-            window in 256_usize..400,
+            window in 2_usize..400,
         ) {
             for bpe in [Bpe::O200K_BASE, Bpe::CL100K_BASE] {
                 let whole = bpe.merges.count_windows(text.as_bytes(), text.len());
