@@ -9,7 +9,6 @@
 //! finishes.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,8 +29,9 @@ use crate::offloader::Offloader;
 use crate::pending::{Fits, PendingResult};
 use crate::policy::{Decision, decide};
 use crate::present::{Message, Presentation, Subject, name_in_line, not_stored};
-use crate::redaction::{Redaction, Scanned, TOO_MANY};
+use crate::redaction::{Redaction, Scanned};
 use crate::sanitize::{ViewText, sanitize, unreadable};
+use crate::stored_secrets::{StoredSecrets, Unstored, found, refused, stored_how, told};
 
 /// The outcome for a result.
 #[derive(Debug)]
@@ -63,10 +63,11 @@ pub struct NotStored {
     pub shown: Presentation,
     /// The figures of the text.
     pub stats: Stats,
-    /// SHA-256 of its raw bytes, in hexadecimal.
-    pub sha256: String,
-    /// The error of the store.
-    pub error: StoreError,
+    /// SHA-256 of its raw bytes, in hexadecimal. `None` if it has secrets, because the hash can prove
+    /// a guess.
+    pub sha256: Option<String>,
+    /// Why it is not stored.
+    pub error: Unstored,
 }
 
 /// The basis of the decision about a result.
@@ -148,14 +149,18 @@ impl Offloader {
         &self,
         measured: Measured,
         scanned: Scanned,
-        stats: &Stats,
         reason: Reason,
         limits: &Limits,
-    ) -> Result<Receipt, StoreError> {
+    ) -> Result<Receipt, Unstored> {
+        let stats = measured.stats();
         let sanitized = measured.sanitized;
         let view = sanitized.facts();
         let mut captured = sanitized.captured;
         captured.origin.call_id = self.call_ids.name(&captured.origin, &*self.store);
+        if limits.stored_secrets != StoredSecrets::AsIs {
+            let arguments = captured.origin.arguments.take();
+            captured.origin.arguments = arguments.map(|text| self.redactor().owned(text));
+        }
         let created = self.clock.now();
         let mut draft = match captured.raw {
             Raw::Memory(bytes) => drafted(&*self.store, &bytes)?,
@@ -163,7 +168,7 @@ impl Offloader {
                 draft.complete(Part::Raw);
                 draft
             }
-            Raw::Lost { error, .. } => return Err(error),
+            Raw::Lost { error, .. } => return Err(error.into()),
         };
         if let ViewText::Memory(bytes) = &sanitized.view {
             draft.write(Part::View, bytes)?;
@@ -178,7 +183,7 @@ impl Offloader {
             raw_bytes: captured.raw_bytes,
             sha256: captured.sha256.get().to_owned(),
             form: captured.form,
-            stats: stats.clone(),
+            stats,
             view,
             reason,
             first_slice: None,
@@ -218,8 +223,7 @@ impl Offloader {
             earlier,
             opened: OnceCell::new(),
         };
-        let has_secrets =
-            (manifest.facts.secrets.as_ref()).is_some_and(|one| !one.found.is_empty());
+        let has_secrets = !found(&manifest.facts).is_empty();
         let message = match limits.redaction {
             Redaction::Block if has_secrets => Ok(withheld(manifest)),
             _ => limits.profile.strategy().message(&subject),
@@ -265,8 +269,10 @@ impl Offloader {
                 });
             }
             Outcome::NotStored(lost) => {
-                let entry = entry(&lost.origin, &lost.stats, &lost.shown, Exit::NotStored);
-                self.ledger.record(entry);
+                self.ledger.record(LedgerEntry {
+                    secrets: lost.error.found(),
+                    ..entry(&lost.origin, &lost.stats, &lost.shown, Exit::NotStored)
+                });
             }
         }
     }
@@ -322,7 +328,7 @@ impl PendingResult {
     }
 
     /// Returns what a scan for secrets finds in the view. The scan runs once.
-    fn scanned(&mut self) -> Result<&Scanned, StoreError> {
+    pub(crate) fn scanned(&mut self) -> Result<&Scanned, StoreError> {
         if self.scanned.is_none() {
             let sanitized = &self.measured.sanitized;
             let scanned = self.offloader.scan(sanitized, &self.limits);
@@ -348,11 +354,16 @@ impl PendingResult {
         // The outline takes longest, so the scan and the store share the other thread.
         let put = || {
             let scanned = scanned.map_or_else(|| offloader.scan(&measured.sanitized, &limits), Ok);
-            let redacted = Scanned::shown(&scanned, limits.redaction);
+            let mut redacted = Scanned::shown(scanned.as_ref().ok(), &limits);
             let stats = measured.stats();
-            let scanned = scanned.map_err(|error| unreadable(&error));
-            let stored = scanned
-                .and_then(|scanned| offloader.put(measured, scanned, &stats, reason, &limits));
+            let scanned = scanned.map_err(|error| Unstored::from(unreadable(&error)));
+            let storable =
+                scanned.and_then(|scanned| offloader.storable(measured, scanned, &limits));
+            if let Ok((_, scanned)) = &storable {
+                redacted = Scanned::shown(Some(scanned), &limits);
+            }
+            let stored = storable
+                .and_then(|(measured, scanned)| offloader.put(measured, scanned, reason, &limits));
             (stored, stats, redacted)
         };
         let ((stored, stats, redacted), outlined) = match outlining {
@@ -379,12 +390,18 @@ impl PendingResult {
                 let (tool, ends) = (&origin.tool, offloader.ends(&ends, &limits));
                 let counter = &**offloader.counter();
                 let bounds = (&limits, json_bytes);
-                let text = not_stored(tool, &stats, &error, &ends, bounds, counter);
+                let text = match &error {
+                    Unstored::Failed(error) => {
+                        not_stored(tool, &stats, error, &ends, bounds, counter)
+                    }
+                    why @ Unstored::Secrets { .. } => refused(tool, &stats, why),
+                };
+                let is_failed = matches!(error, Unstored::Failed(_));
                 Outcome::NotStored(NotStored {
                     origin,
                     shown: Presentation::of_format(text, counter),
                     stats,
-                    sha256: sha256.get().to_owned(),
+                    sha256: is_failed.then(|| sha256.get().to_owned()),
                     error,
                 })
             }
@@ -395,7 +412,7 @@ impl PendingResult {
 impl Fits {
     /// Stores a result whose text is shown because another part of it does not fit. The ledger
     /// entry counts its text as shown.
-    pub fn store(mut self) -> Result<Receipt, StoreError> {
+    pub fn store(mut self) -> Result<Receipt, Unstored> {
         let scanned = self.pending.scanned()?.clone();
         let PendingResult {
             offloader,
@@ -406,7 +423,8 @@ impl Fits {
         } = self.pending;
         let begun = offloader.clock.now();
         let stats = measured.stats();
-        let receipt = offloader.put(measured, scanned, &stats, Reason::SizeCap, &limits)?;
+        let (measured, scanned) = offloader.storable(measured, scanned, &limits)?;
+        let receipt = offloader.put(measured, scanned, Reason::SizeCap, &limits)?;
         let facts = &receipt.manifest().facts;
         let now = offloader.clock.now();
         offloader.ledger.record(LedgerEntry {
@@ -427,29 +445,17 @@ impl Fits {
 /// The message for a stored result with secrets of which nothing is shown.
 fn withheld(manifest: &Manifest) -> Message {
     let facts = &manifest.facts;
-    let found = found(facts);
-    let found = found.iter().map(|(rule, n)| match rule.as_str() {
-        TOO_MANY => format!("more than {n}"),
-        rule => format!("{n} × {rule}"),
-    });
     Message::fixed(format!(
         "[spillgate] {} returned {} bytes, {} lines ({}) with secrets ({}). No part of them is shown; \
-         stored whole as {}. The user can read them at a terminal with `spillgate cat --raw`.",
+         {} as {}. The user can read them at a terminal with `spillgate cat --raw`.",
         name_in_line(&facts.origin.tool),
         facts.stats.bytes,
         facts.stats.lines,
         facts.stats.kind,
-        found.collect::<Vec<_>>().join(", "),
+        told(&found(facts)),
+        stored_how(facts),
         manifest.handle,
     ))
-}
-
-/// Returns the number of secrets in an artifact, by rule.
-fn found(facts: &Facts) -> BTreeMap<String, u64> {
-    let secrets = facts.secrets.as_ref();
-    secrets
-        .map(|secrets| secrets.found.clone())
-        .unwrap_or_default()
 }
 
 fn micros(took: Duration) -> u64 {
