@@ -224,7 +224,7 @@ impl Offloader {
 pub(crate) fn redacted(
     artifact: Artifact,
     redaction: Redaction,
-    redactor: &Redactor,
+    redactor: &Arc<Redactor>,
 ) -> Result<Artifact, RetrieveError> {
     if redaction == Redaction::Off {
         return Ok(artifact);

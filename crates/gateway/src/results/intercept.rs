@@ -19,12 +19,12 @@ use spillgate_retrieval::RETRIEVAL_MARK;
 use spillgate_store::{Draft, Receipt, SpooledBytes, StoreError};
 use spillgate_transport::StandIn;
 
-use crate::results::Found;
 use crate::results::client_view::ShownPart;
 use crate::results::content_block::Form;
 use crate::results::holes;
 use crate::results::place::Place;
 use crate::results::replacement::{self, Stored};
+use crate::results::{Found, asking};
 use crate::rewrite::output_schema;
 
 /// The member of our `structuredContent` that contains the preview. The module `output_schema`
@@ -105,10 +105,13 @@ pub(crate) fn intercept(
         None => (Place::memory(json.as_bytes()), None),
     };
     let untouched = |spooled| Ok((ByteEdits::default(), Left::Untouched(spooled)));
-    let found = Found::parse(case.form, json, place).filter(|found| !found.asks());
-    let Some(mut found) = found else {
+    let Some(mut found) = Found::parse(case.form, json, place) else {
         return untouched(spooled);
     };
+    if found.asks() {
+        let edits = asking::marked(offloader, &case.limits, frame, json)?;
+        return Ok((edits, Left::Untouched(spooled)));
+    }
     if let Some(spooled) = &spooled {
         holes::complete(&mut found, spooled.source()?.as_ref())?;
     }

@@ -1,6 +1,7 @@
 //! Finds the parts of a result: the blocks, the structured content, and their positions in the
 //! bytes.
 
+mod asking;
 pub(crate) mod binary;
 pub(crate) mod canonical;
 pub(crate) mod client_view;
