@@ -215,15 +215,19 @@ pub struct Facts {
     pub secrets: Option<Box<SecretFacts>>,
 }
 
-/// What a scan for secrets found in a view.
+/// What a scan for secrets found in a result.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SecretFacts {
     /// The identity of the rules that the scan used. A view that was scanned with other rules is
     /// scanned again when it is opened.
     pub rules: String,
-    /// The number of secrets found, by the id of the rule.
+    /// The number of secrets found in the view, by the id of the rule.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub found: BTreeMap<String, u64>,
+    /// The number of secrets in whose place marks are stored, by the id of the rule. The bytes that
+    /// came are gone, and the SHA-256 is that of the bytes with marks.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub removed: BTreeMap<String, u64>,
 }
 
 #[cfg(test)]

@@ -48,5 +48,5 @@ pub use outcome::{Citation, Coverage, Extraction, Match, Status, Strategy};
 #[doc(hidden)]
 pub use plan::plan_chunks;
 pub use settings::ExtractionSettings;
-pub use trace::{Decided, Made, Op, OpKind, PREVIEW_BYTES, Scope, Span, Sum};
+pub use trace::{Decided, Made, Op, OpKind, PREVIEW_BYTES, Scope, Span, Sum, preview};
 pub use watch::{NoWatch, Watch};

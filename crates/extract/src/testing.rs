@@ -5,15 +5,21 @@ use std::sync::Arc;
 use spillgate_artifact::{HandleForm, Layout, Origin, SystemClock};
 use spillgate_lookup::Artifact;
 use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_redact::Redactor;
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{ArtifactStore, MemoryStore, Part};
 use spillgate_text::{Indexer, Tokenizer};
 
 /// Stores a text like the result of a tool, however small it is.
 pub(crate) fn artifact(text: &str) -> Artifact {
-    if text.len() <= 1 {
-        return tiny(text); // too small to be stored by a rule
+    match text.len() {
+        0 | 1 => tiny(text), // too small to be stored by a rule
+        _ => artifact_of(text, Redactor::builtin()),
     }
+}
+
+/// Stores a text like the result of a tool whose secrets `redactor` finds and marks.
+pub(crate) fn artifact_of(text: &str, redactor: Arc<Redactor>) -> Artifact {
     let everything = Rule {
         max_bytes: Some(1),
         profile: Some(Profile::Handle),
@@ -26,7 +32,8 @@ pub(crate) fn artifact(text: &str) -> Artifact {
         Audience::default(),
         Arc::new(SystemClock),
         Arc::new(NoLedger),
-    );
+    )
+    .with_redactor(redactor);
     let outcome = offloader.stream(Origin::tool("test"), &mut text.as_bytes(), &mut |_| {});
     match outcome.expect("a store in memory") {
         Outcome::Offloaded(offloaded) => offloader

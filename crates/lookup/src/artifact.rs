@@ -27,6 +27,9 @@ pub struct Artifact {
     secrets: Option<Arc<Findings>>,
     /// Set if the view shows marks in place of secrets.
     redacted: Option<Redacted>,
+    /// What looked for secrets in the view, and looks for them in the texts inside it; `None` if
+    /// secrets are shown.
+    redactor: Option<Arc<Redactor>>,
     file: Option<PathBuf>,
     /// Ends reads.
     interrupt: Option<Interrupt>,
@@ -52,6 +55,7 @@ impl Artifact {
             view: View::new(stored.view, index.lines, layout),
             secrets: index.secrets,
             redacted: None,
+            redactor: None,
             raw: stored.raw,
             file: stored.file,
             manifest: stored.manifest,
@@ -82,10 +86,11 @@ impl Artifact {
     /// # Errors
     ///
     /// Fails if the view cannot be read, or if it has more secrets than can be marked.
-    pub fn redacted(mut self, redactor: &Redactor) -> Result<Self, LookupError> {
+    pub fn redacted(mut self, redactor: &Arc<Redactor>) -> Result<Self, LookupError> {
         if self.redacted.is_some() {
             return Ok(self);
         }
+        self.redactor = Some(Arc::clone(redactor));
         let recorded = self.manifest.facts.secrets.as_ref();
         let is_current = recorded.is_some_and(|secrets| secrets.rules == redactor.rules_id());
         let is_clean = recorded.is_some_and(|secrets| secrets.found.is_empty());
@@ -162,6 +167,15 @@ impl Artifact {
         self.redacted.is_some()
     }
 
+    /// Returns a text inside this artifact with marks in place of its secrets, if this artifact has
+    /// marks, too. What the document only shows with escapes can be a secret in the text.
+    pub(crate) fn marked_inside(&self, inside: Self) -> Result<Self, LookupError> {
+        match &self.redactor {
+            Some(redactor) => inside.redacted(redactor),
+            None => Ok(inside),
+        }
+    }
+
     /// Returns what ends reads of the artifact, if anything does.
     pub(crate) fn interrupt(&self) -> Option<&Interrupt> {
         self.interrupt.as_ref()
@@ -180,6 +194,7 @@ impl Artifact {
             view,
             secrets: None,
             redacted: None,
+            redactor: None,
             file: None,
             interrupt: self.interrupt.clone(),
         }

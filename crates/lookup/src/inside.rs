@@ -57,7 +57,7 @@ impl Artifact {
     }
 
     /// Returns the text of a JSON string, which is given with its quotes, as an artifact; `None` if
-    /// it is not a JSON string.
+    /// it is not a JSON string, or if it has more secrets than can be marked.
     #[must_use]
     pub fn text_of(&self, string: &[u8]) -> Option<Self> {
         let decoded = decode_json_string(string)?;
@@ -101,6 +101,7 @@ impl Artifact {
                 layout,
                 prelude: 0,
             },
+            secrets: None,
             ..manifest.facts
         };
         let source: Arc<dyn ByteSource> = Arc::new(made.text);
@@ -109,7 +110,8 @@ impl Artifact {
             None => source,
         };
         let view = View::new(Arc::clone(&source), index, layout);
-        Some(self.with_text(manifest, source, view))
+        let inside = self.with_text(manifest, source, view);
+        self.marked_inside(inside).ok()
     }
 }
 

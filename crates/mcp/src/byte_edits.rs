@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Replacements in a byte string, collected in any order.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ByteEdits {
     edits: Vec<(Range<usize>, Vec<u8>)>,
 }

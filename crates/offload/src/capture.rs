@@ -105,6 +105,15 @@ impl Captured {
         }
     }
 
+    /// Returns the raw bytes for random access; `None` if they are lost.
+    pub(crate) fn raw_source(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
+        match &self.raw {
+            Raw::Memory(bytes) => Ok(Some(Arc::new(bytes.clone()))),
+            Raw::Spooled(draft) => Ok(Some(draft.read(Part::Raw)?)),
+            Raw::Lost { .. } => Ok(None),
+        }
+    }
+
     /// Returns the first bytes of the text, for classification.
     pub(crate) fn sample(&self) -> Sample<'_> {
         Sample {

@@ -50,6 +50,7 @@ mod references;
 mod rejection;
 mod retrieve;
 mod sanitize;
+mod stored_secrets;
 mod verify;
 
 pub use capture::{Captured, Hashed, JsonResult};
@@ -75,4 +76,5 @@ pub use references::{ByReference, DEFAULT_REFERENCE_BYTES};
 pub use rejection::{Rejection, estimated_tokens};
 pub use retrieve::{CONTINUATION_TOOL, RetrieveError, continuation_schema, whole_number};
 pub use spillgate_outline::grouped;
+pub use stored_secrets::{StoredSecrets, Unstored};
 pub use verify::{Checked, ChecksumError, Verified, verify};

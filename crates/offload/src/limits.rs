@@ -10,6 +10,7 @@ use spillgate_artifact::TokenBudget;
 
 use crate::present::{Profile, Sizes};
 use crate::redaction::Redaction;
+use crate::stored_secrets::StoredSecrets;
 
 /// Default tokens of a preview (docs/spec/limits.md, "Messages").
 pub const DEFAULT_PREVIEW_TOKENS: u64 = 600;
@@ -59,6 +60,10 @@ impl LimitValue for Redaction {
     const KIND: ValueKind = ValueKind::Text;
 }
 
+impl LimitValue for StoredSecrets {
+    const KIND: ValueKind = ValueKind::Text;
+}
+
 /// The table of all limits: name in the configuration, type, meaning. Invokes the macro named first
 /// with the arguments after its name, followed by the rows.
 #[doc(hidden)]
@@ -88,6 +93,8 @@ macro_rules! for_each_limit {
             /// What happens to secrets in what a model reads: `off`, `mark`, `all` or
             /// `block`.
             redact: $crate::Redaction,
+            /// What is stored of a result with secrets: `as-is`, `redacted` or `refused`.
+            stored_secrets: $crate::StoredSecrets,
         }
     };
 }
@@ -197,6 +204,7 @@ impl Rule {
             binary_bytes: on(self.max_binary_bytes.or(Some(DEFAULT_BINARY_BYTES))),
             detailed_recovery: self.detailed_recovery.unwrap_or(false),
             redaction: self.redact.unwrap_or_default(),
+            stored_secrets: self.stored_secrets.unwrap_or_default(),
         }
     }
 }
@@ -224,6 +232,8 @@ pub struct Limits {
     pub detailed_recovery: bool,
     /// What happens to secrets in what a model reads.
     pub redaction: Redaction,
+    /// What is stored of a result with secrets.
+    pub stored_secrets: StoredSecrets,
 }
 
 impl Limits {
@@ -245,8 +255,20 @@ impl Limits {
             }
             "detailed_recovery" => self.detailed_recovery.into(),
             "redact" => self.redaction.to_string().into(),
+            "stored_secrets" => self.stored_secrets.to_string().into(),
             _ => return None,
         })
+    }
+
+    /// Returns whether what is shown beside a stored or refused result must have no secrets.
+    #[must_use]
+    pub fn hides_secrets(&self) -> bool {
+        self.redaction != Redaction::Off || self.stored_secrets == StoredSecrets::Refused
+    }
+
+    /// Returns whether nothing is shown of a result that has secrets and is not shown whole.
+    pub(crate) fn withholds(&self) -> bool {
+        self.redaction == Redaction::Block || self.stored_secrets == StoredSecrets::Refused
     }
 
     /// Returns whether `bytes` bytes fit whatever their content: a character, a token or a line has

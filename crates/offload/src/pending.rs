@@ -21,6 +21,7 @@ use crate::offloader::Offloader;
 use crate::present::{TwoEnds, truncate};
 use crate::redaction::{Redaction, Scanned};
 use crate::sanitize::{Sanitized, unreadable};
+use crate::stored_secrets::StoredSecrets;
 
 /// Maximum bytes of a text returned whole: no conversation holds more.
 const MOST_WHOLE: u64 = 16 << 20;
@@ -198,6 +199,14 @@ impl PendingResult {
         is_oversized(&self.measured, &self.limits) || self.is_kept_for_secrets()
     }
 
+    /// Returns whether the bytes of the result may be kept elsewhere, such as in a cache: they have
+    /// no secrets, or secrets are stored as they came.
+    #[must_use]
+    pub fn may_be_kept(&mut self) -> bool {
+        let is_clean = |scanned: &Scanned| !scanned.has_secrets();
+        self.limits.stored_secrets == StoredSecrets::AsIs || self.scanned().is_ok_and(is_clean)
+    }
+
     /// Returns the whole text; `None` if it is far too large for a conversation, or lost.
     #[must_use]
     pub fn whole(&self) -> Option<String> {
@@ -256,7 +265,7 @@ impl PendingResult {
     pub fn cut(&self) -> String {
         let (sanitized, limits) = (&self.measured.sanitized, &self.limits);
         let scanned = self.offloader.scan(sanitized, limits);
-        let redacted = Scanned::shown(&scanned, limits.redaction);
+        let redacted = Scanned::shown(scanned.as_ref().ok(), limits);
         let ends = redacted.map_or_else(|| TwoEnds::of(&sanitized.captured), TwoEnds::of_text);
         truncate(
             &self.offloader.ends(&ends, limits),

@@ -8,7 +8,6 @@
 //! this file names all stages. The entry is [`Offloader::submit`]; [`PendingResult::settle`]
 //! finishes.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +28,7 @@ use crate::pending::{Decision, Fits, Measured, PendingResult, measure};
 use crate::present::{Presentation, TwoEnds, not_stored};
 use crate::redaction::Scanned;
 use crate::sanitize::{Sanitized, ViewText, sanitize, unreadable};
+use crate::stored_secrets::{StoredSecrets, Unstored, found, refused};
 
 /// The outcome for a result.
 #[derive(Debug)]
@@ -60,10 +60,11 @@ pub struct NotStored {
     pub shown: Presentation,
     /// The figures of the text.
     pub stats: Stats,
-    /// SHA-256 of its raw bytes, in hexadecimal.
-    pub sha256: String,
-    /// The error of the store.
-    pub error: StoreError,
+    /// SHA-256 of its raw bytes, in hexadecimal. `None` if it has secrets, because the hash can prove
+    /// a guess.
+    pub sha256: Option<String>,
+    /// Why it is not stored.
+    pub error: Unstored,
 }
 
 /// The basis of the decision about a result.
@@ -145,14 +146,18 @@ impl Offloader {
         &self,
         measured: Measured,
         scanned: Scanned,
-        stats: &Stats,
         reason: Reason,
         limits: &Limits,
-    ) -> Result<Receipt, StoreError> {
+    ) -> Result<Receipt, Unstored> {
+        let stats = measured.stats();
         let sanitized = measured.sanitized;
         let view = sanitized.facts();
         let mut captured = sanitized.captured;
         captured.origin.call_id = self.call_ids.name(&captured.origin, &*self.store);
+        if limits.stored_secrets != StoredSecrets::AsIs {
+            let arguments = captured.origin.arguments.take();
+            captured.origin.arguments = arguments.map(|text| self.redactor().owned(text));
+        }
         let created = self.clock.now();
         let mut draft = match captured.raw {
             Raw::Memory(bytes) => drafted(&*self.store, &bytes)?,
@@ -160,7 +165,7 @@ impl Offloader {
                 draft.complete(Part::Raw);
                 draft
             }
-            Raw::Lost { error, .. } => return Err(error),
+            Raw::Lost { error, .. } => return Err(error.into()),
         };
         if let ViewText::Memory(bytes) = &sanitized.view {
             draft.write(Part::View, bytes)?;
@@ -175,7 +180,7 @@ impl Offloader {
             raw_bytes: captured.raw_bytes,
             sha256: captured.sha256.get().to_owned(),
             form: captured.form,
-            stats: stats.clone(),
+            stats,
             view,
             reason,
             first_slice: None,
@@ -216,8 +221,10 @@ impl Offloader {
                 });
             }
             Outcome::NotStored(lost) => {
-                let entry = entry(&lost.origin, &lost.stats, &lost.shown, Exit::NotStored);
-                self.ledger.record(entry);
+                self.ledger.record(LedgerEntry {
+                    secrets: lost.error.found(),
+                    ..entry(&lost.origin, &lost.stats, &lost.shown, Exit::NotStored)
+                });
             }
         }
     }
@@ -261,11 +268,16 @@ impl PendingResult {
         // The outline takes longest, so the scan and the store share the other thread.
         let put = || {
             let scanned = scanned.map_or_else(|| offloader.scan(&measured.sanitized, &limits), Ok);
-            let redacted = Scanned::shown(&scanned, limits.redaction);
+            let mut redacted = Scanned::shown(scanned.as_ref().ok(), &limits);
             let stats = measured.stats();
-            let scanned = scanned.map_err(|error| unreadable(&error));
-            let stored = scanned
-                .and_then(|scanned| offloader.put(measured, scanned, &stats, reason, &limits));
+            let scanned = scanned.map_err(|error| Unstored::from(unreadable(&error)));
+            let storable =
+                scanned.and_then(|scanned| offloader.storable(measured, scanned, &limits));
+            if let Ok((_, scanned)) = &storable {
+                redacted = Scanned::shown(Some(scanned), &limits);
+            }
+            let stored = storable
+                .and_then(|(measured, scanned)| offloader.put(measured, scanned, reason, &limits));
             (stored, stats, redacted)
         };
         let ((stored, stats, redacted), outlined) = match outlining {
@@ -292,12 +304,18 @@ impl PendingResult {
                 let (tool, ends) = (&origin.tool, offloader.ends(&ends, &limits));
                 let counter = &**offloader.counter();
                 let bounds = (&limits, json_bytes);
-                let text = not_stored(tool, &stats, &error, &ends, bounds, counter);
+                let text = match &error {
+                    Unstored::Failed(error) => {
+                        not_stored(tool, &stats, error, &ends, bounds, counter)
+                    }
+                    why @ Unstored::Secrets { .. } => refused(tool, &stats, why),
+                };
+                let is_failed = matches!(error, Unstored::Failed(_));
                 Outcome::NotStored(NotStored {
                     origin,
                     shown: Presentation::of_format(text, counter),
                     stats,
-                    sha256: sha256.get().to_owned(),
+                    sha256: is_failed.then(|| sha256.get().to_owned()),
                     error,
                 })
             }
@@ -363,7 +381,7 @@ impl Outlining {
 impl Fits {
     /// Stores a result whose text is shown because another part of it does not fit. The ledger
     /// entry counts its text as shown.
-    pub fn store(mut self) -> Result<Receipt, StoreError> {
+    pub fn store(mut self) -> Result<Receipt, Unstored> {
         let scanned = self.pending.scanned()?.clone();
         let PendingResult {
             offloader,
@@ -374,7 +392,8 @@ impl Fits {
         } = self.pending;
         let begun = offloader.clock.now();
         let stats = measured.stats();
-        let receipt = offloader.put(measured, scanned, &stats, Reason::SizeCap, &limits)?;
+        let (measured, scanned) = offloader.storable(measured, scanned, &limits)?;
+        let receipt = offloader.put(measured, scanned, Reason::SizeCap, &limits)?;
         let facts = &receipt.manifest().facts;
         let now = offloader.clock.now();
         offloader.ledger.record(LedgerEntry {
@@ -390,14 +409,6 @@ impl Fits {
         });
         Ok(receipt)
     }
-}
-
-/// Returns the number of secrets in an artifact, by rule.
-pub(crate) fn found(facts: &Facts) -> BTreeMap<String, u64> {
-    let secrets = facts.secrets.as_ref();
-    secrets
-        .map(|secrets| secrets.found.clone())
-        .unwrap_or_default()
 }
 
 fn micros(took: Duration) -> u64 {

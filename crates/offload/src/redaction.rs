@@ -21,6 +21,7 @@ use crate::limits::Limits;
 use crate::offloader::Offloader;
 use crate::present::{Ends, TwoEnds};
 use crate::sanitize::Sanitized;
+use crate::stored_secrets::{StoredSecrets, found};
 
 /// What happens to secrets in what a model reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -77,9 +78,12 @@ fn withheld() -> Text {
     Arc::new(Bytes::from_static(WITHHELD.as_bytes()))
 }
 
+/// Numbers of secrets, by the id of the rule.
+pub(crate) type Counts = BTreeMap<String, u64>;
+
 /// Returns the number of secrets by rule. Of a text with too many secrets, only their least number is
 /// known.
-fn counts(findings: &Findings) -> BTreeMap<String, u64> {
+pub(crate) fn counts(findings: &Findings) -> Counts {
     if findings.is_too_many() {
         return BTreeMap::from([(TOO_MANY.to_owned(), MOST_FINDINGS as u64)]);
     }
@@ -91,18 +95,25 @@ fn counts(findings: &Findings) -> BTreeMap<String, u64> {
 pub(crate) const TOO_MANY: &str = "more-than";
 
 impl Scanned {
-    /// Returns whether secrets were found.
+    /// Returns whether secrets were found, even if marks are stored in their place.
     pub(crate) fn has_secrets(&self) -> bool {
-        self.secrets.is_some()
+        let is_marked = |facts: &SecretFacts| !facts.removed.is_empty();
+        self.secrets.is_some() || self.facts.as_deref().is_some_and(is_marked)
     }
 
-    /// Returns the text whose ends a message may show in the mode `redaction`, if it is another one
-    /// than that of the result.
-    pub(crate) fn shown(scanned: &io::Result<Self>, redaction: Redaction) -> Option<Text> {
+    /// Returns the number of secrets in the view by rule, also of those that it leaves out.
+    pub(crate) fn found(&self) -> Counts {
+        let facts = self.facts.as_ref();
+        facts.map(|facts| facts.found.clone()).unwrap_or_default()
+    }
+
+    /// Returns the text whose ends a message may show, if it is another one than that of the result.
+    /// Nothing of a result is shown that could not be scanned.
+    pub(crate) fn shown(scanned: Option<&Self>, limits: &Limits) -> Option<Text> {
         match scanned {
-            Err(_) => Some(withheld()),
-            Ok(one) if redaction == Redaction::Block && one.has_secrets() => Some(withheld()),
-            Ok(one) => one.text.clone(),
+            None => Some(withheld()),
+            Some(one) if limits.withholds() && one.has_secrets() => Some(withheld()),
+            Some(one) => one.text.clone(),
         }
     }
 
@@ -146,10 +157,11 @@ impl Offloader {
         }
     }
 
-    /// Scans a result's view, and the text that the view leaves out. Scans nothing if redaction is
-    /// off for the result or if its text is lost.
+    /// Scans a result's view, and the text that the view leaves out. Scans nothing if secrets are
+    /// shown and stored as they are, or if the text is lost.
     pub(crate) fn scan(&self, sanitized: &Sanitized, limits: &Limits) -> io::Result<Scanned> {
-        if limits.redaction == Redaction::Off {
+        let is_off = limits.redaction == Redaction::Off;
+        if is_off && limits.stored_secrets == StoredSecrets::AsIs {
             return Ok(Scanned::default());
         }
         let Some(view) = sanitized.view_source()? else {
@@ -174,6 +186,7 @@ impl Offloader {
         scanned.facts = Some(Box::new(SecretFacts {
             rules: self.redactor().rules_id(),
             found,
+            ..SecretFacts::default()
         }));
         Ok(scanned)
     }
@@ -182,9 +195,9 @@ impl Offloader {
     pub(crate) fn ends(&self, ends: &TwoEnds, limits: &Limits) -> Ends {
         let read = ends.read(limits);
         match limits.redaction {
-            Redaction::Off => read,
             // What is left of a lost text was not scanned as a whole.
-            Redaction::Block if ends.is_lost() => Ends::Whole(WITHHELD.to_owned()),
+            _ if ends.is_lost() && limits.withholds() => Ends::Whole(WITHHELD.to_owned()),
+            Redaction::Off => read,
             _ if ends.is_lost() => read.without_borders().map(|text| self.marked(text)),
             _ => read.map(|text| self.marked(text)),
         }
@@ -210,13 +223,14 @@ impl Offloader {
 pub(crate) fn redacted(
     artifact: Artifact,
     redaction: Redaction,
-    redactor: &Redactor,
+    redactor: &Arc<Redactor>,
 ) -> Result<Artifact, RetrieveError> {
     if redaction == Redaction::Off {
         return Ok(artifact);
     }
     let artifact = artifact.redacted(redactor)?;
-    if redaction == Redaction::Block && artifact.is_redacted() {
+    let has_secrets = artifact.is_redacted() || !found(&artifact.manifest().facts).is_empty();
+    if redaction == Redaction::Block && has_secrets {
         return Err(RetrieveError::Blocked {
             handle: artifact.manifest().handle,
         });

@@ -1,20 +1,18 @@
-//! Secrets appear in no message, page, match, passage or outline, and the stored bytes keep them.
+//! Messages and look-ups have marks in place of secrets, and the stored bytes keep the secrets.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::sync::{Arc, Mutex};
 
 use insta::assert_snapshot;
-use proptest::prelude::*;
-use spillgate_artifact::{ByteRange, Handle, Origin, Reason, TokenBudget};
+use spillgate_artifact::{Handle, Origin, Reason, TokenBudget};
 use spillgate_lookup::{GrepQuery, ReadQuery, Span};
 use spillgate_offload::{
-    ByReference, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, Policy, Profile, Redaction,
+    ByReference, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, Policy, Redaction,
     RetrieveError, Rule,
 };
 use spillgate_redact::{Redactor, Rules, UserRule};
 use spillgate_retrieval::audience;
-use spillgate_search::SearchQuery;
 use spillgate_store::{ArtifactStore, MemoryStore};
 use spillgate_testkit::StoppedClock;
 use spillgate_text::Tokenizer;
@@ -157,6 +155,19 @@ fn what_is_blocked_is_named_and_not_shown() {
 }
 
 #[test]
+fn a_text_inside_a_document_is_scanned_too() {
+    let offloader = offloader(Redaction::Mark, 200);
+    // Only the text shows the key: in the document, escapes stand inside it.
+    let note = "typed AKIAQ3EG??\x08\x08XZ7LKTPNWB5M\n".repeat(100);
+    let document = serde_json::json!({"id": 1, "note": note}).to_string();
+    let (_, handle) = stored(&offloader, document.as_bytes());
+    let inside = offloader.inside(Some(".note"));
+    assert_snapshot!(read(&inside, handle, lines(1, 1)).unwrap(), @"typed [redacted: aws-access-key]");
+    let revealed = inside.revealing();
+    assert!(read(&revealed, handle, lines(1, 1)).unwrap().contains(KEY));
+}
+
+#[test]
 fn texts_beside_a_result_have_marks() {
     let offloader = offloader(Redaction::Mark, 200);
     let origin = Origin::tool(format!("curl --user bot --header key:{KEY}"));
@@ -249,117 +260,4 @@ fn the_ledger_counts_secrets_by_rule() {
         line.contains(r#""secrets":{"aws-access-key":3}"#) && !line.contains(KEY),
         "{line}"
     );
-}
-
-/// A text with secrets: a log, laid-out JSON, a table, or JSON on one line.
-fn texts() -> impl Strategy<Value = String> {
-    let secret = prop_oneof![
-        "AKIA[A-Z2-7]{16}",
-        "ghp_[A-Za-z0-9]{36}",
-        "sk_live_[A-Za-z0-9]{24}",
-        "xoxb-[0-9]{12}-[0-9]{12}-[A-Za-z0-9]{24}",
-        "password=[a-zA-Z0-9]{12}[!-&]",
-        "-----BEGIN PRIVATE KEY-----\n([A-Za-z0-9+/]{64}\n){4}-----END PRIVATE KEY-----",
-    ];
-    let secrets = prop::collection::vec((secret, 0usize..60), 1..5);
-    (secrets, 0usize..4, 0usize..3).prop_map(|(secrets, form, wide)| {
-        let filler = "the quick brown fox jumps over the lazy dog ".repeat(1 + 12 * wide);
-        let at = |row: usize| secrets.iter().filter(move |(_, at)| *at == row);
-        let row = |row: usize| {
-            let texts: Vec<&str> = at(row).map(|(secret, _)| secret.as_str()).collect();
-            format!("{filler}{row} {}", texts.join(" then "))
-        };
-        let rows = (0..60).map(row);
-        match form {
-            0 => rows.map(|row| row + "\n").collect(),
-            1 => serde_json::to_string_pretty(&rows.collect::<Vec<_>>()).unwrap(),
-            2 => {
-                let records = rows.map(|row| serde_json::json!({"id": 7, "text": row}));
-                serde_json::to_string(&records.collect::<Vec<_>>()).unwrap()
-            }
-            _ => {
-                let rows = rows.map(|row| format!("7,\"{}\"\n", row.replace('\n', " ")));
-                format!("id,text\n{}", rows.collect::<String>())
-            }
-        }
-    })
-}
-
-/// Returns all pieces of eight bytes of the secrets that the detector finds in a text.
-fn pieces(text: &str) -> Vec<Vec<u8>> {
-    let found = Redactor::builtin().find(&text.as_bytes().to_vec()).unwrap();
-    let all = found.spans().iter().flat_map(|span| {
-        let range = usize::try_from(span.start).unwrap()..usize::try_from(span.end).unwrap();
-        let windows = text.as_bytes()[range].windows(8).map(<[u8]>::to_vec);
-        windows.collect::<Vec<_>>()
-    });
-    // Lines that frame a key are no secrets.
-    all.filter(|piece| !piece.contains(&b'-')).collect()
-}
-
-/// Returns the number of texts: that of `PROPTEST_CASES`, or some that a slow machine checks in
-/// seconds.
-fn cases() -> ProptestConfig {
-    match std::env::var_os("PROPTEST_CASES") {
-        Some(_) => ProptestConfig::default(),
-        None => ProptestConfig::with_cases(400),
-    }
-}
-
-/// Look-ups for each generated text.
-const LOOKUPS: usize = 14;
-
-proptest! {
-    // Some 6,000 look-ups. `PROPTEST_CASES=10000 cargo test --release` makes 150,000 of them.
-    #![proptest_config(cases())]
-
-    #[test]
-    fn no_page_has_a_piece_of_a_secret(
-        text in texts(),
-        starts in prop::collection::vec(1u64..70, LOOKUPS),
-        sizes in prop::collection::vec(1u64..2000, LOOKUPS),
-        budget in 100u64..900,
-        profile in prop::sample::select(vec![Profile::Preview, Profile::Truncate, Profile::Funnel, Profile::Continuation]),
-    ) {
-        let rule = Rule {
-            max_tokens: Some(100),
-            profile: Some(profile),
-            ..Rule::default()
-        };
-        let offloader = with(Arc::new(MemoryStore::default()), Arc::new(NoLedger), rule);
-        let pieces = pieces(&text);
-        // The detector does not take every short random value for a password.
-        prop_assume!(!pieces.is_empty());
-        let (message, handle) = stored(&offloader, text.as_bytes());
-        let budget = TokenBudget::new(budget);
-        let mut shown = vec![message];
-        for (at, (&start, &size)) in starts.iter().zip(&sizes).enumerate() {
-            let page = |span| offloader.read(handle, ReadQuery { span, budget }).map(|page| page.text);
-            let grep = |pattern: &str| {
-                let query = GrepQuery { start, ..GrepQuery::new(pattern, budget) };
-                offloader.grep(handle, &query).map(|page| page.render())
-            };
-            let answer = match at % 7 {
-                0 => page(lines(start, size)),
-                1 => page(Span::Bytes(ByteRange { start: start * 40, end: Some(start * 40 + size) })),
-                2 => page(Span::Tail { lines: size }),
-                3 => grep(r"[A-Za-z0-9+/]{12}"),
-                4 => grep(".{9}$"),
-                5 => {
-                    let words = ["AKIA key", "password", "text 7 then", "BEGIN PRIVATE KEY"];
-                    let words = words[usize::try_from(size).unwrap() % words.len()];
-                    offloader.search(handle, &SearchQuery::new(words, budget)).map(|page| page.render())
-                }
-                _ => offloader.outline(handle, budget).map(|lines| lines.join("\n")),
-            };
-            shown.push(answer.unwrap_or_else(|error| error.to_string()));
-        }
-        for shown in shown {
-            // Long lines are cut on pages, so the pieces are looked up in each line.
-            for piece in &pieces {
-                let is_shown = memchr::memmem::find(shown.as_bytes(), piece).is_some();
-                prop_assert!(!is_shown, "{:?} in {shown}", String::from_utf8_lossy(piece));
-            }
-        }
-    }
 }

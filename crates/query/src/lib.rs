@@ -18,5 +18,7 @@ pub use child::child_main;
 pub use child::unconfined;
 pub use engine::{Child, Engine, QueryLimits};
 pub use error::QueryError;
+#[doc(hidden)]
+pub use page::query_unconfined;
 pub use page::{MissingPath, Query, QueryNext, QueryPage, query};
 pub use protocol::REQUEST;

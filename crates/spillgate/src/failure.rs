@@ -10,7 +10,7 @@ use serde_json::json;
 use spillgate_clients::{Client, ClientsError};
 use spillgate_gateway::GatewayError;
 use spillgate_lookup::LookupError;
-use spillgate_offload::RetrieveError;
+use spillgate_offload::{RetrieveError, Unstored};
 use spillgate_query::QueryError;
 use spillgate_store::StoreError;
 use spillgate_transport::ConnectionError;
@@ -214,6 +214,19 @@ impl From<StoreError> for Failure {
             _ => (Fault::Us, "look at the path it names"),
         };
         Self::new(error.kind(), fault, error.to_string()).hint(hint)
+    }
+}
+
+impl From<Unstored> for Failure {
+    fn from(error: Unstored) -> Self {
+        match error {
+            Unstored::Failed(error) => error.into(),
+            secrets @ Unstored::Secrets { .. } => {
+                Self::new("secrets_refused", Fault::Caller, secrets.to_string()).hint(
+                    "print less, or set `stored` in [secrets] to another value; docs/redaction.md says what each does",
+                )
+            }
+        }
     }
 }
 

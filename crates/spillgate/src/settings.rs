@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use spillgate_gateway::{ListTools, Prefix, Several};
 use spillgate_http_server::HttpServerSettings;
 use spillgate_llm::{ModelConfig, ProviderConfig};
-use spillgate_offload::{ByReference, Policy, Rule, TemplateError, Templates, with_limits};
+use spillgate_offload::{
+    ByReference, Policy, Rule, StoredSecrets, TemplateError, Templates, with_limits,
+};
 use spillgate_redact::{Redactor, Rules, UserRule};
 use spillgate_store::{ArtifactStore, Notes, Space, SyncWhen, Upkeep};
 use spillgate_text::Tokenizer;
@@ -122,6 +124,8 @@ pub(crate) struct Secrets {
     pub(crate) off: Vec<String>,
     /// Whether `spillgate cat --raw` prints an output with secrets where no terminal shows it.
     pub(crate) raw_anywhere: bool,
+    /// What is stored of results with secrets, unless `stored_secrets` says something else.
+    pub(crate) stored: Option<StoredSecrets>,
     /// Whether stored outputs are encrypted with the key in the environment.
     pub(crate) encrypt: bool,
 }
@@ -149,7 +153,7 @@ impl Settings {
             let policy = policy.with_references(references);
             servers.push((name.clone(), policy));
         }
-        let policy = Policy::new(self.rule(), self.tools.clone(), servers).map_err(pattern)?;
+        let policy = Policy::new(self.base(), self.tools.clone(), servers).map_err(pattern)?;
         let references = ByReference::new(self.by_reference.as_deref(), self.by_reference_bytes);
         let references =
             references.map_err(|error| self.wrong_pattern_in(&["by_reference"], &error))?;
@@ -161,6 +165,14 @@ impl Settings {
             .under(flags.rule())
             .with_templates(templates)
             .map_err(template)
+    }
+
+    /// Returns the rule for all results.
+    pub(crate) fn base(&self) -> Rule {
+        self.rule().or(Rule {
+            stored_secrets: self.secrets.stored,
+            ..Rule::default()
+        })
     }
 
     /// Returns what finds and marks secrets.

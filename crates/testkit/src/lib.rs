@@ -1,10 +1,12 @@
 //! Shared test fixtures: a clock that stands still, texts that look like real tool output,
-//! planted secrets, and recorded exchanges with models.
+//! planted secrets, pairs of texts that differ only in secrets, and recorded exchanges with models.
 //!
 //! Other crates use this crate only as a dev-dependency.
 
 #[cfg(feature = "cassettes")]
 pub mod cassette;
+#[cfg(feature = "pairs")]
+pub mod pairs;
 #[cfg(feature = "secrets")]
 pub mod secrets;
 

@@ -289,7 +289,10 @@ impl Taking {
                 return (returned, None);
             }
         };
-        self.reader.complete();
+        // Without a commit, nothing of the cache's entry stays.
+        if pending.may_be_kept() {
+            self.reader.complete();
+        }
         let is_over = pending.is_over() && !self.is_retrieval;
         // A result over the cap is never shown whole, so its whole text is not read. Its cut text
         // is needed only if it must not be stored.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use spillgate_artifact::{Clock, Timestamp};
 use spillgate_conversation::LeftOut;
-use spillgate_extract::{Decided, Op, OpKind, PREVIEW_BYTES, Scope, Span};
+use spillgate_extract::{Decided, Op, OpKind, Scope, Span, preview};
 use spillgate_llm::{Request, Target};
 
 use super::{Accounting, Setup, TRACE_VERSION, Trace};
@@ -33,7 +33,7 @@ impl About {
         let task = &settings.task;
         Self {
             agent: agent.to_owned(),
-            task: task[..task.floor_char_boundary(PREVIEW_BYTES)].to_owned(),
+            task: preview(task).to_owned(),
             task_bytes: task.len() as u64,
             setup: Setup {
                 models,
@@ -185,8 +185,7 @@ impl Journal {
         let key = (state.turns, id.clone());
         state.calls.insert(key, span.scope().clone());
         span.scope().note(|op| op.decided = Some(Decided::Refused));
-        let why = why[..why.floor_char_boundary(PREVIEW_BYTES)].to_owned();
-        span.end_with(Some(why));
+        span.end_with(Some(preview(why).to_owned()));
     }
 
     /// Begins the operation of a call: below its batch, its turn or the session.

@@ -6,5 +6,5 @@
 mod op;
 mod scope;
 
-pub use op::{Decided, Made, Op, OpKind, PREVIEW_BYTES, Sum};
+pub use op::{Decided, Made, Op, OpKind, PREVIEW_BYTES, Sum, preview};
 pub use scope::{Scope, Span};

@@ -12,6 +12,22 @@ use crate::Strategy;
 /// Maximum size of a reply's preview in a trace, in bytes (docs/spec/behaviour.md, "Traces").
 pub const PREVIEW_BYTES: usize = 4096;
 
+/// Returns the beginning of a text for a trace: at most [`PREVIEW_BYTES`]. A longer text is cut
+/// between two words, if there are any in the last kilobyte, or else between two values. Secrets are
+/// marked when the trace is shown or written, and a part of a secret could not be recognised then.
+#[must_use]
+pub fn preview(text: &str) -> &str {
+    const SEARCHED: usize = 1 << 10;
+    if text.len() <= PREVIEW_BYTES {
+        return text;
+    }
+    let head = &text[..text.floor_char_boundary(PREVIEW_BYTES)];
+    let from = head.ceil_char_boundary(head.len() - SEARCHED);
+    let word = head[from..].rfind(char::is_whitespace);
+    let end = word.or_else(|| head[from..].rfind([',', ';', '}', ']']));
+    &head[..end.map_or(head.len(), |end| from + end)]
+}
+
 /// An operation and the operations within it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Op {
@@ -178,7 +194,7 @@ impl Op {
     /// Records a response.
     pub fn answered(&mut self, text: &str) {
         self.response_bytes = Some(text.len() as u64);
-        self.response_preview = Some(text[..text.floor_char_boundary(PREVIEW_BYTES)].to_owned());
+        self.response_preview = Some(preview(text).to_owned());
     }
 
     /// Returns the totals of the requests to models within the operation, at any depth.
@@ -194,5 +210,28 @@ impl Op {
             sum.usage += child.usage;
         }
         sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preview_ends_between_words() {
+        let key = "AKIAQ3EGXZ7LKTPNWB5M";
+        // 4,085 bytes, so that the limit is inside the key.
+        let words = "word ".repeat(817);
+        for (text, want) in [
+            ("short".to_owned(), 5),
+            (format!("{words}{key} and more"), 4084),
+            (format!("{}{key}", words.replace(' ', ",")), 4084),
+            ("é".repeat(2048), PREVIEW_BYTES),
+            (format!("a{}", "é".repeat(3000)), PREVIEW_BYTES - 1),
+        ] {
+            let shown = preview(&text);
+            assert_eq!(shown.len(), want, "{shown}");
+            assert!(!shown.contains("AKIA"));
+        }
     }
 }

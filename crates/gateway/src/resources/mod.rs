@@ -134,7 +134,7 @@ pub(crate) fn read(
             let rest = rest.to_string();
             format!("\"result\":{{\"contents\":[{contents}],{}", &rest[1..])
         }
-        Err(refused) => format!("\"error\":{}", refused.error(uri, generation)),
+        Err(refused) => format!("\"error\":{}", refused.error(offloader, uri, generation)),
     }
 }
 
@@ -147,7 +147,8 @@ enum Refused {
 }
 
 impl Refused {
-    fn error(&self, uri: &str, generation: Generation) -> Value {
+    /// Returns the error of the response, with marks in place of secrets.
+    fn error(&self, offloader: &Offloader, uri: &str, generation: Generation) -> Value {
         const NONE: &str = "no such resource";
         let (code, fault, what, why) = match self {
             Self::Unknown(why) => match generation {
@@ -161,6 +162,7 @@ impl Refused {
                 why,
             ),
         };
+        let (why, uri) = (offloader.redacted(why), offloader.redacted(uri));
         let uri: String = uri.chars().take(200).collect();
         json!({
             "code": code,
@@ -306,6 +308,17 @@ mod tests {
         let (splice, _) = replaced(offloader, case, frame.as_bytes(), raw.get());
         let frame = splice.apply(frame.as_bytes());
         serde_json::from_slice::<Value>(&frame).unwrap()["result"].clone()
+    }
+
+    #[test]
+    fn errors_have_marks() {
+        let uri = "spillgate://artifact/nothing/AKIAQ3EGXZ7LKTPNWB5M";
+        let error = answer(&offloader(), uri, Generation::Legacy);
+        let uri = error["error"]["data"]["uri"].as_str().unwrap();
+        assert_eq!(
+            uri,
+            "spillgate://artifact/nothing/[redacted: aws-access-key]"
+        );
     }
 
     #[test]

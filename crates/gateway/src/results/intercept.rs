@@ -17,7 +17,8 @@ use serde_json::json;
 use spillgate_artifact::{ByteSource, Handle, Origin, Reason, TextPart};
 use spillgate_mcp::{ByteEdits, span_in};
 use spillgate_offload::{
-    Choice, History, JsonResult, Limits, Offloader, Outcome, PendingResult, Presentation, Redaction,
+    Choice, History, JsonResult, Limits, Offloader, Outcome, PendingResult, Presentation,
+    StoredSecrets, Unstored,
 };
 use spillgate_redact::Redactor;
 use spillgate_retrieval::RETRIEVAL_MARK;
@@ -25,6 +26,7 @@ use spillgate_store::{Draft, Receipt, SpooledBytes, StoreError};
 use spillgate_transport::StandIn;
 
 use crate::resources::uri::Uri;
+use crate::results::asking;
 use crate::results::binary::Moved;
 use crate::results::client_view::ShownPart;
 use crate::results::found::{Block, Form, Found, Kind, MOST_OTHERS, Place};
@@ -109,10 +111,13 @@ pub(crate) fn intercept(
         None => (Place::memory(json.as_bytes()), None),
     };
     let untouched = |spooled| Ok((ByteEdits::default(), Left::Untouched(spooled)));
-    let found = Found::parse(case.form, json, place).filter(|found| !found.asks());
-    let Some(mut found) = found else {
+    let Some(mut found) = Found::parse(case.form, json, place) else {
         return untouched(spooled);
     };
+    if found.asks() {
+        let edits = asking::marked(offloader, &case.limits, frame, json)?;
+        return Ok((edits, Left::Untouched(spooled)));
+    }
     if let Some(spooled) = &spooled {
         holes::complete(&mut found, spooled.source()?.as_ref())?;
     }
@@ -129,7 +134,17 @@ pub(crate) fn intercept(
     let in_memory = || JsonResult::from(frame.slice_ref(json.as_bytes()));
     let raw = spooled.map_or_else(in_memory, JsonResult::Spooled);
     let tool = case.origin.tool.clone();
-    let (pending, choice) = submit(offloader, case.origin, &found, shown_part, &limits, raw)?;
+    // What goes beside the text of such a result is stored even if the text fits.
+    let is_scanned = limits.redaction.covers_small()
+        || !bulky.is_empty() && limits.stored_secrets == StoredSecrets::Refused;
+    let (pending, choice) = submit(
+        offloader,
+        case.origin,
+        &found,
+        (shown_part, is_scanned),
+        &limits,
+        raw,
+    )?;
     let pending = pending.shown_in(case.history);
     let (stored, preview) = match pending.settle(choice) {
         Outcome::Inline(fits) if bulky.is_empty() => {
@@ -151,7 +166,7 @@ pub(crate) fn intercept(
         preview: preview.as_ref(),
         bulky: &bulky,
         links: case.links,
-        redactor: (limits.redaction != Redaction::Off).then(|| &**offloader.redactor()),
+        redactor: limits.hides_secrets().then(|| &**offloader.redactor()),
     };
     let splice = match place.is_hole(json) {
         true => instead(frame, json, &found, &shown),
@@ -166,14 +181,15 @@ fn submit(
     offloader: &Offloader,
     origin: Origin,
     found: &Found<'_>,
-    shown_part: ShownPart,
+    (shown_part, is_scanned): (ShownPart, bool),
     limits: &Limits,
     raw: JsonResult,
 ) -> Result<(PendingResult, Choice), StoreError> {
     let source = raw.source()?;
     let parts = found.parts(source.as_ref()).map_err(|e| damaged(&e))?;
     let is_over = is_over(offloader, limits, &raw, parts.shown(shown_part))?;
-    let choice = match has_secrets(offloader, limits, source.as_deref())? {
+    let scanned = source.as_deref().filter(|_| is_scanned);
+    let choice = match has_secrets(offloader, scanned)? {
         true => Choice::Store(Reason::Secrets),
         false => Choice::Limits { is_over },
     };
@@ -183,14 +199,10 @@ fn submit(
     Ok((pending.shown_within(room), choice))
 }
 
-/// Returns whether results that fit are scanned, too, and any part of this one has a secret: also a
-/// blob or a member that is no text.
-fn has_secrets(
-    offloader: &Offloader,
-    limits: &Limits,
-    raw: Option<&dyn ByteSource>,
-) -> Result<bool, StoreError> {
-    let Some(raw) = raw.filter(|_| limits.redaction.covers_small()) else {
+/// Returns whether any part of a result that is to be scanned has a secret: also a blob or a member
+/// that is no text.
+fn has_secrets(offloader: &Offloader, raw: Option<&dyn ByteSource>) -> Result<bool, StoreError> {
+    let Some(raw) = raw else {
         return Ok(false);
     };
     let found = offloader.redactor().find(raw).map_err(|e| damaged(&e))?;
@@ -235,7 +247,7 @@ pub(crate) fn damaged(error: &io::Error) -> StoreError {
 }
 
 /// Logs in the same words as the program ai-agent, for tools that read the logs of ai-agent.
-fn log(stored: &Result<Receipt, StoreError>) {
+fn log(stored: &Result<Receipt, Unstored>) {
     let receipt = match stored {
         Ok(receipt) => receipt,
         Err(error) => {

@@ -1,5 +1,6 @@
 //! Results on their way to a client: what an oversized one consists of, and what replaces it.
 
+mod asking;
 pub(crate) mod binary;
 pub(crate) mod canonical;
 pub(crate) mod client_view;

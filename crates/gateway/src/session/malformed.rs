@@ -17,6 +17,9 @@ use crate::upstream::Upstream;
 /// several servers.
 const MOST_SHOWN: usize = 200;
 
+/// Bytes of the message that are searched for secrets before it is cut.
+const MOST_READ: usize = 16 << 10;
+
 impl Session {
     /// Handles an unreadable message.
     pub(crate) async fn unreadable(self: &Arc<Self>, upstream: &Upstream, event: ServerEvent) {
@@ -58,10 +61,12 @@ impl Session {
         self.hub().metrics().unreadable(upstream.name());
         let (server, bytes) = (upstream.name(), frame.len());
         let start = match frame {
-            Frame::Memory(frame) => &frame[..frame.len().min(4 * MOST_SHOWN)],
+            Frame::Memory(frame) => &frame[..frame.len().min(MOST_READ)],
             _ => &[],
         };
-        let text = plain(&String::from_utf8_lossy(start), MOST_SHOWN);
+        // Secrets are marked before the text is cut: a part of one cannot be recognised.
+        let start = String::from_utf8_lossy(start);
+        let text = plain(&self.hub().gateway().offloader.redacted(&start), MOST_SHOWN);
         if upstream.is_first_stray_output() {
             tracing::warn!(
                 server,

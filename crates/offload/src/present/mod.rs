@@ -32,8 +32,8 @@ use crate::capture::{Captured, Raw};
 use crate::history::Earlier;
 use crate::limits::Limits;
 use crate::offloader::Offloader;
-use crate::pipeline::found;
-use crate::redaction::{Redaction, TOO_MANY, redacted};
+use crate::redaction::{Redaction, redacted};
+use crate::stored_secrets::{found, stored_how, told};
 
 use audience::Calls;
 pub use audience::{Audience, Purpose, Quoting, Way};
@@ -355,8 +355,7 @@ impl Offloader {
             earlier,
             opened: OnceCell::new(),
         };
-        let has_secrets =
-            (manifest.facts.secrets.as_ref()).is_some_and(|one| !one.found.is_empty());
+        let has_secrets = !found(&manifest.facts).is_empty();
         let message = match limits.redaction {
             Redaction::Block if has_secrets => Ok(withheld(manifest)),
             _ => limits.profile.strategy().message(&subject),
@@ -383,19 +382,15 @@ impl Offloader {
 /// The message for a stored result with secrets of which nothing is shown.
 fn withheld(manifest: &Manifest) -> Message {
     let facts = &manifest.facts;
-    let found = found(facts);
-    let found = found.iter().map(|(rule, n)| match rule.as_str() {
-        TOO_MANY => format!("more than {n}"),
-        rule => format!("{n} × {rule}"),
-    });
     Message::fixed(format!(
         "[spillgate] {} returned {} bytes, {} lines ({}) with secrets ({}). No part of them is shown; \
-         stored whole as {}. The user can read them at a terminal with `spillgate cat --raw`.",
+         {} as {}. The user can read them at a terminal with `spillgate cat --raw`.",
         name_in_line(&facts.origin.tool),
         facts.stats.bytes,
         facts.stats.lines,
         facts.stats.kind,
-        found.collect::<Vec<_>>().join(", "),
+        told(&found(facts)),
+        stored_how(facts),
         manifest.handle,
     ))
 }

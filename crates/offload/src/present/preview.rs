@@ -21,6 +21,7 @@ use super::{Bounds, Message, Sizes, Strategy, Subject, name_in_line};
 use crate::RetrieveError;
 use crate::history::Earlier;
 use crate::limits::{LEAST_PREVIEW_TOKENS, Limits};
+use crate::stored_secrets::stored_how;
 
 /// Tokens above which a result is offloaded by default. Codex cuts the middle of results over about
 /// 10 KB, which is some 2,500 tokens: a result that passes whole through Spillgate must arrive
@@ -282,11 +283,12 @@ fn changed(subject: &Subject<'_>, share: u64, count: &dyn Fn(&str) -> u64) -> Ve
 /// The message for a result whose bytes the reader was shown before.
 fn same(facts: &Facts, earlier: Handle) -> String {
     format!(
-        "[spillgate] {} {} {} bytes, the same as before ({}); stored whole as {earlier}",
+        "[spillgate] {} {} {} bytes, the same as before ({}); {} as {earlier}",
         name_in_line(&facts.origin.tool),
         returned(facts),
         facts.stats.bytes,
         facts.stats.kind,
+        stored_how(facts),
     )
 }
 
@@ -319,9 +321,10 @@ fn headline(manifest: &Manifest) -> String {
         _ => format!("{bytes} bytes, {lines} lines, {tokens} tokens"),
     };
     format!(
-        "[spillgate] {} {} {sizes} ({kind}{from}); stored whole as {}",
+        "[spillgate] {} {} {sizes} ({kind}{from}); {} as {}",
         name_in_line(&facts.origin.tool),
         returned(facts),
+        stored_how(facts),
         manifest.handle
     )
 }

@@ -61,7 +61,11 @@ pub fn unconfined(
     work(&serde_json::from_str(request)?, input, out)
 }
 
-fn work(request: &Request, input: &dyn ByteSource, out: &mut (dyn Write + Send)) -> io::Result<()> {
+pub(crate) fn work(
+    request: &Request,
+    input: &dyn ByteSource,
+    out: &mut (dyn Write + Send),
+) -> io::Result<()> {
     let mut buffer = Vec::new();
     let end = request.from.saturating_add(request.length);
     let data = input.window(request.from, end, &mut buffer)?;

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Stats};
-use spillgate_offload::{ObservationSummary, Outcome, Profile, RetrieveError};
+use spillgate_offload::{ObservationSummary, Outcome, Profile, RetrieveError, Unstored};
 use spillgate_store::Receipt;
 
 use crate::failure::Failure;
@@ -18,18 +18,29 @@ pub(super) fn to_json(app: &App, outcome: &Outcome) -> Result<Value, Failure> {
             fits.write_raw(&mut raw)?;
             let reason = fits.is_never_worse().then_some("never_worse");
             let text = String::from_utf8_lossy(&raw);
-            object(None, &fits.stats(), fits.sha256(), reason, &text)
+            object(None, &fits.stats(), Some(fits.sha256()), reason, &text)
         }
         Outcome::Offloaded(offloaded) => {
             let facts = &offloaded.receipt.manifest().facts;
             let reason = serde_json::to_value(facts.reason).unwrap_or_default();
             let text = offloaded.shown.text();
             let handle = Some(offloaded.receipt.handle());
-            object(handle, &facts.stats, &facts.sha256, reason.as_str(), text)
+            let sha256 = Some(facts.sha256.as_str());
+            object(handle, &facts.stats, sha256, reason.as_str(), text)
         }
         Outcome::NotStored(lost) => {
             let text = lost.shown.text();
-            object(None, &lost.stats, &lost.sha256, Some("store_failed"), text)
+            let reason = match lost.error {
+                Unstored::Failed(_) => "store_failed",
+                Unstored::Secrets { .. } => "secrets",
+            };
+            object(
+                None,
+                &lost.stats,
+                lost.sha256.as_deref(),
+                Some(reason),
+                text,
+            )
         }
     };
     tool_result(app, outcome, &mut object)?;
@@ -83,7 +94,7 @@ pub(super) fn failed(object: &mut Value, how: &str) {
 fn object(
     handle: Option<Handle>,
     stats: &Stats,
-    sha256: &str,
+    sha256: Option<&str>,
     reason: Option<&str>,
     text: &str,
 ) -> Value {

@@ -44,6 +44,7 @@ mod settings;
 mod shapes;
 mod stalls;
 mod store;
+mod stored_secrets;
 mod strict;
 mod tool;
 mod tools;

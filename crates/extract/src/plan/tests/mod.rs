@@ -1,6 +1,7 @@
 //! Tests the properties that the plan of every output must have.
 
 mod cases;
+mod secrets;
 mod shown;
 
 use proptest::prelude::*;

@@ -391,24 +391,22 @@ fn policy(agent: &Agent, settings: &Settings) -> Result<Policy, Failure> {
             ..Rule::default()
         },
     };
-    let redact = |rule: &Rule| Rule {
+    let of_secrets = |rule: &Rule| Rule {
         redact: rule.redact,
+        stored_secrets: rule.stored_secrets,
         ..Rule::default()
     };
     let of = |tools: &BTreeMap<String, Rule>| -> Vec<(String, Rule)> {
         let rules = tools.iter();
         rules
-            .map(|(tool, rule)| (tool.clone(), redact(rule)))
+            .map(|(tool, rule)| (tool.clone(), of_secrets(rule)))
             .collect()
     };
-    let rule = Rule {
-        redact: settings.redact,
-        ..rule
-    };
+    let rule = rule.or(of_secrets(&settings.base()));
     let wrong = |error: globset::Error| Failure::new("settings", Fault::Us, error.to_string());
     let mut servers = Vec::new();
     for (name, server) in &settings.servers {
-        let policy = Policy::new(redact(&server.rule()), of(&server.tools), []);
+        let policy = Policy::new(of_secrets(&server.rule()), of(&server.tools), []);
         servers.push((name.clone(), policy.map_err(wrong)?));
     }
     Policy::new(rule, of(&settings.tools), servers).map_err(wrong)

@@ -183,6 +183,24 @@ fn a_client_without_links_is_told_in_words() {
 }
 
 #[test]
+fn who_asks_for_more_has_marks_if_small_results_are_scanned() {
+    let key = "AKIAQ3EGXZ7LKTPNWB5M";
+    let asks = format!(
+        r#"{{"resultType":"input_required","requestState":"{key}","inputRequests":{{"a":{{"message":"use {key}?\n"}}}}}}"#
+    );
+    let left = |redact| {
+        let rule = Rule {
+            redact: Some(redact),
+            ..Rule::default()
+        };
+        leaves(&offloader_with(rule), Form::Call, true, &asks)
+    };
+    assert_eq!(left(Redaction::Mark), asks);
+    assert_eq!(left(Redaction::All), left(Redaction::Block));
+    assert_snapshot!(left(Redaction::All), @r#"{"resultType":"input_required","requestState":"AKIAQ3EGXZ7LKTPNWB5M","inputRequests":{"a":{"message":"use [redacted: aws-access-key]?\n"}}}"#);
+}
+
+#[test]
 fn who_asks_for_more_is_not_touched() {
     let asks = format!(
         r#"{{"resultType":"input_required","requestState":"{}","content":[{}]}}"#,
