@@ -30,7 +30,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let offloader = offloader();
     // The tokenizer's vocabulary is loaded once per process. It is loaded now, so that the first
     // measured call has no delay.
-    offloader.counter().prepare();
     let text = log(60_000);
     let handle = stored(&offloader, &text)?;
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -26,7 +26,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let megabytes = megabytes.map_or(Ok(100), |given| given.parse::<usize>())?;
     let bytes = megabytes << 20;
     let counter = Tokenizer::O200kBase.counter();
-    counter.prepare();
     let log = spillgate_testkit::log(bytes / 66);
     let log = stored(log.as_bytes(), ContentKind::Log, Layout::AsIs)?;
     let mut text = Vec::new();

@@ -21,7 +21,7 @@ use spillgate_artifact::{ByteSource, Ending, Origin, RawForm, TextPart};
 use spillgate_store::{ArtifactStore, Draft, Hashing, LostBytes, Part, SpooledBytes, StoreError};
 use spillgate_text::{
     Indexer, JsonStringDecoder, JsonText, LineIndex, SAMPLE_BYTES, Sample, Scan, ScanFacts,
-    TokenCounter, Transcoded, classify,
+    Transcoded, classify,
 };
 
 use crate::sanitize::{before_json, layout_of, unreadable};
@@ -127,7 +127,6 @@ impl Captured {
 /// stream; those of the store become part of the captured result.
 pub(crate) fn capture_stream(
     store: &dyn ArtifactStore,
-    counter: &Arc<dyn TokenCounter>,
     origin: Origin,
     reader: &mut dyn Read,
     progress: &mut dyn FnMut(u64),
@@ -138,7 +137,6 @@ pub(crate) fn capture_stream(
         let sha256 = sha256(&start);
         return Ok(in_memory(origin, start, sha256.into()));
     }
-    prepare(counter);
     let mut spool = Spool::begin(store, &start);
     let mut bytes = start.len() as u64;
     let (done, used) = channel();
@@ -159,12 +157,6 @@ pub(crate) fn capture_stream(
         hashing.feed(block, length);
     }
     Ok(spool.finish(origin, hashing.finish(), bytes))
-}
-
-/// Loads the vocabulary (80 ms) on another thread, because the tokens will be counted later.
-fn prepare(counter: &Arc<dyn TokenCounter>) {
-    let ahead = Arc::clone(counter);
-    thread::spawn(move || ahead.prepare());
 }
 
 /// Reads until the block is full or the stream ends. `Read::read_to_end` would start over with 8 KB
@@ -342,7 +334,6 @@ fn decoded(raw: &[u8], parts: &[TextPart]) -> Vec<u8> {
 
 /// Captures a result whose text consists of `parts`.
 pub(crate) fn capture_json(
-    counter: &Arc<dyn TokenCounter>,
     origin: Origin,
     is_error: bool,
     raw: JsonResult,
@@ -350,7 +341,7 @@ pub(crate) fn capture_json(
 ) -> Captured {
     let captured = match raw {
         JsonResult::Memory(raw) => of_memory(origin, raw, parts),
-        JsonResult::Spooled(raw) => of_draft(counter, origin, raw, parts),
+        JsonResult::Spooled(raw) => of_draft(origin, raw, parts),
     };
     Captured {
         is_error,
@@ -373,18 +364,12 @@ fn of_memory(origin: Origin, raw: Hashed, parts: Vec<TextPart>) -> Captured {
     }
 }
 
-fn of_draft(
-    counter: &Arc<dyn TokenCounter>,
-    origin: Origin,
-    raw: SpooledBytes,
-    parts: Vec<TextPart>,
-) -> Captured {
+fn of_draft(origin: Origin, raw: SpooledBytes, parts: Vec<TextPart>) -> Captured {
     let SpooledBytes {
         kept,
         bytes,
         sha256,
     } = raw;
-    prepare(counter);
     let (raw, looked) = match kept {
         Ok(mut draft) => match Looked::at(&mut *draft, &parts) {
             Ok(looked) => (Raw::Spooled(draft), looked),

@@ -90,7 +90,7 @@ impl Offloader {
         raw: JsonResult,
         parts: Vec<TextPart>,
     ) -> Captured {
-        capture_json(self.counter(), origin, is_error, raw, parts)
+        capture_json(origin, is_error, raw, parts)
     }
 
     /// The entry of the pipeline: sanitizes and measures a result. `limits` are those of its origin
@@ -120,7 +120,7 @@ impl Offloader {
         progress: &mut dyn FnMut(u64),
     ) -> io::Result<PendingResult> {
         let limits = self.limits(&origin);
-        let captured = capture_stream(&*self.store, self.counter(), origin, reader, progress)?;
+        let captured = capture_stream(&*self.store, origin, reader, progress)?;
         Ok(self.submit(
             Captured {
                 is_error,

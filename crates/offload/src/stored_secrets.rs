@@ -212,7 +212,7 @@ impl Offloader {
             }),
             Raw::Lost { error, .. } => return Err(error),
         };
-        let json = capture_json(self.counter(), copied.origin, captured.is_error, raw, parts);
+        let json = capture_json(copied.origin, captured.is_error, raw, parts);
         let json = Captured {
             ending: captured.ending,
             ..json
@@ -223,8 +223,7 @@ impl Offloader {
     /// Captures a text in place of the bytes of a result.
     fn copied(&self, captured: &Captured, text: &dyn ByteSource) -> Result<Captured, StoreError> {
         let (origin, mut reader) = (captured.origin.clone(), ReadRange::whole(text));
-        let counter = self.counter();
-        let copied = capture_stream(&*self.store, counter, origin, &mut reader, &mut |_| {});
+        let copied = capture_stream(&*self.store, origin, &mut reader, &mut |_| {});
         let copied = read(copied)?;
         match copied.raw {
             Raw::Lost { error, .. } => Err(error),

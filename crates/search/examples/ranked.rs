@@ -38,7 +38,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let runs = runs.map_or(Ok(RUNS), |runs| runs.parse())?;
     let store = FileStore::new(base, Lifetime::Durable, Arc::new(SystemClock));
     let counter = Tokenizer::O200kBase.counter();
-    counter.prepare();
     let query = SearchQuery::new(words, TokenBudget::new(BUDGET));
     let (mut took, mut passages) = (Vec::new(), 0);
     for _ in 0..=runs {

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bpe::Bpe;
 
-/// Counts the tokens of a text. Counters are shared between threads and load their data at the
-/// first count.
+/// Counts the tokens of a text. Counters are shared between threads and load nothing.
 pub trait TokenCounter: Send + Sync + fmt::Debug {
     /// Returns the tokens of the whole text.
     fn count(&self, text: &str) -> u64;
@@ -17,14 +16,6 @@ pub trait TokenCounter: Send + Sync + fmt::Debug {
     /// Returns whether the text has more than `limit` tokens. Stops as soon as the answer is
     /// certain, so the time depends on the limit and not on the length of the text.
     fn exceeds(&self, text: &str, limit: u64) -> bool;
-
-    /// Returns whether the next count can start without loading data.
-    fn is_ready(&self) -> bool {
-        true
-    }
-
-    /// Loads the data now, so that the first count does not have to wait for it.
-    fn prepare(&self) {}
 }
 
 /// The available tokenizers (docs/spec/behaviour.md, "Figures").

@@ -46,14 +46,6 @@ impl TokenCounter for AsShown<'_> {
     fn exceeds(&self, text: &str, limit: u64) -> bool {
         self.0.exceeds(&(self.1)(text), limit)
     }
-
-    fn is_ready(&self) -> bool {
-        self.0.is_ready()
-    }
-
-    fn prepare(&self) {
-        self.0.prepare();
-    }
 }
 
 /// A failed retrieval.
@@ -215,7 +207,7 @@ impl Offloader {
             server: origin.server,
             tool: origin.tool,
             handle: Some(handle),
-            tokens_shown: self.cost(shown),
+            tokens_shown: Tokens::exact(self.counter().count(shown)),
             extraction: Some(spent),
             ..LedgerEntry::new(self.clock().now(), Exit::Extracted)
         });
@@ -225,18 +217,9 @@ impl Offloader {
     pub fn listed(&self, server: Option<String>, definitions: &str) {
         self.ledger().record(LedgerEntry {
             server,
-            tokens_shown: self.cost(definitions),
+            tokens_shown: Tokens::exact(self.counter().count(definitions)),
             ..LedgerEntry::new(self.clock().now(), Exit::Listed)
         });
-    }
-
-    /// Counts the tokens of a text; estimates them if counting would first load a vocabulary (80
-    /// ms).
-    fn cost(&self, text: &str) -> Tokens {
-        match self.counter().is_ready() {
-            true => Tokens::exact(self.counter().count(text)),
-            false => Tokens::estimated((text.len() as u64).div_ceil(4)),
-        }
     }
 
     fn retrieved(&self, artifact: &Artifact, text: &str) {
@@ -245,7 +228,7 @@ impl Offloader {
             server: manifest.facts.origin.server.clone(),
             tool: manifest.facts.origin.tool.clone(),
             handle: Some(manifest.handle),
-            tokens_shown: self.cost(text),
+            tokens_shown: Tokens::exact(self.counter().count(text)),
             ..LedgerEntry::new(self.clock().now(), Exit::Retrieved)
         });
     }
