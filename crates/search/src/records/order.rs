@@ -11,7 +11,7 @@ use super::reader::Reader;
 use super::terms::{Superlative, Word, alike, is_superlative, number, squeezed, superlatives};
 
 /// Superlatives of anything that can be measured.
-const GREAT: [&str; 6] = [
+pub(super) const GREAT: [&str; 6] = [
     "largest", "biggest", "highest", "greatest", "smallest", "lowest",
 ];
 

@@ -8,6 +8,7 @@ use rustc_hash::FxHashSet;
 
 use super::comparisons::unread_numbers;
 use super::groups::FIGURE;
+use super::order::GREAT;
 use super::plan::{Group, Order, Plan};
 use super::reader::Reader;
 use super::terms::{Word, alike, is_superlative};
@@ -22,6 +23,19 @@ const ALONE: usize = 3;
 const MOST_VALUES: usize = 24;
 /// Words that ask for a mean rather than a sum.
 const MEANS: [&str; 4] = ["average", "avg", "mean", "median"];
+/// Words that leave no doubt which end of an order is asked for.
+const CLEAR: [&str; 10] = [
+    "most",
+    "least",
+    "fewest",
+    "max",
+    "maximum",
+    "min",
+    "minimum",
+    "desc",
+    "descending",
+    "asc",
+];
 /// Values that a further reading shows.
 const SHOWN_VALUES: usize = 8;
 
@@ -246,7 +260,15 @@ impl Reader<'_, '_> {
             }),
             ..self.same_conditions()
         });
-        by_subject.into_iter().chain(other).chain([end]).collect()
+        let end = (!self.is_one_sided()).then_some(end);
+        by_subject.into_iter().chain(other).chain(end).collect()
+    }
+
+    /// Whether it is clear which end of an order is asked for: the word means its column, or a
+    /// measure of any kind.
+    fn is_one_sided(&self) -> bool {
+        let is_clear = |word: &Word| GREAT.contains(&&*word.lower) || CLEAR.contains(&&*word.lower);
+        self.plan.is_meant || self.words.iter().any(is_clear)
     }
 
     /// How many records an order is asked for.

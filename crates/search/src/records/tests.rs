@@ -310,11 +310,11 @@ fn further_readings() {
         How many products cost more than 30?
             First | Or price above 30: 19, equal: 1, below: 20 | Or 19 of 40 in .products[] have price > 30, by category.name (2 different): Kitchen 15, Garden Tools 4
         Which product is the priciest?
-            First | Or smallest price first: | id, name, version, price | p-0, Thing 0, 1.0.0, 0.0 | p-1, Thing 1, 1.1.0, 1.5 | p-2, Thing 2, 1.2.0, 3.0
+            First
         Name the three poorest products
             Perhaps largest price first: | id, name, version, price | p-39, Thing 39, 1.39.0, 58.5 | p-38, Thing 38, 1.38.0, 57.0 | p-37, Thing 37, 1.37.0, 55.5 | p-36, Thing 36, 1.36.0, 54.0 | … the smallest: | p-3, Thing 3, 1.3.0, 4.5 | p-2, Thing 2, 1.2.0, 3.0 | p-1, Thing 1, 1.1.0, 1.5 | p-0, Thing 0, 1.0.0, 0.0 | Perhaps largest unitsInStock first: | id, name, version, unitsInStock | p-6, Thing 6, 1.6.0, 6 | p-13, Thing 13, 1.13.0, 6 | p-20, Thing 20, 1.20.0, 6 | p-27, Thing 27, 1.27.0, 6 | … the smallest: | p-14, Thing 14, 1.14.0, 0 | p-21, Thing 21, 1.21.0, 0 | p-28, Thing 28, 1.28.0, 0 | p-35, Thing 35, 1.35.0, 0 | Perhaps largest released first: | id, name, version, released | p-29, Thing 29, 1.29.0, 2029-03-01 | p-28, Thing 28, 1.28.0, 2028-03-01 | p-27, Thing 27, 1.27.0, 2027-03-01 | p-26, Thing 26, 1.26.0, 2026-03-01 | … the smallest: | p-1, Thing 1, 1.1.0, 2001-03-01 | p-31, Thing 31, 1.31.0, 2001-03-01 | p-0, Thing 0, 1.0.0, 2000-03-01 | p-30, Thing 30, 1.30.0, 2000-03-01
         the two most expensive products in Kitchen
-            First | Or 30 of 40 in .products[] have category.name = Kitchen, smallest price first: | id, name, version, price | p-1, Thing 1, 1.1.0, 1.5 | p-2, Thing 2, 1.2.0, 3.0 | p-3, Thing 3, 1.3.0, 4.5
+            First
         Which category has the highest average price?
             First | Or price by category.name: | category.name, records, sum, mean | Kitchen, 30, 900, 30 | Garden Tools, 10, 270, 27 | Or largest price first: | id, name, version, price | p-39, Thing 39, 1.39.0, 58.5 | p-38, Thing 38, 1.38.0, 57.0 | p-37, Thing 37, 1.37.0, 55.5
         Which country has the most products?
