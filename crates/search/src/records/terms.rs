@@ -242,16 +242,12 @@ fn spoken(text: &str) -> Option<u64> {
     Some(if half { number / 2 } else { number })
 }
 
-/// Returns a question with the names of columns instead of their initials or abbreviations: `mpg`
-/// for `Miles_per_Gallon`, `hp` for `Horsepower`.
+/// Returns a question with the names of columns instead of their initials: `mpg` for
+/// `Miles_per_Gallon`.
 pub(super) fn expanded<'q>(question: &'q str, columns: &[String]) -> Cow<'q, str> {
     const LEAST: usize = 3;
     static WORD: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"\b[A-Za-z]{3,8}\b").expect("invariant: the pattern is valid")
-    });
-    static ABBREVIATION: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?i)\b[b-df-hj-np-tv-z][b-df-hj-np-tv-z]{1,3}y?\b")
-            .expect("invariant: the pattern is valid")
     });
     let parts = |name: &str| -> Vec<String> {
         let parts = name.split(|c: char| !c.is_alphanumeric());
@@ -268,42 +264,14 @@ pub(super) fn expanded<'q>(question: &'q str, columns: &[String]) -> Cow<'q, str
             (initials, parts.join(" "))
         })
         .collect();
-    let question = ABBREVIATION.replace_all(question, |found: &Captures<'_>| {
-        let lower = found[0].to_lowercase();
-        let mut known = columns.iter().filter(|name| abbreviates(&lower, name));
-        match (known.next(), known.next()) {
-            (Some(name), None) => parts(name).join(" "),
-            _ => found[0].to_owned(),
-        }
-    });
-    let expanded = WORD.replace_all(&question, |found: &Captures<'_>| {
+    WORD.replace_all(question, |found: &Captures<'_>| {
         let lower = found[0].to_lowercase();
         let mut known = initials.iter().filter(|(initials, _)| *initials == lower);
         match (known.next(), known.next()) {
             (Some((_, name)), None) if !is_stop_word(&lower) => name.clone(),
             _ => found[0].to_owned(),
         }
-    });
-    Cow::Owned(expanded.into_owned())
-}
-
-/// Returns whether a word without vowels consists of letters of a column's last step in their
-/// order, the first and one of the second half among them: `hp` for `Horsepower`, `qty` for
-/// `quantity`.
-fn abbreviates(word: &str, name: &str) -> bool {
-    let last = name.rsplit('.').next().unwrap_or_default().to_lowercase();
-    if last.len() < word.len() + 2 || last.split(['_', ' ', '-']).any(|part| part == word) {
-        return false;
-    }
-    let mut at = 0;
-    for letter in word.chars() {
-        match last[at..].find(letter) {
-            Some(0) if at == 0 => at = letter.len_utf8(),
-            Some(found) if at > 0 => at += found + letter.len_utf8(),
-            _ => return false,
-        }
-    }
-    at * 2 > last.len()
+    })
 }
 
 /// Returns the words of a question. The name of a column such as `unMember` is as many words as it
