@@ -133,6 +133,22 @@ impl<'q> Asked<'q> {
     }
 }
 
+/// Returns the numbers of a question that no condition has read, each with the byte at which it
+/// begins.
+pub(super) fn unread_numbers(reader: &Reader<'_, '_>) -> impl Iterator<Item = (f64, usize)> {
+    static ALONE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(&format!(r"(?i)\b{NUMBER}")).expect("invariant: the pattern is valid")
+    });
+    ALONE.captures_iter(reader.question).filter_map(|found| {
+        let whole = found.get(0)?;
+        let is_count = |at: usize| reader.is_count(at);
+        let at = (reader.words.iter()).position(|word| word.start >= whole.start())?;
+        let is_read = reader.is_taken(whole.start(), whole.end()) || is_count(at);
+        let number = Asked::new(&found, "").filter(|_| !is_read)?;
+        Some((number.value * number.unit, whole.start()))
+    })
+}
+
 impl Reader<'_, '_> {
     /// `more than 5`, `8.2 or higher`, `between 3 and 4`, `newer than 1.2.3`.
     pub(super) fn comparisons(&mut self) {
@@ -285,20 +301,22 @@ impl Reader<'_, '_> {
 
     /// The only column whose values reach from below a number to above it.
     fn around(&self, number: f64, fit: &[usize]) -> Option<usize> {
-        let is_around = |&column: &usize| {
-            let cells = (self.collection.records.iter()).filter_map(|record| record.get(column));
-            let numbers = cells
-                .filter(|cell| !cell.is_list())
-                .filter_map(Cell::number);
-            let (low, high) = numbers
-                .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), one| {
-                    (low.min(one), high.max(one))
-                });
-            self.kinds[column].is_usual && low <= number && number <= high
-        };
+        let is_around = |&column: &usize| self.reaches(column, number);
         let mut around = fit.iter().copied().filter(is_around);
         let first = around.next()?;
         around.next().is_none().then_some(first)
+    }
+
+    /// Whether the values of a column reach from below a number to above it.
+    pub(super) fn reaches(&self, column: usize, number: f64) -> bool {
+        let cells = (self.collection.records.iter()).filter_map(|record| record.get(column));
+        let numbers = cells
+            .filter(|cell| !cell.is_list())
+            .filter_map(Cell::number);
+        let (low, high) = numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), one| {
+            (low.min(one), high.max(one))
+        });
+        self.kinds[column].is_usual && low <= number && number <= high
     }
 
     /// `older than 30` asks for more of an age, but for less of a year; `slower than 30` for more of

@@ -369,5 +369,15 @@ impl Reader<'_, '_> {
             .take(4)
             .map(|(_, column)| column)
             .collect();
+        // `when` asks for a date, whatever its column is called.
+        let is_dated = |&column: &usize| self.kinds[column].is_dated;
+        if self.words.iter().any(|word| word.lower == "when")
+            && !self.plan.named.iter().any(is_dated)
+        {
+            let dated = (0..self.columns.len()).find(is_dated);
+            self.plan
+                .named
+                .extend(dated.filter(|column| !used.contains(column)));
+        }
     }
 }

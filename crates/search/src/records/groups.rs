@@ -42,7 +42,7 @@ static BUSY: LazyLock<Regex> = LazyLock::new(|| {
         .expect("invariant: the pattern is valid")
 });
 /// Words for a figure of a column.
-static FIGURE: LazyLock<Regex> = LazyLock::new(|| {
+pub(super) static FIGURE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\b(?:average|mean|median|sum|combined|on average|in sum|add(?:ed|s)? up)\b|^(?:what is |what's |give me )?(?:the )?total\b|\bhow much .*\b(?:in total|together|altogether)\b|\b(?:total|sum) of\b")
         .expect("invariant: the pattern is valid")
 });
@@ -172,7 +172,7 @@ impl Reader<'_, '_> {
     }
 
     /// The byte at which the name of what is asked for begins: behind `which two`, or at the start.
-    fn subject(&self) -> Option<usize> {
+    pub(super) fn subject(&self) -> Option<usize> {
         const SKIPPED: [&str; 6] = ["the", "top", "list", "in", "on", "for"];
         const BEFORE: [&str; 7] = ["in", "on", "for", "at", "from", "of", "by"];
         let word = |at: usize| &*self.words[at].lower;

@@ -3,13 +3,16 @@
 //! "Which products are out of stock", "how many orders of user X", "the three most expensive": the
 //! question is read as conditions, an order, groups and a count ([`plan`]) over a list of objects,
 //! the rows of a table or the members of a map ([`load`]). The answer is a table of all records that
-//! match, with their number and the conditions as they were understood ([`table`]).
+//! match, with their number and the conditions as they were understood ([`table`]). What else the
+//! question may mean ([`readings`]) follows briefly ([`further`]).
 
 mod beginnings;
 mod cell;
 mod comparisons;
 mod dates;
 mod flags;
+mod forms;
+mod further;
 mod groups;
 mod inner;
 mod load;
@@ -17,6 +20,7 @@ mod moment;
 mod order;
 mod plan;
 mod reader;
+mod readings;
 mod table;
 mod terms;
 mod test;
@@ -32,6 +36,7 @@ use spillgate_artifact::TokenBudget;
 use spillgate_lookup::Artifact;
 use spillgate_text::TokenCounter;
 
+use further::with_further;
 use load::{Collection, Document};
 use plan::{Plan, plan};
 use table::table;
@@ -56,12 +61,17 @@ pub(crate) fn answer(
     let collections = parsed.collections();
     let plans = collections.iter().map(|one| (plan(question, one), one));
     let best = plans
-        .filter(|(plan, one)| is_answerable(plan, one))
-        .max_by_key(|(plan, one)| {
+        .map(|(plan, one)| (is_answerable(&plan, one), plan, one))
+        .filter(|(is_answer, plan, _)| *is_answer || !plan.further.is_empty())
+        .max_by_key(|(is_answer, plan, one)| {
             let fit = plan.fit() + usize::from(one.has_names());
-            (fit, one.columns.len() > 1, one.records.len())
+            (*is_answer, fit, one.columns.len() > 1, one.records.len())
         });
-    Ok(best.and_then(|(plan, collection)| table(&plan, collection, budget, counter)))
+    Ok(best.and_then(|(is_answer, plan, collection)| {
+        let first = || table(&plan, collection, budget, counter);
+        let first = is_answer.then(first).flatten();
+        with_further(first, &plan, collection, budget, counter)
+    }))
 }
 
 fn is_answerable(plan: &Plan, collection: &Collection<'_>) -> bool {

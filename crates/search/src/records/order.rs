@@ -11,7 +11,7 @@ use super::reader::Reader;
 use super::terms::{Superlative, Word, alike, is_superlative, number, squeezed, superlatives};
 
 /// Superlatives of anything that can be measured.
-const GREAT: [&str; 6] = [
+pub(super) const GREAT: [&str; 6] = [
     "largest", "biggest", "highest", "greatest", "smallest", "lowest",
 ];
 
@@ -66,6 +66,7 @@ impl Reader<'_, '_> {
         let mut numeric = (0..self.columns.len()).filter(|&column| self.is_numeric(column));
         let only = numeric.next().filter(|_| numeric.next().is_none());
         let only = only.map(|column| (column, is_descending, false));
+        self.plan.is_meant = best.is_some_and(|(.., is_meant)| is_meant);
         self.plan.order = best.or(only).map(|(column, is_descending, _)| Order {
             column,
             is_descending,
@@ -185,7 +186,8 @@ impl Reader<'_, '_> {
             let is_size = !is_often && GREAT.contains(&sense.name);
             is_size.then(|| self.measure(fit)).flatten()
         };
-        let column = column.or_else(measure)?;
+        let similar = || (!is_often).then(|| self.similar(fit)).flatten();
+        let column = column.or_else(similar).or_else(measure)?;
         let column = self.total_beside(column);
         Some((column, sense.is_descending, meant == Some(column)))
     }

@@ -13,7 +13,11 @@ use super::test::Condition;
 use crate::words::{Stems, is_stop_word};
 
 /// What a question asks of a collection.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one question"
+)]
 pub(super) struct Plan {
     /// All must hold.
     pub(super) conditions: Vec<Condition>,
@@ -33,6 +37,16 @@ pub(super) struct Plan {
     pub(super) named: Vec<usize>,
     /// Whether it names the list itself.
     pub(super) names_collection: bool,
+    /// Whether the word for the order means its column, as `cheapest` means a price.
+    pub(super) is_meant: bool,
+    /// Whether the records at the other end of the order are asked for, too.
+    pub(super) has_both_ends: bool,
+    /// Whether sums for each value of a column are ordered by their mean.
+    pub(super) by_mean: bool,
+    /// A column and a number on both sides of which records are counted.
+    pub(super) sides: Option<(usize, f64)>,
+    /// What else the question may mean.
+    pub(super) further: Vec<Plan>,
 }
 
 /// The first records by a column.
@@ -106,6 +120,7 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
     reader.comparisons();
     reader.beginnings(&BEGINNING);
     reader.values();
+    reader.forms();
     reader.beginnings(&PATTERN);
     reader.parts();
     reader.having();
@@ -117,6 +132,7 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
     reader.relax();
     reader.named();
     reader.counted();
+    reader.readings();
     let last = collection.path.rsplit('.').next().unwrap_or_default();
     let last = column_stems(last, &stems);
     let free = words

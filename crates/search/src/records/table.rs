@@ -27,12 +27,17 @@ const FEW: usize = 3;
 const LEAST: usize = 2;
 /// Lines of a table if the number of records is the answer.
 const COUNTED_LINES: usize = 4;
+/// The part of the budget that a list of those that were counted may cost: one in this many.
+const BRIEF_SHARE: u64 = 5;
 /// Most tokens of a single record that is shown whole.
 const MOST_OF_ONE: u64 = 400;
 /// A page of fewer tokens is small.
 const SMALL_PAGE: u64 = 400;
 /// Most columns of the table.
 const COLUMNS: usize = 6;
+
+/// Tokens of the line that counts what is left out, and of what separates a table.
+pub(super) const END: u64 = 12;
 
 /// Most records of a table with further columns, and the tenths of the budget that it may cost.
 const WIDE_RECORDS: usize = 20;
@@ -120,28 +125,51 @@ pub(super) fn table(
     }
     // If there is room, the other columns may have what is asked for.
     if !plan.is_count && records.len() <= WIDE_RECORDS {
-        let wide = widened(&columns, collection, &records);
-        let lines = rows(&records, &wide, collection);
-        let text = format!("{head}\n{}", lines.join("\n"));
-        if !counter.exceeds(&text, budget.get() / 10 * WIDE_SHARE) {
-            columns = wide;
-        }
+        let most = [WIDE_COLUMNS, WIDE_COLUMNS - 3, COLUMNS + 1];
+        let wide = most.map(|most| widened(&columns, most, collection, &records));
+        let fits = |wide: &Vec<usize>| {
+            let lines = rows(&records, wide, collection);
+            let text = format!("{head}\n{}", lines.join("\n"));
+            !counter.exceeds(&text, budget.get() / 10 * WIDE_SHARE)
+        };
+        columns = wide.into_iter().find(fits).unwrap_or(columns);
+    }
+    // A row has at least two tokens.
+    let may_fit = records.len() as u64 * 2 <= budget.get();
+    if !plan.is_count && plan.order.is_none() && may_fit {
+        columns = narrowed(columns, plan, &records, |columns| {
+            let lines = rows(&records, columns, collection);
+            let text = format!("{head}\n{}", lines.join("\n"));
+            !counter.exceeds(&text, budget.get().saturating_sub(END))
+        });
     }
     let mut lines = rows(&records, &columns, collection);
     // How many there are is the answer; a few of them show that the question was understood.
+    // All of them, if they are so few that this costs little: `number of` may ask for a list.
     if plan.is_count && plan.order.is_none() {
-        lines.truncate(COUNTED_LINES);
+        let brief = columns
+            .first()
+            .map(|&first| rows(&records, &[first], collection));
+        let is_brief = |lines: &Vec<String>| {
+            !plan.conditions.is_empty()
+                && lines.len() <= WIDE_RECORDS
+                && !counter.exceeds(&lines.join("\n"), budget.get() / BRIEF_SHARE)
+        };
+        match brief.filter(is_brief) {
+            Some(brief) if lines.len() > COUNTED_LINES => lines = brief,
+            _ => lines.truncate(COUNTED_LINES),
+        }
     }
     fitted(&head, &lines, budget, LEAST, counter)
 }
 
 /// Returns the name of a column for a page.
-fn shown_name(collection: &Collection<'_>, column: usize) -> String {
+pub(super) fn shown_name(collection: &Collection<'_>, column: usize) -> String {
     clip(&marked(&collection.columns[column]), CELL_CHARS)
 }
 
 /// Returns how many records match, and the conditions as they were understood.
-fn head(plan: &Plan, collection: &Collection<'_>, count: usize) -> String {
+pub(super) fn head(plan: &Plan, collection: &Collection<'_>, count: usize) -> String {
     let all = collection.records.len();
     let mut head = match &*collection.path {
         "" => format!("{count} of {all} records"),
@@ -180,7 +208,7 @@ fn without_flag(condition: &Condition, collection: &Collection<'_>) -> String {
 }
 
 /// Sorts the records that have the column of an order; the others are left out.
-fn sort(records: &mut Vec<&Record<'_>>, order: &Order) {
+pub(super) fn sort(records: &mut Vec<&Record<'_>>, order: &Order) {
     records.retain(|record| record.has(order.column));
     records.sort_by(|a, b| {
         let ordering = match (a.get(order.column), b.get(order.column)) {
@@ -194,8 +222,17 @@ fn sort(records: &mut Vec<&Record<'_>>, order: &Order) {
     });
 }
 
+/// Returns a number without the digits of a sum of fractions that mean nothing.
+pub(super) fn rounded(number: f64) -> f64 {
+    (number * 1e6).round() / 1e6
+}
+
 /// Returns the sum and other figures of a column.
-fn figures_of(column: usize, records: &[&Record<'_>], collection: &Collection<'_>) -> String {
+pub(super) fn figures_of(
+    column: usize,
+    records: &[&Record<'_>],
+    collection: &Collection<'_>,
+) -> String {
     let cells = records.iter().filter_map(|record| record.get(column));
     let mut numbers: Vec<f64> = cells.filter_map(Cell::number).collect();
     let name = shown_name(collection, column);
@@ -204,8 +241,6 @@ fn figures_of(column: usize, records: &[&Record<'_>], collection: &Collection<'_
     }
     numbers.sort_by(f64::total_cmp);
     let (count, sum) = (numbers.len(), numbers.iter().sum::<f64>());
-    // Sums of fractions have digits that mean nothing.
-    let rounded = |number: f64| (number * 1e6).round() / 1e6;
     let middle = match count % 2 {
         0 => f64::midpoint(numbers[count / 2 - 1], numbers[count / 2]),
         _ => numbers[count / 2],
@@ -221,7 +256,7 @@ fn figures_of(column: usize, records: &[&Record<'_>], collection: &Collection<'_
 }
 
 /// Returns the values of a column with the number of records that have them, in order.
-fn groups(records: &[&Record<'_>], group: &Group) -> Vec<(String, usize)> {
+pub(super) fn groups(records: &[&Record<'_>], group: &Group) -> Vec<(String, usize)> {
     let mut counts: FxHashMap<String, usize> = FxHashMap::default();
     let by_last = are_paths(records, group.column);
     for record in records {
@@ -285,8 +320,50 @@ fn last_step(path: &str) -> &str {
     }
 }
 
-/// Returns the columns with the other short ones of the records.
-fn widened(columns: &[usize], collection: &Collection<'_>, records: &[&Record<'_>]) -> Vec<usize> {
+/// Returns the columns, or fewer of them if only then all records fit: without what repeats the
+/// first one, then the first and one that is asked for, then the first. If not even that fits,
+/// returns what repeats nothing.
+fn narrowed(
+    columns: Vec<usize>,
+    plan: &Plan,
+    records: &[&Record<'_>],
+    fits: impl Fn(&[usize]) -> bool,
+) -> Vec<usize> {
+    let Some((&first, others)) = columns.split_first() else {
+        return columns;
+    };
+    if others.is_empty() || fits(&columns) {
+        return columns;
+    }
+    let repeats = |column: usize| {
+        let mut cells = records
+            .iter()
+            .filter_map(|one| one.get(first).zip(one.get(column)));
+        !plan.named.contains(&column)
+            && cells.all(|(one, other)| {
+                let (one, other) = (one.shown(), other.shown());
+                one.contains(&*other) || other.contains(&*one)
+            })
+    };
+    let own = others.iter().copied().filter(|&column| !repeats(column));
+    let own: Vec<usize> = std::iter::once(first).chain(own).collect();
+    let asked = plan
+        .named
+        .iter()
+        .copied()
+        .find(|column| others.contains(column));
+    let two: Vec<usize> = std::iter::once(first).chain(asked).collect();
+    let mut fewer = [own.clone(), two, vec![first]].into_iter();
+    fewer.find(|columns| fits(columns)).unwrap_or(own)
+}
+
+/// Returns the columns with the other short ones of the records, at most `most`.
+fn widened(
+    columns: &[usize],
+    most: usize,
+    collection: &Collection<'_>,
+    records: &[&Record<'_>],
+) -> Vec<usize> {
     let is_short = |column: usize| {
         let cells = || records.iter().filter_map(|record| record.get(column));
         cells().next().is_some()
@@ -295,12 +372,16 @@ fn widened(columns: &[usize], collection: &Collection<'_>, records: &[&Record<'_
     let others = (0..collection.columns.len()).filter(|column| !columns.contains(column));
     let others = others.filter(|&column| is_short(column));
     let mut wide = columns.to_vec();
-    wide.extend(others.take(WIDE_COLUMNS.saturating_sub(columns.len())));
+    wide.extend(others.take(most.saturating_sub(columns.len())));
     wide
 }
 
 /// Returns the names of the columns and a line per record. Equal lines are shown once.
-fn rows(records: &[&Record<'_>], columns: &[usize], collection: &Collection<'_>) -> Vec<String> {
+pub(super) fn rows(
+    records: &[&Record<'_>],
+    columns: &[usize],
+    collection: &Collection<'_>,
+) -> Vec<String> {
     let most = match records.len() {
         0..=FEW => LONG_CELL_CHARS,
         _ => CELL_CHARS,
@@ -415,8 +496,6 @@ fn fitted(
     least: usize,
     counter: &dyn TokenCounter,
 ) -> Option<String> {
-    /// Tokens of the line that counts what is left out, and of what separates a table.
-    const END: u64 = 12;
     let mut text = format!("{head}\n");
     let mut spent = counter.count(&text);
     for (at, line) in lines.iter().enumerate() {
@@ -432,7 +511,7 @@ fn fitted(
     Some(text)
 }
 
-fn cell_text(text: &str) -> String {
+pub(super) fn cell_text(text: &str) -> String {
     cut(text, CELL_CHARS)
 }
 
@@ -473,7 +552,11 @@ fn said(condition: &Condition, name: &str) -> String {
 }
 
 /// The columns of the table: what identifies a record, what is asked for, what was compared.
-fn columns(plan: &Plan, collection: &Collection<'_>, records: &[&Record<'_>]) -> Vec<usize> {
+pub(super) fn columns(
+    plan: &Plan,
+    collection: &Collection<'_>,
+    records: &[&Record<'_>],
+) -> Vec<usize> {
     let has = |column: &usize| records.iter().any(|record| record.has(*column));
     let all = &collection.records;
     // How many different values a column has, if they are texts.

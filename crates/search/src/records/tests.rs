@@ -6,6 +6,7 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::further::with_further;
 use super::is_answerable;
 use super::load::{Collection, Document};
 use super::plan::plan;
@@ -191,7 +192,7 @@ fn questions_about_issues() {
         .collect();
     assert_snapshot!(answers.join("\n"), @r#"
         How many issues have the label bug?
-            10 of 40 in .[] have labels = bug: | number, title | 4000, Fix a crash
+            10 of 40 in .[] have labels = bug: | number | 4000
         Which bug issues are open?
             10 of 40 in .[] have labels = bug, state = open: | number, title, assignee.login, delay_ms, from_branch, reactions.heart, reactions.total_count, state, target_branch, user.login | 4000, Fix a crash, lina, 0, dev, 0, 0, open, main, bot-renovate
         no labels: how many issues
@@ -266,6 +267,87 @@ fn questions_of_a_few_words() {
         How many products come from Atlantis?
             0 of 40 in .products[] have "Atlantis"
         "#);
+}
+
+/// Returns what a page says beside the first reading of a question.
+fn further(question: &str) -> String {
+    let counter = Tokenizer::Heuristic.counter();
+    let text = products();
+    let list = serde_json::from_str(&text).unwrap();
+    let collection = Collection::of_json(".products[]", &list);
+    let plan = plan(question, &collection);
+    let first = is_answerable(&plan, &collection).then(|| "First\n".to_owned());
+    let budget = TokenBudget::new(1000);
+    let text = with_further(first, &plan, &collection, budget, &*counter);
+    let text = text.unwrap_or_else(|| "nothing".to_owned());
+    text.trim_end().replace('\n', " | ").replace('\t', ", ")
+}
+
+#[test]
+fn further_readings() {
+    let questions = [
+        "How many products are not in DE?",
+        "How many products are there?",
+        "How many products cost more than 30?",
+        "Which product is the priciest?",
+        "Name the three poorest products",
+        "the two most expensive products in Kitchen",
+        "Which category has the highest average price?",
+        "Which country has the most products?",
+        "What is the price of Thing 12?",
+        "Which products are in Kitchen?",
+        "How many are kitchens?",
+    ];
+    let answers: Vec<String> = questions
+        .iter()
+        .map(|question| format!("{question}\n    {}", further(question)))
+        .collect();
+    assert_snapshot!(answers.join("\n"), @r#"
+        How many products are not in DE?
+            First | Or by country (2 different): FR 35, DE 5
+        How many products are there?
+            First | Or by category.name (2 different): Kitchen 30, Garden Tools 10 | Or by country (2 different): FR 35, DE 5
+        How many products cost more than 30?
+            First | Or price above 30: 19, equal: 1, below: 20 | Or 19 of 40 in .products[] have price > 30, by category.name (2 different): Kitchen 15, Garden Tools 4
+        Which product is the priciest?
+            First
+        Name the three poorest products
+            Perhaps largest price first: | id, name, version, price | p-39, Thing 39, 1.39.0, 58.5 | p-38, Thing 38, 1.38.0, 57.0 | p-37, Thing 37, 1.37.0, 55.5 | p-36, Thing 36, 1.36.0, 54.0 | … the smallest: | p-3, Thing 3, 1.3.0, 4.5 | p-2, Thing 2, 1.2.0, 3.0 | p-1, Thing 1, 1.1.0, 1.5 | p-0, Thing 0, 1.0.0, 0.0 | Perhaps largest unitsInStock first: | id, name, version, unitsInStock | p-6, Thing 6, 1.6.0, 6 | p-13, Thing 13, 1.13.0, 6 | p-20, Thing 20, 1.20.0, 6 | p-27, Thing 27, 1.27.0, 6 | … the smallest: | p-14, Thing 14, 1.14.0, 0 | p-21, Thing 21, 1.21.0, 0 | p-28, Thing 28, 1.28.0, 0 | p-35, Thing 35, 1.35.0, 0 | Perhaps largest released first: | id, name, version, released | p-29, Thing 29, 1.29.0, 2029-03-01 | p-28, Thing 28, 1.28.0, 2028-03-01 | p-27, Thing 27, 1.27.0, 2027-03-01 | p-26, Thing 26, 1.26.0, 2026-03-01 | … the smallest: | p-1, Thing 1, 1.1.0, 2001-03-01 | p-31, Thing 31, 1.31.0, 2001-03-01 | p-0, Thing 0, 1.0.0, 2000-03-01 | p-30, Thing 30, 1.30.0, 2000-03-01
+        the two most expensive products in Kitchen
+            First
+        Which category has the highest average price?
+            First | Or price by category.name: | category.name, records, sum, mean | Kitchen, 30, 900, 30 | Garden Tools, 10, 270, 27 | Or largest price first: | id, name, version, price | p-39, Thing 39, 1.39.0, 58.5 | p-38, Thing 38, 1.38.0, 57.0 | p-37, Thing 37, 1.37.0, 55.5
+        Which country has the most products?
+            First
+        What is the price of Thing 12?
+            First
+        Which products are in Kitchen?
+            First
+        How many are kitchens?
+            First | Or by category.name (2 different): Kitchen 30, Garden Tools 10
+        "#);
+}
+
+#[test]
+fn a_table_that_is_cut_has_fewer_columns_first() {
+    let rows: Vec<Value> = (0..30)
+        .map(|i| {
+            json!({
+                "id": format!("job-{i}"),
+                "title": format!("A long title of job-{i}"),
+                "state": if i % 2 == 0 { "done" } else { "late" },
+            })
+        })
+        .collect();
+    let text = Value::from(rows).to_string();
+    let list = serde_json::from_str(&text).unwrap();
+    let collection = Collection::of_json(".[]", &list);
+    let plan = plan("which jobs are late?", &collection);
+    let counter = Tokenizer::Heuristic.counter();
+    let table = |budget| table(&plan, &collection, TokenBudget::new(budget), &*counter).unwrap();
+    assert_eq!(table(400).lines().nth(1), Some("id\ttitle\tstate"));
+    assert_eq!(table(110).lines().nth(1), Some("id"));
+    assert!(table(110).ends_with("job-29\n"), "{}", table(110));
 }
 
 #[test]

@@ -1,0 +1,492 @@
+//! Finds further readings of a question: what else it may mean, if its words leave that open.
+//!
+//! A reading is a plan of its own: the same order by another column, the other end of it, the counts
+//! by value of a column that a condition is about, sums for each value of a column, or the counts
+//! on both sides of a number. The first plan stays the best guess.
+
+use rustc_hash::FxHashSet;
+
+use super::comparisons::unread_numbers;
+use super::groups::FIGURE;
+use super::order::GREAT;
+use super::plan::{Group, Order, Plan};
+use super::reader::Reader;
+use super::terms::{Word, alike, is_superlative};
+use super::test::Test;
+use crate::words::is_stop_word;
+
+/// Readings beside the first one.
+const BESIDE: usize = 2;
+/// Readings if there is no first one.
+const ALONE: usize = 3;
+/// Most different values of a column that are counted.
+const MOST_VALUES: usize = 24;
+/// Words that ask for a mean rather than a sum.
+const MEANS: [&str; 4] = ["average", "avg", "mean", "median"];
+/// Words that leave no doubt which end of an order is asked for.
+const CLEAR: [&str; 10] = [
+    "most",
+    "least",
+    "fewest",
+    "max",
+    "maximum",
+    "min",
+    "minimum",
+    "desc",
+    "descending",
+    "asc",
+];
+/// Values that a further reading shows.
+const SHOWN_VALUES: usize = 8;
+
+impl Reader<'_, '_> {
+    /// Adds what else the question may mean, the most likely first.
+    pub(super) fn readings(&mut self) {
+        let is_ranked = self.words.iter().any(|word| self.is_end(word));
+        let is_figure = FIGURE.is_match(self.question);
+        let plan = &self.plan;
+        if !plan.is_count && !is_ranked && !is_figure && !plan.has_result() {
+            return;
+        }
+        let most = match plan.is_count || plan.has_result() || !plan.conditions.is_empty() {
+            true => BESIDE,
+            false => ALONE,
+        };
+        let mut further = Vec::new();
+        if plan.is_count && !plan.has_result() {
+            further.extend(self.sides());
+            further.extend(self.by_value());
+        } else if plan.group.is_some() {
+            further.extend(self.without_weak());
+            further.extend(self.figures_by_group(is_figure));
+            further.extend(self.other_groups());
+        } else {
+            further.extend(self.figures_by_group(is_figure));
+            further.extend(self.without_weak());
+            if !is_figure || plan.order.is_some() {
+                further.extend(self.other_orders(is_ranked));
+            }
+        }
+        further.truncate(most);
+        self.plan.further = further;
+    }
+
+    /// Whether a word asks for an end of an order. Any word that ends like a superlative does,
+    /// unless it is a name in the document.
+    fn is_end(&self, word: &Word) -> bool {
+        const NOUNS: &str = "request test interest west northwest southwest midwest forest guest manifest digest contest harvest quest rest nest suggest invest honest pytest rust";
+        const LEAST: usize = 6;
+        let lower = &*word.lower;
+        is_superlative(lower)
+            || lower.len() >= LEAST
+                && lower.ends_with("est")
+                && !NOUNS.split(' ').any(|noun| noun == lower)
+                && !self.names_column(word)
+    }
+
+    /// The plan without a result, with the same conditions.
+    fn same_conditions(&self) -> Plan {
+        Plan {
+            conditions: self.plan.conditions.clone(),
+            named: self.plan.named.clone(),
+            ..Plan::default()
+        }
+    }
+
+    /// `which department pays best on average`: sums and means of a measure for each value of a
+    /// column.
+    fn figures_by_group(&self, is_figure: bool) -> Option<Plan> {
+        let plan = &self.plan;
+        let is_measure = |column: &usize| self.is_measure(*column);
+        let ordered = plan.order.as_ref().map(|order| order.column);
+        let measure = plan.figures.or(ordered).filter(is_measure);
+        let measure = measure.or_else(|| {
+            let measures = self.measures();
+            let (best, column) = *measures.first()?;
+            (is_figure || plan.group.is_some())
+                .then_some(column)
+                .filter(|_| best > 0.0 || measures.len() == 1)
+        })?;
+        let grouped = plan.group.as_ref().filter(|group| group.unit.is_none());
+        let group = grouped.map(|group| group.column).or_else(|| {
+            let subject = self.subject().and_then(|at| self.group_column(at));
+            let subject = subject.filter(|(_, unit)| unit.is_none());
+            subject.map(|(column, _)| column).or_else(|| {
+                let by = self
+                    .words
+                    .iter()
+                    .position(|word| ["by", "per", "each", "every"].contains(&&*word.lower))?;
+                let column = self.group_column(self.words.get(by + 1)?.start)?;
+                column.1.is_none().then_some(column.0)
+            })
+        })?;
+        let group = self.label_of(group);
+        let is_told = plan.conditions.iter().any(|one| one.column == group);
+        let is_fit = group != measure
+            && !is_told
+            && !self.is_measure(group)
+            && !self.has_lists(group)
+            && !self.is_unique(group);
+        is_fit.then(|| Plan {
+            group: Some(values_of(group)),
+            figures: Some(measure),
+            by_mean: self.words.iter().any(|word| MEANS.contains(&&*word.lower)),
+            ..self.same_conditions()
+        })
+    }
+
+    /// The counts by another column that the words name, and the records with most of a measure
+    /// that they name.
+    fn other_groups(&self) -> Vec<Plan> {
+        let used = self.plan.group.as_ref().map(|group| group.column);
+        let others = self.shared_texts().into_iter().filter(|plan| {
+            let column = plan.group.as_ref().map(|group| group.column);
+            column != used && column.is_some_and(|column| self.closeness(column) > 0.0)
+        });
+        let measures = self.measures().into_iter().filter(|one| one.0 > 0.3);
+        let count = self.asked_count();
+        let orders = measures.map(|(_, column)| Plan {
+            order: Some(Order {
+                column,
+                is_descending: true,
+                count,
+            }),
+            ..self.same_conditions()
+        });
+        others.chain(orders).collect()
+    }
+
+    /// Whether a column is an object whose members are columns.
+    fn is_object(&self, column: usize) -> bool {
+        let within = format!("{}.", self.collection.columns[column]);
+        (self.collection.columns.iter()).any(|name| name.starts_with(&within))
+    }
+
+    /// For an object the member that tells which one it is: `category.name` for `category`.
+    fn label_of(&self, column: usize) -> usize {
+        let within = format!("{}.", self.collection.columns[column]);
+        let is_label = |&one: &usize| {
+            self.collection.columns[one].starts_with(&within)
+                && !self.is_numeric(one)
+                && !self.has_lists(one)
+                && !self.is_unique(one)
+        };
+        let inner = (0..self.columns.len()).find(is_label);
+        inner.unwrap_or(column)
+    }
+
+    /// The same without the conditions of which another reading is likely.
+    fn without_weak(&self) -> Option<Plan> {
+        let plan = &self.plan;
+        let is_weak = |test: &Test| matches!(test, Test::Has(_) | Test::Contains(_));
+        let kept = plan.conditions.iter();
+        let kept = kept.filter(|one| {
+            !one.is_weak && !is_weak(&one.test) && (one.is_negated || !self.has_lists(one.column))
+        });
+        let conditions: Vec<_> = kept.cloned().collect();
+        let is_less = conditions.len() < plan.conditions.len();
+        (is_less && (plan.order.is_some() || plan.group.is_some())).then(|| Plan {
+            conditions,
+            order: plan.order.clone(),
+            group: plan.group.clone(),
+            named: plan.named.clone(),
+            ..Plan::default()
+        })
+    }
+
+    /// The order by another column, and the other end of an order. Without an order, both ends of
+    /// the columns that the question may mean.
+    fn other_orders(&self, is_ranked: bool) -> Vec<Plan> {
+        let plan = &self.plan;
+        let measures = self.measures();
+        let of = |order: Order, has_both_ends: bool| Plan {
+            order: Some(order),
+            has_both_ends,
+            ..self.same_conditions()
+        };
+        let Some(order) = &plan.order else {
+            let is_often = self.words.iter().any(|word| {
+                ["often", "frequent", "frequently", "common", "commonly"].contains(&&*word.lower)
+            });
+            if plan.group.is_some() || !is_ranked {
+                return Vec::new();
+            }
+            if is_often {
+                return self.shared_texts();
+            }
+            let count = self.asked_count();
+            let best = measures.first().map_or(0.0, |one| one.0);
+            // What the words name is meant; otherwise any of the first columns may be.
+            let meant = measures.iter().filter(|one| one.0 > 0.0 || best <= 0.0);
+            let orders = meant.map(|&(_, column)| Order {
+                column,
+                is_descending: true,
+                count,
+            });
+            return orders.map(|order| of(order, true)).collect();
+        };
+        let is_named = plan.is_meant || self.naming(order.column, 0, usize::MAX / 4) > 0.3;
+        let other = measures.iter().find(|one| one.1 != order.column);
+        let other = other.filter(|one| !is_named || one.0 > 0.0);
+        let other = other.map(|&(_, column)| {
+            of(
+                Order {
+                    column,
+                    ..order.clone()
+                },
+                false,
+            )
+        });
+        let end = of(
+            Order {
+                is_descending: !order.is_descending,
+                ..order.clone()
+            },
+            false,
+        );
+        // `top airlines` may mean those that most records have.
+        let subject = self.subject().and_then(|at| self.group_column(at));
+        let is_shared = |column: usize| {
+            !is_named
+                && !self.is_measure(column)
+                && !self.has_lists(column)
+                && !self.is_unique(column)
+        };
+        let subject = subject.filter(|&(column, _)| is_shared(column));
+        let by_subject = subject.map(|(column, unit)| Plan {
+            group: Some(Group {
+                unit,
+                ..values_of(column)
+            }),
+            ..self.same_conditions()
+        });
+        let end = (!self.is_one_sided()).then_some(end);
+        by_subject.into_iter().chain(other).chain(end).collect()
+    }
+
+    /// Whether it is clear which end of an order is asked for: the word means its column, or a
+    /// measure of any kind.
+    fn is_one_sided(&self) -> bool {
+        let is_clear = |word: &Word| GREAT.contains(&&*word.lower) || CLEAR.contains(&&*word.lower);
+        self.plan.is_meant || self.words.iter().any(is_clear)
+    }
+
+    /// How many records an order is asked for.
+    fn asked_count(&self) -> usize {
+        let ends = (0..self.words.len()).find(|&at| self.is_end(&self.words[at]));
+        let count = ends.and_then(|at| self.count_near(at));
+        count.unwrap_or(1).clamp(1, 10)
+    }
+
+    /// Columns that can be ordered by, with how well the question names them, best first.
+    fn measures(&self) -> Vec<(f64, usize)> {
+        let fit = (0..self.columns.len()).filter(|&column| self.kinds[column].is_usual);
+        let fit = fit.map(|column| (self.closeness(column), column));
+        // The lengths of lists are meant only where the list is named.
+        let fit = fit.filter(|&(closeness, column)| match self.has_lists(column) {
+            true => closeness > 0.0 && !self.is_object(column),
+            false => self.is_measure(column) || self.kinds[column].is_dated,
+        });
+        let mut measures: Vec<(f64, usize)> = fit.collect();
+        let is_dated = |column: usize| self.kinds[column].is_dated;
+        measures.sort_by(|a, b| {
+            b.0.total_cmp(&a.0)
+                .then(is_dated(a.1).cmp(&is_dated(b.1)))
+                .then(a.1.cmp(&b.1))
+        });
+        measures
+    }
+
+    /// Whether a column has amounts rather than numbers that only tell records apart.
+    fn is_measure(&self, column: usize) -> bool {
+        const NAMES: [&str; 8] = ["id", "no", "number", "code", "index", "key", "zip", "port"];
+        let name = self.columns[column].last().map_or("", |stem| &**stem);
+        self.is_numeric(column)
+            && !self.has_lists(column)
+            && !self.kinds[column].is_dated
+            && !NAMES.contains(&name)
+            && self.variety(column, 2) > 2
+    }
+
+    /// How many different values a column has, at most one more than `most`.
+    fn variety(&self, column: usize, most: usize) -> usize {
+        let mut known = FxHashSet::default();
+        let cells = self.collection.records.iter();
+        for cell in cells.filter_map(|record| record.get(column)) {
+            known.insert(cell.shown());
+            if known.len() > most {
+                break;
+            }
+        }
+        known.len()
+    }
+
+    /// Whether a column has several different values, but no more than are counted.
+    fn has_few_values(&self, column: usize) -> bool {
+        (2..=MOST_VALUES).contains(&self.variety(column, MOST_VALUES))
+    }
+
+    /// How well the words name a column: by the words of its name, or by similar letters.
+    fn closeness(&self, column: usize) -> f64 {
+        let named = self.naming(column, 0, usize::MAX / 4);
+        if named > 0.0 {
+            return named;
+        }
+        let names = &self.columns[column];
+        let words = self.words.iter().zip(&self.values_taken);
+        let words = words.filter(|(word, taken)| !**taken && !is_stop_word(&word.lower));
+        let near = words.flat_map(|(word, _)| names.iter().map(|name| likeness(&word.lower, name)));
+        let near = near.fold(0.0, f64::max);
+        if near >= LIKE { near / 4.0 } else { 0.0 }
+    }
+
+    /// The column whose name is spelled most like a word of the question: `airspeeds`, `speed`.
+    pub(super) fn similar(&self, fit: impl Fn(usize) -> bool) -> Option<usize> {
+        let fit = (0..self.columns.len()).filter(|&column| fit(column));
+        let close = fit.map(|column| (self.closeness(column), column));
+        let best = close.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+        best.filter(|one| one.0 > 0.0).map(|(_, column)| column)
+    }
+
+    /// Columns of texts that several records share, with the most frequent values.
+    fn shared_texts(&self) -> Vec<Plan> {
+        let fit = (0..self.columns.len()).filter(|&column| {
+            let kind = self.kinds[column];
+            kind.is_usual
+                && !kind.has_lists
+                && !kind.is_prose
+                && !kind.is_dated
+                && !kind.is_numeric
+                && !self.is_unique(column)
+                && self.variety(column, 2) > 2
+        });
+        let mut fit: Vec<(f64, usize)> =
+            fit.map(|column| (self.closeness(column), column)).collect();
+        fit.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let columns = fit.into_iter().map(|(_, column)| column);
+        let plan = |column| Plan {
+            group: Some(values_of(column)),
+            ..self.same_conditions()
+        };
+        columns.map(plan).collect()
+    }
+
+    /// Counts by value of the columns that conditions are about, so that the opposite, other values
+    /// and shares can be read off; without conditions, of the columns that the question may mean.
+    fn by_value(&self) -> Vec<Plan> {
+        let few = |column: usize| self.has_few_values(column);
+        let conditions = &self.plan.conditions;
+        let is_value = |test: &Test| matches!(test, Test::Is(_) | Test::True | Test::Has(_));
+        let told: Vec<usize> = conditions
+            .iter()
+            .filter(|one| is_value(&one.test))
+            .map(|one| one.column)
+            .filter(|&column| few(column) && !self.has_lists(column))
+            .collect();
+        let columns = match conditions
+            .iter()
+            .any(|one| matches!(one.test, Test::Is(_) | Test::True))
+        {
+            true => told,
+            false => self.categories(),
+        };
+        let plan = |column: usize| {
+            let others = conditions.iter().filter(|one| one.column != column);
+            Plan {
+                conditions: others.cloned().collect(),
+                group: Some(values_of(column)),
+                ..Plan::default()
+            }
+        };
+        columns.into_iter().map(plan).collect()
+    }
+
+    /// Columns of few different values, first those that the question names, then texts.
+    fn categories(&self) -> Vec<usize> {
+        let fit = (0..self.columns.len()).filter(|&column| {
+            let kind = self.kinds[column];
+            let used = self.plan.conditions.iter().any(|one| one.column == column);
+            !used
+                && kind.is_usual
+                && !kind.has_lists
+                && !kind.is_prose
+                && !kind.is_dated
+                && self.has_few_values(column)
+                && !self.is_unique(column)
+        });
+        let mut fit: Vec<(f64, bool, usize)> = fit
+            .map(|column| (self.closeness(column), self.is_numeric(column), column))
+            .collect();
+        fit.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+        fit.into_iter().map(|(.., column)| column).collect()
+    }
+
+    /// How many records lie on both sides of a number of the question, in the columns that it may
+    /// be about.
+    fn sides(&self) -> Vec<Plan> {
+        const MOST: usize = 2;
+        let compared = self.plan.conditions.iter().find_map(|one| match one.test {
+            Test::Number(_, number) => Some((one.column, number)),
+            _ => None,
+        });
+        let unread = || -> Option<Vec<(usize, f64)>> {
+            let (number, at) = unread_numbers(self).next()?;
+            let fit = |column: usize| self.is_measure(column);
+            let named = self.best_column(at, fit);
+            let any = (0..self.columns.len())
+                .filter(|&column| fit(column) && self.reaches(column, number));
+            let columns = match named {
+                Some(named) => vec![named],
+                None => any.take(MOST).collect(),
+            };
+            Some(columns.into_iter().map(|column| (column, number)).collect())
+        };
+        let sides = match compared {
+            Some(compared) => vec![compared],
+            None => unread().unwrap_or_default(),
+        };
+        let plan = |(column, number)| {
+            let others = self.plan.conditions.iter();
+            let others = others.filter(|one| one.column != column);
+            Plan {
+                conditions: others.cloned().collect(),
+                sides: Some((column, number)),
+                ..Plan::default()
+            }
+        };
+        sides.into_iter().map(plan).collect()
+    }
+}
+
+/// The groups of a column as a further reading shows them.
+fn values_of(column: usize) -> Group {
+    Group {
+        column,
+        unit: None,
+        is_descending: true,
+        count: SHOWN_VALUES,
+    }
+}
+
+/// Texts that are so alike or more may be one word in two spellings.
+const LIKE: f64 = 0.6;
+
+/// Returns the share of letter pairs that two words have in common, between 0 and 1.
+fn likeness(one: &str, other: &str) -> f64 {
+    const LEAST: usize = 4;
+    if one.len() < LEAST || other.len() < LEAST {
+        return 0.0;
+    }
+    if alike(one, other) {
+        return 1.0;
+    }
+    let pairs = |text: &str| -> FxHashSet<[u8; 2]> {
+        text.as_bytes()
+            .windows(2)
+            .map(|pair| [pair[0], pair[1]])
+            .collect()
+    };
+    let (one, other) = (pairs(one), pairs(other));
+    let common = one.intersection(&other).count() as f64;
+    2.0 * common / (one.len() + other.len()) as f64
+}
