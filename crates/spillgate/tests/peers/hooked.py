@@ -145,6 +145,21 @@ def others(setup: Setup, verdict: Verdict) -> None:
     for name, text in zip(("large", "very large"), shown):
         verdict.check(f"servers: {name} is a preview", preview_in(text) is not None, text)
     verdict.check("servers: small is no preview", preview_in(shown[2]) is None, shown[2])
+    # Our trap does not run, so the hook after the command replaces the output.
+    model = client.play([shell(f"exec {BIG}")], *ALL)
+    (text,) = model.shown()
+    verdict.check("exec: it is a preview", preview_in(text) == "Bash", text)
+
+
+def agents(setup: Setup, verdict: Verdict) -> None:
+    """The report of another agent."""
+    client = Client(setup, "agents", True)
+    report = "".join(f"finding {number:06} is new\n" for number in range(5000))
+    task = {"description": "find", "prompt": "look", "subagent_type": "general-purpose"}
+    model = client.play([Call("Agent", task | {"run_in_background": False})], *ALL, answer=report)
+    text = model.shown()[0]
+    verdict.check("agents: the report is a preview", "[spillgate] Agent returned" in text, text)
+    verdict.check("agents: the report is nowhere", "finding 002500" not in text, text)
 
 
 def background(setup: Setup, verdict: Verdict) -> None:
@@ -177,7 +192,7 @@ def permissions(setup: Setup, verdict: Verdict) -> None:
 
 def scenario(setup: Setup, verdict: Verdict) -> None:
     """Runs each part, and measures the time."""
-    for part in (outputs, others, background, permissions):
+    for part in (outputs, others, agents, background, permissions):
         start = time.monotonic()
         part(setup, verdict)
         verdict.facts[f"{part.__name__}: seconds"] = round(time.monotonic() - start, 1)
