@@ -16,7 +16,7 @@ use crate::wrap::{plan, remember};
 use crate::{Client, ClientsError, Scope, Surroundings};
 
 /// The table of the hooks.
-const HOOKS: &str = "hooks";
+pub(crate) const HOOKS: &str = "hooks";
 
 /// The events, each with the tools for which the hook runs. The tools whose results can be replaced
 /// are those of `spillgate hook`.

@@ -98,6 +98,34 @@ fn settings_are_restored_byte_for_byte() {
 }
 
 #[test]
+fn hooks_and_servers_are_undone_together_but_not_a_server_alone() {
+    let text = "{\"permissions\": {\"allow\": [\"mcp__a\"]}}";
+    let (tool, file) = settings(Some(text));
+    let servers = tool.home().join(".claude.json");
+    let before = "{\"mcpServers\": {\"a\": {\"command\": \"true\"}}}";
+    fs::write(&servers, before).unwrap();
+    assert_eq!(run(&tool, &WRAP).1, Some(0));
+    assert_eq!(fs::read_to_string(&servers).unwrap(), before);
+    let wrap = ["wrap", "claude-code"];
+    assert_eq!(run(&tool, &wrap).1, Some(0));
+    let now = fs::read_to_string(&file).unwrap();
+    assert!(
+        now.contains("mcp__spillgate") && now.contains("hook claude-code"),
+        "{now}"
+    );
+    assert_eq!(
+        run(&tool, &["unwrap", "claude-code", "--server", "a"]).1,
+        Some(0)
+    );
+    let now = fs::read_to_string(&file).unwrap();
+    assert_eq!(now.matches("hook claude-code").count(), 2, "{now}");
+    assert_eq!(run(&tool, &wrap).1, Some(0));
+    assert_eq!(run(&tool, &["unwrap", "claude-code"]).1, Some(0));
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    assert_eq!(fs::read_to_string(&servers).unwrap(), before);
+}
+
+#[test]
 fn only_our_hooks_are_removed_from_settings_that_changed() {
     let (tool, file) = settings(Some(SETTINGS));
     assert_eq!(run(&tool, &WRAP).1, Some(0));
