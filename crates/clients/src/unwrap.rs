@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::document::Edit;
 use crate::entry::{Entry, Kind, kind};
 use crate::file::{Opened, Seen, digest};
+use crate::hooks::HOOKS;
 use crate::lookups::{lists_them, removed, shortened};
 use crate::plan::{Found, Outcome, Plan, State, Then, at, in_file, servers};
 use crate::record::{Kept, Record, Records};
@@ -117,7 +118,7 @@ impl Undoing {
         });
         let mut undoing = Self::of(client, all, record);
         if let Some(record) = record.filter(|_| !keeps_lookups) {
-            undoing.shorten(values, record);
+            undoing.shorten(values, record, only.is_empty());
         }
         undoing
     }
@@ -148,9 +149,11 @@ impl Undoing {
         undoing
     }
 
-    /// Plans to remove the elements that Spillgate added to lists.
-    fn shorten(&mut self, values: &Value, record: &Record) {
-        for kept in record.entries.iter().filter(|kept| kept.is_list) {
+    /// Plans to remove the elements that Spillgate added to lists. Hooks stay if only some servers
+    /// are unwrapped.
+    fn shorten(&mut self, values: &Value, record: &Record, is_all: bool) {
+        let lists = record.entries.iter().filter(|kept| kept.is_list);
+        for kept in lists.filter(|kept| is_all || kept.at != [HOOKS]) {
             self.undone.push(kept.at.clone());
             let Some((list, edit)) = shortened(values, kept) else {
                 continue;

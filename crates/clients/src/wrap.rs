@@ -76,7 +76,7 @@ pub fn wrap(
     Ok(Some(plan(file, outcomes, names, records, parts)))
 }
 
-fn plan(
+pub(crate) fn plan(
     file: &Path,
     outcomes: Vec<Outcome>,
     names: Vec<String>,
@@ -214,7 +214,7 @@ fn judge(
 }
 
 /// Builds the record from which the change can be undone later.
-fn remember(
+pub(crate) fn remember(
     client: Client,
     seen: &Seen,
     values: &Value,

@@ -14,7 +14,7 @@ use spillgate_offload::{Profile, Rule};
 use spillgate_text::Tokenizer;
 
 use crate::agent_args::Agent;
-use crate::client_args::{Doctor, Unwrap, Wrap};
+use crate::client_args::{Doctor, Hook, Unwrap, Wrap};
 use crate::handle_arg::HandleArg;
 use crate::server_args::{Auth, Mcp};
 use crate::tool_output::parse_targets;
@@ -165,6 +165,9 @@ pub(crate) enum Command {
     Wrap(Wrap),
     /// Undo `wrap`: restore a client's configuration
     Unwrap(Unwrap),
+    /// Answer a hook of a coding agent, on standard input: large outputs of its own tools become
+    /// previews
+    Hook(Hook),
     /// Check the clients' configurations, the gateway and the servers behind it
     Doctor(Doctor),
     /// Print a section for a system prompt
@@ -481,6 +484,8 @@ pub(crate) struct Prompt {
 pub(crate) enum PromptSection {
     /// How to work with the messages of the funnel profile
     Funnel,
+    /// How to read stored outputs with commands, for the instructions of a coding agent
+    Cli,
 }
 
 #[derive(Debug, clap::Args)]

@@ -11,6 +11,7 @@ Examples:
   spillgate wrap claude-code --dry-run          show what would change
   spillgate wrap codex --server files           one server only
   spillgate wrap vscode --scope project         .vscode/mcp.json of this directory
+  spillgate wrap claude-code --hooks            previews for the client's own tools
   spillgate wrap cursor --gateway-arg=--max-tokens --gateway-arg=5000
   spillgate --store /data/spill wrap goose      the gateway stores there
 
@@ -50,6 +51,9 @@ pub(crate) struct Wrap {
     /// to its list of allowed tools
     #[arg(long)]
     pub(crate) no_lookups: bool,
+    /// Add hooks for the client's own tools, such as its shell, and leave its servers alone
+    #[arg(long, conflicts_with_all = ["servers", "gateway_args", "no_lookups"])]
+    pub(crate) hooks: bool,
 }
 
 /// `spillgate unwrap`.
@@ -93,6 +97,23 @@ pub(crate) struct Doctor {
     /// Time limit, in seconds, for a server to start and to list its tools
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
+}
+
+/// `spillgate hook`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Hook {
+    /// The client that runs the hook
+    pub(crate) client: HookClient,
+    /// Replace the output of the client's shell, which ends with this exit code
+    #[arg(long, value_name = "CODE", hide = true)]
+    pub(crate) shell_end: Option<i32>,
+}
+
+/// Clients with hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HookClient {
+    /// Claude Code
+    ClaudeCode,
 }
 
 /// Scopes of servers.

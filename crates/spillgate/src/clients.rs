@@ -115,8 +115,8 @@ pub(crate) fn check_names(only: &[String], plans: &[Plan]) -> Result<(), Clients
     })
 }
 
-/// Returns how a client's configuration starts the gateway.
-pub(crate) fn gateway(client: Client, common: &Common, wrap: &Wrap) -> Result<Gateway, Failure> {
+/// Returns how a client's configuration names this program.
+pub(crate) fn program(client: Client) -> Result<String, Failure> {
     let own = env::current_exe()?;
     let on_path = on_path("spillgate").filter(|found| same_file(found, &own));
     // A client that starts from a desktop may not have the shell's PATH.
@@ -125,17 +125,35 @@ pub(crate) fn gateway(client: Client, common: &Common, wrap: &Wrap) -> Result<Ga
         (Some(found), true) => found,
         (None, _) => own,
     };
-    let text = |path: &Path| {
-        path.to_str().map(str::to_owned).ok_or_else(|| {
-            let message = format!("{} is not UTF-8", path.display());
-            Failure::new("path", Fault::Caller, message).hint("use another path")
-        })
-    };
+    text_of_path(&program)
+}
+
+/// Returns how a client's configuration starts the gateway.
+pub(crate) fn gateway(client: Client, common: &Common, wrap: &Wrap) -> Result<Gateway, Failure> {
+    let mut arguments = options(common)?;
+    arguments.extend(wrap.gateway_args.iter().cloned());
+    Ok(Gateway {
+        program: program(client)?,
+        arguments,
+        lookups: !wrap.no_lookups,
+    })
+}
+
+/// Returns a path as text.
+pub(crate) fn text_of_path(path: &Path) -> Result<String, Failure> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        let message = format!("{} is not UTF-8", path.display());
+        Failure::new("path", Fault::Caller, message).hint("use another path")
+    })
+}
+
+/// Returns the options of a command that selects the same store, configuration and tokenizer.
+pub(crate) fn options(common: &Common) -> Result<Vec<String>, Failure> {
     let mut arguments = Vec::new();
     for (flag, path) in [("--store", &common.store), ("--config", &common.config)] {
         if let Some(path) = path {
             let path = std::path::absolute(path)?;
-            arguments.extend([flag.to_owned(), text(&path)?]);
+            arguments.extend([flag.to_owned(), text_of_path(&path)?]);
         }
     }
     if let Some(tokenizer) = common.tokenizer {
@@ -145,12 +163,7 @@ pub(crate) fn gateway(client: Client, common: &Common, wrap: &Wrap) -> Result<Ga
             name.as_str().unwrap_or_default().to_owned(),
         ]);
     }
-    arguments.extend(wrap.gateway_args.iter().cloned());
-    Ok(Gateway {
-        program: text(&program)?,
-        arguments,
-        lookups: !wrap.no_lookups,
-    })
+    Ok(arguments)
 }
 
 /// Returns the program that a shell would start for this name.

@@ -142,18 +142,17 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         }
         false => text.to_owned(),
     };
+    // A client takes exit code 2 of a hook as a refusal of the call.
+    let is_hook = typed_command().is_some_and(|command| command == "hook");
     let failure = Failure::new("usage", Fault::Caller, message)
         .hint(how_it_is_used(error))
-        .code(2);
+        .code(if is_hook { 1 } else { 2 });
     ExitCode::from(failure.report(&Output::new(json)))
 }
 
 /// Returns the hint for the command that was typed.
 fn how_it_is_used(error: &clap::Error) -> String {
-    let commands = Args::command();
-    let mut typed = std::env::args().skip(1);
-    let command = typed.find(|word| commands.find_subcommand(word).is_some());
-    let Some(command) = command else {
+    let Some(command) = typed_command() else {
         return "`spillgate help` lists the commands".to_owned();
     };
     let help = format!("`spillgate help {command}` shows how it is used");
@@ -170,6 +169,16 @@ fn how_it_is_used(error: &clap::Error) -> String {
         ),
         false => help,
     }
+}
+
+/// Returns the command among the raw arguments.
+fn typed_command() -> Option<String> {
+    let commands = Args::command();
+    let mut typed = std::env::args_os().skip(1);
+    typed.find_map(|word| {
+        let word = word.into_string().ok()?;
+        commands.find_subcommand(&word).map(|_| word)
+    })
 }
 
 impl From<StoreError> for Failure {

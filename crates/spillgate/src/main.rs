@@ -102,6 +102,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::FsMcp(fs_mcp) => cmd::fs_mcp::fs_mcp(&args.common, fs_mcp),
         Command::Wrap(wrap) => cmd::wrap::wrap(&args.common, wrap, out),
         Command::Unwrap(unwrap) => cmd::unwrap::unwrap(unwrap, out),
+        Command::Hook(hook) => cmd::hook::hook(&args.common, hook, out),
         Command::Doctor(doctor) => cmd::doctor::doctor(&args.common, doctor, out),
         Command::Prompt(prompt) => cmd::prompt::prompt(prompt, out),
         Command::Completions(completions) => cmd::generate::completions(completions, out),

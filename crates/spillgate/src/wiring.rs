@@ -192,10 +192,14 @@ fn store_option(common: &Common) -> String {
     let Some(path) = &common.store else {
         return shared.to_owned();
     };
-    let text = path.display().to_string();
+    format!(" --store {}{shared}", quoted(&path.display().to_string()))
+}
+
+/// Returns a word as it is typed in a shell, in quotes if it needs them.
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
-    match text.chars().all(plain) {
-        true => format!(" --store {text}{shared}"),
-        false => format!(" --store '{}'{shared}", text.replace('\'', "'\\''")),
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }

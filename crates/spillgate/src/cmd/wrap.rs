@@ -1,20 +1,27 @@
 //! `spillgate wrap`: puts a client's servers behind the gateway.
 
-use spillgate_clients::{Plan, Scope, State, permit, wrap as plan};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use spillgate_clients::{Client, Plan, Scope, State, add_hooks, hook_files, permit, wrap as plan};
 
 use crate::args::{Common, LimitArgs};
-use crate::client_args::Wrap;
+use crate::client_args::{Scopes, Wrap};
 use crate::clients::{
-    asked, carry_out, check_names, files, gateway, nothing_found, projects_file, records,
-    surroundings,
+    asked, carry_out, check_names, files, gateway, nothing_found, options, program, projects_file,
+    records, surroundings,
 };
-use crate::failure::Failure;
+use crate::failure::{Failure, Fault};
 use crate::output::Output;
 use crate::settings::Settings;
+use crate::wiring::quoted;
 
 pub(crate) fn wrap(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Failure> {
     Settings::load(common, &LimitArgs::default())?;
     let (client, which) = (wrap.client, &wrap.which);
+    if wrap.hooks {
+        return hooks(common, wrap, out);
+    }
     // A project's file is shared by everyone who works on it: it changes only on request.
     let places = asked(client, which, |scope| scope != Scope::Project)?;
     let gateway = gateway(client, common, wrap)?;
@@ -52,4 +59,59 @@ pub(crate) fn wrap(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Fai
         ));
     }
     Ok(code)
+}
+
+/// Adds the hooks that run `spillgate hook` to the client's settings.
+fn hooks(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Failure> {
+    let (client, which) = (wrap.client, &wrap.which);
+    let files = hook_files(client, &surroundings()?);
+    if files.is_empty() {
+        let message = format!("hooks of {} are not supported", client.title());
+        let hint = format!("they are supported for {}", Client::ClaudeCode);
+        return Err(Failure::new("no_hooks", Fault::Caller, message).hint(hint));
+    }
+    let scopes = which.scope.unwrap_or(Scopes::User);
+    let wanted = files.into_iter().filter(|(scope, _)| scopes.has(*scope));
+    let mut files: Vec<(Scope, PathBuf)> = wanted.collect();
+    if let Some(file) = &which.file {
+        files = vec![(Scope::User, std::path::absolute(file)?)];
+    }
+    let mut words = vec![program(client)?];
+    words.extend(options(common)?);
+    if common.shared_store {
+        words.push("--shared-store".to_owned());
+    }
+    words.extend(["hook".to_owned(), client.to_string()]);
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let records = records()?;
+    let mut plans = Vec::new();
+    for (scope, file) in &files {
+        if !which.dry_run {
+            exists(file)?;
+        }
+        plans.extend(add_hooks(client, file, *scope, &words.join(" "), &records)?);
+    }
+    if plans.is_empty() {
+        let looked: Vec<PathBuf> = files.into_iter().map(|(_, file)| file).collect();
+        let missing: Vec<String> = looked
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
+        out.note(&format!(
+            "without --dry-run, {} would be created",
+            missing.join(", ")
+        ));
+    }
+    carry_out(client, &plans, &records, which.dry_run, out)
+}
+
+/// Creates settings without content if the client has none yet.
+fn exists(file: &Path) -> Result<(), Failure> {
+    if fs::symlink_metadata(file).is_ok() {
+        return Ok(());
+    }
+    if let Some(directory) = file.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    Ok(fs::write(file, "{}\n")?)
 }

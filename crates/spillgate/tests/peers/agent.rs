@@ -35,6 +35,34 @@ fn codex_is_refused_what_is_too_much_and_gets_the_rest_whole() {
     is_guarded("codex");
 }
 
+#[test]
+fn claude_code_shows_its_model_previews_of_its_own_tools() {
+    let lab = lab("hooked");
+    let verdict = lab.drive_with("hooked", &["--only", "claude"], &lab.shelf_server());
+    verdict.shows(&[
+        "every step was made",
+        "success: it is a preview",
+        "success: the stored bytes are those of the command",
+        "failure: it is a preview",
+        "failure: the stored bytes are those of the command",
+        "failure: the exit code is told",
+        "the large output is nowhere",
+        "all else is the same",
+        "a look-up by the command line works",
+        "servers: large is a preview",
+        "servers: very large is a preview",
+        "servers: small is no preview",
+        "exec: it is a preview",
+        "agents: the report is a preview",
+        "agents: the report is nowhere",
+        "background: all of its output is there",
+        "permissions: allow is as without hooks",
+        "permissions: deny is as without hooks",
+        "permissions: ask is as without hooks",
+        "permissions: none is as without hooks",
+    ]);
+}
+
 fn is_guarded(agent: &str) {
     let lab = lab(&format!("guarded-{agent}"));
     let verdict = lab.drive_with("guarded", &["--only", agent], &[]);

@@ -1,6 +1,7 @@
 //! `spillgate doctor`: checks every step from a client's configuration to its working servers.
 
 mod findings;
+mod hooks;
 mod probe;
 
 use std::collections::BTreeSet;
@@ -80,6 +81,7 @@ fn of_client(
             }
         }
     }
+    found |= hooks::check(client, findings)?;
     let of = Finding::of(Some(client), None);
     if found {
         let cap = format!("its own cap on tool results: {}", client.own_cap());
