@@ -39,7 +39,7 @@ class Stored:
         self.handle = json.loads(output(env, [env.binary, "put", "--json", "--store", store], stdin=self.path))["handle"]
         if not self.handle:
             raise Failed(f"`put` of {self.name} gave no handle")
-        self.stored_path = os.path.join(store, self.handle)
+        self.stored_path = os.path.join(store, self.handle[0], self.handle)
 
     def line_count(self):
         with open(self.path, "rb") as file:

@@ -18,9 +18,13 @@ pub(crate) const MOST_BYTES: u64 = 256 << 20;
 /// Number of stretches that are read of a view that is not read whole.
 const STRETCHES: u64 = 16;
 
-/// Size of a part, in bytes: small enough that two threads share the work evenly and hold at most
-/// 4 MiB, and large enough that joining the parts takes no noticeable time.
+/// Size of a part, in bytes: small enough that two threads share the work evenly and hold 4 MiB (20
+/// MiB if the lines are very long), and large enough that joining the parts takes no noticeable time.
 const PART: u64 = 2 << 20;
+
+/// Maximum number of bytes between the place where a part should end and the end of its line. A
+/// longer line is cut, because a text may have no line break at all.
+const LONGEST: u64 = 8 << 20;
 
 /// Number of threads that read parts, the same as for `grep`.
 const THREADS: usize = 2;
@@ -189,7 +193,7 @@ fn cut_at_lines(
         // A small remainder is added to the last part.
         let stop = match end - from {
             rest if rest <= part + part / 4 => end,
-            _ => line_start(source, from + part)?.min(end),
+            _ => cut_near(source, from + part)?.min(end),
         };
         parts.push((from, stop));
         from = stop;
@@ -197,18 +201,38 @@ fn cut_at_lines(
     Ok(parts)
 }
 
+/// Returns the offset after the first newline at or after `near`; if it is more than [`LONGEST`]
+/// bytes away, the offset of a character after as many bytes.
+fn cut_near(source: &dyn ByteSource, near: u64) -> io::Result<u64> {
+    let most = near.saturating_add(LONGEST);
+    match line_start_before(source, near, most)? {
+        Some(start) => Ok(start),
+        None if most >= source.len() => Ok(source.len()),
+        None => {
+            let block = source.bytes(most, most + 4)?;
+            let rest = block.iter().take_while(|byte| **byte & 0xc0 == 0x80);
+            Ok(most + rest.count() as u64)
+        }
+    }
+}
+
 /// Returns the offset after the first newline at or after `near`; the end if there is none.
 fn line_start(source: &dyn ByteSource, near: u64) -> io::Result<u64> {
+    Ok(line_start_before(source, near, source.len())?.unwrap_or(source.len()))
+}
+
+/// Returns the offset after the first newline at or after `near`, if it is before `most`.
+fn line_start_before(source: &dyn ByteSource, near: u64, most: u64) -> io::Result<Option<u64>> {
     const STEP: u64 = 64 << 10;
     let mut from = near.max(1) - 1;
-    while from < source.len() {
+    while from < source.len().min(most) {
         let block = source.bytes(from, from + STEP)?;
         if let Some(at) = memchr::memchr(b'\n', &block) {
-            return Ok(from + at as u64 + 1);
+            return Ok(Some(from + at as u64 + 1));
         }
         from += block.len() as u64;
     }
-    Ok(source.len())
+    Ok(None)
 }
 
 /// Returns the offset after the last newline before `end`; `end` itself if the line there is too
@@ -292,6 +316,18 @@ mod tests {
             .sum();
         let about: String = plan.scaled(lines).replace(['≈', ','], "");
         assert!((1900..2100).contains(&about.parse::<u64>().unwrap()));
+    }
+
+    #[test]
+    fn a_text_without_line_breaks_is_cut() {
+        let text = "añ".repeat(15 << 20).into_bytes();
+        let plan = SamplePlan::spread(&text, 0).unwrap();
+        let longest = plan.parts.iter().map(|(start, end)| end - start).max();
+        assert!(longest <= Some(PART + LONGEST + 3), "{:?}", plan.parts);
+        assert!(plan.parts.len() > 3);
+        let read = plan.look(&text, |bytes, _| std::str::from_utf8(bytes).map(str::len));
+        let read: Result<Vec<usize>, _> = read.unwrap().into_iter().collect();
+        assert_eq!(read.map(|sizes| sizes.iter().sum()), Ok(text.len()));
     }
 
     #[test]
