@@ -71,24 +71,13 @@ fn a_log_in_a_member_is_outlined_as_a_log() {
     next: spillgate_read(handle="H", path=".stdout", start=591, lines=60)
     also, with the same handle: spillgate_query(filter=JQ_FILTER), spillgate_grep(pattern=REGEX)
     "#);
-    assert_snapshot!(preview(&document, audience::command_line("")), @r#"
-    [spillgate] tool returned 28176 bytes, 1 lines, 12031 tokens (json); stored whole as H
-    shape:
-      (laid out as 32 lines)
-      object
-        .exit: number: 3
-        .stdout: string: "2026-11-25T10:00:00Z INFO reque…"
-    inside:
-      .stdout: 602 lines (log)
-        601: ERROR cannot write to disk: no space left
-        levels: ERROR 1, INFO 600
-        from 2026-11-25T10:00:00Z to 2026-11-25T11:00:00Z
-        600× (line 1) <*> INFO request took <*> ms
-        1× (line 601) <*> ERROR cannot write to disk: no space left
-    next: spillgate search H 'why did it fail?'
+    let shown = preview(&document, audience::command_line(""));
+    let (_, calls) = shown.split_once("next: ").unwrap();
+    assert_snapshot!(calls, @"
+    spillgate search H 'why did it fail?'
     next: spillgate read H --path .stdout --start 591 --lines 60
     also, likewise: query HANDLE JQ_FILTER, grep HANDLE REGEX
-    "#);
+    ");
 }
 
 #[test]

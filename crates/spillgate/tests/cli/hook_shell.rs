@@ -185,16 +185,8 @@ fn a_small_output_is_the_same_with_the_hook() {
         let without = ended(&tool, &format!("a{number}"), &command, ":");
         let with = ended(&tool, &format!("b{number}"), &command, &lines);
         same(&with.output, &without.output, shape);
-        assert_eq!(
-            (with.code, with.signal, with.directory, with.files),
-            (
-                without.code,
-                without.signal,
-                without.directory,
-                without.files
-            ),
-            "{shape}"
-        );
+        let output = without.output.clone();
+        assert_eq!(Ended { output, ..with }, without, "{shape}");
     }
 }
 
@@ -210,23 +202,18 @@ fn a_large_output_becomes_a_preview_and_all_else_is_the_same() {
         let preview = shown.strip_prefix("[spillgate] ");
         let got = preview.map_or(Whole, |_| Preview);
         assert_eq!(got, *large, "{shape}: {shown:.200}");
-        let raw = preview.map_or(with.output, |preview| {
-            // Nothing of the output is left behind it.
-            let last = preview.trim_end().lines().last().unwrap();
-            assert!(last.ends_with(" REGEX"), "{shape}: {last}");
-            let (_, rest) = preview.split_once("stored whole as ").unwrap();
-            tool.run(&["cat", "--raw", &rest[..14]], b"").stdout
-        });
-        same(&raw, &without.output, shape);
-        assert_eq!(
-            (with.code, with.signal, with.directory, with.files),
-            (
-                without.code,
-                without.signal,
-                without.directory,
-                without.files
-            ),
-            "{shape}"
+        let raw = preview.map_or_else(
+            || with.output.clone(),
+            |preview| {
+                // Nothing of the output is left behind it.
+                let last = preview.trim_end().lines().last().unwrap();
+                assert!(last.ends_with(" REGEX"), "{shape}: {last}");
+                let (_, rest) = preview.split_once("stored whole as ").unwrap();
+                tool.run(&["cat", "--raw", &rest[..14]], b"").stdout
+            },
         );
+        same(&raw, &without.output, shape);
+        let output = without.output.clone();
+        assert_eq!(Ended { output, ..with }, without, "{shape}");
     }
 }

@@ -60,15 +60,9 @@ def environment(home: Path, peers: Path) -> dict[str, str]:
     }
 
 
-def claude(setup: Setup, server: list[str], model: Model, home: Path) -> Run:
-    """Claude Code: its command, and the additional environment."""
-    config = home / "mcp.json"
-    entry = {"command": server[0], "args": server[1:]}
-    config.write_text(json.dumps({"mcpServers": {"shelf": entry}}))
-    wrapper = setup.peers / "agents/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs"
-    command = [str(setup.peers / "bin/node"), str(wrapper), "-p", PROMPT, "--output-format", "json"]
-    command += ["--strict-mcp-config", "--mcp-config", str(config), "--allowedTools", "mcp__shelf"]
-    return command, {
+def quiet(model: Model) -> dict[str, str]:
+    """The environment in which Claude Code reaches nothing but the model."""
+    return {
         "ANTHROPIC_BASE_URL": model.url,
         "ANTHROPIC_API_KEY": "none",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -78,6 +72,17 @@ def claude(setup: Setup, server: list[str], model: Model, home: Path) -> Run:
         # Put tools into the request from the start, not behind a search for tools.
         "ENABLE_TOOL_SEARCH": "false",
     }
+
+
+def claude(setup: Setup, server: list[str], model: Model, home: Path) -> Run:
+    """Claude Code: its command, and the additional environment."""
+    config = home / "mcp.json"
+    entry = {"command": server[0], "args": server[1:]}
+    config.write_text(json.dumps({"mcpServers": {"shelf": entry}}))
+    wrapper = setup.peers / "agents/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs"
+    command = [str(setup.peers / "bin/node"), str(wrapper), "-p", PROMPT, "--output-format", "json"]
+    command += ["--strict-mcp-config", "--mcp-config", str(config), "--allowedTools", "mcp__shelf"]
+    return command, quiet(model)
 
 
 # What Codex allows commands to do. It calls a tool that may change something without asking only if

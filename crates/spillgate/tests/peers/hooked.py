@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import common
-from agents import PATIENCE, PROMPT, environment, preview_in
+from agents import PATIENCE, PROMPT, environment, preview_in, quiet
 from common import PREVIEW_BYTES_MAX, Setup, Verdict
 from model import HANDLE, Call, Model
 
@@ -30,21 +30,6 @@ HEADLINE = re.compile(
 SMALL = "printf 'a\\tb\\n'; echo error >&2"
 
 ALL = ["--permission-mode", "bypassPermissions"]
-
-
-def quiet(model: Model) -> dict[str, str]:
-    """The environment in which the client reaches nothing but the model."""
-    return {
-        "ANTHROPIC_BASE_URL": model.url,
-        "ANTHROPIC_API_KEY": "none",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "DISABLE_AUTOUPDATER": "1",
-        "DISABLE_TELEMETRY": "1",
-        "DISABLE_ERROR_REPORTING": "1",
-        "ENABLE_TOOL_SEARCH": "false",
-        # The client refuses to run as root without permissions, except in a sandbox.
-        "IS_SANDBOX": "1",
-    }
 
 
 class Client:
@@ -80,7 +65,8 @@ class Client:
             subprocess.run(
                 command,
                 cwd=self.home / "work",
-                env=self.env | quiet(model),
+                # The client refuses to run as root without permissions, except in a sandbox.
+                env=self.env | quiet(model) | {"IS_SANDBOX": "1"},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=PATIENCE,
