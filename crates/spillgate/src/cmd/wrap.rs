@@ -98,9 +98,13 @@ fn hooks(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Failure> {
             .map(|file| file.display().to_string())
             .collect();
         out.note(&format!(
-            "without --dry-run, {} would be created",
-            missing.join(", ")
+            "without --dry-run, {} would be created, with hooks that run `{}`",
+            missing.join(", "),
+            words.join(" ")
         ));
+        if !out.json {
+            return Ok(0);
+        }
     }
     carry_out(client, &plans, &records, which.dry_run, out)
 }

@@ -140,10 +140,13 @@ fn only_our_hooks_are_removed_from_settings_that_changed() {
 #[test]
 fn settings_are_created_where_there_are_none() {
     let (tool, file) = settings(None);
-    assert_eq!(
-        run(&tool, &["wrap", "claude-code", "--hooks", "--dry-run"]).1,
-        Some(0)
-    );
+    let mut dry = tool.command(&["wrap", "claude-code", "--hooks", "--dry-run"]);
+    dry.current_dir(tool.home()).env_remove("CLAUDE_CONFIG_DIR");
+    let dry = feed(dry, b"");
+    assert_eq!(dry.status.code(), Some(0));
+    let told = String::from_utf8(dry.stderr).unwrap();
+    let told = told.replace(env!("CARGO_BIN_EXE_spillgate"), "/SPILLGATE");
+    assert_snapshot!(told.replace(tool.home().to_str().unwrap(), "/HOME"), @"without --dry-run, /HOME/.claude/settings.json would be created, with hooks that run `/SPILLGATE hook claude-code`");
     assert!(!file.exists());
     assert_eq!(run(&tool, &WRAP).1, Some(0));
     let now: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
