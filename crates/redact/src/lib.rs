@@ -16,6 +16,7 @@
 
 mod address;
 mod assignment;
+mod beginning;
 mod encoded;
 mod find;
 mod findings;

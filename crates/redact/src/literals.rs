@@ -3,31 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use aho_corasick::packed::{self, MatchKind};
-use aho_corasick::{AhoCorasick, Span};
-
-/// The literals of one vectorised searcher; more make it slow.
-const GROUP: usize = 48;
-
 /// The literals of all rules, and the rules of each literal. A literal that begins with another
 /// literal is not searched for: its rules are tried where the shorter literal occurs.
 pub(crate) struct Literals {
-    searchers: Vec<Searcher>,
+    literals: spillgate_text::Literals,
     /// The rules to try for a literal.
     rules: Vec<Vec<u16>>,
-}
-
-struct Searcher {
-    method: Method,
-    /// The number of the first literal.
-    first: usize,
-}
-
-enum Method {
-    /// Vectorised.
-    Packed(packed::Searcher),
-    /// For processors without the vector instructions.
-    Automaton(AhoCorasick),
 }
 
 impl Literals {
@@ -48,24 +29,8 @@ impl Literals {
                 _ => roots.push((literal, rules)),
             }
         }
-        // A searcher compares as many bytes as its shortest literal has, so short literals are
-        // apart from the others.
-        roots.sort_by_key(|(literal, _)| literal.len().min(4));
-        let short = roots.partition_point(|(literal, _)| literal.len() < 4);
-        let mut searchers = Vec::new();
-        for range in [0..short, short..roots.len()] {
-            let size = range.len().div_ceil(range.len().div_ceil(GROUP).max(1));
-            let mut first = range.start;
-            for group in roots[range].chunks(size.max(1)) {
-                let group: Vec<&str> = group.iter().map(|(literal, _)| *literal).collect();
-                if let Some(method) = method(&group) {
-                    searchers.push(Searcher { method, first });
-                }
-                first += group.len();
-            }
-        }
         Self {
-            searchers,
+            literals: spillgate_text::Literals::new(roots.iter().map(|(root, _)| root.as_bytes())),
             rules: roots.into_iter().map(|(_, rules)| rules).collect(),
         }
     }
@@ -78,57 +43,11 @@ impl Literals {
         range: Range<usize>,
         mut found: impl FnMut(&[u16], usize),
     ) {
-        /// No literal is longer.
-        const LONGEST: usize = 64;
-        let end = text.len().min(range.end + LONGEST);
-        for searcher in &self.searchers {
-            let mut at = range.start;
-            while at < range.end {
-                let span = Span { start: at, end };
-                let Some((literal, start)) = searcher.find(text, span) else {
-                    break;
-                };
-                if start >= range.end {
-                    break;
-                }
-                found(&self.rules[searcher.first + literal], start);
-                at = start + 1;
-            }
-        }
+        self.literals.each(text, range, |literal, at| {
+            found(&self.rules[literal], at);
+            0
+        });
     }
-}
-
-impl Searcher {
-    fn find(&self, text: &[u8], span: Span) -> Option<(usize, usize)> {
-        match &self.method {
-            Method::Packed(searcher) => searcher
-                .find_in(text, span)
-                .map(|found| (found.pattern().as_usize(), found.start())),
-            Method::Automaton(automaton) => automaton
-                .find(aho_corasick::Input::new(text).span(span))
-                .map(|found| (found.pattern().as_usize(), found.start())),
-        }
-    }
-}
-
-fn method(literals: &[&str]) -> Option<Method> {
-    let packed = packed::Config::new()
-        .match_kind(MatchKind::LeftmostFirst)
-        .builder()
-        .extend(literals)
-        .build();
-    match packed {
-        Some(searcher) => Some(Method::Packed(searcher)),
-        None => automaton(literals).map(Method::Automaton),
-    }
-}
-
-fn automaton(literals: &[&str]) -> Option<AhoCorasick> {
-    AhoCorasick::builder()
-        .match_kind(aho_corasick::MatchKind::LeftmostFirst)
-        .kind(Some(aho_corasick::AhoCorasickKind::DFA))
-        .build(literals)
-        .ok()
 }
 
 #[cfg(test)]
@@ -157,31 +76,5 @@ mod tests {
         found.clear();
         literals.each(text, 3..4, |rules, at| found.push((at, rules.to_vec())));
         assert_eq!(found, [(3, vec![1])]);
-    }
-
-    #[test]
-    fn the_automaton_finds_what_the_vectorised_searcher_finds() {
-        let literals = ["token", "ghp_", "key"];
-        let text = b"a token, a ghp_key, tokentoken";
-        let automaton = Method::Automaton(automaton(&literals).unwrap());
-        let methods = [automaton, method(&literals).unwrap()];
-        let found = methods.map(|method| {
-            let searcher = Searcher { method, first: 0 };
-            let mut found = Vec::new();
-            let mut start = 0;
-            while let Some(at) = searcher.find(
-                text,
-                Span {
-                    start,
-                    end: text.len(),
-                },
-            ) {
-                found.push(at);
-                start = at.1 + 1;
-            }
-            found
-        });
-        assert_eq!(found[0], found[1]);
-        assert_eq!(found[0].len(), 5);
     }
 }

@@ -138,8 +138,12 @@ fn secret_at(pattern: &Pattern, text: &[u8], at: usize) -> Option<Range<usize>> 
     }
     let start = at.saturating_sub(pattern.before);
     let window = &text[start..text.len().min(at + pattern.reach)];
+    // Most literals are no part of a secret.
+    if pattern.before == 0 && !pattern.can_match(window) {
+        return None;
+    }
     let regex = pattern.regex()?;
-    // Most literals are no part of a secret. Captures would share a counter between the threads.
+    // Captures would share a counter between the threads.
     if !regex.is_match(window) {
         return None;
     }

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{LazyLock, OnceLock};
 
-use aho_corasick::{AhoCorasick, MatchKind};
 use regex::bytes::Regex;
 use regex_automata::Input;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::pool::Pool;
 use regex_automata::util::syntax;
+use spillgate_text::Literals;
 
 /// Matches the prefix that a CI system adds to each log line. GitHub Actions and Jenkins add a time
 /// stamp; logs downloaded from GitHub Actions also have the names of the job and the step.
@@ -23,9 +23,8 @@ const PREFIX: &str = concat!(
 /// beginning of a line.
 const LOOKED_AT: usize = 1000;
 
-/// Every line that reports a failure contains one of these texts. They are few enough to be
-/// searched with vector instructions. They have at least three bytes, so that few lines are
-/// examined.
+/// Every line that reports a failure contains one of these texts. They have at least three bytes, so
+/// that few lines are examined.
 const LITERALS: [&str; 60] = [
     "rror",
     "RROR",
@@ -89,12 +88,8 @@ const LITERALS: [&str; 60] = [
     "BAD ",
 ];
 
-static ANY: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    let built = AhoCorasick::builder()
-        .match_kind(MatchKind::LeftmostFirst)
-        .build(LITERALS);
-    built.expect("the literals are few and short")
-});
+static ANY: LazyLock<Literals> =
+    LazyLock::new(|| Literals::new(LITERALS.iter().map(|literal| literal.as_bytes())));
 
 /// What a line reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -306,19 +301,15 @@ static IN_FRONT: LazyLock<Regex> =
 
 /// Calls `take` with the start and the end of each line that may report a failure, in order.
 pub(super) fn each_suspect(text: &[u8], mut take: impl FnMut(usize, usize)) {
-    let mut at = 0;
-    while let Some(found) = ANY.find(&text[at..]) {
+    ANY.each(text, 0..text.len(), |_, at| {
         // A literal may begin with the newline before its line.
-        let mark = at + found.start() + usize::from(text[at + found.start()] == b'\n');
+        let mark = at + usize::from(text[at] == b'\n');
         let start = memchr::memrchr(b'\n', &text[..mark]).map_or(0, |newline| newline + 1);
         let end = memchr::memchr(b'\n', &text[mark..]).map_or(text.len(), |more| mark + more);
         take(start, end);
         // The next literal may begin with this line's newline.
-        at = end.max(at + 1);
-        if at >= text.len() {
-            return;
-        }
-    }
+        end
+    });
 }
 
 /// Returns a line without the colour codes that a program printed in caret notation.
