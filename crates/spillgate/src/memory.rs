@@ -26,7 +26,7 @@ pub(crate) fn keep_little() -> io::Result<()> {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "functions of the C library that nobody wraps")]
 mod allocator {
-    use libc::{M_ARENA_MAX, M_MMAP_THRESHOLD, c_int};
+    use libc::{M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, c_int};
 
     /// Number of arenas. glibc creates up to eight for each processor, and free memory of one arena
     /// cannot be used by another.
@@ -35,15 +35,25 @@ mod allocator {
     /// Size in bytes from which a block gets its own memory mapping, which is returned to the
     /// system when the block is freed. glibc's default threshold rises to the size of the largest
     /// block freed so far, up to 32 MiB. After the first result of 16 MB, glibc would therefore
-    /// allocate blocks of this size among the small ones.
-    const MAPPED: c_int = 256 << 10;
+    /// allocate blocks of this size among the small ones. A smaller result is in memory as a whole
+    /// (`DEFAULT_SPOOL_BYTES`); with a mapping of its own, each of its pages would be requested
+    /// from the system again for each result.
+    const MAPPED: c_int = 4 << 20;
+
+    /// Free bytes at the end of an arena from which on they are returned at once: less than a
+    /// result and its text need.
+    const TRIMMED: c_int = 8 << 20;
 
     /// Configures the allocator; returns whether it succeeded.
     pub(super) fn set_up() -> bool {
+        let settings = [
+            (M_ARENA_MAX, ARENAS),
+            (M_MMAP_THRESHOLD, MAPPED),
+            (M_TRIM_THRESHOLD, TRIMMED),
+        ];
         // SAFETY: mallopt takes two numbers and does its own locking.
-        unsafe {
-            libc::mallopt(M_ARENA_MAX, ARENAS) == 1 && libc::mallopt(M_MMAP_THRESHOLD, MAPPED) == 1
-        }
+        let is_set = |(name, value)| unsafe { libc::mallopt(name, value) == 1 };
+        settings.into_iter().all(is_set)
     }
 
     /// Returns free whole pages of all arenas to the system.

@@ -13,6 +13,11 @@ pub trait TokenCounter: Send + Sync + fmt::Debug {
     /// Returns the tokens of the whole text.
     fn count(&self, text: &str) -> u64;
 
+    /// Returns the sum of the tokens of several texts, each counted by itself.
+    fn count_all(&self, texts: &[&str]) -> u64 {
+        texts.iter().map(|text| self.count(text)).sum()
+    }
+
     /// Returns whether the text has more than `limit` tokens. Stops as soon as the answer is
     /// certain, so the time depends on the limit and not on the length of the text.
     fn exceeds(&self, text: &str, limit: u64) -> bool;

@@ -27,13 +27,18 @@ pub fn count_source(counter: &dyn TokenCounter, source: &dyn ByteSource) -> io::
         let text = String::from_utf8_lossy(source.window(0, len, &mut buffer)?);
         return Ok(Tokens::exact(counter.count(&text)));
     }
-    let (mut tokens, mut bytes) = (0u64, 0u64);
+    let mut samples = Vec::new();
     for sample in 0..SAMPLES {
         let start = (len - SAMPLE_BYTES) / (SAMPLES - 1) * sample;
-        let sample = source.bytes(start, start + SAMPLE_BYTES)?;
-        tokens += counter.count(&String::from_utf8_lossy(&sample));
-        bytes += sample.len() as u64;
+        samples.push(source.bytes(start, start + SAMPLE_BYTES)?);
     }
+    let bytes: u64 = samples.iter().map(|sample| sample.len() as u64).sum();
+    let texts: Vec<_> = samples
+        .iter()
+        .map(|sample| String::from_utf8_lossy(sample))
+        .collect();
+    let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
+    let tokens = counter.count_all(&texts);
     let scaled = u128::from(tokens) * u128::from(len) / u128::from(bytes.max(1));
     Ok(Tokens::estimated(u64::try_from(scaled).unwrap_or(u64::MAX)))
 }

@@ -62,8 +62,11 @@ impl Bpe {
 
     /// Returns the tokens of a text, or any number over `limit` if it has more.
     fn count_to(self, text: &str, limit: u64) -> u64 {
+        self.count_with(&mut Memo::for_text(text.len()), text, limit)
+    }
+
+    fn count_with(self, memo: &mut Memo, text: &str, limit: u64) -> u64 {
         let (mut start, mut count) = (0, 0);
-        let mut memo = Memo::for_text(text.len());
         while start < text.len() && count <= limit {
             let end = self.pattern.piece_end(text, start);
             count += memo.count(self.merges, text.as_bytes(), start, end);
@@ -82,6 +85,15 @@ impl fmt::Debug for Bpe {
 impl TokenCounter for Bpe {
     fn count(&self, text: &str) -> u64 {
         self.count_to(text, u64::MAX)
+    }
+
+    fn count_all(&self, texts: &[&str]) -> u64 {
+        // Samples of one text have many pieces in common.
+        let mut memo = Memo::for_text(texts.iter().map(|text| text.len()).sum());
+        let counts = texts
+            .iter()
+            .map(|text| self.count_with(&mut memo, text, u64::MAX));
+        counts.sum()
     }
 
     fn exceeds(&self, text: &str, limit: u64) -> bool {
@@ -147,6 +159,10 @@ mod tests {
                     "{tokenizer} {text:.40}"
                 );
             }
+            let texts = texts();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let sum = texts.iter().map(|text| counter.count(text)).sum::<u64>();
+            assert_eq!(counter.count_all(&texts), sum);
         }
     }
 
