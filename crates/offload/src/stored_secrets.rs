@@ -78,7 +78,7 @@ impl Unstored {
 pub(crate) fn refused(tool: &str, stats: &Stats, why: &Unstored) -> String {
     format!(
         "[spillgate] {tool} returned {} bytes, {} lines ({}); nothing of it is stored or shown: {why}. \
-         Call {tool} so that its result has no secrets, or ask the user, who can change the setting.",
+         Ask for the part that has no secrets, or ask the user, who can change the setting.",
         stats.bytes,
         stats.lines,
         stats.kind,

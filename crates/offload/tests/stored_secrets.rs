@@ -215,7 +215,7 @@ fn what_is_refused_is_neither_stored_nor_shown() {
             "{name}: {text}"
         );
         if name == "log" {
-            assert_snapshot!(text, @r#"[spillgate] env returned 17882 bytes, 401 lines (log); nothing of it is stored or shown: the output has secrets (2 × aws-access-key), and the user's setting `stored = "refused"` does not allow storing such an output. Call env so that its result has no secrets, or ask the user, who can change the setting."#);
+            assert_snapshot!(text, @r#"[spillgate] env returned 17882 bytes, 401 lines (log); nothing of it is stored or shown: the output has secrets (2 × aws-access-key), and the user's setting `stored = "refused"` does not allow storing such an output. Ask for the part that has no secrets, or ask the user, who can change the setting."#);
         }
     }
     assert!(offloader.store().list().unwrap().is_empty());
