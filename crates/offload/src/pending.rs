@@ -9,6 +9,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{panic, thread};
 
 use spillgate_artifact::{Ending, Origin, ReadRange, Reason, Stats, Tokens};
 use spillgate_store::{Draft, Part, StoreError};
@@ -48,13 +49,32 @@ impl Measured {
     /// Returns the tokens of the text: exact up to some megabytes, extrapolated beyond.
     pub(crate) fn tokens(&self) -> Tokens {
         *self.tokens.get_or_init(|| {
-            let bytes = self.sanitized.captured.scan.bytes;
-            let counted = match self.sanitized.captured.text() {
-                Ok(Some(text)) => count_source(&*self.counter, &*text).ok(),
-                _ => None,
-            };
-            // The size of lost text can only be estimated.
-            counted.unwrap_or(Tokens::estimated(bytes.div_ceil(4)))
+            let text = self.sanitized.captured.text();
+            let counted = text.ok().flatten();
+            let counted = counted.and_then(|text| count_source(&*self.counter, &*text).ok());
+            self.or_estimated(counted)
+        })
+    }
+
+    /// The size of lost text can only be estimated.
+    fn or_estimated(&self, counted: Option<Tokens>) -> Tokens {
+        let bytes = self.sanitized.captured.scan.bytes;
+        counted.unwrap_or(Tokens::estimated(bytes.div_ceil(4)))
+    }
+
+    /// Runs `work`, and counts the tokens on another thread meanwhile if they are not known.
+    pub(crate) fn counted_beside<T>(&self, work: impl FnOnce() -> T) -> T {
+        let text = self.sanitized.captured.text();
+        let text = text.ok().flatten().filter(|_| self.tokens.get().is_none());
+        let Some(text) = text else { return work() };
+        let counter = &*self.counter;
+        thread::scope(|scope| {
+            let counting = scope.spawn(|| count_source(counter, &*text).ok());
+            let done = work();
+            let counted = counting.join();
+            let counted = counted.unwrap_or_else(|panicked| panic::resume_unwind(panicked));
+            self.tokens.get_or_init(|| self.or_estimated(counted));
+            done
         })
     }
 

@@ -265,9 +265,16 @@ impl PendingResult {
         let ends = TwoEnds::of(captured);
         let (origin, sha256) = (captured.origin.clone(), captured.sha256.clone());
         let outlining = Outlining::of(&measured.sanitized, &limits);
-        // The outline takes longest, so the scan and the store share the other thread.
+        // The outline takes longest, so the scan and the store share the other thread. Tokens are
+        // counted during the scan.
+        let is_beside = outlining.is_some();
         let put = || {
-            let scanned = scanned.map_or_else(|| offloader.scan(&measured.sanitized, &limits), Ok);
+            let scan = || offloader.scan(&measured.sanitized, &limits);
+            let scanned = match scanned {
+                Some(scanned) => Ok(scanned),
+                None if is_beside => measured.counted_beside(scan),
+                None => scan(),
+            };
             let mut redacted = Scanned::shown(scanned.as_ref().ok(), &limits);
             let stats = measured.stats();
             let scanned = scanned.map_err(|error| Unstored::from(unreadable(&error)));

@@ -38,9 +38,11 @@ impl Literals {
     /// Makes a set; the number of a literal is its position. Literals that have fewer than three bytes
     /// are never found.
     #[must_use]
+    #[expect(clippy::missing_panics_doc, reason = "the table has this length")]
     pub fn new<'a>(literals: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let table = vec![0; 1 << BITS].into_boxed_slice();
         let mut set = Self {
-            table: Box::new([0; 1 << BITS]),
+            table: table.try_into().expect("the table has this length"),
             buckets: vec![Vec::new()],
             before: 0,
         };
