@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::agents::{self, Agents};
 use crate::command::{cargo, run};
 use crate::report::{Report, say};
-use crate::{browser, conformance, llm, load, peers};
+use crate::{browser, conformance, libraries, llm, load, peers};
 
 /// Runs all steps; stops at the first failure.
 pub(crate) fn test(report: &mut Report) -> Result<()> {
@@ -14,6 +14,7 @@ pub(crate) fn test(report: &mut Report) -> Result<()> {
     for (name, arguments) in STEPS {
         report.step(name, || run(&mut cargo(arguments)))?;
     }
+    report.step("test the libraries", libraries::test)?;
     test_peers(report)?;
     test_agents(report, &agents)?;
     conformance::test_if_possible(report)?;

@@ -198,7 +198,15 @@ pub(crate) struct Run {
     pub(crate) command: Vec<std::ffi::OsString>,
 }
 
+const PUT_EXAMPLES: &str = "\
+Examples:
+  make 2>&1 | spillgate put --tool make
+          the output, or a preview if it is too large
+  CALL='{\"path\": \"x.log\"}' spillgate put --json --if-large --lookups --tool read_log --arguments-env CALL < x.log
+          for a program between a tool and a model: {\"offloaded\": false, …} if the output fits";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = PUT_EXAMPLES)]
 pub(crate) struct Put {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
@@ -208,6 +216,19 @@ pub(crate) struct Put {
     /// Your own id for this output, which `continue` accepts instead of the handle
     #[arg(long = "id", value_name = "ID")]
     pub(crate) call_id: Option<String>,
+    /// The environment variable with the arguments of the tool's call, as JSON; the manifest of a
+    /// stored output contains them
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) arguments_env: Option<String>,
+    /// The call failed, and the output is its error
+    #[arg(long)]
+    pub(crate) failed: bool,
+    /// Name the look-up tools in the message instead of commands, for a model that has the tools
+    #[arg(long)]
+    pub(crate) lookups: bool,
+    /// Print nothing if the output fits; with --json, leave out its text and its figures
+    #[arg(long)]
+    pub(crate) if_large: bool,
 }
 
 #[derive(Debug, clap::Args)]

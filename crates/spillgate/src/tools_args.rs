@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::ValueHint;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use spillgate_artifact::Handle;
+use spillgate_retrieval::NAMES;
 use spillgate_workspace_tools::{OnOverflow, TOOLS};
 
 const EXAMPLES: &str = "\
@@ -14,14 +16,29 @@ Examples:
   spillgate tools --root . --only read_file,grep_content,glob_files
           a server that changes nothing
   spillgate tools --root . --call grep_content '{\"pattern\": \"fn main\", \"mode\": \"count\"}'
-          one call, by hand";
+          one call, by hand
+  spillgate tools --lookups --list --json
+          the definitions of the look-up tools, for a program that gives them to a model
+  echo '{\"handle\": \"…\", \"pattern\": \"ERROR\"}' | spillgate tools --lookups --json --call spillgate_grep -
+          a call of a model";
 
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Tools {
     /// The directory of the tools; no file name can leave it
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) root: PathBuf,
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present = "lookups")]
+    pub(crate) root: Option<PathBuf>,
+    /// List or call the tools that read stored outputs instead; `spillgate mcp --lookups` serves them
+    #[arg(long, requires = "by_hand", conflicts_with_all = ["root", "only"])]
+    pub(crate) lookups: bool,
+    /// The outputs that `spillgate_search` searches if a call names no handle
+    #[arg(
+        long,
+        value_name = "HANDLES",
+        value_delimiter = ',',
+        requires = "lookups"
+    )]
+    pub(crate) session: Vec<Handle>,
     /// Offer only these tools [default: all that can work]
     #[arg(long, value_name = "TOOLS", value_delimiter = ',', value_parser = PossibleValuesParser::new(TOOLS))]
     pub(crate) only: Vec<String>,
@@ -86,13 +103,13 @@ pub(crate) struct Web {
 #[command(next_help_heading = "By hand")]
 pub(crate) struct ByHand {
     /// Call a tool once and print its answer instead of serving; `ARGUMENTS` is a JSON object
-    #[arg(long, value_name = "TOOL", value_parser = PossibleValuesParser::new(TOOLS))]
+    #[arg(long, value_name = "TOOL", group = "by_hand", value_parser = PossibleValuesParser::new(TOOLS.iter().chain(&NAMES)))]
     pub(crate) call: Option<String>,
-    /// The arguments of the tool that --call names
+    /// The arguments of the tool that --call names; `-` reads them from standard input
     #[arg(value_name = "ARGUMENTS", requires = "call", default_value = "{}")]
     pub(crate) arguments: String,
     /// List the tools as clients see them
-    #[arg(long, conflicts_with = "call")]
+    #[arg(long, group = "by_hand")]
     pub(crate) list: bool,
 }
 

@@ -1,13 +1,16 @@
 //! `spillgate tools`: serves the guarded tools over MCP, or calls one of them from the command
 //! line.
 
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
-use spillgate_artifact::Origin;
-use spillgate_offload::Offloader;
-use spillgate_retrieval::RetrievalTools;
+use spillgate_artifact::{Handle, Interrupt, Origin};
+use spillgate_extract::NoWatch;
+use spillgate_offload::{History, Offloader};
+use spillgate_retrieval::{Extraction, RetrievalTools, TOOL_OUTPUT, definitions};
 use spillgate_tool_server::{LookupTools, offloaded, serve_guarded};
 use spillgate_workspace_tools::{Body, OnOverflow, ToolResult, Workspace, WorkspaceTools};
 use tokio::runtime::Builder;
@@ -24,13 +27,19 @@ use crate::wiring::App;
 pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, Failure> {
     log_to_stderr("warn");
     let app = App::for_gateway(common, &LimitArgs::default())?;
+    if tools.lookups {
+        return lookups(&app, tools, out);
+    }
     let settings = over(app.settings.guarded.clone(), tools);
     let guarded = WorkspaceTools::new(
-        workspace(&tools.root)?,
+        workspace(tools.root.as_deref().unwrap_or(Path::new(".")))?,
         settings.rules(&app.settings.places)?,
     );
     if tools.by_hand.list {
-        return list(&guarded, out);
+        let all = guarded.definitions().into_iter().map(|tool| {
+            json!({"name": tool.name, "description": tool.description, "inputSchema": tool.schema})
+        });
+        return list(all, out);
     }
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let code = runtime.block_on(async {
@@ -70,6 +79,48 @@ async fn serve(
     let served = serve_guarded(guarded, settings.max_tokens, offloading).await;
     served.map_err(|error| Failure::new("stdio", Fault::Us, error.to_string()))?;
     Ok(0)
+}
+
+/// Lists the look-up tools, or calls one of them.
+fn lookups(app: &App, asked: &Tools, out: &Output) -> Result<u8, Failure> {
+    let (mut tools, listed) = mcp::retrieval(app)?;
+    let Some(tool) = &asked.by_hand.call else {
+        return list(definitions(&listed, Extraction::Ours), out);
+    };
+    if !listed.contains(&tool.as_str()) {
+        let what = format!(
+            "no look-up tool is called {tool}; there are {}",
+            listed.join(", ")
+        );
+        return Err(Failure::new("usage", Fault::Caller, what).code(2));
+    }
+    if !asked.session.is_empty() {
+        tools.session = Some(Arc::new(session(app, &asked.session)));
+    }
+    let arguments = object(&asked.by_hand.arguments)?;
+    let arguments = to_raw_value(&arguments).map_err(io::Error::from)?;
+    let result = match tool.as_str() {
+        TOOL_OUTPUT => {
+            let runtime = Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(tools.tool_output(Some(&arguments), &NoWatch))
+        }
+        name => tools.call(name, Some(&arguments), &Interrupt::default()),
+    };
+    let result: Value = serde_json::from_str(&result).map_err(io::Error::from)?;
+    let text = result["content"][0]["text"].as_str().unwrap_or_default();
+    print(text, result["isError"] == true, out)
+}
+
+/// Returns the history of a caller that was shown messages for these outputs. Outputs that are gone
+/// are left out.
+fn session(app: &App, handles: &[Handle]) -> History {
+    let history = History::default();
+    for &handle in handles {
+        if let Ok(artifact) = app.offloader.artifact(handle) {
+            history.note(artifact.manifest(), false);
+        }
+    }
+    history
 }
 
 /// Applies command-line options to the settings.
@@ -122,7 +173,20 @@ async fn answer(
     Ok((text, is_error))
 }
 
+/// Maximum bytes of the arguments on standard input.
+const LARGEST_ARGUMENTS: u64 = 64 << 20;
+
+/// Parses the arguments of a call; `-` stands for standard input.
 fn object(arguments: &str) -> Result<Map<String, Value>, Failure> {
+    let mut read = String::new();
+    let arguments = match arguments {
+        "-" => {
+            let stdin = io::stdin().lock();
+            stdin.take(LARGEST_ARGUMENTS).read_to_string(&mut read)?;
+            &read
+        }
+        typed => typed,
+    };
     serde_json::from_str(arguments).map_err(|error| {
         let message = format!("the arguments are no JSON object: {error}");
         Failure::new("arguments", Fault::Caller, message)
@@ -139,18 +203,16 @@ fn print(text: &str, is_error: bool, out: &Output) -> Result<u8, Failure> {
     Ok(u8::from(is_error))
 }
 
-fn list(guarded: &WorkspaceTools, out: &Output) -> Result<u8, Failure> {
-    for tool in guarded.definitions() {
-        let schema = Value::Object(tool.schema);
+/// Lists definitions of tools: with `--json` as they are, otherwise as text.
+fn list(tools: impl IntoIterator<Item = Value>, out: &Output) -> Result<u8, Failure> {
+    for tool in tools {
         if out.json {
-            out.object(&json!({
-                "name": tool.name,
-                "description": tool.description,
-                "inputSchema": schema,
-            }))?;
+            out.object(&tool)?;
             continue;
         }
-        out.text(&format!("{}: {}\n", tool.name, tool.description))?;
+        let text = |member: &str| tool[member].as_str().unwrap_or_default();
+        out.text(&format!("{}: {}\n", text("name"), text("description")))?;
+        let schema = &tool["inputSchema"];
         let required = schema["required"].as_array().cloned().unwrap_or_default();
         let members = schema["properties"]
             .as_object()

@@ -195,6 +195,28 @@ fn all_of_an_output_that_the_client_keeps_in_a_file_is_stored() {
 }
 
 #[test]
+fn a_client_may_have_the_look_up_tools_from_elsewhere() {
+    let tool = Tool::new();
+    let event = json!({
+        "hook_event_name": "PostToolUse",
+        "tool_name": "mcp__a__b",
+        "tool_response": log(3000),
+    });
+    for (value, way) in [
+        ("1", "next: spillgate_search(handle="),
+        ("0", "next: spillgate search "),
+    ] {
+        let mut command = tool.command(&["hook", "claude-code"]);
+        command
+            .env_remove("CURSOR_VERSION")
+            .env("SPILLGATE_HOOK_LOOKUPS", value);
+        let output = feed(command, event.to_string().as_bytes());
+        let answer = String::from_utf8(output.stdout).unwrap();
+        assert!(answer.contains(way), "{answer}");
+    }
+}
+
+#[test]
 fn a_hook_fails_open() {
     let tool = Tool::new();
     let deep = "[".repeat(100_000);

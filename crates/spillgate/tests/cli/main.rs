@@ -19,6 +19,7 @@ mod ended;
 mod extract;
 mod faults;
 mod files;
+mod for_programs;
 mod gateway;
 mod gateway_extract;
 mod gateway_forms;

@@ -256,7 +256,7 @@ fn tools_can_be_called_by_hand() {
 
     ---
     2 error: invalid value 'read_files' for '--call <TOOL>'
-      [possible values: read_file, grep_content, glob_files, execute_shell, web_fetch, web_search]
+      [possible values: read_file, grep_content, glob_files, execute_shell, web_fetch, web_search, spillgate_read, spillgate_grep, spillgate_query, spillgate_search, get_continuation, tool_output]
 
       tip: a similar value exists: 'read_file'
     hint: `spillgate help tools` shows how it is used

@@ -36,6 +36,10 @@ const LARGEST_EVENT: u64 = 64 << 20;
 /// the tools of Claude Code.
 const CURSOR: &str = "CURSOR_VERSION";
 
+/// Variable that says, with the value 1, that the client has the look-up tools although its
+/// configuration does not list them: a program gives them to it.
+const LOOKUPS: &str = "SPILLGATE_HOOK_LOOKUPS";
+
 /// What a client says about a call of a tool, or about its session.
 #[derive(Debug, Deserialize)]
 struct Event<'e> {
@@ -173,6 +177,9 @@ fn offloader(app: &App) -> Offloader {
 }
 
 fn has_lookup_tools() -> bool {
+    if std::env::var_os(LOOKUPS).is_some_and(|value| value == "1") {
+        return true;
+    }
     let Ok(around) = surroundings() else {
         return false;
     };

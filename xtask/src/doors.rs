@@ -1,0 +1,55 @@
+//! `cargo xtask test-doors`: tests with clients and libraries that are too large for continuous
+//! integration. A developer runs them by hand.
+
+use anyhow::{Result, ensure};
+
+use crate::libraries;
+use crate::peers;
+use crate::report::Report;
+
+/// Each step: its name, what it installs, and its tests.
+type Step = (&'static str, fn() -> Result<()>, fn() -> Result<()>);
+
+const STEPS: [Step; 5] = [
+    ("langchain", libraries::install_python, || {
+        libraries::test_python(&["test_langchain", "test_docs.Agents.test_langchain"])
+    }),
+    ("openai-agents", libraries::install_python, || {
+        libraries::test_python(&["test_openai_agents", "test_docs.Agents.test_openai_agents"])
+    }),
+    ("claude-agent", libraries::install_python, || {
+        libraries::test_python(&["test_claude_agent", "test_docs.Agents.test_claude_agent"])
+    }),
+    (
+        "python-types",
+        libraries::install_python,
+        libraries::check_python_types,
+    ),
+    (
+        "ai-sdk",
+        libraries::install_typescript,
+        libraries::test_typescript,
+    ),
+];
+
+/// Runs the steps that `arguments` name, or all.
+pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
+    let wanted: Vec<&str> = arguments.iter().flat_map(|one| one.split(',')).collect();
+    let known = STEPS.map(|(name, ..)| name);
+    for name in &wanted {
+        ensure!(
+            known.contains(name),
+            "there is no step {name:?}; known steps: {}",
+            known.join(", ")
+        );
+    }
+    peers::install(report)?;
+    report.step("build", libraries::build)?;
+    for (name, install, test) in STEPS {
+        if wanted.is_empty() || wanted.contains(&name) {
+            report.step("install", install)?;
+            report.step(name, test)?;
+        }
+    }
+    Ok(())
+}
