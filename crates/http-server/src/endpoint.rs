@@ -141,7 +141,7 @@ impl Inner {
         let streams = ClientStreams::new(Generation::Legacy, self.settings.kept_messages);
         let principal = call.identity.principal.clone();
         let client = self.sessions.begin(principal, &streams, || {
-            self.backend.session(streams.clone() as Arc<_>)
+            self.backend().session(streams.clone() as Arc<_>)
         })?;
         let forget = ForgetOnDrop {
             server: self,
@@ -196,13 +196,13 @@ impl Inner {
             let what = "without a session, no request of the server waits for a response";
             return Err(Problem::bad(error_code::INVALID_REQUEST, what));
         };
-        let schema = |tool: &str| self.backend.input_schema(tool);
+        let schema = |tool: &str| self.backend().input_schema(tool);
         generation::check_standard(message, &call.parts.headers, schema)?;
         let streams = ClientStreams::new(Generation::Modern, 0);
         let incoming = call.incoming();
         let asked = post_body.pending_requests();
         if asked.is_empty() {
-            let peer = self.backend.exchange(streams as Arc<_>);
+            let peer = self.backend().exchange(streams as Arc<_>);
             let handing = async move {
                 peer.take(incoming).await;
                 peer.close(false).await;
@@ -214,7 +214,7 @@ impl Inner {
         let permit = self.concurrency.take(call.identity.name(), most)?;
         let said = params(message).request_meta();
         let receiver = streams.open(&asked, 1)?;
-        let peer = self.backend.exchange(streams.clone() as Arc<_>);
+        let peer = self.backend().exchange(streams.clone() as Arc<_>);
         let handing = spawn_unless_ready(peer.take(incoming));
         if asked.iter().any(PendingRequest::is_lasting) {
             self.note_lasting(&streams);

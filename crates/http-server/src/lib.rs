@@ -3,7 +3,7 @@
 //! A POST contains messages, and its response is the stream of all messages that belong to them. A
 //! GET opens the stream for all other messages. Legacy clients (2025-11-25 and older) have a
 //! session; modern clients (2026-07-28) do not. Frames are passed on as bytes; only their envelopes
-//! are parsed.
+//! are parsed. The routes of the API for programs (`spillgate_http_api`) pass the same checks.
 //!
 //! ```text
 //!            guard ─▶ auth ─▶ endpoint ─────────────────────────────────────────────▶ Peer
@@ -11,6 +11,7 @@
 //! client ◀── OpenStream ◀─ StreamReceiver ◀═ StreamSender ◀─ ClientStreams (Sink) ◀────┘
 //! ```
 
+mod api;
 mod auth;
 mod backend;
 mod client_streams;

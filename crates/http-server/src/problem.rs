@@ -59,6 +59,14 @@ impl Problem {
         Self::http(StatusCode::METHOD_NOT_ALLOWED, message).with(ALLOW, allow)
     }
 
+    /// Returns the refusal in the form of the API for programs: problem details (RFC 9457).
+    pub(crate) fn into_details(self) -> axum::response::Response {
+        let problem = spillgate_http_api::Problem::refused(self.status, &self.message);
+        let mut response = problem.into_response();
+        response.headers_mut().extend(self.headers);
+        response
+    }
+
     fn with(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.push((name, value));

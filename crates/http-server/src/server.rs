@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderName, HeaderValue, Method};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing;
@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use spillgate_artifact::Clock;
 use spillgate_gateway::Hub;
+use spillgate_http_api::Api;
 use tokio::net::TcpListener;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
@@ -27,18 +28,20 @@ use crate::endpoint;
 use crate::guard::Guard;
 use crate::health::Health;
 use crate::limits::{ConcurrencyLimit, Rates};
+use crate::problem::Problem;
 use crate::sessions::Sessions;
 use crate::settings::Token;
-use crate::{HttpServerError, HttpServerSettings, serve};
+use crate::{HttpServerError, HttpServerSettings, api, serve};
 
 /// A function that returns the state of the servers.
 type HealthSource = Arc<dyn Fn() -> Health + Send + Sync>;
 /// A function that returns the metrics in the text format of OpenMetrics.
 type MetricsSource = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// The HTTP server of a gateway.
+/// The HTTP server: the MCP endpoint of a gateway, the API for programs, or both.
 pub struct HttpServer {
-    backend: Arc<dyn Backend>,
+    backend: Option<Arc<dyn Backend>>,
+    api: Option<Arc<Api>>,
     settings: HttpServerSettings,
     tokens: Vec<Token>,
     oauth_parts: Option<OAuthParts>,
@@ -48,13 +51,14 @@ pub struct HttpServer {
 
 /// The state that all requests share.
 pub(crate) struct Inner {
-    pub(crate) backend: Arc<dyn Backend>,
+    backend: Option<Arc<dyn Backend>>,
+    api: Option<Arc<Api>>,
     pub(crate) settings: HttpServerSettings,
     pub(crate) sessions: Sessions,
     pub(crate) concurrency: Arc<ConcurrencyLimit>,
     pub(crate) rates: Option<Rates>,
     guard: Guard,
-    authenticator: Authenticator,
+    pub(crate) authenticator: Authenticator,
     health: Option<HealthSource>,
     metrics: Option<MetricsSource>,
     /// The subscription streams of stateless requests, which would otherwise stay open at shutdown.
@@ -70,7 +74,7 @@ pub(crate) struct ConnectionAddresses {
 
 impl fmt::Debug for HttpServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Front")
+        f.debug_struct("HttpServer")
             .field("backend", &self.backend)
             .field("settings", &self.settings)
             .finish_non_exhaustive()
@@ -91,13 +95,30 @@ impl HttpServer {
     #[must_use]
     pub fn of(backend: Arc<dyn Backend>, settings: HttpServerSettings) -> Self {
         Self {
-            backend,
+            backend: Some(backend),
+            ..Self::without_mcp(settings)
+        }
+    }
+
+    /// Returns a server without an MCP endpoint.
+    #[must_use]
+    pub fn without_mcp(settings: HttpServerSettings) -> Self {
+        Self {
+            backend: None,
+            api: None,
             settings,
             tokens: Vec::new(),
             oauth_parts: None,
             health: None,
             metrics: None,
         }
+    }
+
+    /// Adds the API for programs. Its requests pass the same checks as those of MCP clients.
+    #[must_use]
+    pub fn api(self, api: Api) -> Self {
+        let api = Some(Arc::new(api));
+        Self { api, ..self }
     }
 
     /// Sets the tokens for `auth = bearer`. The caller reads them from the files and variables that
@@ -147,6 +168,10 @@ impl HttpServer {
 
     fn inner(self) -> Result<Inner, HttpServerError> {
         let settings = self.settings;
+        if self.api.is_some() && is_below(&settings.path, spillgate_http_api::PREFIX) {
+            let what = "is used by the HTTP API".to_owned();
+            return Err(HttpServerError::setting(("path", what)));
+        }
         let idle = Duration::from_secs(settings.session_idle_seconds);
         Ok(Inner {
             guard: Guard::new(&settings).map_err(HttpServerError::setting)?,
@@ -155,6 +180,7 @@ impl HttpServer {
             rates: settings.rate.and_then(Rates::new),
             concurrency: Arc::default(),
             backend: self.backend,
+            api: self.api,
             health: self.health,
             metrics: self.metrics,
             lasting: Mutex::default(),
@@ -164,15 +190,32 @@ impl HttpServer {
 }
 
 impl Inner {
+    /// The service behind the MCP endpoint.
+    ///
+    /// # Panics
+    ///
+    /// If the server has no such endpoint.
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        let backend = self.backend.as_deref();
+        backend.expect("invariant: the endpoint has a route only if there is a backend")
+    }
+
     /// Returns the router with all routes.
     pub(crate) fn router(self: &Arc<Self>) -> Router {
         let authentication = middleware::from_fn_with_state(Arc::clone(self), authenticate);
         let host_check = middleware::from_fn_with_state(Arc::clone(self), check_host_and_origin);
-        let own = routing::post(endpoint::post)
-            .get(endpoint::get)
-            .delete(endpoint::delete);
-        let mut router =
-            Router::new().route(&self.settings.path, own.layer(authentication.clone()));
+        let mut router = Router::new();
+        if self.backend.is_some() {
+            let own = routing::post(endpoint::post)
+                .get(endpoint::get)
+                .delete(endpoint::delete);
+            router = router.route(&self.settings.path, own.layer(authentication.clone()));
+        }
+        if let Some(api) = &self.api {
+            let admission = middleware::from_fn_with_state(Arc::clone(self), api::admit);
+            let routes = Arc::clone(api).router().layer(admission);
+            router = router.nest_service(spillgate_http_api::PREFIX, routes);
+        }
         if self.metrics.is_some() {
             let page = routing::get(metrics);
             let page = match self.settings.open_metrics {
@@ -206,10 +249,21 @@ impl Inner {
         let session = HeaderName::from_static(endpoint::SESSION);
         CorsLayer::new()
             .allow_origin(AllowOrigin::predicate(is_allowed))
-            .allow_methods([Method::GET, Method::POST, Method::DELETE])
+            .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::DELETE])
             .allow_headers(AllowHeaders::mirror_request())
             .expose_headers([session, WWW_AUTHENTICATE, RETRY_AFTER])
             .max_age(Duration::from_secs(60 * 60))
+    }
+
+    /// Authenticates the sender of a request.
+    pub(crate) async fn identify(
+        &self,
+        ends: ConnectionAddresses,
+        headers: &HeaderMap,
+    ) -> Result<RequestIdentity, Problem> {
+        let ip = ends.peer.ip();
+        let principal = self.authenticator.ask(headers).await?;
+        Ok(RequestIdentity { principal, ip })
     }
 
     /// Registers a stateless request whose stream shutdown must end.
@@ -237,15 +291,32 @@ async fn check_host_and_origin(
     request: Request,
     next: Next,
 ) -> Response {
-    let ends = request.extensions().get::<ConnectionAddresses>();
-    let ends = ends.expect("invariant: each connection's requests carry its ends");
+    let ends = ends_of(&request);
     let checked = inner
         .guard
         .check(request.uri(), request.headers(), ends.local);
     match checked {
         Ok(()) => next.run(request).await,
+        Err(problem) if is_for_api(&inner, request.uri()) => problem.into_details(),
         Err(problem) => problem.into_response(),
     }
+}
+
+/// Whether a request is for the API, whose refusals have another form.
+fn is_for_api(inner: &Inner, uri: &Uri) -> bool {
+    inner.api.is_some() && is_below(uri.path(), spillgate_http_api::PREFIX)
+}
+
+/// Whether a path is `prefix` or begins with it.
+fn is_below(path: &str, prefix: &str) -> bool {
+    let rest = path.strip_prefix(prefix);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Returns the addresses of the connection of a request.
+pub(crate) fn ends_of(request: &Request) -> ConnectionAddresses {
+    let ends = request.extensions().get::<ConnectionAddresses>();
+    *ends.expect("invariant: each connection's requests carry its ends")
 }
 
 /// Authenticates the requests that need authentication.
@@ -254,14 +325,9 @@ async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let ends = request.extensions().get::<ConnectionAddresses>().copied();
-    let ends = ends.expect("invariant: each connection's requests carry its ends");
-    match inner.authenticator.ask(request.headers()).await {
-        Ok(principal) => {
-            let ip = ends.peer.ip();
-            request
-                .extensions_mut()
-                .insert(RequestIdentity { principal, ip });
+    match inner.identify(ends_of(&request), request.headers()).await {
+        Ok(identity) => {
+            request.extensions_mut().insert(identity);
             next.run(request).await
         }
         Err(problem) => problem.into_response(),

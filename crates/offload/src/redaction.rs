@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use spillgate_artifact::{ByteSource, SecretFacts};
+use spillgate_artifact::{ByteSource, Handle, RawForm, SecretFacts};
 use spillgate_lookup::{Artifact, StoredIndex};
 use spillgate_redact::{Findings, MOST_FINDINGS, Redactor, WITHHELD};
 use spillgate_text::LineIndex;
@@ -71,10 +71,10 @@ pub(crate) struct Scanned {
 }
 
 /// A text that can be read at any offset.
-type Text = Arc<dyn ByteSource>;
+pub(crate) type Text = Arc<dyn ByteSource>;
 
 /// Returns what is shown in place of a text that must not be shown.
-fn withheld() -> Text {
+pub(crate) fn withheld() -> Text {
     Arc::new(Bytes::from_static(WITHHELD.as_bytes()))
 }
 
@@ -205,6 +205,23 @@ impl Offloader {
 
     fn marked(&self, text: String) -> String {
         self.redactor().owned(text)
+    }
+
+    /// Returns whether the raw bytes of an artifact have secrets, so that only the user may see them.
+    /// They are searched also in parts that belong to no view, such as a blob. Where redaction is
+    /// off, nothing counts as a secret.
+    pub fn raw_has_secrets(&self, handle: Handle) -> Result<bool, RetrieveError> {
+        let artifact = match self.artifact(handle) {
+            Ok(artifact) => artifact,
+            Err(error) if error.hides_secrets() => return Ok(true),
+            Err(error) => return Err(error),
+        };
+        let facts = &artifact.manifest().facts;
+        let is_off = self.limits(&facts.origin).redaction == Redaction::Off;
+        if artifact.is_redacted() || is_off || facts.form == RawForm::Plain {
+            return Ok(artifact.is_redacted());
+        }
+        Ok(!self.redactor().find(artifact.raw())?.is_empty())
     }
 
     /// Returns an artifact as its readers may see it: with marks in place of secrets, unless

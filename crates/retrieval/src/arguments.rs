@@ -7,7 +7,7 @@ use spillgate_offload::whole_number;
 
 /// Maximum tokens of a page, even if a call asks for more (docs/spec/behaviour.md, "Invariants",
 /// 2).
-const MOST_PAGE_TOKENS: u64 = 10_000;
+pub const MOST_PAGE_TOKENS: u64 = 10_000;
 
 /// Maximum characters of a caller's argument that an error quotes.
 const LONGEST_QUOTED: usize = 60;

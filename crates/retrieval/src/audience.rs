@@ -66,11 +66,13 @@ pub fn tools(names: &[&str]) -> Audience {
         call: format!("{}(handle=\"{{handle}}\", {})", one.tool, one.arguments),
         filled: format!("{}(handle=\"{{handle}}\", {})", one.tool, one.slots),
         short: format!("{}({})", one.tool, one.arguments),
+        prefix: "",
     };
     Audience {
         ways: known.map(way).collect(),
         others: "with the same handle: ",
         quoting: Quoting::Json,
+        alias: None,
     }
 }
 
@@ -92,11 +94,13 @@ pub fn command_line(store_option: &str) -> Audience {
             call: format!("spillgate {command}{store_option}"),
             filled: format!("spillgate {slots}{store_option}"),
             short: command.replace("{handle}", "HANDLE"),
+            prefix: "",
         })
     };
     Audience {
         ways: LOOKUPS.iter().filter_map(way).collect(),
         others: "likewise: ",
         quoting: Quoting::Shell,
+        alias: None,
     }
 }

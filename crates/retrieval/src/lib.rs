@@ -11,7 +11,10 @@ mod definitions;
 mod fixture;
 mod tools;
 
+pub use arguments::MOST_PAGE_TOKENS;
 pub use definitions::{
     CONTINUE, Extraction, GREP, NAMES, QUERY, READ, SEARCH, TOOL_OUTPUT, definitions, listed,
 };
-pub use tools::{PREFIX, RETRIEVAL_MARK, RetrievalTools, error_text, handle_of, result_of};
+pub use tools::{
+    MATCHES, NoAnswer, PREFIX, RETRIEVAL_MARK, RetrievalTools, error_text, handle_of, result_of,
+};

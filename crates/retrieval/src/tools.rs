@@ -26,7 +26,7 @@ pub const PREFIX: &str = "spillgate_";
 const TAIL: u64 = 40;
 
 /// Number of matches on a page if the call gives no number.
-const MATCHES: usize = 50;
+pub const MATCHES: usize = 50;
 
 /// The error of a search without a handle if the outputs of the session are not known.
 const NO_SESSION: &str = "`handle` is missing: this server does not know which outputs belong to \
@@ -57,6 +57,20 @@ impl RetrievalTools {
     /// Returns the result of a call of one of our tools, as JSON. The call ends early if `wait` is
     /// cancelled or if its time limit passes.
     pub fn call(&self, tool: &str, arguments: Option<&RawValue>, wait: &Interrupt) -> String {
+        let answer = self.answer(tool, arguments, wait);
+        let is_error = answer.is_err();
+        let shown = answer.unwrap_or_else(|wrong| self.offloader.presented(wrong.text));
+        result_of(&shown, is_error)
+    }
+
+    /// Returns the answer to a call of one of our tools, for callers that do not speak MCP. The call
+    /// ends early if `wait` is cancelled or if its time limit passes.
+    pub fn answer(
+        &self,
+        tool: &str,
+        arguments: Option<&RawValue>,
+        wait: &Interrupt,
+    ) -> Result<Presentation, NoAnswer> {
         let arguments = Arguments::parse(arguments);
         let path = arguments.text("path");
         let opens_path = [READ, GREP, SEARCH].contains(&tool) && arguments.text("handle").is_some();
@@ -65,17 +79,14 @@ impl RetrievalTools {
             offloader: self.offloader.within(wait).inside(path),
             ..self.clone()
         };
-        let answer = match tool {
+        match tool {
             READ => tools.read(&arguments),
             GREP => tools.grep(&arguments),
             QUERY => tools.query(&arguments),
             SEARCH => tools.search(&arguments),
-            CONTINUE => tools.more(&arguments),
-            _ => Err(unknown(tool)),
-        };
-        let is_error = answer.is_err();
-        let shown = answer.unwrap_or_else(|wrong| tools.offloader.presented(wrong));
-        result_of(&shown, is_error)
+            CONTINUE => Ok(tools.more(&arguments)?),
+            _ => Err(unknown(tool).into()),
+        }
     }
 
     /// Returns the result of a call of `tool_output`, as JSON. Errors have the JSON structure that
@@ -98,7 +109,7 @@ impl RetrievalTools {
         result_of(&shown, is_error)
     }
 
-    fn read(&self, arguments: &Arguments) -> Result<Presentation, String> {
+    fn read(&self, arguments: &Arguments) -> Result<Presentation, NoAnswer> {
         let handle = arguments.handle()?;
         let lines = arguments.number("lines")?.filter(|&lines| lines > 0);
         let bytes = arguments
@@ -133,10 +144,10 @@ impl RetrievalTools {
             format!("{READ}(handle=\"{handle}\"{path}, {place}{budget})")
         };
         let shown = self.offloader.present_read(handle, query, &next);
-        shown.map_err(error_text)
+        Ok(shown?)
     }
 
-    fn grep(&self, arguments: &Arguments) -> Result<Presentation, String> {
+    fn grep(&self, arguments: &Arguments) -> Result<Presentation, NoAnswer> {
         let handle = arguments.handle()?;
         let pattern = arguments
             .text("pattern")
@@ -172,10 +183,10 @@ impl RetrievalTools {
             format!("{GREP}(handle=\"{handle}\"{path}, pattern={pattern}{others}, start={start})")
         };
         let shown = self.offloader.present_grep(handle, &query, &next);
-        shown.map_err(error_text)
+        Ok(shown?)
     }
 
-    fn query(&self, arguments: &Arguments) -> Result<Presentation, String> {
+    fn query(&self, arguments: &Arguments) -> Result<Presentation, NoAnswer> {
         let handle = arguments.handle()?;
         let filter = arguments
             .text("filter")
@@ -200,19 +211,21 @@ impl RetrievalTools {
         let shown = self
             .offloader
             .present_query(handle, &asked, &self.engine, &next);
-        shown.map_err(|error| match error {
-            RetrieveError::Query(error) => {
-                let what = self.offloader.query_error(handle, &error, self.page);
-                format!("{what}\nhint: {}", error.hint())
+        shown.map_err(|error| match &error {
+            RetrieveError::Query(wrong) => {
+                let what = self.offloader.query_error(handle, wrong, self.page);
+                let text = format!("{what}\nhint: {}", wrong.hint());
+                let error = Some(error);
+                NoAnswer { text, error }
             }
-            other => error_text(other),
+            _ => error.into(),
         })
     }
 
-    fn search(&self, arguments: &Arguments) -> Result<Presentation, String> {
+    fn search(&self, arguments: &Arguments) -> Result<Presentation, NoAnswer> {
         let handle = match arguments.text("handle") {
             Some(_) => Some(arguments.handle()?),
-            None if self.session.is_none() => return Err(NO_SESSION.to_owned()),
+            None if self.session.is_none() => return Err(NO_SESSION.into()),
             None => None,
         };
         let words = ["words", "query", "question"]
@@ -228,7 +241,7 @@ impl RetrievalTools {
                 self.offloader.present_search_several(&all, &asked)
             }
         };
-        shown.map_err(error_text)
+        Ok(shown?)
     }
 
     /// Answers `get_continuation` with the next slice, or with an error in the JSON of this tool.
@@ -280,9 +293,47 @@ fn again(pattern: &str, name: &str) -> String {
     quoted
 }
 
+/// Why a call has no answer.
+#[derive(Debug)]
+pub struct NoAnswer {
+    /// What the caller of the tool reads.
+    pub text: String,
+    /// The look-up that failed; `None` if the call itself is wrong.
+    pub error: Option<RetrieveError>,
+}
+
+impl From<String> for NoAnswer {
+    fn from(text: String) -> Self {
+        Self { text, error: None }
+    }
+}
+
+impl From<&str> for NoAnswer {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<RetrieveError> for NoAnswer {
+    fn from(error: RetrieveError) -> Self {
+        let text = shown(&error);
+        let error = Some(error);
+        Self { text, error }
+    }
+}
+
+/// Returns an error as the model sees it.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it stands in `map_err`, which passes the error on"
+)]
+pub fn error_text(error: RetrieveError) -> String {
+    shown(&error)
+}
+
 /// Returns an error as the model sees it. Its length is bounded, because it may quote the caller's
 /// text. The end is kept, because an error about a pattern gives its reason there.
-pub fn error_text(error: RetrieveError) -> String {
+fn shown(error: &RetrieveError) -> String {
     const LONGEST_END: usize = 300;
     let message = match error {
         RetrieveError::Store(spillgate_store::StoreError::Absent { handle, why }) => {

@@ -16,7 +16,7 @@ use spillgate_text::Tokenizer;
 use crate::agent_args::Agent;
 use crate::client_args::{Doctor, Hook, Unwrap, Wrap};
 use crate::handle_arg::HandleArg;
-use crate::server_args::{Auth, Mcp};
+use crate::server_args::{Auth, Mcp, Serve};
 use crate::tool_output::parse_targets;
 use crate::tools_args::Tools;
 
@@ -154,6 +154,8 @@ pub(crate) enum Command {
     Agent(Box<Agent>),
     /// Run the gateway between MCP clients and their servers, on stdio or HTTP
     Mcp(Box<Mcp>),
+    /// Serve an HTTP API with which programs and guardrails store results and read them
+    Serve(Box<Serve>),
     /// Log in at an MCP server that requires it (OAuth)
     Auth(Auth),
     /// Run an MCP server with tools for files, commands and the web that have bounded answers

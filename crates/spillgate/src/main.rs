@@ -97,6 +97,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Config(config) => cmd::config::config(&args.common, config, out),
         Command::Agent(agent) => cmd::agent::agent(&args.common, agent, out),
         Command::Mcp(mcp) => cmd::mcp::mcp(&args.common, mcp),
+        Command::Serve(serve) => cmd::serve::serve(&args.common, serve),
         Command::Auth(auth) => cmd::auth::auth(&args.common, auth, out),
         Command::Tools(tools) => cmd::tools::tools(&args.common, tools, out),
         Command::FsMcp(fs_mcp) => cmd::fs_mcp::fs_mcp(&args.common, fs_mcp),

@@ -1,4 +1,4 @@
-//! Command-line arguments of `mcp` and `auth`.
+//! Command-line arguments of `mcp`, `serve` and `auth`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -12,7 +12,7 @@ const REMOTE: &str = "remote";
 const SERVERS: &str = "Servers";
 const SERVING: &str = "Serving by HTTP";
 
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 #[command(after_help = MCP_EXAMPLES)]
 pub(crate) struct Mcp {
     #[command(flatten)]
@@ -96,6 +96,47 @@ Examples:
 
 The command speaks MCP on standard input and output. Clients start it: `spillgate wrap CLIENT` writes it into \
 a client's configuration. docs/gateway.md, docs/servers.md and docs/http.md explain the options.";
+
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+    /// The address to listen on [default: `http.listen` of the configuration, which is
+    /// 127.0.0.1:8700 unless set]. A port alone means a port of 127.0.0.1, and port 0 any free port.
+    /// The address is printed on standard error
+    #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
+    pub(crate) listen: Option<Listen>,
+    /// Another name by which programs may address this host, besides localhost and the address
+    #[arg(long, value_name = "HOST")]
+    pub(crate) allow_host: Vec<String>,
+    /// An origin whose web pages may send requests, such as `https://app.example.org`
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) allow_origin: Vec<String>,
+    /// A file with tokens, one per line; programs must send one of them as a bearer token
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Vec<String>,
+    /// Serve everybody who can connect, even from other machines, without a token
+    #[arg(long)]
+    pub(crate) insecure_no_auth: bool,
+    /// Offer only this server of the configuration at the MCP endpoint; may be repeated [default:
+    /// all that have a command or a url]
+    #[arg(long = "server", value_name = "NAME")]
+    pub(crate) servers: Vec<String>,
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  spillgate serve                               the API at http://127.0.0.1:8700/v1
+  spillgate serve --listen 0.0.0.0:8700 --token-file tokens    the same for other machines
+
+  curl --data-binary @build.log 'http://127.0.0.1:8700/v1/offload?tool=make'
+  curl 'http://127.0.0.1:8700/v1/artifacts/HANDLE/grep?pattern=error&max_matches=5'
+  curl --range 0-999 http://127.0.0.1:8700/v1/artifacts/HANDLE/raw
+  curl http://127.0.0.1:8700/v1/openapi.json    all paths and parameters
+
+If the configuration has servers, the gateway for MCP clients is at /mcp of the same address. docs/http-api.md \
+explains the API, and how the guardrails of LiteLLM and Portkey use it.";
 
 /// Where to listen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

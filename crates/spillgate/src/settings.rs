@@ -102,9 +102,12 @@ pub(crate) struct Settings {
     /// Models, by `provider/model`.
     #[serde(default)]
     pub(crate) models: BTreeMap<String, ModelConfig>,
-    /// The HTTP front end of `mcp --http`.
+    /// The HTTP server of `mcp --http` and `serve`.
     #[serde(default)]
     pub(crate) http: HttpServerSettings,
+    /// The HTTP API of `serve`.
+    #[serde(default)]
+    pub(crate) serve: ServeSettings,
     /// The guarded tools.
     #[serde(default)]
     pub(crate) guarded: GuardedSettings,
@@ -136,6 +139,25 @@ pub(crate) struct Secrets {
 pub(crate) struct Continuation {
     /// Whether results are named "1", "2", … instead of by their handle.
     pub(crate) short_ids: bool,
+}
+
+/// Settings of the HTTP API (`serve`).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ServeSettings {
+    /// Maximum size of a result that is sent as raw bytes, such as "1 GiB"; "0" is no limit.
+    pub(crate) max_upload: Size,
+    /// Whether MCP clients are served at the same address, if there are servers for them.
+    pub(crate) mcp: bool,
+}
+
+impl Default for ServeSettings {
+    fn default() -> Self {
+        Self {
+            max_upload: Size::of("1 GiB"),
+            mcp: true,
+        }
+    }
 }
 
 impl Settings {

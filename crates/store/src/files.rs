@@ -12,6 +12,7 @@
 //!     .draft-<uuid>*           0600   a draft, locked by its writer
 //!     <uuid>*                  0600   artifacts with a long handle, with the same suffixes
 //!     <tool>_<time>_<hash>.txt        a link to the text, for other programs
+//!   names/                     0700   names that follow from contents ([`crate::names`])
 //! ```
 //!
 //! The view, the raw bytes and the line index of an encrypted artifact are encrypted files
@@ -137,6 +138,16 @@ impl FileStore {
     pub fn within(self, space: Space) -> Self {
         let room = Room::new(self.base.path.clone(), Arc::clone(&self.clock), space);
         self.in_room(Arc::new(room))
+    }
+
+    /// The key with which new artifacts are encrypted; `None` if they are not.
+    pub(crate) fn key(&self) -> Option<&StoreKey> {
+        self.key.as_ref().filter(|_| self.encrypts)
+    }
+
+    /// Creates a directory in the base, and the base if it may be created.
+    pub(crate) fn make(&self, directory: &Path) -> Result<(), StoreError> {
+        self.base.make(directory)
     }
 
     pub(crate) fn in_room(mut self, room: Arc<Room>) -> Self {

@@ -70,14 +70,20 @@ impl StoreKey {
 
     /// Returns the name of the key: 16 hexadecimal digits from which the key cannot be computed.
     pub(crate) fn id(&self) -> String {
-        let mut name = [0; KEY_BYTES];
-        self.prk(&[])
-            .expand(&[b"spillgate store: name of the key"], HKDF_SHA256)
-            .and_then(|name_of| name_of.fill(&mut name))
-            .expect("invariant: the length is that of a hash");
+        let mut name = self.derived(b"spillgate store: name of the key");
         let id = HEXLOWER.encode(&name[..8]);
         name.zeroize();
         id
+    }
+
+    /// Returns another key, made from this one for the use that `info` names.
+    pub(crate) fn derived(&self, info: &[u8]) -> [u8; KEY_BYTES] {
+        let mut derived = [0; KEY_BYTES];
+        self.prk(&[])
+            .expand(&[info], HKDF_SHA256)
+            .and_then(|made| made.fill(&mut derived))
+            .expect("invariant: the length is that of a hash");
+        derived
     }
 
     fn prk(&self, salt: &[u8]) -> Prk {

@@ -35,6 +35,7 @@ mod key;
 mod leftovers;
 mod manifest;
 mod memory;
+mod names;
 mod open;
 mod place;
 mod retention;
@@ -56,6 +57,7 @@ pub use files::{FileSource, FileStore, Lifetime};
 pub use hashing::Hashing;
 pub use key::{KEY_VARIABLE, StoreKey, StoreKeyError, keep_key_from};
 pub use memory::MemoryStore;
+pub use names::{ContentName, ContentNameError, Names};
 pub use open::open_regular;
 pub use retention::{Retention, Swept, sweep};
 pub use room::Space;
@@ -74,6 +76,12 @@ pub trait ArtifactStore: Send + Sync + fmt::Debug {
 
     /// Returns the manifest of a stored artifact.
     fn manifest(&self, handle: Handle) -> Result<Manifest, StoreError>;
+
+    /// Returns the proof that an artifact is stored.
+    fn receipt(&self, handle: Handle) -> Result<Receipt, StoreError> {
+        let manifest = self.manifest(handle)?;
+        Ok(Receipt { manifest })
+    }
 
     /// Lists all artifacts, oldest first.
     fn list(&self) -> Result<Vec<Listed>, StoreError>;

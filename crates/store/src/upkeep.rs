@@ -78,7 +78,9 @@ impl FileStore {
         let swept = sweep(self, retention, spared, now).map(drop);
         let notes = self.remove_old_notes(upkeep.notes, now).map(drop);
         let leftovers = self.remove_leftovers(upkeep.idle).map(drop);
-        counted.and(evicted).and(swept).and(notes).and(leftovers)
+        let names = self.remove_dead_names().map(drop);
+        let removed = counted.and(evicted).and(swept).and(notes);
+        removed.and(leftovers).and(names)
     }
 
     /// Removes tombstones that are too old, and the oldest tombstones if there are too many.

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, StatusCode};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use ring::digest::{SHA256, digest};
 use spillgate_artifact::Clock;
 use subtle::{Choice, ConstantTimeEq};
@@ -90,6 +92,20 @@ impl Authenticator {
                 Some(oauth_parts) => Ok(Self::Oauth(Box::new(Verifier::new(oauth, oauth_parts)?))),
                 None => wrong("`auth` is `oauth`, which needs an HTTP client and a clock"),
             },
+        }
+    }
+
+    /// Returns a name of a sender that stays the same when the server starts again.
+    pub(crate) fn name_of(&self, principal: &Principal) -> String {
+        match (principal, self) {
+            (Principal::Token(number), Self::Bearer(hashes)) => {
+                let hash = hashes.get(*number).copied().unwrap_or_default();
+                format!("token {}", BASE64_STANDARD.encode(hash))
+            }
+            (Principal::Subject { subject, client }, _) => {
+                format!("subject {} {subject} {client}", subject.len())
+            }
+            (Principal::Anyone | Principal::Token(_), _) => "anyone".to_owned(),
         }
     }
 

@@ -37,6 +37,8 @@ pub struct Way {
     pub filled: String,
     /// The short form, shown after another call that has the handle.
     pub short: String,
+    /// What stands before the argument, within its quotes.
+    pub prefix: &'static str,
 }
 
 /// The reader of a message: a message names only calls that its reader can make. The default has no
@@ -49,6 +51,8 @@ pub struct Audience {
     pub others: &'static str,
     /// How an argument is quoted.
     pub quoting: Quoting,
+    /// What messages say in place of the handle; `None` if they say the handle.
+    pub alias: Option<String>,
 }
 
 /// How an argument is quoted in a call.
@@ -139,11 +143,13 @@ impl Audience {
         match lead {
             Lead::Read { start, lines } => Some(range(start, lines).replace("{path}", "")),
             Lead::ReadInside { path, start, lines } => {
-                let path = is_fit(path).then(|| self.quoting.path(path))??;
+                let is_fit = is_fit(path) && way.filled.contains("{path}");
+                let path = is_fit.then(|| self.quoting.path(path))??;
                 Some(range(start, lines).replace("{path}", &path))
             }
             Lead::Query(text) | Lead::Search(text) | Lead::Grep(text) => {
-                let quoted = is_fit(text).then(|| self.quoting.of(text))??;
+                let argument = format!("{}{text}", way.prefix);
+                let quoted = is_fit(text).then(|| self.quoting.of(&argument))??;
                 Some(way.filled.replace("{argument}", &quoted))
             }
         }
@@ -196,6 +202,7 @@ mod tests {
             call: String::new(),
             filled: filled.to_owned(),
             short: short.to_owned(),
+            prefix: "",
         };
         let shell = Audience {
             ways: vec![
@@ -209,6 +216,7 @@ mod tests {
             ],
             others: "likewise: ",
             quoting: Quoting::Shell,
+            alias: None,
         };
         let json = Audience {
             quoting: Quoting::Json,

@@ -130,6 +130,15 @@ impl Message {
         }
     }
 
+    /// Puts another name in place of the handle in all texts.
+    pub(crate) fn renamed(self, handle: &str, alias: &str) -> Self {
+        let rename = |text: String| text.replace(handle, alias);
+        match self {
+            Self::Text(text, bounds) => Self::Text(rename(text), bounds),
+            Self::Parts(parts, bounds) => Self::Parts(Box::new(parts.map(rename)), bounds),
+        }
+    }
+
     /// Renders the text within the bounds.
     pub(crate) fn render(self, counter: &dyn TokenCounter) -> Presentation {
         match self {

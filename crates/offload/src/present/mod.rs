@@ -32,7 +32,7 @@ use crate::capture::{Captured, Raw};
 use crate::history::Earlier;
 use crate::limits::Limits;
 use crate::offloader::Offloader;
-use crate::redaction::{Redaction, redacted};
+use crate::redaction::{Redaction, redacted, withheld as withheld_text};
 use crate::stored_secrets::{found, stored_how, told};
 
 use audience::Calls;
@@ -333,6 +333,21 @@ impl Subject<'_> {
 }
 
 impl Offloader {
+    /// Renders the message for an artifact that was stored earlier, and counts the artifact as used.
+    /// The message follows from the artifact and the rules alone, so it is the same each time.
+    pub fn present_stored(&self, handle: Handle) -> Result<Presentation, RetrieveError> {
+        let receipt = self.store.receipt(handle)?;
+        let limits = self.limits(&receipt.manifest().facts.origin);
+        let text = match self.artifact(handle) {
+            Ok(artifact) if artifact.is_redacted() => Arc::clone(artifact.view().shared()),
+            Ok(artifact) => artifact.text()?,
+            Err(error) if error.hides_secrets() => withheld_text(),
+            Err(error) => return Err(error),
+        };
+        let ends = TwoEnds::of_text(text);
+        Ok(self.present(&receipt, &ends, None, (&limits, u64::MAX), None)?)
+    }
+
     /// Renders the message for a stored result.
     pub(crate) fn present(
         &self,
@@ -374,6 +389,10 @@ impl Offloader {
         let message = match limits.redaction {
             Redaction::Off => message,
             _ => message.redacted(self.redactor()),
+        };
+        let message = match &self.presenter.audience.alias {
+            Some(alias) => message.renamed(&manifest.handle.to_string(), alias),
+            None => message,
         };
         Ok(message.render(subject.counter()))
     }

@@ -3,9 +3,9 @@
 use std::io::{self, IsTerminal, Read, Write};
 
 use serde_json::json;
-use spillgate_artifact::{Handle, RawForm, ReadRange};
+use spillgate_artifact::{Handle, ReadRange};
 use spillgate_lookup::Artifact;
-use spillgate_offload::{Checked, Redaction};
+use spillgate_offload::Checked;
 use spillgate_store::{ArtifactStore, Part, StoreError};
 use spillgate_untrusted::marked;
 
@@ -67,11 +67,7 @@ fn check_secrets(app: &App, handle: Handle, out: &Output) -> Result<(), Failure>
     if is_user || app.settings.secrets.raw_anywhere {
         return Ok(());
     }
-    let is_hidden = match app.offloader.artifact(handle) {
-        Ok(artifact) => artifact.is_redacted() || has_secrets(app, &artifact)?,
-        Err(error) if error.hides_secrets() => true,
-        Err(error) => return Err(error.into()),
-    };
+    let is_hidden = app.offloader.raw_has_secrets(handle)?;
     if !is_hidden {
         return Ok(());
     }
@@ -80,17 +76,6 @@ fn check_secrets(app: &App, handle: Handle, out: &Output) -> Result<(), Failure>
         "leave out --raw to get the text with marks in place of the secrets, use a terminal, or set \
          raw_anywhere = true in [secrets]",
     ))
-}
-
-/// Returns whether the raw bytes have secrets in parts that belong to no view, such as a blob. They are
-/// not searched where redaction is off.
-fn has_secrets(app: &App, artifact: &Artifact) -> Result<bool, Failure> {
-    let facts = &artifact.manifest().facts;
-    let is_off = app.offloader.limits(&facts.origin).redaction == Redaction::Off;
-    if is_off || facts.form == RawForm::Plain {
-        return Ok(false);
-    }
-    Ok(!app.offloader.redactor().find(artifact.raw())?.is_empty())
 }
 
 /// Prints the view of an output with secrets, with marks in their place.

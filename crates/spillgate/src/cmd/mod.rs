@@ -25,6 +25,7 @@ pub(crate) mod redact;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod search;
+pub(crate) mod serve;
 pub(crate) mod shell_child;
 pub(crate) mod show;
 pub(crate) mod stats;

@@ -1,14 +1,17 @@
-//! `spillgate mcp --http`: serves many clients at the same time.
+//! `spillgate mcp --http` and `spillgate serve`: serve many clients at the same time.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use reqwest::Url;
 use spillgate_artifact::SystemClock;
 use spillgate_gateway::{Hub, Signals};
-use spillgate_http_server::{Auth, HttpServer, HttpServerError, HttpServerSettings, Token};
+use spillgate_http_api::{Api, ApiLimits, PREFIX};
+use spillgate_http_server::{Auth, Health, HttpServer, HttpServerError, HttpServerSettings, Token};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -22,24 +25,32 @@ pub(super) async fn serve(
     app: &App,
     mcp: &Mcp,
     address: SocketAddr,
-    hub: Arc<Hub>,
+    hub: Option<Arc<Hub>>,
+    api: Option<Api>,
 ) -> Result<u8, Failure> {
     let settings = settings(app, mcp, address);
     settings.check(address).map_err(|error| failure(&error))?;
-    if let Some(most) = settings.processes() {
+    if let (Some(hub), Some(most)) = (&hub, settings.processes()) {
         hub.bound_processes(most);
     }
-    let front = front(Arc::clone(&hub), &settings)?;
+    let endpoint = hub.is_some().then_some(settings.path.as_str());
+    let paths = api.is_some().then_some(PREFIX).into_iter().chain(endpoint);
+    let front = front(hub.clone(), &settings)?;
+    let front = match api {
+        Some(api) => front.api(api),
+        None => front,
+    };
     let mut signals = Signals::new()?;
     let listener = TcpListener::bind(address).await;
     let listener = listener.map_err(|error| not_listening(address, &error))?;
     let bound = listener.local_addr()?;
-    // A failure is ignored: standard error may be closed, and the server can work without it.
-    drop(writeln!(
-        std::io::stderr(),
-        "spillgate: listening on http://{bound}{}",
-        settings.path
-    ));
+    for path in paths {
+        // A failure is ignored: standard error may be closed, and the server can work without it.
+        drop(writeln!(
+            std::io::stderr(),
+            "spillgate: listening on http://{bound}{path}"
+        ));
+    }
     let (stop, stopped) = oneshot::channel::<()>();
     let served = front.serve(listener, async {
         drop(stopped.await);
@@ -58,7 +69,9 @@ pub(super) async fn serve(
         ended = &mut served => ended.map_err(|error| failure(&error))?,
         _ = signals.next() => {}
     }
-    hub.close(true).await;
+    if let Some(hub) = hub {
+        hub.close(true).await;
+    }
     // SIGTERM asked for a stop, so stopping is a success.
     Ok(if code == 128 + 15 { 0 } else { code })
 }
@@ -80,8 +93,28 @@ fn settings(app: &App, mcp: &Mcp, address: SocketAddr) -> HttpServerSettings {
     settings
 }
 
-fn front(hub: Arc<Hub>, settings: &HttpServerSettings) -> Result<HttpServer, Failure> {
-    let front = HttpServer::new(hub, settings.clone());
+/// Returns the API for programs.
+pub(super) fn api(app: &App) -> Result<Api, Failure> {
+    let (tools, _) = super::retrieval(app)?;
+    let limits = ApiLimits {
+        body_bytes: app.settings.http.max_body_bytes,
+        upload_bytes: app.settings.serve.max_upload.bytes,
+        part_time: Duration::from_secs(app.settings.http.read_seconds),
+    };
+    let turns = std::thread::available_parallelism().map_or(2, NonZero::get);
+    let shows_secrets = app.settings.secrets.raw_anywhere;
+    let names = app.store.names()?;
+    Ok(Api::new(tools, names, limits, 2 * turns).showing_secrets(shows_secrets))
+}
+
+fn front(hub: Option<Arc<Hub>>, settings: &HttpServerSettings) -> Result<HttpServer, Failure> {
+    let front = match hub {
+        Some(hub) => HttpServer::new(hub, settings.clone()),
+        None => HttpServer::without_mcp(settings.clone()).health(|| Health {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..Health::default()
+        }),
+    };
     Ok(match &settings.auth {
         Auth::None => front,
         Auth::Bearer {
@@ -152,7 +185,7 @@ fn not_listening(address: SocketAddr, error: &io::Error) -> Failure {
         ErrorKind::PermissionDenied => {
             "ports below 1024 are the system's: choose a higher one and put a server with TLS in front"
         }
-        _ => "choose another address for --http or `http.listen`",
+        _ => "choose another address for --http, --listen or `http.listen`",
     };
     let what = format!("{address} cannot be listened on: {error}");
     Failure::new("listen", Fault::Caller, what).hint(hint)

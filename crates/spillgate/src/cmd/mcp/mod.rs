@@ -38,19 +38,42 @@ const LAUNCHERS: [&str; 12] = [
 ];
 
 pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
+    serve(common, mcp, For::Clients)
+}
+
+/// Whom a server is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum For {
+    /// MCP clients.
+    Clients,
+    /// Programs that use the HTTP API, and MCP clients if there are servers for them.
+    Programs,
+}
+
+/// Serves until the client has disconnected or a signal arrives; returns the exit code.
+pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure> {
     crate::memory::keep_little()?;
     let exporting = log_and_trace("warn")?;
     let app = App::for_gateway(common, &mcp.limits)?;
-    if lookups::are_all(&app, mcp)? {
+    if whom == For::Clients && lookups::are_all(&app, mcp)? {
         greet_a_person(mcp);
         return lookups::serve(&app);
     }
-    let gateway = gateway(&app, mcp)?;
+    let gateway = match whom == For::Programs && !has_servers(&app, mcp)? {
+        true => None,
+        false => Some(gateway(&app, mcp)?),
+    };
+    let api = match whom {
+        For::Clients => None,
+        For::Programs => Some(http::api(&app)?),
+    };
     let runtime = runtime(mcp)?;
     greet_a_person(mcp);
     // A missing program is reported here only if there are several clients or servers. With one
     // client and one server, the server starts immediately, and the client gets its error.
-    if mcp.http.is_some() || gateway.servers.len() > 1 {
+    if let Some(gateway) = &gateway
+        && (mcp.http.is_some() || gateway.servers.len() > 1)
+    {
         tell_what_is_missing(&gateway.servers);
     }
     let code = std::thread::scope(|scope| {
@@ -63,21 +86,24 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
             }
         });
         let code = runtime.block_on(async {
-            let hub = Hub::new(gateway);
-            if exporting.is_some() {
-                hub.trace_by(Arc::new(Joined::default()));
-            }
-            let watched = reload::watch(Arc::clone(&hub), app.files(), common.clone(), mcp.clone());
-            tokio::spawn(watched);
-            match mcp.http {
-                Some(listen) => {
-                    let address = match listen {
-                        Listen::AsConfigured => app.settings.http.listen,
-                        Listen::At(address) => address,
-                    };
-                    http::serve(app, mcp, address, hub).await
+            let hub = gateway.map(Hub::new);
+            if let Some(hub) = &hub {
+                if exporting.is_some() {
+                    hub.trace_by(Arc::new(Joined::default()));
                 }
-                None => Ok(spillgate_gateway::run(hub).await?),
+                let files = app.files();
+                let watched = reload::watch(Arc::clone(hub), files, common.clone(), mcp.clone());
+                tokio::spawn(watched);
+            }
+            match (mcp.http, hub) {
+                (None, Some(hub)) => Ok(spillgate_gateway::run(hub).await?),
+                (listen, hub) => {
+                    let address = match listen {
+                        Some(Listen::At(address)) => address,
+                        _ => app.settings.http.listen,
+                    };
+                    http::serve(app, mcp, address, hub, api).await
+                }
             }
         });
         drop(ended);
@@ -89,6 +115,15 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
     app.tidy(None);
     drop(exporting); // exports the remaining telemetry
     code
+}
+
+/// Whether there is a server to put the gateway in front of.
+fn has_servers(app: &App, mcp: &Mcp) -> Result<bool, Failure> {
+    if !app.settings.serve.mcp {
+        return Ok(false);
+    }
+    let is_named = !mcp.servers.is_empty() || app.client_file().is_some();
+    Ok(is_named || !servers::configured(&app.settings, &[])?.is_empty())
 }
 
 /// Returns the runtime. A single client is served by one thread, which saves hand-overs between

@@ -1,0 +1,97 @@
+//! An HTTP API with which programs store the results of tools and read stored results.
+//!
+//! The routes stand below [`PREFIX`]. The HTTP server adds them to its own and admits their
+//! requests: a request that arrives here comes from the [`Caller`] in its extensions.
+//!
+//! ```text
+//!             admission ─▶ route ─▶ parameters, checked ─▶ offload, lookup, store
+//! program ──▶ Caller       one table, from which the OpenAPI document is made, too
+//! ```
+
+mod answer;
+mod artifacts;
+mod body;
+mod call;
+mod compress;
+mod conversation;
+mod lookups;
+mod offload;
+mod openapi;
+mod parameters;
+mod problem;
+mod raw;
+mod retrieve;
+mod routes;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use spillgate_retrieval::RetrievalTools;
+use spillgate_store::Names;
+use tokio::sync::Semaphore;
+
+pub use problem::Problem;
+
+/// The path below which all routes of the API stand.
+pub const PREFIX: &str = "/v1";
+
+/// The sender of a request, as a text that stays the same when the server starts again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller(pub String);
+
+/// Limits of the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApiLimits {
+    /// Maximum size of a JSON body, in bytes. Such a body is read into memory.
+    pub body_bytes: usize,
+    /// Maximum size of a result that is sent as raw bytes; `None` is no limit. It is written to the
+    /// store while it arrives.
+    pub upload_bytes: Option<u64>,
+    /// Time limit for each part of a body.
+    pub part_time: Duration,
+}
+
+/// The API, and the components that it uses.
+pub struct Api {
+    tools: RetrievalTools,
+    /// The names of the results that `/v1/compress` replaced.
+    names: Names,
+    limits: ApiLimits,
+    /// Whether raw bytes with secrets are sent.
+    shows_secrets: bool,
+    /// Permits for work that computes. More requests wait.
+    turns: Arc<Semaphore>,
+}
+
+impl fmt::Debug for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Api")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Api {
+    /// Returns an API that stores and reads with `tools`, whose store has these names. At most `turns` requests compute at the
+    /// same time.
+    #[must_use]
+    pub fn new(tools: RetrievalTools, names: Names, limits: ApiLimits, turns: usize) -> Self {
+        Self {
+            tools,
+            names,
+            limits,
+            shows_secrets: false,
+            turns: Arc::new(Semaphore::new(turns.max(1))),
+        }
+    }
+
+    /// Sets whether raw bytes with secrets are sent to programs (`secrets.raw_anywhere`).
+    #[must_use]
+    pub fn showing_secrets(self, shows_secrets: bool) -> Self {
+        Self {
+            shows_secrets,
+            ..self
+        }
+    }
+}
