@@ -33,6 +33,7 @@ pub use hub::Hub;
 pub use results::duplicate_text::is_twin;
 pub use results::found::{Base64, Place};
 pub use session::Session;
+pub use session::asked_mode::{RESULTS_HEADER, RESULTS_META};
 pub use session::incoming::Incoming;
 pub use session::standard::{Signals, run};
 pub use telemetry::metrics::{Metrics, ServerState};

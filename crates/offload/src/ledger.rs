@@ -127,6 +127,9 @@ pub enum Exit {
     Extracted,
     /// Results that passed through, added up.
     Inline,
+    /// An oversized result, or its `structuredContent`, that passed whole because the caller is a
+    /// program. Its tokens were neither shown to a model nor saved.
+    Program,
     /// The definitions of Spillgate's own tools, listed for a client: the fixed cost of having
     /// Spillgate.
     Listed,

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use clap::ValueHint;
+use spillgate_offload::ResultMode;
 
 use crate::args::LimitArgs;
 use crate::cmd::mcp::LookupsIn;
@@ -17,6 +18,11 @@ const SERVING: &str = "Serving by HTTP";
 pub(crate) struct Mcp {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+    /// What the client receives of an oversized result: `preview`, or for a program `structured`
+    /// (a preview and the whole `structuredContent`) or `whole` [env: `SPILLGATE_RESULTS`]
+    /// [default: preview]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) results: Option<ResultMode>,
     /// The name of the server in messages and in rules for servers
     #[arg(long, value_name = "NAME", conflicts_with = "servers", help_heading = SERVERS)]
     pub(crate) name: Option<String>,
@@ -84,6 +90,16 @@ pub(crate) struct Mcp {
         value_hint = ValueHint::CommandWithArguments
     )]
     pub(crate) command: Vec<String>,
+}
+
+impl Mcp {
+    /// Returns the limits that the flags set.
+    pub(crate) fn limits(&self) -> LimitArgs {
+        LimitArgs {
+            results: self.results,
+            ..self.limits.clone()
+        }
+    }
 }
 
 const MCP_EXAMPLES: &str = "\

@@ -11,7 +11,7 @@ use spillgate_gateway::{ListTools, Prefix, Several};
 use spillgate_http_server::HttpServerSettings;
 use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_offload::{
-    ByReference, Policy, Rule, StoredSecrets, TemplateError, Templates, with_limits,
+    ByReference, Policy, ResultMode, Rule, StoredSecrets, TemplateError, Templates, with_limits,
 };
 use spillgate_redact::{Redactor, Rules, UserRule};
 use spillgate_store::{ArtifactStore, Notes, Space, SyncWhen, Upkeep};
@@ -79,6 +79,9 @@ pub(crate) struct Settings {
     /// Servers, by name.
     #[serde(default)]
     pub(crate) servers: BTreeMap<String, ServerSettings>,
+    /// Rules for clients, by glob pattern of the names by which they introduce themselves.
+    #[serde(default)]
+    pub(crate) clients: BTreeMap<String, ClientSettings>,
     /// The user's templates for oversized results, by the name that `profile` refers to.
     #[serde(default)]
     pub(crate) templates: BTreeMap<String, String>,
@@ -112,6 +115,24 @@ pub(crate) struct Settings {
     #[serde(skip)]
     pub(crate) places: Places,
 }
+}
+
+/// Settings for a client.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ClientSettings {
+    /// What the client receives of an oversized result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) results: Option<ResultMode>,
+}
+
+impl ClientSettings {
+    fn rule(&self) -> Rule {
+        Rule {
+            results: self.results,
+            ..Rule::default()
+        }
+    }
 }
 
 /// Settings of the detection of secrets.
@@ -154,6 +175,9 @@ impl Settings {
             servers.push((name.clone(), policy));
         }
         let policy = Policy::new(self.base(), self.tools.clone(), servers).map_err(pattern)?;
+        let clients = self.clients.iter();
+        let clients = clients.map(|(name, client)| (name.clone(), client.rule()));
+        let policy = policy.with_clients(clients).map_err(pattern)?;
         let references = ByReference::new(self.by_reference.as_deref(), self.by_reference_bytes);
         let references =
             references.map_err(|error| self.wrong_pattern_in(&["by_reference"], &error))?;

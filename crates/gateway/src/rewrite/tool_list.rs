@@ -34,13 +34,15 @@ struct Tool<'a> {
 
 /// Returns the edits to the tools list `result` in `frame`, and our definitions if they were added.
 /// If the server has tools with our names, it is itself a Spillgate; ours are then omitted on this
-/// page and on later pages. `noted` returns the edits to a tool of the server, given its name.
+/// page and on later pages. `noted` returns the edits to a tool of the server, given its name; `is_widened`, whether the
+/// `outputSchema` of the tool is extended.
 pub(crate) fn extend(
     frame: &[u8],
     result: &RawValue,
     builtin_tools: &BuiltinTools,
     filter: Option<&ToolFilter>,
     noted: &dyn Fn(&str, &RawValue) -> ByteEdits,
+    is_widened: &dyn Fn(&str) -> bool,
 ) -> (ByteEdits, Option<String>) {
     let mut splice = ByteEdits::default();
     let Some(list) = object::<ToolsList<'_>>(result) else {
@@ -59,7 +61,9 @@ pub(crate) fn extend(
         kept += 1;
         builtin_tools.note_servers(&tool.name);
         splice.merge(noted(&tool.name, raw));
-        if let Some(schema) = tool.output_schema {
+        if let Some(schema) = tool.output_schema
+            && is_widened(&tool.name)
+        {
             splice.replace(
                 span_in(frame, schema.get()),
                 widened(&tool.name, schema.get()),
@@ -136,6 +140,7 @@ mod tests {
             builtin_tools,
             None,
             &|_, _| ByteEdits::default(),
+            &|_| true,
         );
         let mut text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
         serde_json::from_str::<Value>(&text).unwrap();
@@ -170,6 +175,7 @@ mod tests {
                 &builtin_tools,
                 Some(&filter),
                 &|_, _| ByteEdits::default(),
+                &|_| true,
             );
             let text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
             serde_json::from_str::<Value>(&text).unwrap();

@@ -468,6 +468,8 @@ impl Session {
             builtin_tools: &self.builtin_tools,
             learnt: &upstream.notes.learnt,
             shown_part: self.client.shown_part(),
+            client: self.client.name(),
+            catalogue: &self.hub().catalogue,
             history: self.known_history(),
         }
     }

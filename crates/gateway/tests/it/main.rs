@@ -11,6 +11,7 @@ mod fanout;
 mod large;
 mod links;
 mod odd;
+mod programs;
 mod request_span;
 mod shared;
 mod slow;

@@ -35,6 +35,11 @@ struct Sums {
     tokens_schema_estimated: u64,
     /// Tokens of results that could not be stored, without the tokens that were shown.
     tokens_lost: u64,
+    /// Oversized results, or their `structuredContent`, that passed whole to programs.
+    to_programs: u64,
+    /// Tokens of these, which no model saw and which were not saved. They are not part of the
+    /// balance. Always estimated.
+    tokens_to_programs: u64,
     /// In − shown − retrieved − schema − lost; negative when Spillgate cost more than it saved.
     tokens_saved: i64,
     /// Average milliseconds from the end of a result to its message.
@@ -121,6 +126,10 @@ impl Sums {
                 self.tokens_schema_estimated += estimated(shown);
             }
             Exit::Inline => {}
+            Exit::Program => {
+                self.to_programs += 1;
+                self.tokens_to_programs += entry.tokens_in.count;
+            }
             Exit::Offloaded | Exit::NotStored => {
                 if entry.exit == Exit::Offloaded {
                     self.offloaded += 1;
@@ -199,6 +208,7 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
     let total = ByName::from([("all".to_owned(), total)]);
     table(&mut text, "ALL", &total);
     extractions(&mut text, &by_tool, &total);
+    programs(&mut text, &by_tool);
     secrets(&mut text, &total);
     out.raw(text.as_bytes())?;
     Ok(0)
@@ -287,6 +297,23 @@ fn extractions(text: &mut String, by_tool: &ByName, total: &ByName) {
     let mut parts: Vec<String> = of.strategies.iter().map(by).collect();
     parts.push(format!("fell back {}", of.fallbacks));
     text.push_str(&format!("EXTRACTIONS BY STRATEGY: {}\n", parts.join(", ")));
+}
+
+/// Adds the tools whose oversized results passed to programs, if there are any.
+fn programs(text: &mut String, by_tool: &ByName) {
+    let mut passed = by_tool
+        .iter()
+        .filter(|(_, sums)| sums.to_programs > 0)
+        .peekable();
+    if passed.peek().is_none() {
+        return;
+    }
+    text.push_str("\nPASSED TO PROGRAMS, NOT SAVED:\n");
+    for (name, sums) in passed {
+        let (name, results) = (name.escape_debug(), sums.to_programs);
+        let tokens = sums.tokens_to_programs;
+        writeln!(text, "{name}: {results} results, ≈{tokens} tokens").expect("writing to a string");
+    }
 }
 
 /// Adds a line with the secrets found in stored results, if there were any.

@@ -40,7 +40,7 @@ const LAUNCHERS: [&str; 12] = [
 pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
     crate::memory::keep_little()?;
     let exporting = log_and_trace("warn")?;
-    let app = App::for_gateway(common, &mcp.limits)?;
+    let app = App::for_gateway(common, &mcp.limits())?;
     if lookups::are_all(&app, mcp)? {
         greet_a_person(mcp);
         return lookups::serve(&app);
@@ -103,7 +103,7 @@ fn runtime(mcp: &Mcp) -> std::io::Result<Runtime> {
 
 /// Builds the gateway from the current configuration.
 fn load(common: &Common, mcp: &Mcp) -> Result<Gateway, Failure> {
-    let app = App::for_gateway(common, &mcp.limits)?;
+    let app = App::for_gateway(common, &mcp.limits())?;
     gateway(&app, mcp)
 }
 
