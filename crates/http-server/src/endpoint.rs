@@ -11,7 +11,7 @@ use axum::response::IntoResponse;
 use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
-use spillgate_gateway::Incoming;
+use spillgate_gateway::{Incoming, RESULTS_HEADER};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -278,7 +278,7 @@ impl Call<'_> {
     fn incoming(&self) -> Incoming {
         let passes = |name: &str| {
             (name.starts_with("mcp-") && name != SESSION)
-                || ["traceparent", "tracestate", "baggage"].contains(&name)
+                || ["traceparent", "tracestate", "baggage", RESULTS_HEADER].contains(&name)
         };
         let headers = self.parts.headers.iter();
         let headers = headers.filter(|(name, _)| passes(name.as_str()));

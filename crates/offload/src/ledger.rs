@@ -127,9 +127,16 @@ pub enum Exit {
     Extracted,
     /// Results that passed through, added up.
     Inline,
+    /// An oversized result, or its `structuredContent`, that passed whole because the caller is a
+    /// program. Its tokens were neither shown to a model nor saved.
+    Program,
     /// The definitions of Spillgate's own tools, listed for a client: the fixed cost of having
     /// Spillgate.
     Listed,
+    /// A list of a server's tools that is long or from which tools were left out: `tokens_in` are
+    /// those of all definitions, `tokens_shown` those of the listed ones, `results` the number of
+    /// tools.
+    ToolList,
 }
 
 /// A ledger that records nothing.

@@ -10,6 +10,7 @@ use spillgate_artifact::TokenBudget;
 
 use crate::present::{Profile, Sizes};
 use crate::redaction::Redaction;
+use crate::result_mode::ResultMode;
 use crate::stored_secrets::StoredSecrets;
 
 /// Default tokens of a preview (docs/spec/limits.md, "Messages").
@@ -64,6 +65,10 @@ impl LimitValue for StoredSecrets {
     const KIND: ValueKind = ValueKind::Text;
 }
 
+impl LimitValue for ResultMode {
+    const KIND: ValueKind = ValueKind::Text;
+}
+
 /// The table of all limits: name in the configuration, type, meaning. Invokes the macro named first
 /// with the arguments after its name, followed by the rows.
 #[doc(hidden)]
@@ -95,6 +100,8 @@ macro_rules! for_each_limit {
             redact: $crate::Redaction,
             /// What is stored of a result with secrets: `as-is`, `redacted` or `refused`.
             stored_secrets: $crate::StoredSecrets,
+            /// What a client receives of an oversized result: `preview`, `structured` or `whole`.
+            results: $crate::ResultMode,
         }
     };
 }
@@ -205,6 +212,7 @@ impl Rule {
             detailed_recovery: self.detailed_recovery.unwrap_or(false),
             redaction: self.redact.unwrap_or_default(),
             stored_secrets: self.stored_secrets.unwrap_or_default(),
+            results: self.results.unwrap_or_default(),
         }
     }
 }
@@ -234,6 +242,8 @@ pub struct Limits {
     pub redaction: Redaction,
     /// What is stored of a result with secrets.
     pub stored_secrets: StoredSecrets,
+    /// What a client receives of an oversized result.
+    pub results: ResultMode,
 }
 
 impl Limits {
@@ -256,6 +266,7 @@ impl Limits {
             "detailed_recovery" => self.detailed_recovery.into(),
             "redact" => self.redaction.to_string().into(),
             "stored_secrets" => self.stored_secrets.to_string().into(),
+            "results" => self.results.to_string().into(),
             _ => return None,
         })
     }
@@ -264,6 +275,13 @@ impl Limits {
     #[must_use]
     pub fn hides_secrets(&self) -> bool {
         self.redaction != Redaction::Off || self.stored_secrets == StoredSecrets::Refused
+    }
+
+    /// Returns whether a result is scanned for secrets before any part of it passes to a program. A
+    /// result with secrets is then shown as a preview.
+    #[must_use]
+    pub fn guard_programs(&self) -> bool {
+        self.redaction.covers_small() || self.stored_secrets != StoredSecrets::AsIs
     }
 
     /// Returns whether nothing is shown of a result that has secrets and is not shown whole.

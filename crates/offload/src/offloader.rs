@@ -172,6 +172,12 @@ impl Offloader {
         self.policy.limits(origin)
     }
 
+    /// Returns the limits for results of `origin` that go to a client with this name.
+    #[must_use]
+    pub fn limits_for(&self, origin: &Origin, client: Option<&str>) -> Limits {
+        self.policy.limits_for(origin, client)
+    }
+
     /// Returns whether a binary block of any result of the server may become a link.
     #[must_use]
     pub fn makes_links(&self, server: &str) -> bool {

@@ -16,6 +16,7 @@ pub struct Policy {
     over: Rule,
     base: Rule,
     tools: Vec<(GlobMatcher, Rule)>,
+    clients: Vec<(GlobMatcher, Rule)>,
     servers: BTreeMap<String, Policy>,
     templates: Templates,
     by_reference: ByReference,
@@ -29,20 +30,24 @@ impl Policy {
         tools: impl IntoIterator<Item = (String, Rule)>,
         servers: impl IntoIterator<Item = (String, Policy)>,
     ) -> Result<Self, globset::Error> {
-        let mut tools = tools
-            .into_iter()
-            .map(|(pattern, rule)| Ok((Glob::new(&pattern)?.compile_matcher(), rule)))
-            .collect::<Result<Vec<_>, globset::Error>>()?;
-        // A longer pattern is more specific.
-        tools.sort_by_key(|(glob, _)| std::cmp::Reverse(glob.glob().glob().len()));
         Ok(Self {
             over: Rule::default(),
             base,
-            tools,
+            tools: by_pattern(tools)?,
+            clients: Vec::new(),
             servers: servers.into_iter().collect(),
             templates: Templates::default(),
             by_reference: ByReference::default(),
         })
+    }
+
+    /// Returns a copy with rules for clients, by glob patterns of their names.
+    pub fn with_clients(
+        self,
+        clients: impl IntoIterator<Item = (String, Rule)>,
+    ) -> Result<Self, globset::Error> {
+        let clients = by_pattern(clients)?;
+        Ok(Self { clients, ..self })
     }
 
     /// Returns a copy with rules for arguments by reference, which name the tools that accept them.
@@ -161,28 +166,56 @@ impl Policy {
     /// server, then a rule for the tool on any server, then the base rule.
     #[must_use]
     pub fn limits(&self, origin: &Origin) -> Limits {
-        self.rule(origin).resolve()
+        self.limits_for(origin, None)
     }
 
-    fn rule(&self, origin: &Origin) -> Rule {
+    /// Like [`limits`](Self::limits), for a client with this name. A rule for the client precedes
+    /// only the base rule.
+    #[must_use]
+    pub fn limits_for(&self, origin: &Origin, client: Option<&str>) -> Limits {
+        self.rule(origin, client).resolve()
+    }
+
+    fn rule(&self, origin: &Origin, client: Option<&str>) -> Rule {
         let server = origin
             .server
             .as_ref()
             .and_then(|name| self.servers.get(name));
-        let of_server = server.map(|server| server.rule(origin)).unwrap_or_default();
-        let matching = self
-            .tools
-            .iter()
-            .filter(|(glob, _)| glob.is_match(&origin.tool));
-        let of_tool = matching.fold(Rule::default(), |rule, (_, wider)| rule.or(wider.clone()));
+        let of_server = server
+            .map(|server| server.rule(origin, None))
+            .unwrap_or_default();
+        let of_tool = matching(&self.tools, &origin.tool);
+        let of_client = client.map(|client| matching(&self.clients, client));
         let over = self.over.clone();
-        over.or(of_server).or(of_tool).or(self.base.clone())
+        over.or(of_server)
+            .or(of_tool)
+            .or(of_client.unwrap_or_default())
+            .or(self.base.clone())
     }
+}
+
+/// Returns rules in the order of their precedence: a longer pattern is more specific.
+fn by_pattern(
+    rules: impl IntoIterator<Item = (String, Rule)>,
+) -> Result<Vec<(GlobMatcher, Rule)>, globset::Error> {
+    let mut rules = rules
+        .into_iter()
+        .map(|(pattern, rule)| Ok((Glob::new(&pattern)?.compile_matcher(), rule)))
+        .collect::<Result<Vec<_>, globset::Error>>()?;
+    rules.sort_by_key(|(glob, _)| std::cmp::Reverse(glob.glob().glob().len()));
+    Ok(rules)
+}
+
+/// Returns the rules whose patterns match a name, combined.
+fn matching(rules: &[(GlobMatcher, Rule)], name: &str) -> Rule {
+    let matching = rules.iter().filter(|(glob, _)| glob.is_match(name));
+    matching.fold(Rule::default(), |rule, (_, wider)| rule.or(wider.clone()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ResultMode;
 
     fn tokens(max: u64) -> Rule {
         Rule {
@@ -220,6 +253,43 @@ mod tests {
         ] {
             let limits = policy.limits(&origin(server, tool));
             assert_eq!(limits.tokens, Some(want), "{server:?} {tool}");
+        }
+    }
+
+    #[test]
+    fn a_client_precedes_only_the_rule_for_all() {
+        let results = |results| Rule {
+            results: Some(results),
+            ..Rule::default()
+        };
+        let [preview, structured, whole] = [
+            ResultMode::Preview,
+            ResultMode::Structured,
+            ResultMode::Whole,
+        ];
+        let server = Policy::new(results(preview), [("rows".into(), results(whole))], []);
+        let policy = Policy::new(
+            Rule::default(),
+            [("read_*".into(), results(preview))],
+            [("files".to_owned(), server.unwrap())],
+        );
+        let clients = [
+            ("pctx*".into(), results(whole)),
+            ("pctx-old".into(), results(structured)),
+        ];
+        let policy = policy.unwrap().with_clients(clients).unwrap();
+        for (client, server, tool, want) in [
+            (None, None, "list", preview),
+            (Some("codex"), None, "list", preview),
+            (Some("pctx"), None, "list", whole),
+            (Some("pctx-old"), None, "list", structured),
+            (Some("pctx"), None, "read_file", preview),
+            (Some("pctx"), Some("files"), "list", preview),
+            (Some("pctx"), Some("other"), "list", whole),
+            (None, Some("files"), "rows", whole),
+        ] {
+            let limits = policy.limits_for(&origin(server, tool), client);
+            assert_eq!(limits.results, want, "{client:?} {server:?} {tool}");
         }
     }
 

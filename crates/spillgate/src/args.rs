@@ -10,7 +10,7 @@ use serde::Serialize;
 use spillgate_artifact::ByteRange;
 use spillgate_extract::Mode;
 use spillgate_llm::{Target, TargetError};
-use spillgate_offload::{Profile, Rule};
+use spillgate_offload::{Profile, ResultMode, Rule};
 use spillgate_text::Tokenizer;
 
 use crate::agent_args::Agent;
@@ -84,6 +84,10 @@ pub(crate) struct LimitArgs {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[arg(long)]
     pub(crate) detailed_recovery: bool,
+    /// What a client receives of an oversized result. Only the gateway has a flag for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(skip)]
+    pub(crate) results: Option<ResultMode>,
 }
 
 /// Returns the help text of `--profile`, which names the built-in profiles.
@@ -105,6 +109,7 @@ impl LimitArgs {
             max_bytes: self.max_bytes,
             profile: self.profile.clone(),
             detailed_recovery: self.detailed_recovery.then_some(true),
+            results: self.results,
             ..Rule::default()
         }
     }

@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use clap::ValueHint;
+use spillgate_gateway::ToolList;
+use spillgate_offload::ResultMode;
 
 use crate::args::LimitArgs;
 use crate::cmd::mcp::LookupsIn;
@@ -17,6 +19,15 @@ const SERVING: &str = "Serving by HTTP";
 pub(crate) struct Mcp {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+    /// What the client receives of an oversized result: `preview`, or for a program `structured`
+    /// (a preview and the whole `structuredContent`) or `whole` [env: `SPILLGATE_RESULTS`]
+    /// [default: preview]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) results: Option<ResultMode>,
+    /// What the list of tools contains of the servers: `all` their tools, or `search`, a tool that
+    /// finds them and a tool that calls them [env: `SPILLGATE_TOOL_LIST`] [default: all]
+    #[arg(long, value_name = "LIST", value_parser = tool_list)]
+    pub(crate) tool_list: Option<ToolList>,
     /// The name of the server in messages and in rules for servers
     #[arg(long, value_name = "NAME", conflicts_with = "servers", help_heading = SERVERS)]
     pub(crate) name: Option<String>,
@@ -84,6 +95,25 @@ pub(crate) struct Mcp {
         value_hint = ValueHint::CommandWithArguments
     )]
     pub(crate) command: Vec<String>,
+}
+
+/// Parses the value of `--tool-list`.
+fn tool_list(text: &str) -> Result<ToolList, String> {
+    match text {
+        "all" => Ok(ToolList::All),
+        "search" => Ok(ToolList::Search),
+        _ => Err("is none of all, search".to_owned()),
+    }
+}
+
+impl Mcp {
+    /// Returns the limits that the flags set.
+    pub(crate) fn limits(&self) -> LimitArgs {
+        LimitArgs {
+            results: self.results,
+            ..self.limits.clone()
+        }
+    }
 }
 
 const MCP_EXAMPLES: &str = "\

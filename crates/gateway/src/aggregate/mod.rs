@@ -29,13 +29,15 @@ use spillgate_transport::{Frame, Item, ServerEvent};
 
 use crate::error::no_message;
 use crate::session::Session;
+use crate::session::asked_mode;
 use crate::session::attempts::Attempts;
-use crate::session::in_flight::{CallParams, InFlightRequest, asked};
+use crate::session::in_flight::{CallParams, InFlightRequest, RequestDetails, asked};
 use crate::session::incoming::Incoming;
 use crate::upstream::{Upstream, is_out};
 use spillgate_mcp::{
     ByteEdits, Envelope, Generation, ObjectView, RequestId, frame, messages, object, span_in,
 };
+use spillgate_offload::ResultMode;
 use spillgate_upstream::invalid_params;
 
 pub(crate) use client::{SessionKind, Told};
@@ -44,7 +46,7 @@ pub(crate) use fetch::Fetches;
 pub(crate) use known::Known;
 pub(crate) use links::{in_results, learn as learn_links, may_have_any, told};
 pub(crate) use listening::{Heard, heard};
-pub(crate) use lists::Kind;
+pub(crate) use lists::{Kind, all_tools};
 pub(crate) use marks::mark_request;
 pub(crate) use names::prefixed;
 pub(crate) use outbox::{Lane, Outbox};
@@ -59,6 +61,8 @@ pub(crate) struct Question {
     pub(crate) method: String,
     /// The exact text of the parameters; an empty object if there are none.
     pub(crate) params: String,
+    /// What the request says about its result.
+    pub(crate) results: Option<ResultMode>,
 }
 
 impl Question {
@@ -69,11 +73,13 @@ impl Question {
             id: "0".to_owned(),
             method: String::new(),
             params: params.to_owned(),
+            results: None,
         }
     }
 
-    fn of(envelope: &Envelope<'_>) -> Option<Self> {
+    fn of(envelope: &Envelope<'_>, headers: &[(String, String)]) -> Option<Self> {
         Some(Self {
+            results: asked_mode::of(envelope, None, headers).unwrap_or_default(),
             key: envelope.key()?,
             id: envelope.id?.get().to_owned(),
             method: envelope.method.as_deref()?.to_owned(),
@@ -92,7 +98,7 @@ pub(crate) async fn route(session: &Arc<Session>, envelope: &Envelope<'_>, incom
     if envelope.is_response() {
         return pass_answer(session, envelope, incoming);
     }
-    let Some(question) = Question::of(envelope) else {
+    let Some(question) = Question::of(envelope, &incoming.headers) else {
         return pass_notice(session, envelope, incoming).await;
     };
     note_meta(session, envelope);
@@ -164,8 +170,11 @@ async fn answer(session: &Arc<Session>, question: &Question, incoming: &Incoming
     let Some(first) = session.upstreams.first() else {
         return;
     };
-    let asked = asked(&question.method, None, None);
-    let waiting = InFlightRequest::new(&question.id, &question.method, first.slot, asked.into());
+    let details = RequestDetails {
+        results: question.results,
+        ..asked(&question.method, None, None).into()
+    };
+    let waiting = InFlightRequest::new(&question.id, &question.method, first.slot, details);
     let event = ServerEvent {
         of: Some(question.key.clone()),
         event: None,
@@ -220,7 +229,7 @@ async fn call(
     };
     if let [envelope] = &*messages(&frame) {
         let call = CallParams::of(envelope);
-        session.expect(&upstream, envelope, call.as_ref());
+        session.expect(&upstream, envelope, call.as_ref(), &incoming.headers);
         session.post(&upstream, Lane::Messages, &incoming);
     }
 }

@@ -3,8 +3,9 @@
 
 use std::sync::OnceLock;
 
-use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, ObjectView, meta};
+
+use crate::session::in_flight::CallParams;
 
 /// The part of a result that a client shows if the result contains both text and
 /// `structuredContent` (docs/clients-measured.md).
@@ -12,6 +13,8 @@ use spillgate_mcp::{Envelope, ObjectView, meta};
 pub(crate) enum ShownPart {
     /// The client shows `structuredContent`.
     Structured,
+    /// The client shows the text, because a program reads `structuredContent`.
+    Text,
     /// It is not known which part the client shows, so the larger part counts.
     #[default]
     Either,
@@ -29,23 +32,31 @@ impl ShownPart {
 
 /// The client of a session; empty until it has sent its name.
 #[derive(Debug, Default)]
-pub(crate) struct Client(OnceLock<ShownPart>);
+pub(crate) struct Client(OnceLock<String>);
 
 impl Client {
     /// Returns the part that the client shows.
     pub(crate) fn shown_part(&self) -> ShownPart {
-        self.0.get().copied().unwrap_or_default()
+        self.name().map(ShownPart::of_client).unwrap_or_default()
+    }
+
+    /// Returns the name by which the client introduced itself (`clientInfo.name`).
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
     }
 
     /// Looks for the client's name in a request: in `initialize`, and since 2026-07-28 in the
-    /// `_meta` of every request. If `_meta` has already been parsed, pass it as `meta`.
-    pub(crate) fn note(&self, envelope: &Envelope<'_>, meta: Option<&RawValue>) {
+    /// `_meta` of every request. `call` contains the parameters of the request if it calls a tool.
+    pub(crate) fn note(&self, envelope: &Envelope<'_>, call: Option<&CallParams<'_>>) {
         if self.0.get().is_some() {
             return;
         }
         let in_meta = || {
-            let info = ObjectView::of(meta?)?;
-            info.get(meta::CLIENT_INFO)
+            let meta = match call {
+                Some(call) => call.meta?,
+                None => ObjectView::of(envelope.params?)?.get("_meta")?,
+            };
+            ObjectView::of(meta)?.get(meta::CLIENT_INFO)
         };
         let in_greeting = || {
             let greets = envelope.method.as_deref() == Some("initialize");
@@ -57,7 +68,7 @@ impl Client {
             .and_then(|info| info.text("name"))
         {
             // If another request has set the value meanwhile, it came from the same client.
-            let _ = self.0.set(ShownPart::of_client(&name));
+            let _ = self.0.set(name);
         }
     }
 }
@@ -66,7 +77,6 @@ impl Client {
 mod tests {
 
     use super::*;
-    use crate::session::in_flight::CallParams;
     use spillgate_mcp::messages;
 
     #[test]
@@ -101,7 +111,7 @@ mod tests {
             let client = Client::default();
             let envelope = &messages(frame.as_bytes())[0];
             let call = CallParams::of(envelope);
-            client.note(envelope, call.and_then(|call| call.meta));
+            client.note(envelope, call.as_ref());
             assert_eq!(client.shown_part(), shown_part, "{frame}");
         }
     }

@@ -38,6 +38,8 @@ pub(crate) struct Found<'a> {
     pub(crate) list: Option<&'a RawValue>,
     pub(crate) blocks: Vec<Block<'a>>,
     pub(crate) structured: Option<&'a RawValue>,
+    /// Whether `structuredContent` stays whole for a program.
+    pub(crate) keeps_structured: bool,
     // The exact value, because a malformed flag must not let a large result pass.
     pub(crate) is_error: Option<&'a RawValue>,
     pub(crate) meta: Option<&'a RawValue>,
@@ -78,6 +80,7 @@ impl Parts {
         let structured = vec![self.structured.filter(|_| !self.texts.is_empty())?];
         Some(match shown_part {
             ShownPart::Structured => vec![structured],
+            ShownPart::Text => vec![[&*self.texts, &*self.others].concat()],
             ShownPart::Either => vec![[&*self.texts, &*self.others].concat(), structured],
         })
     }
@@ -113,11 +116,18 @@ impl<'a> Found<'a> {
                 .map(|raw| Block::new(form, raw))
                 .collect(),
             structured: of_call("structuredContent"),
+            keeps_structured: false,
             is_error: of_call("isError"),
             meta: members.get("_meta"),
             result_type: members.get("resultType"),
             crowd,
         })
+    }
+
+    /// Returns `structuredContent` if the preview replaces it.
+    pub(crate) fn replaced_structured(&self) -> Option<&'a RawValue> {
+        let stays = |raw: &&RawValue| self.keeps_structured && !self.place.is_lost(raw.get());
+        self.structured.filter(|raw| !stays(raw))
     }
 
     pub(crate) fn is_error(&self) -> bool {
@@ -148,7 +158,7 @@ impl<'a> Found<'a> {
             (_, Some(structured)) if content == 0 => structured,
             (ShownPart::Structured, Some(structured)) => structured,
             (ShownPart::Either, Some(structured)) => content.max(structured),
-            (_, None) => content,
+            (ShownPart::Text, Some(_)) | (_, None) => content,
         }
     }
 

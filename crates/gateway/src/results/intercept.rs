@@ -6,7 +6,8 @@
 //! Codex do). Binary blocks above their limits become links. All other blocks stay in their places.
 //!
 //! Everything that a model may see of the replacement stays below [`MOST_SHOWN`] bytes, regardless
-//! of the part that the client shows.
+//! of the part that the client shows. For a program, `structuredContent` or the whole result passes
+//! unchanged instead ([`ResultMode`]).
 
 use std::borrow::Cow;
 use std::io;
@@ -18,7 +19,7 @@ use spillgate_artifact::{ByteSource, Handle, Origin, Reason, TextPart};
 use spillgate_mcp::{ByteEdits, span_in};
 use spillgate_offload::{
     Choice, History, JsonResult, Limits, Offloader, Outcome, PendingResult, Presentation,
-    StoredSecrets, Unstored,
+    ResultMode, StoredSecrets, Unstored,
 };
 use spillgate_redact::Redactor;
 use spillgate_retrieval::RETRIEVAL_MARK;
@@ -31,6 +32,7 @@ use crate::results::binary::Moved;
 use crate::results::client_view::ShownPart;
 use crate::results::found::{Block, Form, Found, Kind, MOST_OTHERS, Place};
 use crate::results::holes;
+use crate::results::program;
 use crate::rewrite::output_schema;
 
 /// The member of our `structuredContent` that contains the preview. The module `output_schema`
@@ -63,6 +65,7 @@ impl Case {
     /// because it was not measured, so either part may be shown.
     pub(crate) fn shown_part_of(&self, found: &Found<'_>) -> ShownPart {
         match found.is_error() {
+            _ if found.keeps_structured => ShownPart::Text,
             true => ShownPart::Either,
             false => self.shown_part,
         }
@@ -121,13 +124,24 @@ pub(crate) fn intercept(
     if let Some(spooled) = &spooled {
         holes::complete(&mut found, spooled.source()?.as_ref())?;
     }
-    let (shown_part, limits) = (case.shown_part_of(&found), case.limits);
+    let source = || match &spooled {
+        Some(spooled) => spooled.source(),
+        None => Ok(Some(Arc::new(frame.slice_ref(json.as_bytes())) as _)),
+    };
+    let mut limits = case.limits.clone();
+    limits.results = program::mode(offloader, &limits, &found, source)?;
+    found.keeps_structured = limits.results == ResultMode::Structured;
+    let shown_part = case.shown_part_of(&found);
+    let for_program = program::account(offloader, &case.origin, &limits, &found, shown_part);
     let bulky = found.bulky(&limits);
     let bytes = found.wire_bytes(shown_part);
     let is_ours = is_retrieval(&found, bytes) && !limits.redaction.covers_small();
-    if bulky.is_empty() && (limits.admit_any(bytes) || is_ours) {
-        let server = case.origin.server.as_deref();
-        offloader.ledger().inline_of(server, bytes);
+    let fits = bulky.is_empty() && (limits.admit_any(bytes) || is_ours);
+    if fits || limits.results == ResultMode::Whole {
+        if !for_program {
+            let server = case.origin.server.as_deref();
+            offloader.ledger().inline_of(server, bytes);
+        }
         return untouched(spooled);
     }
     let _store = tracing::info_span!("store", bytes).entered();
@@ -280,7 +294,7 @@ fn changes(
         // There is no `content`. Add it for clients that show only this part.
         None => members.push_str(&format!("\"{}\":{blocks},", found.form.list())),
     }
-    if let (Some(structured), Some(preview)) = (found.structured, stored.preview) {
+    if let (Some(structured), Some(preview)) = (found.replaced_structured(), stored.preview) {
         let instead = output_schema::instead(preview.text(), found.meta);
         splice.replace(span_in(frame, structured.get()), instead);
     }
@@ -510,7 +524,11 @@ fn new_text(form: Form, stored: &Stored<'_>, text: &str) -> Option<String> {
 /// Returns the maximum size of the preview as a JSON string, in bytes. If there is
 /// `structuredContent`, the preview appears twice, and clients pass on only a limited size.
 fn preview_room(found: &Found<'_>) -> u64 {
-    let copies = if found.structured.is_some() { 2 } else { 1 };
+    let copies = if found.replaced_structured().is_some() {
+        2
+    } else {
+        1
+    };
     (MOST_SHOWN - MOST_OTHERS - FRAME) / copies
 }
 

@@ -8,5 +8,6 @@ pub(crate) mod duplicate_text;
 pub(crate) mod found;
 pub(crate) mod holes;
 pub(crate) mod intercept;
+pub(crate) mod program;
 pub(crate) mod spooled;
 pub(crate) mod tasks;

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use spillgate_artifact::Origin;
+use spillgate_offload::ResultMode;
 
 use spillgate_mcp::ObjectView;
 
@@ -15,13 +16,29 @@ use spillgate_mcp::ObjectView;
 /// forgotten task is attributed to the task itself instead of its call.
 const MOST: usize = 1000;
 
+/// A task and its call.
+#[derive(Debug)]
+struct Task {
+    id: String,
+    call: TaskCall,
+}
+
+/// A call that was answered with a task.
+#[derive(Debug, Clone)]
+pub(crate) struct TaskCall {
+    /// The tool and the arguments.
+    pub(crate) origin: Origin,
+    /// What the call says about its result.
+    pub(crate) results: Option<ResultMode>,
+}
+
 /// The calls that were answered with tasks.
 #[derive(Debug, Default)]
-pub(crate) struct Tasks(Mutex<VecDeque<(String, Origin)>>);
+pub(crate) struct Tasks(Mutex<VecDeque<Task>>);
 
 impl Tasks {
     /// Records the task with which a call was answered, if any.
-    pub(crate) fn note(&self, result: &str, origin: &Origin) {
+    pub(crate) fn note(&self, result: &str, origin: &Origin, results: Option<ResultMode>) {
         let Some(id) = created(result) else {
             return;
         };
@@ -29,15 +46,17 @@ impl Tasks {
         if tasks.len() == MOST {
             tasks.pop_front();
         }
-        tasks.push_back((id, origin.clone()));
+        let origin = origin.clone();
+        let call = TaskCall { origin, results };
+        tasks.push_back(Task { id, call });
     }
 
     /// Returns the call that was answered with this task.
-    pub(crate) fn origin(&self, id: &str) -> Option<Origin> {
+    pub(crate) fn call(&self, id: &str) -> Option<TaskCall> {
         let tasks = self.0.lock();
         let mut last = tasks.iter().rev();
-        last.find(|(task, _)| task == id)
-            .map(|(_, origin)| origin.clone())
+        last.find(|task| task.id == id)
+            .map(|task| task.call.clone())
     }
 }
 
@@ -89,15 +108,15 @@ mod tests {
             (r#"{"task":{"taskId":"a"}}"#, "again"),
         ];
         for (result, tool) in results {
-            tasks.note(result, &Origin::tool(tool));
+            tasks.note(result, &Origin::tool(tool), None);
         }
-        let tool = |id| tasks.origin(id).map(|origin| origin.tool);
+        let tool = |id| tasks.call(id).map(|call| call.origin.tool);
         assert_eq!(tool("a").as_deref(), Some("again"));
         assert_eq!(tool("b").as_deref(), Some("new"));
         assert_eq!(tool("c"), None);
         for at in 0..=MOST {
             let result = format!("{{\"task\":{{\"taskId\":\"{at}\"}}}}");
-            tasks.note(&result, &Origin::tool("many"));
+            tasks.note(&result, &Origin::tool("many"), None);
         }
         assert_eq!((tool("a"), tool("0")), (None, None));
         assert!(tool("1").is_some());

@@ -6,6 +6,7 @@ pub(crate) mod output_schema;
 pub(crate) mod tool_annotations;
 pub(crate) mod tool_list;
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,9 +14,11 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
-use spillgate_artifact::Origin;
-use spillgate_offload::{History, Offloader};
+use spillgate_artifact::{Origin, Tokens};
+use spillgate_offload::{History, Limits, Offloader, ResultMode};
 
+use crate::aggregate::Kind;
+use crate::aggregate::index::Catalogue;
 use crate::builtin_tools::BuiltinTools;
 use crate::references::{self, Schemas};
 use crate::resources::Known;
@@ -25,8 +28,11 @@ use crate::results::intercept::{Case, Incoming, intercept};
 use crate::results::spooled::intercept_spooled;
 use crate::results::tasks::{self, Tasks};
 use crate::rewrite::capabilities::Announced;
+use crate::rewrite::tool_list::Listing;
 use crate::session::answers::Due;
-use crate::session::in_flight::{CallParams, InFlightRequest, RequestKind};
+use crate::session::in_flight::{CallParams, InFlightRequest, RequestDetails, RequestKind};
+use crate::tool_search::{self, ListSize, ToolSearch};
+use crate::upstream::upstream_set::UpstreamSet;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
 use spillgate_store::StoreError;
 use spillgate_transport::{Frame, Spooled};
@@ -53,6 +59,14 @@ pub(crate) struct Rewriting<'a> {
     pub(crate) learnt: &'a Learnt,
     /// The part of a result that the client shows to its model.
     pub(crate) shown_part: ShownPart,
+    /// The name of the client; `None` if it is not known.
+    pub(crate) client: Option<&'a str>,
+    /// The servers of the tools in a merged list.
+    pub(crate) catalogue: &'a Catalogue,
+    /// Which tools are listed and which are found by a search.
+    pub(crate) tool_search: &'a ToolSearch,
+    /// The servers of the session; `None` in tests without any.
+    pub(crate) upstreams: Option<&'a UpstreamSet>,
     /// What was already shown in the client's session; `None` for stateless clients.
     pub(crate) history: Option<&'a Arc<History>>,
 }
@@ -77,7 +91,7 @@ impl Rewriting<'_> {
             RequestKind::ToolsList | RequestKind::Capabilities => return true,
             RequestKind::Whole | RequestKind::Other => return false,
         };
-        let limits = self.offloader.limits(&origin);
+        let limits = self.limits(&origin, &waiting.details);
         let may_change = !limits.admit_message(frame.len() as u64) || tasks::may_be(frame);
         waiting.details.limits = may_change.then_some(limits);
         may_change
@@ -108,18 +122,33 @@ impl Rewriting<'_> {
             form,
             links: self.learnt.known.links(),
             shown_part: self.shown_part,
-            limits: limits.unwrap_or_else(|| self.offloader.limits(&origin)),
+            limits: limits.unwrap_or_else(|| self.limits(&origin, &waiting.details)),
             origin,
             history: self.history.cloned(),
         })
     }
 
+    /// Returns the limits for the result of a request.
+    fn limits(&self, origin: &Origin, details: &RequestDetails) -> Limits {
+        let mut limits = self.offloader.limits_for(origin, self.client);
+        let of_task = || match &details.kind {
+            RequestKind::TasksResult { task } | RequestKind::TasksGet { task } => {
+                self.learnt.tasks.call(task)?.results
+            }
+            _ => None,
+        };
+        let asked = details.results.or_else(of_task);
+        limits.results = asked.unwrap_or(limits.results);
+        limits
+    }
+
     fn of_task(&self, task: &str) -> Origin {
-        let origin = self.learnt.tasks.origin(task);
-        origin.unwrap_or_else(|| {
+        let call = self.learnt.tasks.call(task);
+        let of_itself = || {
             let arguments = json!({"taskId": task}).to_string();
             self.named("tasks/result", Some(arguments))
-        })
+        };
+        call.map_or_else(of_itself, |call| call.origin)
     }
 
     fn named(&self, tool: &str, arguments: Option<String>) -> Origin {
@@ -136,7 +165,7 @@ impl Rewriting<'_> {
         let mut whole = ByteEdits::default();
         if let Some((waiting, case, result)) = self.only_result(frame, answers) {
             let _entered = waiting.span.as_ref().map(|seen| seen.span().enter());
-            whole = self.replaced(frame, result, case, &waiting.details.kind);
+            whole = self.replaced(frame, result, case, &waiting.details);
             return (!whole.is_empty()).then(|| whole.apply(frame));
         }
         for envelope in messages(frame) {
@@ -146,7 +175,7 @@ impl Rewriting<'_> {
             };
             let _entered = waiting.span.as_ref().map(|seen| seen.span().enter());
             whole.merge(match (self.case(waiting), &waiting.details.kind) {
-                (Some(case), asked) => self.replaced(frame, result.get(), case, asked),
+                (Some(case), _) => self.replaced(frame, result.get(), case, &waiting.details),
                 (None, RequestKind::Capabilities) => {
                     let announced = Announced {
                         links: self.offloader.makes_links(self.server),
@@ -157,7 +186,7 @@ impl Rewriting<'_> {
                     greeting.splice
                 }
                 (None, RequestKind::Whole) => ByteEdits::default(),
-                (None, _) => self.list(frame, result),
+                (None, _) => self.list(frame, result, &waiting.details),
             });
         }
         (!whole.is_empty()).then(|| whole.apply(frame))
@@ -201,11 +230,19 @@ impl Rewriting<'_> {
     }
 
     /// Returns the edits to an oversized result.
-    fn replaced(&self, frame: &Bytes, result: &str, case: Case, asked: &RequestKind) -> ByteEdits {
-        let result = match asked {
+    fn replaced(
+        &self,
+        frame: &Bytes,
+        result: &str,
+        case: Case,
+        details: &RequestDetails,
+    ) -> ByteEdits {
+        let result = match &details.kind {
             RequestKind::TasksGet { .. } => tasks::finished(result).map(RawValue::get),
             RequestKind::ToolsCall { .. } => {
-                self.learnt.tasks.note(result, &case.origin);
+                self.learnt
+                    .tasks
+                    .note(result, &case.origin, details.results);
                 Some(result)
             }
             _ => Some(result),
@@ -234,18 +271,75 @@ impl Rewriting<'_> {
     }
 
     /// Returns the edits to a list of tools, and records the cost of the list.
-    fn list(&self, frame: &[u8], result: &RawValue) -> ByteEdits {
+    fn list(&self, frame: &[u8], result: &RawValue, details: &RequestDetails) -> ByteEdits {
         let noted = |name: &str, tool: &RawValue| match self.filter {
             Some(_) => self.noted(frame, name, tool),
             None => ByteEdits::default(),
         };
-        let (splice, ours) =
-            tool_list::extend(frame, result, self.builtin_tools, self.filter, &noted);
+        // A program receives results of exactly the form that the server declares.
+        let is_widened = |name: &str| {
+            let limits = self.limits(&self.listed(name), details);
+            limits.results == ResultMode::Preview || limits.guard_programs()
+        };
+        let names = self.upstreams.map(UpstreamSet::names).unwrap_or_default();
+        let searches = names.iter().any(|name| self.tool_search.searches(name));
+        let finders = searches.then(|| tool_search::definitions(&names));
+        // A token has at least one byte.
+        let is_counted = searches || result.get().len() as u64 > self.tool_search.budget();
+        let size = Cell::new(ListSize::default());
+        let is_hidden = |name: &str, tool: &RawValue| {
+            let server = self.listed(name).server.unwrap_or_default();
+            let is_ours = self.builtin_tools.server_is_one();
+            let is_hidden = !is_ours && self.tool_search.hides(&server, name);
+            if is_counted {
+                let tokens = self.offloader.counter().count(tool.get());
+                let ListSize {
+                    tools,
+                    tokens: sum,
+                    listed,
+                } = size.get();
+                size.set(ListSize {
+                    tools: tools + 1,
+                    tokens: sum + tokens,
+                    listed: listed + if is_hidden { 0 } else { tokens },
+                });
+            }
+            is_hidden
+        };
+        let listing = Listing {
+            filter: self.filter,
+            noted: &noted,
+            is_widened: &is_widened,
+            is_hidden: &is_hidden,
+            finders: finders.as_deref(),
+        };
+        let (splice, ours) = tool_list::extend(frame, result, self.builtin_tools, &listing);
         if let Some(ours) = ours {
             let server = Some(self.server.to_owned());
             self.offloader.listed(server, &ours);
         }
+        let size = size.get();
+        if is_counted && (size.listed < size.tokens || size.tokens > self.tool_search.budget()) {
+            // A merged list is that of the gateway.
+            let server = self.filter.map(|_| self.server.to_owned());
+            let [tokens, listed] = [size.tokens, size.listed].map(Tokens::exact);
+            self.offloader
+                .listed_tools(server, size.tools, tokens, listed);
+        }
         splice
+    }
+
+    /// Returns the origin of the results of a tool by its name in the list.
+    fn listed(&self, name: &str) -> Origin {
+        let is_merged = self.filter.is_none();
+        let owner = is_merged.then(|| self.catalogue.find(Kind::Tools, name));
+        match owner.flatten() {
+            Some((server, name)) => Origin {
+                server: Some(server),
+                ..Origin::tool(name)
+            },
+            None => self.named(name, None),
+        }
     }
 
     /// Returns the edits to the definition of a server's tool. Records its schema if arguments will
@@ -316,6 +410,10 @@ mod tests {
             builtin_tools: &builtin_tools,
             learnt: &learnt,
             shown_part: ShownPart::default(),
+            client: None,
+            catalogue: &Catalogue::default(),
+            tool_search: &ToolSearch::default(),
+            upstreams: None,
             history: None,
         };
         let answer = |(method, params, result): &(&str, Value, String)| {

@@ -468,6 +468,10 @@ impl Session {
             builtin_tools: &self.builtin_tools,
             learnt: &upstream.notes.learnt,
             shown_part: self.client.shown_part(),
+            client: self.client.name(),
+            catalogue: &self.hub().catalogue,
+            tool_search: &gateway.tool_search,
+            upstreams: Some(&self.upstreams),
             history: self.known_history(),
         }
     }

@@ -15,10 +15,10 @@ use tokio::task::spawn_blocking;
 use crate::error::internal;
 use crate::references::{self, Resolved};
 use crate::resources;
-use crate::session::Session;
 use crate::session::in_flight::CallParams;
 use crate::session::incoming::Incoming;
 use crate::session::tool_access;
+use crate::session::{Session, asked_mode};
 use crate::telemetry::metrics::Reference;
 use crate::upstream::Upstream;
 use spillgate_retrieval::{QUERY, READ};
@@ -32,7 +32,7 @@ impl Session {
         envelope: &Envelope<'_>,
         call: Option<&CallParams<'_>>,
     ) {
-        self.expect(upstream, envelope, call);
+        self.expect(upstream, envelope, call, &incoming.headers);
         let gateway = self.hub().gateway();
         let rewriting = self.rewriting(&gateway, upstream);
         if rewriting.may_refer(&incoming.frame).is_none() {
@@ -150,6 +150,7 @@ impl Session {
             Some("tools/call") => {
                 CallParams::of(one).is_some_and(|call| self.is_builtin_call(&call))
                     || tool_access::of_one(upstream, one).is_some()
+                    || asked_mode::of(one, CallParams::of(one).as_ref(), &[]).is_err()
                     || self
                         .rewriting(&gateway, upstream)
                         .may_refer(frame)

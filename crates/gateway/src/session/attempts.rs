@@ -47,7 +47,7 @@ impl Session {
                 }
             };
             let incoming = attempts.incoming.clone();
-            self.expect(&upstream, &envelope, None);
+            self.expect(&upstream, &envelope, None, &incoming.headers);
             if let Some(key) = envelope.key() {
                 self.in_flight.look(&key, |waiting| {
                     waiting.details.attempts = Some(Box::new(attempts));

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, object};
-use spillgate_offload::Limits;
+use spillgate_offload::{Limits, ResultMode};
 
 use crate::resources;
 use crate::results::tasks;
@@ -62,6 +62,8 @@ pub struct RequestDetails {
     pub(crate) attempts: Option<Box<Attempts>>,
     /// The limits for the response; `None` until they are determined.
     pub(crate) limits: Option<Limits>,
+    /// What the request itself says about its result; `None` if it says nothing.
+    pub(crate) results: Option<ResultMode>,
     /// The range of the result in the response frame, after the response has arrived.
     pub(crate) result: Option<Range<usize>>,
 }
@@ -90,6 +92,7 @@ impl From<RequestKind> for RequestDetails {
             kind,
             attempts: None,
             limits: None,
+            results: None,
             result: None,
         }
     }

@@ -12,7 +12,7 @@ pub struct Incoming {
     /// The bytes.
     pub frame: Bytes,
     /// Headers of the HTTP request, with names in lower case: `mcp-*` except the session id,
-    /// `traceparent`, `tracestate`, `baggage`.
+    /// `traceparent`, `tracestate`, `baggage`, `spillgate-results`.
     pub headers: Vec<(String, String)>,
 }
 

@@ -2,8 +2,10 @@
 
 pub(crate) mod answers;
 pub(crate) mod arguments;
+pub(crate) mod asked_mode;
 pub(crate) mod attempts;
 pub(crate) mod builtin_calls;
+pub(crate) mod found_tools;
 pub(crate) mod in_flight;
 pub(crate) mod incoming;
 pub(crate) mod malformed;
@@ -186,11 +188,14 @@ impl Session {
             ([], None) => self.to_client(aggregate::refuse()).await,
             (many, Some(only)) => {
                 let parts = parts(&incoming.frame);
-                if parts.iter().any(|part| self.has_to_do_with(&only, part)) {
+                if asked_mode::of_headers(&incoming.headers).is_err()
+                    || parts.iter().any(|part| self.has_to_do_with(&only, part))
+                {
                     return self.each(parts, &incoming).await;
                 }
                 for envelope in many {
-                    self.expect(&only, envelope, CallParams::of(envelope).as_ref());
+                    let call = CallParams::of(envelope);
+                    self.expect(&only, envelope, call.as_ref(), &incoming.headers);
                 }
                 self.pass(&only, &incoming, None).await;
             }
@@ -211,9 +216,15 @@ impl Session {
 
     async fn one(self: &Arc<Self>, envelope: &Envelope<'_>, incoming: &Incoming) {
         let call = CallParams::of(envelope);
-        let meta = call.as_ref().and_then(|call| call.meta);
-        self.client.note(envelope, meta);
+        self.client.note(envelope, call.as_ref());
+        let asked = asked_mode::of(envelope, call.as_ref(), &incoming.headers);
+        if let (Err(what), Some(id), true) = (asked, envelope.id, envelope.method.is_some()) {
+            return self.to_client(invalid_params(id.get(), &what)).await;
+        }
         match &call {
+            Some(call) if self.is_call_by_name(call) => {
+                return self.call_by_name(envelope, call, incoming).await;
+            }
             Some(call) if self.is_builtin_call(call) => {
                 // A call without an id is a notification, which expects no response.
                 if let (Some(key), Some(id)) = (envelope.key(), envelope.id) {

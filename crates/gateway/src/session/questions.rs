@@ -11,9 +11,9 @@ use spillgate_upstream::{RequestResult, RequestSpan, TOO_MUCH};
 use tokio::sync::oneshot;
 
 use crate::builtin_tools::progress;
-use crate::session::Session;
-use crate::session::in_flight::{CallParams, InFlightRequest, RequestKind, asked};
+use crate::session::in_flight::{CallParams, InFlightRequest, RequestDetails, RequestKind, asked};
 use crate::session::incoming::Incoming;
+use crate::session::{Session, asked_mode};
 use crate::upstream::Upstream;
 
 impl Session {
@@ -24,16 +24,23 @@ impl Session {
         upstream: &Upstream,
         envelope: &Envelope<'_>,
         call: Option<&CallParams<'_>>,
+        headers: &[(String, String)],
     ) {
         if let (Some(method), Some(id), Some(key)) = (&envelope.method, envelope.id, envelope.key())
         {
             let asked = asked(method, envelope.params, call);
+            // A wrong value was refused before.
+            let results = asked_mode::of(envelope, call, headers).unwrap_or_default();
             let meter = self.hub().metrics().server(upstream.name());
             let span = RequestSpan::begin(meter, upstream.name(), &key, method, asked.tool());
+            let details = RequestDetails {
+                results,
+                ..asked.into()
+            };
             let waiting = InFlightRequest {
                 span: Some(span),
                 progress: progress::token_of(envelope.params),
-                ..InFlightRequest::new(id.get(), method, upstream.slot, asked.into())
+                ..InFlightRequest::new(id.get(), method, upstream.slot, details)
             };
             self.in_flight.add(key, waiting);
         }
@@ -75,7 +82,7 @@ impl Session {
         let frame = Bytes::from(frame);
         let mut message = Message::notice(frame.clone(), Some(method));
         if let [envelope] = &*messages(&frame) {
-            self.expect(upstream, envelope, None);
+            self.expect(upstream, envelope, None, &[]);
             message = Incoming::new(frame.clone()).message(Some(envelope));
             if let Some(key) = envelope.key()
                 && let Some(mut waiting) = self.in_flight.take(&key)

@@ -37,6 +37,8 @@ pub(crate) enum Exit {
     Offloaded,
     Inline,
     NotStored,
+    /// Passed whole to a program, although it is oversized.
+    Program,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]

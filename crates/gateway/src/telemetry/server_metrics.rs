@@ -25,7 +25,7 @@ pub(crate) struct Meter {
     families: Families,
     requests: [[OnceLock<Counter>; OUTCOMES]; Method::COUNT],
     upstream: [OnceLock<Histogram>; Method::COUNT],
-    results: [OnceLock<Counter>; 3],
+    results: [OnceLock<Counter>; 4],
     added: Histogram,
     request_bytes: Counter,
     response_bytes: Counter,
@@ -117,6 +117,7 @@ impl Meter {
                     Exit::Offloaded => "offloaded",
                     Exit::Inline => "inline",
                     Exit::NotStored => "not_stored",
+                    Exit::Program => "program",
                 },
             })
         });

@@ -34,6 +34,7 @@ mod lookups;
 mod many_files;
 mod mistakes;
 mod profiles;
+mod programs;
 mod provider;
 mod query;
 mod raw;

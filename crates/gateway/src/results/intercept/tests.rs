@@ -1,6 +1,7 @@
 //! Tests of what a client receives in place of a result.
 
 mod forms;
+mod programs;
 
 use insta::assert_snapshot;
 use spillgate_artifact::ContentKind;

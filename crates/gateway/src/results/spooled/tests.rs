@@ -6,7 +6,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use spillgate_artifact::{ByteSource, Facts, Handle, HandleForm, Manifest, Origin, Timestamp};
-use spillgate_offload::{NoLedger, Policy, Profile, Rule};
+use spillgate_mcp::ObjectView;
+use spillgate_offload::{NoLedger, Policy, Profile, ResultMode, Rule};
 use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, Draft, Gone, Listed, MemoryStore, Receipt, Stored};
 use spillgate_testkit::{StoppedClock, log, records};
@@ -128,6 +129,27 @@ fn same_both_ways(kind: Asked, rule: &Rule, frame: &str, spool_at: usize, step: 
     );
     assert_eq!(is_stored, was_stored);
     assert!(kept(&one) == kept(&other), "stored: {}", short(frame));
+}
+
+/// Checks that a program receives the bytes that the server sent: of the whole frame in the mode
+/// `whole`, of `structuredContent` in the mode `structured`.
+fn passes_to_programs(kind: Asked, rule: &Rule, frame: &str, spool_at: usize, step: usize) {
+    let (left, stored) = streamed(&offloader_with(rule.clone()), kind, frame, spool_at, step);
+    match rule.results {
+        Some(ResultMode::Whole) => {
+            assert!(!stored && left == frame, "{}", short(&left));
+        }
+        Some(ResultMode::Structured) if kind.form == Form::Call => {
+            let structured = |frame: &str| {
+                let result = messages(frame.as_bytes())[0].result.unwrap();
+                let result = ObjectView::of(result).unwrap();
+                let value = result.get("structuredContent");
+                value.map(|value| value.get().to_owned())
+            };
+            assert!(structured(&left) == structured(frame), "{}", short(&left));
+        }
+        _ => {}
+    }
 }
 
 /// Returns the start of a frame.
@@ -486,6 +508,7 @@ proptest! {
         spool_at in 100usize..4000,
         step in 1usize..5000,
         profile in 0usize..4,
+        results in proptest::option::of(0usize..3),
     ) {
         let result = match is_ascii {
             true => ascii(&result.to_string()),
@@ -496,7 +519,10 @@ proptest! {
             false => format!("{{\"result\":{result},\"id\":1}}\n"),
         };
         let profiles = [Profile::default(), Profile::Reject, Profile::Truncate, Profile::Handle];
-        let rule = Rule { profile: Some(profiles[profile].clone()), max_tokens: Some(700), ..Rule::default() };
+        let modes = [ResultMode::Preview, ResultMode::Structured, ResultMode::Whole];
+        let results = results.map(|mode| modes[mode]);
+        let rule = Rule { profile: Some(profiles[profile].clone()), max_tokens: Some(700), results, ..Rule::default() };
         same_both_ways(kind, &rule, &frame, spool_at, step);
+        passes_to_programs(kind, &rule, &frame, spool_at, step);
     }
 }

@@ -54,7 +54,7 @@ pub(crate) enum For {
 pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure> {
     crate::memory::keep_little()?;
     let exporting = log_and_trace("warn")?;
-    let app = App::for_gateway(common, &mcp.limits)?;
+    let app = App::for_gateway(common, &mcp.limits())?;
     if whom == For::Clients && lookups::are_all(&app, mcp)? {
         greet_a_person(mcp);
         return lookups::serve(&app);
@@ -138,7 +138,7 @@ fn runtime(mcp: &Mcp) -> std::io::Result<Runtime> {
 
 /// Builds the gateway from the current configuration.
 fn load(common: &Common, mcp: &Mcp) -> Result<Gateway, Failure> {
-    let app = App::for_gateway(common, &mcp.limits)?;
+    let app = App::for_gateway(common, &mcp.limits())?;
     gateway(&app, mcp)
 }
 
@@ -164,6 +164,7 @@ fn gateway(app: &App, mcp: &Mcp) -> Result<Gateway, Failure> {
         list_tools,
         engine: super::query::engine()?,
         several: app.settings.several()?,
+        tool_search: app.settings.tool_search(mcp.tool_list)?,
     })
 }
 
