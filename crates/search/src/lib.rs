@@ -38,7 +38,7 @@ mod words;
 
 use std::io;
 
-use spillgate_artifact::{Layout, TokenBudget};
+use spillgate_artifact::{ContentKind, Layout, TokenBudget};
 use spillgate_lookup::{Artifact, LookupError};
 use spillgate_text::TokenCounter;
 
@@ -134,8 +134,13 @@ pub fn search(
     answer.total = answer
         .total
         .saturating_sub((all - answer.ranked.len()) as u64);
-    // A question about a failure asks for no records.
-    let table = match query.allows_table && !question.is_about_failure {
+    // A question about a failure of a log asks for no records.
+    let kind = artifact.manifest().facts.stats.kind;
+    let is_log = !matches!(
+        kind,
+        ContentKind::Json | ContentKind::Ndjson | ContentKind::Csv | ContentKind::Tsv
+    );
+    let table = match query.allows_table && !(question.is_about_failure && is_log) {
         true => records::answer(artifact, query.words, query.budget, counter)?,
         false => None,
     };

@@ -8,7 +8,7 @@ use super::reader::Reader;
 use super::test::Test;
 
 pub(super) static BEGINNING: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"(?i)\b(?:start(?:s|ing)?|begin(?:s|ning)?)\s+with\s+(?:an? |the )?["'`]?([^\s"'`,?()]+)|\b(?:under|below|start(?:s|ing)|begin(?:s|ning))\s+(/[^\s?,]+|[\w.]+-)(?:[?.,]|\s|$)"#).expect("invariant: the pattern is valid")
+    Regex::new(r#"(?i)\b(?:start(?:s|ing)?|begin(?:s|ning)?)\s+(?:with|by)\s+(?:an? |the )?["'`]?([^\s"'`,?()]+)|\b(?:under|below|start(?:s|ing)|begin(?:s|ning))\s+(/[^\s?,]+|[\w.]+-)(?:[?.,]|\s|$)"#).expect("invariant: the pattern is valid")
 });
 /// `num*`, `/txs/...`, `19.2.x`.
 pub(super) static PATTERN: LazyLock<Regex> = LazyLock::new(|| {

@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use serde_json::Number;
 
 use super::moment::moment;
+use super::quantity::quantity;
 use super::value::Json;
 use super::version::Version;
 
@@ -232,12 +233,16 @@ pub(super) fn item<'d>(value: &'d Json<'d>) -> Cow<'d, str> {
     }
 }
 
-/// Returns the number that a text is, also with a currency, a percent sign or commas: `$1,200.50`.
+/// Returns the number that a text is, also with a currency, a percent sign, commas or a unit:
+/// `$1,200.50`, `12 MB`.
 fn number_of(text: &str) -> Option<f64> {
     const LONGEST: usize = 32;
     let text = text.trim();
     if text.len() > LONGEST || !text.contains(|c: char| c.is_ascii_digit()) {
         return None;
+    }
+    if let Some(number) = quantity(text) {
+        return Some(number);
     }
     let text = text
         .trim_start_matches(['$', '€', '£'])

@@ -5,18 +5,21 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::cell::Cell;
+use super::quantity::{bytes as bytes_of, quantity, seconds};
 use super::reader::Reader;
+use super::table::rounded;
 use super::terms::{alike, superlatives};
 use super::test::{Comparison, Test};
 use super::version::Version;
 
 /// A number or version of a question, and what it is multiplied by.
-const NUMBER: &str = r"[$€£]?(?P<n>\d[\d,]*(?:\.\d+)*(?:-(?:alpha|beta|rc|pre|dev)[\w.]*)?)(?:(?P<k>k|m)\b|\s?(?P<u>thousand|million|billion|bn|[kmg]i?b|%)?(?:\b|\s|$))";
+const NUMBER: &str = r"[$€£]?(?P<n>-?\d[\d,]*(?:\.\d+)*(?:-(?:alpha|beta|rc|pre|dev)[\w.]*)?)(?:(?P<k>k|m)\b|\s?(?P<u>thousand|million|billion|bn|[kmg]i?b|%|(?:ms|millis(?:econds?)?|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?)\b)?(?:\b|\s|$))";
+
+const LARGER: &str = "more|greater|higher|larger|bigger|longer|stronger|deeper|better|later|newer|heavier|faster|taller|wider|costlier";
+const SMALLER: &str = "less|fewer|lower|smaller|shorter|cheaper|earlier|older|lighter|weaker|slower|shallower|younger|worse";
 
 /// Words before a number.
 static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
-    const LARGER: &str = "more|greater|higher|larger|bigger|longer|stronger|deeper|better|later|newer|heavier|faster|taller|wider|costlier";
-    const SMALLER: &str = "less|fewer|lower|smaller|shorter|cheaper|earlier|older|lighter|weaker|slower|shallower|younger|worse";
     let pattern = format!(
         concat!(
             r"(?i)(?:(?P<ge>\b(?:at least|no less than|not less than|no fewer than|not below|a minimum of|minimum|starting at|from)|>=|≥)(?:\s+[a-z]+)?",
@@ -38,9 +41,11 @@ static BEHIND: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = format!(
         concat!(
             r"(?i){number}(?:(?P<plus>\+)",
-            r"|(?:\s*[a-z]+)?\s*(?:(?:or|and)\s+)(?:(?P<up>more|higher|greater|above|better|up|upwards?|over|larger|longer|later|newer|bigger)",
-            r"|(?P<down>less|fewer|lower|below|under|smaller|shorter|earlier|older|down|cheaper))\b)",
+            r"|(?:\s*[a-z]+)?\s*(?:(?:or|and)\s+)(?:(?P<up>above|up|upwards?|over|{larger})",
+            r"|(?P<down>below|under|down|{smaller}))\b)",
         ),
+        larger = LARGER,
+        smaller = SMALLER,
         number = NUMBER.replace("(?:\\b|\\s|$)", ""),
     );
     Regex::new(&pattern).expect("invariant: the pattern is valid")
@@ -83,8 +88,8 @@ struct Asked<'q> {
 const UNITS: [(&str, &str); 9] = [
     ("degrees degree c f", "temp temperature"),
     (
-        "ms milliseconds millisecond seconds second sec s minutes min hours",
-        "duration elapsed latency took runtime time",
+        "ms milliseconds millisecond seconds second sec s minutes minute min mins hours hour h hrs days day",
+        "duration elapsed latency took runtime uptime time ms seconds minutes hours days",
     ),
     ("years year", "age"),
     (
@@ -105,13 +110,19 @@ const UNITS: [(&str, &str); 9] = [
 ];
 
 impl<'q> Asked<'q> {
+    /// Whether `m` behind the number stood for a million.
+    fn is_million(&self) -> bool {
+        self.word.eq_ignore_ascii_case("m")
+    }
+
     /// Returns the number in the groups `n`, `k` and `u` with a suffix.
     fn new(found: &Captures<'q>, suffix: &str) -> Option<Self> {
         let group = |name: &str| found.name(&format!("{name}{suffix}"));
         let written = group("n")?.as_str().trim_end_matches([',', '.']);
         let plain = written.replace(',', "");
         // Of a version, the first two numbers are a value.
-        let end = plain.match_indices(['.', '-']).nth(1).map(|(at, _)| at);
+        let signs = plain.match_indices(['.', '-']).filter(|(at, _)| *at > 0);
+        let end = signs.map(|(at, _)| at).nth(1);
         let value: f64 = plain[..end.unwrap_or(plain.len())].parse().ok()?;
         let word = group("k").or(group("u"));
         let word = word.map_or("", |word| word.as_str());
@@ -199,6 +210,28 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// `negative`, `positive`: the sign of a column with numbers of both signs.
+    pub(super) fn signs(&mut self) {
+        for at in 0..self.words.len() {
+            let comparison = match &*self.words[at].lower {
+                "positive" => Comparison::MoreThan,
+                "negative" => Comparison::LessThan,
+                _ => continue,
+            };
+            let below = Test::Number(Comparison::LessThan, 0.0);
+            let has_both = |column: usize| {
+                let share = self.share(column, |cell| below.holds(cell));
+                self.is_numeric(column) && share > 0.0 && share < 1.0
+            };
+            let (start, end) = (self.words[at].start, self.words[at].end);
+            let column = self.best_column(start, has_both);
+            if let Some(column) = column.filter(|_| !self.taken[at]) {
+                self.add_weak(column, Test::Number(comparison, 0.0), false);
+                self.take(start, end);
+            }
+        }
+    }
+
     /// `with 0 labels`: how many items the list has that the word behind a number names.
     fn items(&mut self, asked: &Asked<'_>, found: &Captures<'_>) {
         let (Some(whole), Some(name)) = (found.get(0), found.name("name")) else {
@@ -226,13 +259,17 @@ impl Reader<'_, '_> {
         let is_version = |asked: &Asked<'_>| Version::new(asked.written).is_some();
         let are_versions = asked.iter().all(|(_, asked)| is_version(asked));
         let has_parts = asked.iter().any(|(_, asked)| {
-            asked.written.matches('.').count() > 1 || asked.written.contains('-')
+            asked.written.matches('.').count() > 1 || asked.written[1..].contains('-')
         });
         let fit = |column: usize| {
             let kind = self.kinds[column];
             match has_parts {
                 true => kind.is_version,
-                false => kind.is_numeric || kind.has_lists || kind.is_version && are_versions,
+                false => {
+                    kind.is_numeric && self.may_be_measured(column)
+                        || kind.has_lists
+                        || kind.is_version && are_versions
+                }
             }
         };
         let fit_columns: Vec<usize> = (0..self.columns.len()).filter(|&at| fit(at)).collect();
@@ -339,9 +376,41 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Returns how many seconds the unit of a column of times is: as its name says, or 1 if its
+    /// values have units.
+    fn unit_of_time(&self, column: usize) -> Option<f64> {
+        const NAMES: [(&str, f64); 5] = [
+            ("ms msec milli millisecond", 1e-3),
+            ("s sec second", 1.0),
+            ("min minut", 60.0),
+            ("h hr hour", 3600.0),
+            ("day", 86_400.0),
+        ];
+        let mut texts = self.collection.records.iter();
+        let first = texts.find_map(|record| match record.get(column)? {
+            Cell::Text(text) => Some(quantity(text).is_some()),
+            _ => None,
+        });
+        let stems = &self.columns[column];
+        let has = |names: &str| {
+            let mut names = names.split(' ');
+            names.any(|name| stems.iter().any(|stem| stem == name))
+        };
+        if first == Some(true) {
+            return Some(1.0);
+        }
+        NAMES.iter().find(|(names, _)| has(names)).map(|one| one.1)
+    }
+
     /// Returns a number in the unit of a column. `10 MB` are bytes, unless the column's name has
-    /// another unit or none of its values is so large.
+    /// another unit or none of its values is so large; `2 minutes` are 120,000 in a column of
+    /// milliseconds.
     fn in_unit(&self, column: usize, asked: &Asked<'_>) -> f64 {
+        if let Some(seconds) = seconds(asked.word).filter(|_| !asked.is_million())
+            && let Some(unit) = self.unit_of_time(column)
+        {
+            return rounded(asked.value * seconds / unit);
+        }
         let bytes = asked.value * asked.unit;
         let has = |stem: &str| self.columns[column].iter().any(|one| one == stem);
         if asked.unit <= 1.0 {
@@ -352,6 +421,13 @@ impl Reader<'_, '_> {
         }
         if has("mb") || has("mib") {
             return bytes / 1024.0 / 1024.0;
+        }
+        let mut cells = (self.collection.records.iter()).filter_map(|record| record.get(column));
+        let is_text = cells
+            .next()
+            .is_some_and(|cell| matches!(cell, Cell::Text(_)));
+        if let Some(unit) = bytes_of(asked.word).filter(|_| is_text) {
+            return asked.value * unit;
         }
         match self.share(column, |cell| {
             cell.number().is_some_and(|number| number >= bytes)

@@ -58,6 +58,36 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// `2010 months`: a year without a word that says so, if some records are of that year.
+    pub(super) fn bare_years(&mut self) {
+        static YEAR: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"(?:^|[\w,] )((?:19|20)\d\d)(?:[ ?,.]|$)")
+                .expect("invariant: the pattern is valid")
+        });
+        let Some(year) = YEAR.captures(self.question).and_then(|found| found.get(1)) else {
+            return;
+        };
+        let before = self
+            .words_before(year.start(), 1)
+            .next()
+            .unwrap_or_default();
+        let is_compared = ["than", "over", "above", "below", "under", "least", "most"];
+        if self.is_taken(year.start(), year.end()) || is_compared.contains(&before) {
+            return;
+        }
+        let span = span(year.as_str());
+        let column = self.date_column(year.start(), true);
+        let (Some(span), Some(column)) = (span, column) else {
+            return;
+        };
+        let test = Test::Within(span.start, span.end);
+        let share = self.share(column, |cell| test.holds(cell));
+        if share > 0.0 && share < 1.0 {
+            self.add_weak(column, test, false);
+            self.take(year.start(), year.end());
+        }
+    }
+
     /// Adds the condition on a column of years that a span of years means.
     fn years(&mut self, start: usize, end: usize, span: (i64, i64)) {
         let is_year = |column: &usize| {

@@ -9,7 +9,7 @@ use super::cell::Cell;
 use super::load::Record;
 use super::reader::Reader;
 use super::terms::{NUMBERS, Word, alike, column_stems};
-use super::test::Test;
+use super::test::{Comparison, Test};
 use crate::words::{Stems, camel_parts, is_stop_word};
 
 /// Members that records have or lack: `with a bin field`.
@@ -19,7 +19,7 @@ static HAVING: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// Words before the name of a member that records lack: `without a license`, `no homepage`.
 static LACKING: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:without|lack(?:s|ing)?|miss(?:es|ing)|with no|ha(?:s|ve|ving) no|(?:(?:do|does|did)(?: not|n['’]t) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|n['’]t) having)|omit(?:s|ting)?|nobody(?: is)?|no one(?: is)?|(?:^|[:;,]\s*)no|with(?: an?)? (?:empty|missing|unknown|blank|null))\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?")
+    Regex::new(r"(?i)\b(?:without|lack(?:s|ing)?|miss(?:es|ing)|with no|ha(?:d|s|ve|ving) no|(?:(?:do|does|did)(?: not|n['’]t) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|n['’]t) having)|omit(?:s|ting)?|nobody(?: is)?|no one(?: is)?|(?:^|[:;,]\s*)no|with(?: an?)? (?:empty|missing|unknown|blank|null))\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?")
         .expect("invariant: the pattern is valid")
 });
 /// Words behind it: `whose license is missing`, `where license is null`.
@@ -110,7 +110,7 @@ impl Reader<'_, '_> {
         const PREFIXES: [&str; 3] = ["un", "in", "non"];
         const APART: usize = 3;
         let name = &self.collection.columns[column];
-        let last = name.rsplit('.').next().unwrap_or_default();
+        let last = last_step(name);
         let steps = column_stems(last, &Stems::new());
         // `all-features` is no flag of features.
         let parts = last.split(|c: char| !c.is_alphanumeric());
@@ -134,7 +134,11 @@ impl Reader<'_, '_> {
             && let (Some(&first), Some(&last)) = (found.iter().min(), found.iter().max())
             && last - first < steps.len() + APART
         {
-            let is_denied = self.is_denied(first) || steps.len() > 1 && self.is_denied(last);
+            let is_none = first
+                .checked_sub(1)
+                .is_some_and(|at| self.words[at].lower == "no");
+            let is_denied =
+                is_none || self.is_denied(first) || steps.len() > 1 && self.is_denied(last);
             return Some((first, last, is_denied));
         }
         let [stem] = &steps[..] else { return None };
@@ -163,10 +167,7 @@ impl Reader<'_, '_> {
     pub(super) fn having(&mut self) {
         for found in PRESENT.captures_iter(self.question) {
             let Some(name) = found.get(1) else { continue };
-            let is_named = |one: &String| one.eq_ignore_ascii_case(name.as_str());
-            if self.collection.columns.iter().any(is_named)
-                && self.presence(name.start(), name.end(), false)
-            {
+            if self.is_step(name.as_str()) && self.presence(name.start(), name.end(), false) {
                 return;
             }
         }
@@ -193,8 +194,7 @@ impl Reader<'_, '_> {
         for found in HAVING.captures_iter(self.question) {
             let is_told = found.get(1).is_some() || found.get(3).is_some();
             let Some(name) = found.get(2) else { continue };
-            let is_named = |one: &String| one.eq_ignore_ascii_case(name.as_str());
-            let is_column = self.collection.columns.iter().any(is_named);
+            let is_column = self.is_step(name.as_str());
             if (is_told || self.is_rare_member(name.as_str()))
                 && is_column
                 && self.presence(name.start(), name.end(), false)
@@ -227,10 +227,16 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Whether a text is the last step of a column's name, whatever its case.
+    fn is_step(&self, text: &str) -> bool {
+        let mut columns = self.collection.columns.iter();
+        columns.any(|name| last_step(name).eq_ignore_ascii_case(text))
+    }
+
     /// Whether fewer records than not have a column of this name.
     fn is_rare_member(&self, name: &str) -> bool {
         let mut columns = self.collection.columns.iter();
-        let column = columns.position(|one| one.eq_ignore_ascii_case(name));
+        let column = columns.position(|one| last_step(one).eq_ignore_ascii_case(name));
         column.is_some_and(|column| {
             let held = self.collection.records.iter().filter(|one| one.has(column));
             held.count() * 2 < self.collection.records.len()
@@ -270,6 +276,17 @@ impl Reader<'_, '_> {
             return false;
         };
         let held = held(column);
+        // `had no precipitation`: all have a number, and some have none of it.
+        let zero = Test::Number(Comparison::Equal, 0.0);
+        if is_negated
+            && held == self.collection.records.len()
+            && self.is_numeric(column)
+            && self.share(column, |cell| zero.holds(cell)) > 0.0
+        {
+            self.add_weak(column, zero, false);
+            self.take(start, words[known - 1].end);
+            return true;
+        }
         if held == 0 || held == self.collection.records.len() {
             return false;
         }
@@ -363,6 +380,8 @@ impl Reader<'_, '_> {
             .map(|column| (self.naming(column, 0, usize::MAX / 4), column))
             .filter(|&(score, _)| score > 0.3)
             .collect();
+        let is_told = |column: &usize| self.naming(*column, 0, usize::MAX / 4) > 1.0;
+        self.plan.told = self.plan.used().filter(is_told).collect();
         named.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         self.plan.named = named
             .into_iter()
@@ -380,4 +399,9 @@ impl Reader<'_, '_> {
                 .extend(dated.filter(|column| !used.contains(column)));
         }
     }
+}
+
+/// Returns the last step of a column's name.
+fn last_step(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
 }

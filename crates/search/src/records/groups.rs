@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use super::moment::Unit;
 use super::plan::{COUNTED, Group};
 use super::reader::Reader;
-use super::terms::{Word, alike, is_superlative, number, squeezed};
+use super::terms::{Word, alike, is_superlative, number, squeezed, superlatives_of};
 use crate::words::is_stop_word;
 
 /// `how many per year`, `number of movies by genre`.
@@ -19,6 +19,11 @@ static PER: LazyLock<Regex> = LazyLock::new(|| {
 /// `per year` alone, `grouped by state`.
 static EACH: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\b(?:group(?:ed)? by|per|for each|in each)\s+(?:the\s+)?")
+        .expect("invariant: the pattern is valid")
+});
+/// `license distribution`.
+static SPREAD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(\w+) (?:counts? )?(?:distribution|breakdown|histogram|frequenc(?:y|ies))\b")
         .expect("invariant: the pattern is valid")
 });
 /// `different states`, `unique names`.
@@ -43,7 +48,7 @@ static BUSY: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// Words for a figure of a column.
 pub(super) static FIGURE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:average|mean|median|sum|combined|on average|in sum|add(?:ed|s)? up)\b|^(?:what is |what's |give me )?(?:the )?total\b|\bhow much .*\b(?:in total|together|altogether)\b|\b(?:total|sum) of\b")
+    Regex::new(r"(?i)\b(?:average|avg|mean|median|sum|combined|on average|in sum|add(?:ed|s)? up)\b|^(?:what is |what's |give me )?(?:the )?total\b|\b(?:how much|what)\b.*\b(?:in total|together|altogether|overall)\b|\w total\W*$|\b(?:total|sum) of\b")
         .expect("invariant: the pattern is valid")
 });
 
@@ -77,16 +82,24 @@ impl Reader<'_, '_> {
         let column = behind(&PER)
             .or_else(|| behind(&EACH))
             .or_else(|| behind(&DISTINCT))
+            .or_else(|| Some(SPREAD.captures(self.question)?.get(1)?.start()))
             .and_then(|at| self.group_column(at));
         if let Some((column, unit)) = column {
             self.group(column, unit, is_descending);
             return;
         }
+        let behind_at = |end: usize| {
+            let next = self.words.iter().position(|word| word.start >= end);
+            next.and_then(|next| next.checked_sub(1))
+        };
         let most = MOST.find(self.question).and_then(|found| {
             // `the most expensive` asks for an order, too.
             let behind = self.words.iter().find(|word| word.start >= found.end());
             let is_often = |word: &Word| ["common", "often", "frequent"].contains(&&*word.lower);
-            if behind.is_some_and(|word| is_superlative(&word.lower) && !is_often(word)) {
+            let is_end = |word: &Word| {
+                is_superlative(&word.lower) || !superlatives_of(&word.lower).is_empty()
+            };
+            if behind.is_some_and(|word| is_end(word) && !is_often(word)) {
                 return None;
             }
             // `the most dependencies` asks for an order.
@@ -96,8 +109,20 @@ impl Reader<'_, '_> {
                 const NEAR: usize = 24;
                 self.naming(column, found.end(), NEAR) >= 0.3
             });
-            let subject = self.subject()?;
-            let column = self.group_column(subject);
+            let person = self.person();
+            // `Who runs the most jobs?` asks for no number of runs.
+            let is_order = match (person, behind_at(found.end())) {
+                (Some(_), Some(at)) => self.named_behind(at, fit).is_some(),
+                _ => is_order,
+            };
+            let column = match person {
+                Some(person) => Some((person, None)),
+                None => self.group_column(self.subject()?).or_else(|| {
+                    let column =
+                        self.best_column(found.start(), |column| self.is_shared(column))?;
+                    Some((column, None))
+                }),
+            };
             column.filter(|&(column, _)| !is_order && !self.is_unique(column))
         });
         if let Some((column, unit)) = most {
@@ -169,6 +194,35 @@ impl Reader<'_, '_> {
         let is_measure = self.is_numeric(column) && !self.is_code(column);
         let is_fit = !is_told && !self.has_lists(column) && (unit.is_some() || !is_measure);
         (is_fit && !self.is_unique(column)).then_some((column, unit))
+    }
+
+    /// Whether a column has texts that several records share.
+    fn is_shared(&self, column: usize) -> bool {
+        let kind = self.kinds[column];
+        kind.is_usual
+            && !kind.is_numeric
+            && !kind.has_lists
+            && !kind.is_prose
+            && !kind.is_dated
+            && !self.is_unique(column)
+    }
+
+    /// The column of names of people, if the question asks `who` and several records share a name.
+    fn person(&self) -> Option<usize> {
+        const PEOPLE: &str = "login author user owner assigne custom client request actor creator committ employe person report sender";
+        let asks = self.words.iter().any(|word| word.lower == "who");
+        let is_person = |stem: &String| PEOPLE.split(' ').any(|name| name == stem);
+        let fit = (0..self.columns.len()).filter(|&column| {
+            let kind = self.kinds[column];
+            kind.is_usual
+                && !kind.is_numeric
+                && !kind.has_lists
+                && !kind.is_prose
+                && self.columns[column].iter().any(is_person)
+                && !self.is_object(column)
+                && !self.is_unique(column)
+        });
+        asks.then(|| fit.into_iter().next()).flatten()
     }
 
     /// The byte at which the name of what is asked for begins: behind `which two`, or at the start.
@@ -263,9 +317,24 @@ impl Reader<'_, '_> {
         if before {
             return;
         }
-        let is_measure = |column: usize| self.is_numeric(column) && self.kinds[column].is_usual;
-        if !self.plan.has_result() {
-            self.plan.figures = self.best_column(found.end(), is_measure);
+        if self.plan.has_result() {
+            return;
         }
+        let usual = (0..self.columns.len()).filter(|&at| self.is_numeric(at));
+        let measures: Vec<usize> = usual.filter(|&at| self.kinds[at].is_usual).collect();
+        let is_measure = |column: usize| measures.contains(&column);
+        // `total repair cost` is the sum of `Cost Repair`, not of `Cost Total`.
+        let (start, end) = (found.start(), found.end());
+        let is_inside = |word: &Word| word.start >= start && word.end <= end;
+        let total = (self.words.iter()).position(|word| word.lower == "total" && is_inside(word));
+        let total = total.filter(|&at| !self.values_taken[at]);
+        if let Some(total) = total {
+            self.values_taken[total] = true;
+        }
+        let named = self.best_column(start, is_measure);
+        if let Some(total) = total {
+            self.values_taken[total] = false;
+        }
+        self.plan.figures = named.or_else(|| self.best_column(end, is_measure));
     }
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::io;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use spillgate_artifact::ContentKind;
 use spillgate_lookup::Artifact;
 use spillgate_text::push_key;
@@ -86,6 +86,8 @@ pub(super) struct Collection<'d> {
     pub(super) records: Vec<Record<'d>>,
     /// Lines that could not be read as records.
     pub(super) left_out: usize,
+    /// The number of the collection in whose records its own are lists.
+    pub(super) outer: Option<usize>,
     by_step: FxHashMap<(Option<usize>, &'d str), usize>,
     /// How many columns are members of each column.
     members: Vec<usize>,
@@ -200,9 +202,10 @@ impl<'d> Parsed<'d> {
                 lists.sort_by_key(|(_, list)| std::cmp::Reverse(size(list)));
                 lists.truncate(MOST_COLLECTIONS);
                 let lists = lists.into_iter();
-                lists
+                let lists: Vec<Collection<'d>> = lists
                     .map(|(path, list)| Collection::of_json(&path, list))
-                    .collect()
+                    .collect();
+                with_inner(lists)
             }
             Self::Lines { values, .. } if values.len() < LEAST_RECORDS => Vec::new(),
             Self::Lines { values, left_out } => {
@@ -213,7 +216,7 @@ impl<'d> Parsed<'d> {
                 for value in values {
                     lines.add(None, value);
                 }
-                vec![lines]
+                with_inner(vec![lines])
             }
             Self::Rows { rows, .. } if rows.len() < LEAST_RECORDS => Vec::new(),
             Self::Rows { header, rows } => vec![Collection::of_rows(header.as_ref(), rows)],
@@ -382,7 +385,108 @@ impl<'d> Collection<'d> {
     }
 }
 
+/// Adds the lists of objects in the records of the largest collections.
+fn with_inner(mut collections: Vec<Collection<'_>>) -> Vec<Collection<'_>> {
+    /// Most lists of one collection.
+    const MOST: usize = 4;
+    let outer = collections.iter().enumerate().take(MOST);
+    let inner: Vec<Collection<'_>> = outer.flat_map(|(at, one)| one.inner(at)).collect();
+    collections.extend(inner.into_iter().take(MOST));
+    collections
+}
+
 impl<'d> Collection<'d> {
+    /// Returns the lists of objects in its records, each as one collection over all records.
+    fn inner(&self, at: usize) -> Vec<Self> {
+        let all = self.records.len();
+        let held = |column: usize| {
+            let mut items = 0;
+            let records = self
+                .records
+                .iter()
+                .filter(|record| match record.get(column) {
+                    Some(Cell::List(list)) if list.iter().all(Json::is_object) => {
+                        items += list.len();
+                        true
+                    }
+                    _ => false,
+                });
+            records.count() * 2 >= all && items >= LEAST_RECORDS
+        };
+        let columns = (0..self.columns.len()).filter(|&column| held(column));
+        let inner = columns.map(|column| self.items(column));
+        let inner = inner.map(|inner| Self {
+            outer: Some(at),
+            ..inner
+        });
+        inner.collect()
+    }
+
+    /// Returns the objects in the lists of a column, each with what tells its outer record.
+    fn items(&self, column: usize) -> Self {
+        let name = &self.columns[column];
+        let mut path = match &*self.path {
+            "" => String::new(),
+            path => path.to_owned(),
+        };
+        for step in name.split('.') {
+            push_key(&mut path, step);
+        }
+        path.push_str("[]");
+        let mut inner = Self {
+            path,
+            ..Self::default()
+        };
+        let outer = self.names();
+        for record in &self.records {
+            let Some(Cell::List(items)) = record.get(column) else {
+                continue;
+            };
+            for item in *items {
+                inner.add(None, item);
+            }
+            let Some(name) = outer.and_then(|outer| record.get(outer)) else {
+                continue;
+            };
+            let at = inner.records.len() - items.len();
+            let Some(place) = inner.outer_column(outer.map_or("", |outer| &self.columns[outer]))
+            else {
+                continue;
+            };
+            for record in &mut inner.records[at..] {
+                record.cells.push((place, name.clone()));
+                record.cells.sort_by_key(|(column, _)| *column);
+            }
+        }
+        inner
+    }
+
+    /// Returns whether a column has a name of its own, beside the columns of another collection.
+    pub(super) fn has_own(&self, column: usize, other: &Self) -> bool {
+        let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_lowercase();
+        let name = last(&self.columns[column]);
+        other.columns.iter().all(|one| last(one) != name)
+    }
+
+    /// The first column whose texts differ from record to record.
+    fn names(&self) -> Option<usize> {
+        let mut columns = (0..self.columns.len()).filter(|&at| !self.columns[at].contains('.'));
+        columns.find(|&column| {
+            let mut known = FxHashSet::default();
+            self.records.iter().all(|record| match record.get(column) {
+                Some(Cell::Text(text)) => known.insert(*text),
+                _ => false,
+            })
+        })
+    }
+
+    /// Returns the number of the column that tells the outer record.
+    fn outer_column(&mut self, name: &str) -> Option<usize> {
+        let name = format!("in {name}");
+        let known = self.columns.iter().position(|one| *one == name);
+        known.or_else(|| self.named(name))
+    }
+
     /// Adds the numbers of a position as `GeoJSON` orders them.
     fn position(&mut self, record: &mut Record<'d>, parent: usize, items: &'d [Json<'d>]) {
         if items.len() > POSITION.len() || !items.iter().all(Json::is_number) {

@@ -19,6 +19,7 @@ mod load;
 mod moment;
 mod order;
 mod plan;
+mod quantity;
 mod reader;
 mod readings;
 mod table;
@@ -37,7 +38,7 @@ use spillgate_lookup::Artifact;
 use spillgate_text::TokenCounter;
 
 use further::with_further;
-use load::{Collection, Document};
+use load::{Collection, Document, Parsed};
 use plan::{Plan, plan};
 use table::table;
 use test::selected;
@@ -55,23 +56,50 @@ pub(crate) fn answer(
     let Some(document) = Document::read(artifact)? else {
         return Ok(None);
     };
-    let Some(parsed) = document.parse() else {
-        return Ok(None);
-    };
+    let parsed = document.parse();
+    Ok(parsed.and_then(|parsed| answer_of(&parsed, question, budget, counter)))
+}
+
+/// Returns the table of the collection that fits the question best.
+fn answer_of(
+    parsed: &Parsed<'_>,
+    question: &str,
+    budget: TokenBudget,
+    counter: &dyn TokenCounter,
+) -> Option<String> {
     let collections = parsed.collections();
     let plans = collections.iter().map(|one| (plan(question, one), one));
+    let plans = plans.map(|(plan, one)| (is_answerable(&plan, one), plan, one));
+    let plans: Vec<_> = plans.collect();
+    // What the records themselves tell is not asked of the lists inside them.
+    let is_told = plans.iter().any(|(is_answer, plan, one)| {
+        let tells = plan.has_result() || !plan.conditions.is_empty();
+        *is_answer && tells && one.outer.is_none()
+    });
+    let is_meant = |plan: &Plan, one: &Collection<'_>| {
+        one.outer.is_none_or(|outer| {
+            let is_own = |column| one.has_own(column, &collections[outer]);
+            match is_told {
+                true => plan.told().any(is_own),
+                false => plan.used().any(is_own),
+            }
+        })
+    };
     let best = plans
-        .map(|(plan, one)| (is_answerable(&plan, one), plan, one))
+        .into_iter()
         .filter(|(is_answer, plan, _)| *is_answer || !plan.further.is_empty())
+        .filter(|(_, plan, one)| is_meant(plan, one))
         .max_by_key(|(is_answer, plan, one)| {
-            let fit = plan.fit() + usize::from(one.has_names());
-            (*is_answer, fit, one.columns.len() > 1, one.records.len())
+            let is_listed = one.outer.is_some() && plan.names_collection;
+            let fit = plan.fit() + usize::from(one.has_names()) - usize::from(is_listed);
+            let size = (one.columns.len() > 1, one.records.len());
+            (*is_answer, fit, one.outer.is_some(), size)
         });
-    Ok(best.and_then(|(is_answer, plan, collection)| {
+    best.and_then(|(is_answer, plan, collection)| {
         let first = || table(&plan, collection, budget, counter);
         let first = is_answer.then(first).flatten();
         with_further(first, &plan, collection, budget, counter)
-    }))
+    })
 }
 
 fn is_answerable(plan: &Plan, collection: &Collection<'_>) -> bool {

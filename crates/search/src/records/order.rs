@@ -5,10 +5,12 @@ use std::sync::LazyLock;
 use regex::Regex;
 use rustc_hash::FxHashSet;
 
-use super::cell::Cell;
 use super::plan::{Group, Order};
 use super::reader::Reader;
-use super::terms::{Superlative, Word, alike, is_superlative, number, squeezed, superlatives};
+use super::terms::{
+    DATE, Superlative, Word, alike, is_superlative, number, squeezed, superlatives, superlatives_of,
+};
+use crate::words::camel_parts;
 
 /// Superlatives of anything that can be measured.
 pub(super) const GREAT: [&str; 6] = [
@@ -105,7 +107,10 @@ impl Reader<'_, '_> {
     /// `most expensive` means what `expensive` means, and `biggest number of` no size.
     fn whole_sense<'s>(&'s self, at: usize, senses: Vec<Superlative<'s>>) -> Vec<Superlative<'s>> {
         let next = self.words.get(at + 1).map_or("", |word| &*word.lower);
-        let second = superlatives(next);
+        let second = match superlatives(next) {
+            none if none.is_empty() => superlatives_of(next),
+            known => known,
+        };
         match senses[0].name {
             "most" if !second.is_empty() => second,
             "least" if !second.is_empty() => {
@@ -114,6 +119,15 @@ impl Reader<'_, '_> {
                     ..sense
                 };
                 second.into_iter().map(flipped).collect()
+            }
+            // The biggest drop is the smallest change.
+            _ if ["drop", "decline", "decrease", "fall"].contains(&next) => {
+                let flipped = |sense: Superlative<'s>| Superlative {
+                    is_descending: !sense.is_descending,
+                    means: "",
+                    ..sense
+                };
+                senses.into_iter().map(flipped).collect()
             }
             _ if ["number", "count", "amount"].contains(&next) => {
                 let plain = |sense| Superlative { means: "", ..sense };
@@ -138,14 +152,21 @@ impl Reader<'_, '_> {
                 && match is_often {
                     true => !self.is_numeric(column) && !self.has_lists(column),
                     false => {
-                        self.is_numeric(column)
+                        self.is_numeric(column) && self.may_be_measured(column)
                             || self.has_lists(column) && !self.is_outer(column)
-                            || is_date && self.is_dated(column)
+                            || is_date && self.kinds[column].is_dated
                     }
                 }
         };
-        let has =
-            |column: usize, name: &str| self.columns[column].iter().any(|stem| alike(stem, name));
+        // `run_attempt` is no runtime.
+        let is_part = |stem: &str, name: &str| match name {
+            "runtime" => stem == name,
+            _ => alike(stem, name),
+        };
+        let has = |column: usize, name: &str| {
+            let mut stems = self.columns[column].iter();
+            stems.any(|stem| is_part(stem, name))
+        };
         let meant = (0..self.columns.len())
             .filter(|&column| fit(column))
             .filter(|&column| {
@@ -154,6 +175,9 @@ impl Reader<'_, '_> {
             });
         // The total, if there are several.
         let meant = meant.max_by_key(|&column| (has(column, "total"), std::cmp::Reverse(column)));
+        // A date, whatever its name.
+        let dated = || (0..self.columns.len()).find(|&column| self.kinds[column].is_dated);
+        let meant = meant.or_else(|| dated().filter(|_| means.contains(DATE) && !is_often));
         // `oldest` means a date whatever follows it; `largest` does not always mean a size.
         let is_open = means.is_empty()
             || meant.is_none()
@@ -187,13 +211,19 @@ impl Reader<'_, '_> {
             is_size.then(|| self.measure(fit)).flatten()
         };
         let similar = || (!is_often).then(|| self.similar(fit)).flatten();
-        let column = column.or_else(similar).or_else(measure)?;
+        let version = || {
+            let is_version = |column: usize| self.kinds[column].is_version;
+            (!is_often)
+                .then(|| self.best_column(behind, is_version))
+                .flatten()
+        };
+        let column = column.or_else(version).or_else(similar).or_else(measure)?;
         let column = self.total_beside(column);
         Some((column, sense.is_descending, meant == Some(column)))
     }
 
     /// The column that the word behind word `at` names: `highest deaths`.
-    fn named_behind(&self, at: usize, fit: impl Fn(usize) -> bool) -> Option<usize> {
+    pub(super) fn named_behind(&self, at: usize, fit: impl Fn(usize) -> bool) -> Option<usize> {
         const SKIPPED: [&str; 6] = ["number", "count", "amount", "of", "the", "total"];
         let is_skipped = |word: &&Word| !SKIPPED.contains(&&*word.lower) && number(word).is_none();
         let next = self.words.get(at + 1..)?.iter().find(is_skipped)?;
@@ -356,13 +386,29 @@ impl Reader<'_, '_> {
         });
     }
 
-    pub(super) fn is_dated(&self, column: usize) -> bool {
-        static DATE: LazyLock<Regex> =
-            LazyLock::new(|| Regex::new(r"^\d{4}-\d\d").expect("invariant: the pattern is valid"));
-        self.share(
-            column,
-            |cell| matches!(cell, Cell::Text(text) if DATE.is_match(text)),
-        ) >= 0.5
+    /// Whether a column has amounts, rather than numbers that only tell records apart, unless the
+    /// question names it in full: `run_number` for `runs` is not meant.
+    pub(super) fn may_be_measured(&self, column: usize) -> bool {
+        const NAMES: [&str; 9] = [
+            "id", "no", "nr", "number", "code", "index", "key", "zip", "port",
+        ];
+        let name = &self.collection.columns[column];
+        let last = name.rsplit('.').next().unwrap_or_default();
+        let parts = last
+            .split(|c: char| !c.is_alphanumeric())
+            .flat_map(camel_parts);
+        let parts: Vec<String> = parts.map(str::to_lowercase).collect();
+        let is_label = parts.last().is_some_and(|last| NAMES.contains(&&**last));
+        let is_named = || {
+            let mut windows = self.words.windows(parts.len());
+            windows.any(|words| {
+                words
+                    .iter()
+                    .zip(&parts)
+                    .all(|(word, part)| word.lower == *part)
+            })
+        };
+        !is_label || is_named()
     }
 
     /// The count beside a superlative: `top 3`, `three oldest`, `the five packages with the most`.
@@ -410,6 +456,15 @@ impl Reader<'_, '_> {
         if !is_small {
             return false;
         }
+        let is_sign = self.question[..word.start]
+            .trim_end()
+            .ends_with(['=', '<', '>', ':']);
+        let is_named = at
+            .checked_sub(1)
+            .is_some_and(|at| self.names_column(&self.words[at]));
+        if is_sign {
+            return false;
+        }
         if before && behind.is_empty() || known(at.checked_sub(1)) || known(Some(at + 1)) {
             return true;
         }
@@ -419,7 +474,7 @@ impl Reader<'_, '_> {
         };
         // `the 2 paths with the most requests`, `by size, limit 3`.
         let last = at.checked_sub(1).map(|at| &*self.words[at].lower);
-        let leads = last.is_none_or(|last| BEFORE.contains(&last))
+        let leads = (is_named || last.is_none_or(|last| BEFORE.contains(&last)))
             && self
                 .words
                 .get(at + 1)

@@ -35,6 +35,8 @@ pub(super) struct Plan {
     pub(super) asked: Vec<String>,
     /// The columns that its words name.
     pub(super) named: Vec<usize>,
+    /// The columns of conditions, order and figures that it names in full.
+    pub(super) told: Vec<usize>,
     /// Whether it names the list itself.
     pub(super) names_collection: bool,
     /// Whether the word for the order means its column, as `cheapest` means a price.
@@ -73,6 +75,21 @@ impl Plan {
     /// Whether it asks for an order, groups or figures.
     pub(super) fn has_result(&self) -> bool {
         self.order.is_some() || self.group.is_some() || self.figures.is_some()
+    }
+
+    /// The columns of its conditions and of what it asks for.
+    pub(super) fn used(&self) -> impl Iterator<Item = usize> {
+        let conditions = self.conditions.iter().map(|one| one.column);
+        let order = self.order.iter().map(|order| order.column);
+        let group = self.group.iter().map(|group| group.column);
+        conditions.chain(order).chain(group).chain(self.figures)
+    }
+
+    /// The columns among them that the question names in full, and the one that an order means.
+    pub(super) fn told(&self) -> impl Iterator<Item = usize> {
+        let order = self.order.iter().filter(|_| self.is_meant);
+        let meant = order.map(|order| order.column);
+        self.told.iter().copied().chain(meant)
     }
 
     /// How well the question fits the collection.
@@ -120,6 +137,8 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
     reader.comparisons();
     reader.beginnings(&BEGINNING);
     reader.values();
+    reader.bare_years();
+    reader.signs();
     reader.forms();
     reader.beginnings(&PATTERN);
     reader.parts();

@@ -120,7 +120,7 @@ pub(super) fn kinds(collection: &Collection<'_>) -> Vec<ColumnKind> {
 }
 
 /// Words that say that what follows is not meant.
-pub(super) const DENYING: [&str; 21] = [
+pub(super) const DENYING: [&str; 27] = [
     "not",
     "non",
     "without",
@@ -136,6 +136,12 @@ pub(super) const DENYING: [&str; 21] = [
     "aren",
     "wasn",
     "weren",
+    "haven",
+    "hasn",
+    "hadn",
+    "don",
+    "doesn",
+    "didn",
     "outside",
     "besides",
     "unlike",
@@ -276,8 +282,9 @@ impl Reader<'_, '_> {
     /// Whether the words before word `at` say that it is not meant.
     pub(super) fn is_denied(&self, at: usize) -> bool {
         const WINDOW: usize = 2;
-        const SMALL: [&str; 12] = [
-            "by", "in", "from", "at", "on", "of", "the", "those", "ones", "any", "a", "for",
+        const SMALL: [&str; 16] = [
+            "by", "in", "from", "at", "on", "of", "the", "those", "ones", "any", "a", "for", "t",
+            "be", "been", "yet",
         ];
         let before = self.question[..self.words[at].start].trim_end();
         if before.ends_with("!=") || before.ends_with('≠') {
@@ -326,7 +333,15 @@ impl Reader<'_, '_> {
     /// Drops weak conditions while no record meets all: `Is a optional?` asks for the flag of `a`.
     pub(super) fn relax(&mut self) {
         while selected(&self.plan.conditions, self.collection).is_empty() {
-            let weak = self.plan.conditions.iter().rposition(|one| one.is_weak);
+            let conditions = &self.plan.conditions;
+            let weak = conditions.iter().rposition(|one| one.is_weak);
+            // `lost more than 650 (change below -650)` tells one thing twice.
+            let is_number = |one: &Condition| matches!(one.test, Test::Number(..));
+            let is_again = |(at, one): (usize, &Condition)| {
+                let mut later = conditions[at + 1..].iter();
+                is_number(one) && later.any(|next| next.column == one.column && is_number(next))
+            };
+            let weak = weak.or_else(|| conditions.iter().enumerate().position(is_again));
             let Some(weak) = weak else { return };
             self.plan.conditions.remove(weak);
         }

@@ -46,6 +46,9 @@ impl Reader<'_, '_> {
         let is_figure = FIGURE.is_match(self.question);
         let plan = &self.plan;
         if !plan.is_count && !is_ranked && !is_figure && !plan.has_result() {
+            if plan.conditions.is_empty() {
+                self.plan.further = self.of_named();
+            }
             return;
         }
         let most = match plan.is_count || plan.has_result() || !plan.conditions.is_empty() {
@@ -82,6 +85,33 @@ impl Reader<'_, '_> {
                 && lower.ends_with("est")
                 && !NOUNS.split(' ').any(|noun| noun == lower)
                 && !self.names_column(word)
+    }
+
+    /// What there is in the columns that the question names, if nothing else was understood: the
+    /// counts by value, or both ends.
+    fn of_named(&self) -> Vec<Plan> {
+        let of = |&column: &usize| {
+            let kind = self.kinds[column];
+            let is_fit = kind.is_usual && !kind.has_lists && !kind.is_prose;
+            if is_fit && !kind.is_dated && !self.is_unique(column) && self.has_few_values(column) {
+                return Some(Plan {
+                    group: Some(values_of(column)),
+                    ..Plan::default()
+                });
+            }
+            let is_ordered = self.is_measure(column) || kind.is_dated;
+            (is_fit && is_ordered).then(|| Plan {
+                order: Some(Order {
+                    column,
+                    is_descending: true,
+                    count: 1,
+                }),
+                has_both_ends: true,
+                ..Plan::default()
+            })
+        };
+        let named = self.plan.named.iter().filter_map(of);
+        named.take(BESIDE).collect()
     }
 
     /// The plan without a result, with the same conditions.
@@ -157,7 +187,7 @@ impl Reader<'_, '_> {
     }
 
     /// Whether a column is an object whose members are columns.
-    fn is_object(&self, column: usize) -> bool {
+    pub(super) fn is_object(&self, column: usize) -> bool {
         let within = format!("{}.", self.collection.columns[column]);
         (self.collection.columns.iter()).any(|name| name.starts_with(&within))
     }
@@ -299,12 +329,10 @@ impl Reader<'_, '_> {
 
     /// Whether a column has amounts rather than numbers that only tell records apart.
     fn is_measure(&self, column: usize) -> bool {
-        const NAMES: [&str; 8] = ["id", "no", "number", "code", "index", "key", "zip", "port"];
-        let name = self.columns[column].last().map_or("", |stem| &**stem);
         self.is_numeric(column)
             && !self.has_lists(column)
             && !self.kinds[column].is_dated
-            && !NAMES.contains(&name)
+            && self.may_be_measured(column)
             && self.variety(column, 2) > 2
     }
 

@@ -42,14 +42,42 @@ pub(super) fn superlatives(word: &str) -> Vec<Superlative<'_>> {
     senses
 }
 
+/// Returns what `most` with an adjective asks for: `most strong` is `strongest`.
+pub(super) fn superlatives_of(adjective: &str) -> Vec<Superlative<'static>> {
+    let Some(last) = adjective.chars().next_back() else {
+        return Vec::new();
+    };
+    let root = adjective.strip_suffix(['e', 'y']).unwrap_or(adjective);
+    let forms = [
+        format!("{adjective}est"),
+        format!("{root}est"),
+        format!("{root}iest"),
+        format!("{adjective}{last}est"),
+    ];
+    let known = SUPERLATIVES.iter().filter(|(name, ..)| {
+        let mut forms = forms.iter();
+        forms.any(|form| form == name)
+    });
+    known
+        .map(|&(name, is_descending, means)| Superlative {
+            name,
+            is_descending,
+            means,
+        })
+        .collect()
+}
+
 /// Returns whether a word is a superlative.
 pub(super) fn is_superlative(word: &str) -> bool {
     !superlatives(word).is_empty()
 }
 
+/// Parts of the names of columns that tell when something was.
+pub(super) const DATE: &str = "date time created released updated year published started placed";
+
 /// Words for the ends of an order: the word, whether it asks for the largest, and parts of the
 /// names of columns that it means.
-const SUPERLATIVES: [(&str, bool, &str); 71] = [
+const SUPERLATIVES: [(&str, bool, &str); 75] = [
     ("commonest", true, ""),
     ("most", true, ""),
     ("highest", true, ""),
@@ -60,10 +88,17 @@ const SUPERLATIVES: [(&str, bool, &str); 71] = [
     ("max", true, ""),
     ("maximal", true, ""),
     ("peak", true, ""),
+    ("bottom", false, ""),
     ("top", true, ""),
     ("best", true, "rating score"),
     ("best", false, "rank position place"),
     ("longest", true, "length duration time min distance"),
+    // `has been here the longest`
+    (
+        "longest",
+        false,
+        "hire hired launch launched start started since seen joined",
+    ),
     ("deepest", true, "depth"),
     ("fastest", true, "speed mph kmh"),
     (
@@ -74,21 +109,21 @@ const SUPERLATIVES: [(&str, bool, &str); 71] = [
     ("heaviest", true, "weight mass"),
     ("tallest", true, "height elevation"),
     ("strongest", true, "mag magnitude"),
-    ("latest", true, "date time created released updated year"),
-    ("newest", true, "date time created released updated year"),
-    ("last", true, "date time created released updated year"),
+    ("latest", true, DATE),
+    ("newest", true, DATE),
+    ("last", true, DATE),
     ("youngest", false, "age"),
     ("youngest", true, "date birth"),
-    ("recent", true, "date time created released updated year"),
-    ("recently", true, "date time created released updated year"),
+    ("recent", true, DATE),
+    ("recently", true, DATE),
     ("costliest", true, "cost price"),
     ("dearest", true, "cost price"),
     ("expensive", true, "cost price"),
     ("popular", true, "votes downloads stars"),
     ("oldest", true, "age"),
-    ("oldest", false, "date time created released updated year"),
-    ("earliest", false, "date time created released updated year"),
-    ("first", false, "date time created released updated year"),
+    ("oldest", false, DATE),
+    ("earliest", false, DATE),
+    ("first", false, DATE),
     ("lowest", false, ""),
     ("smallest", false, "size bytes kb area"),
     ("least", false, ""),
@@ -130,6 +165,8 @@ const SUPERLATIVES: [(&str, bool, &str); 71] = [
     ("driest", false, "precipitation rain humidity"),
     ("powerful", true, "power horsepower watts"),
     ("richest", true, "income gdp wealth"),
+    ("poorest", false, "income gdp wealth"),
+    ("priciest", true, "cost price"),
     ("busiest", true, ""),
     ("south", false, "latitude lat"),
     ("north", true, "latitude lat"),
@@ -186,6 +223,10 @@ pub(super) fn spelled(question: &str) -> Cow<'_, str> {
         );
         Regex::new(&pattern).expect("invariant: the pattern is valid")
     });
+    static SINGLE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?i)\b(?P<before>than|at least|at most|over|above|under|below|exceeding|within) (?:an?|one) (?P<unit>second|minute|hour|day|week|[kmg]i?b)\b")
+            .expect("invariant: the pattern is valid")
+    });
     let large = LARGE.replace_all(question, |found: &Captures<'_>| {
         spoken(&found[0]).map_or_else(|| found[0].to_owned(), |number| number.to_string())
     });
@@ -204,6 +245,7 @@ pub(super) fn spelled(question: &str) -> Cow<'_, str> {
             figure("one").unwrap_or_default()
         )
     });
+    let compared = SINGLE.replace_all(&compared, "$before 1 $unit");
     match compared == question {
         true => Cow::Borrowed(question),
         false => Cow::Owned(compared.into_owned()),
@@ -337,14 +379,11 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
     const LEAST: usize = 3;
     const ROOT: usize = 5;
     const ENDING: usize = 2;
-    const SAME: [[&str; 2]; 16] = [
+    const SAME: [[&str; 2]; 13] = [
         ["cost", "price"],
-        ["price", "cost"],
         ["cost", "budget"],
-        ["budget", "cost"],
         ["bill", "cost"],
         ["rule", "code"],
-        ["code", "rule"],
         ["link", "url"],
         ["websit", "url"],
         ["websit", "homepag"],
@@ -366,6 +405,7 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
         || short.len() >= ROOT && long.ends_with(short)
         || common >= ROOT && long.len() - common <= ENDING
         || SAME.contains(&[word, name])
+        || SAME.contains(&[name, word])
 }
 
 /// Whether a word asks for something, so that its capital letter says nothing.

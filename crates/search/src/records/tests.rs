@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::further::with_further;
-use super::is_answerable;
 use super::load::{Collection, Document};
 use super::plan::plan;
 use super::table::table;
 use super::test::{Comparison, Condition, Test, selected};
+use super::{answer_of, is_answerable};
 use spillgate_artifact::{ContentKind, TokenBudget};
 use spillgate_text::Tokenizer;
 
@@ -558,4 +558,133 @@ proptest! {
             });
         }
     }
+}
+
+/// Jobs with sizes and times as texts, and the files of each.
+fn jobs() -> String {
+    let jobs: Vec<Value> = (0..40_usize)
+        .map(|i| {
+            json!({
+                "job": format!("bk-{i:02}"),
+                "run_number": 100 + i,
+                "run_attempt": 1 + i % 3,
+                "kind": if i % 3 == 0 { "full" } else { "incremental" },
+                "status": (["ok", "ok", "ok", "failed"][i % 4]),
+                "size": if i % 2 == 0 { format!("{}.5 MB", i + 1) } else { format!("{i} KB") },
+                "took": if i % 5 == 0 { format!("{}m{i}s", i + 1) } else { format!("{i}s") },
+                "wait_ms": i * 200,
+                "change": i64::try_from(i % 11).unwrap() - 5,
+                "cost_repair": i,
+                "cost_total": i * 2,
+                "error": if i % 4 == 3 { json!("disk full") } else { Value::Null },
+                "fixAvailable": i % 8 == 1,
+                "retries": i % 4,
+                "actor": {"login": (["ada", "ben", "ada", "cyd"][i % 4])},
+                "publishedAt": format!("20{:02}-06-01", 10 + i % 20),
+                "borders": if i % 10 == 0 { json!(["CHE", "FRA"]) } else { json!(["FRA"]) },
+                "files": [{"file": format!("f{i}"), "download_count": (i * 7) % 41}],
+            })
+        })
+        .collect();
+    json!({ "jobs": jobs }).to_string()
+}
+
+/// The first lines of an answer over a whole document.
+fn first_lines(text: &str, question: &str, most: usize) -> String {
+    let document = Document::of(text.as_bytes().to_vec(), ContentKind::Json);
+    let parsed = document.parse().unwrap();
+    let counter = Tokenizer::Heuristic.counter();
+    let answer = answer_of(&parsed, question, TokenBudget::new(1000), &*counter);
+    let answer = answer.unwrap_or_else(|| "no table".to_owned());
+    let lines: Vec<&str> = answer.lines().take(most).collect();
+    let lines = lines.iter().map(|line| {
+        let cells: Vec<&str> = line.split('\t').take(3).collect();
+        cells.join(", ")
+    });
+    lines.collect::<Vec<_>>().join(" | ")
+}
+
+#[test]
+fn wordings_of_strangers() {
+    let questions = [
+        "Which two jobs are the biggest?",
+        "Which jobs are larger than 30 MB?",
+        "Which job took the longest?",
+        "How many jobs waited over a second?",
+        "jobs that took more than 20 minutes",
+        "Which jobs failed because the disk was full?",
+        "How many jobs haven't failed?",
+        "What failed?",
+        "total repair cost",
+        "jobs without any retries, how many?",
+        "How many jobs had no retries?",
+        "Which jobs have a change < -4?",
+        "how many jobs have a negative change?",
+        "Which jobs have no fix available?",
+        "Who runs the most jobs?",
+        "What are the two newest jobs?",
+        "bottom 2 wait_ms",
+        "three slowest runs",
+        "the job that has waited most long",
+        "2015 jobs count",
+        "Which jobs border CHE?",
+        "Which file has the highest download_count?",
+        "kind distribution",
+        "retries",
+    ];
+    let jobs = jobs();
+    let answers: Vec<String> = questions
+        .iter()
+        .map(|question| format!("{question}\n    {}", first_lines(&jobs, question, 4)))
+        .collect();
+    assert_snapshot!(answers.join("\n"), @r#"
+        Which two jobs are the biggest?
+            40 of 40 in .jobs[]; largest size first: | job, run_number, size | bk-38, 138, 39.5 MB | bk-36, 136, 37.5 MB
+        Which jobs are larger than 30 MB?
+            5 of 40 in .jobs[] have size > 30000000: | job, run_number, size | bk-30, 130, 31.5 MB | bk-32, 132, 33.5 MB
+        Which job took the longest?
+            40 of 40 in .jobs[]; largest took first: | job, run_number, took | bk-35, 135, 36m35s | bk-30, 130, 31m30s
+        How many jobs waited over a second?
+            34 of 40 in .jobs[] have wait_ms > 1000: | job, run_number, wait_ms | bk-06, 106, 1200 | bk-07, 107, 1400
+        jobs that took more than 20 minutes
+            4 of 40 in .jobs[] have took > 1200: | job, run_number, took | bk-20, 120, 21m20s | bk-25, 125, 26m25s
+        Which jobs failed because the disk was full?
+            10 of 40 in .jobs[] have error = disk full, status = failed: | job, run_number, actor.login | bk-03, 103, cyd | bk-07, 107, cyd
+        How many jobs haven't failed?
+            30 of 40 in .jobs[] have status != failed: | job, run_number, status | bk-00, 100, ok | bk-01, 101, ok
+        What failed?
+            10 of 40 in .jobs[] have status = failed: | job, run_number, actor.login | bk-03, 103, cyd | bk-07, 107, cyd
+        total repair cost
+            40 of 40 in .jobs[]; 40 values of cost_repair: sum 780, mean 19.5, median 19.5, smallest 0, largest 39: | job, run_number, cost_repair | bk-00, 100, 0 | bk-01, 101, 1
+        jobs without any retries, how many?
+            10 of 40 in .jobs[] have retries == 0: | job | bk-00 | bk-04
+        How many jobs had no retries?
+            10 of 40 in .jobs[] have retries == 0: | job | bk-00 | bk-04
+        Which jobs have a change < -4?
+            4 of 40 in .jobs[] have change < -4: | job, run_number, change | bk-00, 100, -5 | bk-11, 111, -5
+        how many jobs have a negative change?
+            20 of 40 in .jobs[] have change < 0: | job, run_number, change | bk-00, 100, -5 | bk-01, 101, -4
+        Which jobs have no fix available?
+            35 of 40 in .jobs[] have fixAvailable != true: | job, run_number, fixAvailable | bk-00, 100, false | bk-02, 102, false
+        Who runs the most jobs?
+            40 of 40 in .jobs[]; 3 different actor.login, most frequent first: | 20, ada | 10, ben | 10, cyd
+        What are the two newest jobs?
+            40 of 40 in .jobs[]; largest publishedAt first: | job, run_number, publishedAt | bk-19, 119, 2029-06-01 | bk-39, 139, 2029-06-01
+        bottom 2 wait_ms
+            40 of 40 in .jobs[]; smallest wait_ms first: | job, run_number, wait_ms | bk-00, 100, 0 | bk-01, 101, 200
+        three slowest runs
+            40 of 40 in .jobs[]; largest took first: | job, run_number, took | bk-35, 135, 36m35s | bk-30, 130, 31m30s
+        the job that has waited most long
+            40 of 40 in .jobs[]; largest wait_ms first: | job, run_number, wait_ms | bk-39, 139, 7800 | bk-38, 138, 7600
+        2015 jobs count
+            2 of 40 in .jobs[] have publishedAt from 2015-01-01 to 2015-12-31: | job, run_number, publishedAt | bk-05, 105, 2015-06-01 | bk-25, 125, 2015-06-01
+        Which jobs border CHE?
+            4 of 40 in .jobs[] have borders = CHE: | job, run_number, actor.login | bk-00, 100, ada | bk-10, 110, ada
+        Which file has the highest download_count?
+            40 of 40 in .jobs[].files[]; largest download_count first: | file, download_count, in job | f35, 40, bk-35 | f29, 39, bk-29
+        kind distribution
+            40 of 40 in .jobs[]; 2 different kind, most frequent first: | 26, incremental | 14, full
+        retries
+            Perhaps by retries (4 different): 0 10, 1 10, 2 10, 3 10
+        "#);
 }

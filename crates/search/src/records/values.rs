@@ -159,6 +159,7 @@ impl Reader<'_, '_> {
                 // a few labels.
                 .filter(|&(column, _)| {
                     needs
+                        || self.names_list(column, first, last)
                         || is_number
                         || !self.has_lists(column)
                         || is_in_lists && self.has_labels(column)
@@ -166,6 +167,7 @@ impl Reader<'_, '_> {
                 .max_by(|a, b| {
                     // What is not meant is a name, not a part of a list.
                     let named = |column: usize| {
+                        let needs = needs || self.names_list(column, first, last);
                         self.naming(column, at, 30)
                             + self.liking(column, needs && !is_negated)
                             + self.beside(first, column)
@@ -179,7 +181,10 @@ impl Reader<'_, '_> {
                 continue;
             };
             let (is_end, text) = (held.whole == 0, held.text);
-            let is_weak = first == last && !self.question[at..].starts_with(&text);
+            // `builds` need not be the name `build`.
+            let rest = self.question[at..].strip_prefix(&*text);
+            let is_same = rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
+            let is_weak = first == last && !is_same;
             if is_end {
                 match is_weak {
                     true => self.add_weak(column, Test::Ends(text), is_negated),
@@ -210,6 +215,30 @@ impl Reader<'_, '_> {
                 self.excluded.push(last);
             }
         }
+    }
+
+    /// Whether a word beside a value names a list that may have it: `borders CHE`, `CHE among the
+    /// borders`.
+    fn names_list(&self, column: usize, first: usize, last: usize) -> bool {
+        const BEHIND: usize = 3;
+        let Some(name) = self.columns[column].last() else {
+            return false;
+        };
+        let before = first.checked_sub(1).into_iter();
+        let small = |at: &usize| {
+            self.words
+                .get(last + 1..*at)
+                .is_some_and(|words| words.iter().all(|word| is_stop_word(&word.lower)))
+        };
+        let behind = (last + 2..self.words.len().min(last + 1 + BEHIND)).filter(small);
+        let mut beside = before.chain(behind);
+        // `for` in `extensions for text/markdown` is no extension.
+        let mut cells = self.collection.records.iter();
+        let cell = cells.find_map(|record| record.get(column));
+        !is_stop_word(&self.words[first].lower)
+            && self.has_lists(column)
+            && matches!(cell, Some(Cell::List(_)))
+            && beside.any(|at| alike(&self.words[at].stem, name))
     }
 
     /// How much the word before word `at` says that its value is in a column: its name, or `from`
@@ -362,13 +391,15 @@ impl Reader<'_, '_> {
             for last in first..self.words.len().min(first + LONGEST_VALUE) {
                 // `quarry blasts` are records of `quarry blast`.
                 if let Some(single) = self.words[last].lower.strip_suffix('s')
-                    && single.len() > 3
+                    && (single.len() > 3 || single.ends_with(|c: char| c.is_ascii_digit()))
                 {
                     let before = self.words[first..last].iter().map(|word| &*word.lower);
                     let key: String = before.chain([single]).collect();
                     spans.entry(key).or_default().push((first, last, false));
                 }
             }
+            // `the disk was full` is the error `disk full`.
+            self.without_small(first, &mut spans);
             // `logged as warnings`: the level `warn`.
             let word = &self.words[first];
             let is_plural = word.lower.ends_with('s') && word.stem != word.lower;
@@ -388,6 +419,27 @@ impl Reader<'_, '_> {
         spans
     }
 
+    /// Adds the runs of words from word `first` on in which small words are left out.
+    fn without_small(&self, first: usize, spans: &mut FxHashMap<String, Vec<ValueSpan>>) {
+        let is_small = |at: usize| is_stop_word(&self.words[at].lower);
+        if is_small(first) {
+            return;
+        }
+        let mut key = self.words[first].lower.clone();
+        let mut has_small = false;
+        for last in first + 1..self.words.len().min(first + LONGEST_VALUE) {
+            if is_small(last) {
+                has_small = true;
+                continue;
+            }
+            key.push_str(&self.words[last].lower);
+            if has_small {
+                let span = spans.entry(key.clone()).or_default();
+                span.push((first, last, false));
+            }
+        }
+    }
+
     /// Whether a value is meant by words that look like it: not a common word, and short ones in
     /// their own case.
     pub(super) fn is_meant(&self, text: &str, first: usize, last: usize, column: usize) -> bool {
@@ -397,9 +449,18 @@ impl Reader<'_, '_> {
         let is_dotted = text.starts_with('.') && self.question[..start].ends_with('.');
         let start = start - usize::from(is_dotted);
         let asked = &self.question[start..self.words[last].end];
+        // `P2s` are several `P2`.
+        let asked = match asked.strip_suffix('s') {
+            Some(one) if one.ends_with(|c: char| c.is_ascii_digit()) => one,
+            _ => asked,
+        };
         let text = text.trim();
         // `ext .py` is no `ext.py`.
         if asked.contains(" .") && text.contains('.') {
+            return false;
+        }
+        // `tracing*` is a pattern.
+        if self.question[self.words[last].end..].starts_with('*') {
             return false;
         }
         if first == last {
@@ -416,7 +477,13 @@ impl Reader<'_, '_> {
                 && !is_beside;
             // `libs section: how many?` begins with the value.
             let is_name_first = self.is_category(column) || !asked.ends_with('s');
-            let is_first = first == 0 && asked == text && is_name_first;
+            // `attrs summary` asks for a member of a record.
+            let is_looked_up = || {
+                let next = self.words.get(1);
+                self.liking(column, false) > 0.0
+                    && next.is_some_and(|next| self.words.len() <= 3 && self.names_column(next))
+            };
+            let is_first = first == 0 && asked == text && (is_name_first || is_looked_up());
             let before = first.checked_sub(1).map(|at| &*self.words[at].lower);
             let is_item = asked == text
                 && self.has_lists(column)
@@ -438,7 +505,11 @@ impl Reader<'_, '_> {
                 let is_year = || self.columns[column].iter().any(|stem| stem == "year");
                 // A number of an issue is told without its name.
                 let is_known = asked.len() >= LEAST_ID && (is_year() || self.is_unique(column));
-                return text == asked && (is_named || is_listed || is_known);
+                // `got a 503` tells the status of a response.
+                let is_status = asked.len() == LEAST_DIGITS
+                    && self.columns[column].iter().any(|stem| stem == "status")
+                    && self.is_code(column);
+                return text == asked && (is_named || is_listed || is_known || is_status);
             }
             if is_name || is_beside || is_dotted && is_same {
                 return true;
