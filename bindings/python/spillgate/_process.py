@@ -93,7 +93,7 @@ class Process:
             more[ARGUMENTS] = told.decode()
         if failed:
             words.append("--failed")
-        return self._json(words, content, more)
+        return self._json(words, content, more, needs="handle")
 
     def look(self, command: str, words: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
         flags = [flag for name, value in options.items() for flag in _flags(name, value)]
@@ -109,13 +109,16 @@ class Process:
         done = self.run(["tools", "--lookups", "--list", "--json"])
         if done.returncode != 0:
             raise _error_of(done)
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        try:
+            return [_checked(json.loads(line), "inputSchema") for line in done.stdout.splitlines()]
+        except ValueError as error:
+            raise SpillgateError("the program does not list its tools") from error
 
     def call(self, tool: str, arguments: str, session: Sequence[str]) -> str:
         words = ["tools", "--lookups", "--json", f"--call={tool}", "-"]
         if session:
             words.append(f"--session={','.join(session)}")
-        return str(self._json(words, arguments.encode(errors="replace"))["text"])
+        return str(self._json(words, arguments.encode(errors="replace"), needs="text")["text"])
 
     def limits_env(self) -> dict[str, str]:
         """The limits as variables, for commands without options for them."""
@@ -148,7 +151,11 @@ class Process:
             raise SpillgateError(f"`spillgate {words[0]}` cannot run: {error}") from error
 
     def _json(
-        self, words: Sequence[str], stdin: bytes = b"", more: Mapping[str, str] | None = None
+        self,
+        words: Sequence[str],
+        stdin: bytes = b"",
+        more: Mapping[str, str] | None = None,
+        needs: str | None = None,
     ) -> dict[str, Any]:
         done = self.run(words, stdin, more)
         try:
@@ -158,7 +165,14 @@ class Process:
         # An output that could not be stored is an answer with an error.
         if not isinstance(answer, dict) or ("error" in answer and "text" not in answer):
             raise _error_of(done)
-        return answer
+        return _checked(answer, needs)
+
+
+def _checked(answer: Any, needs: str | None) -> dict[str, Any]:
+    """The answer, if it is an object with this member: another version may print something else."""
+    if not isinstance(answer, dict) or (needs is not None and needs not in answer):
+        raise SpillgateError(f"the program's answer has no `{needs}`: it has another version")
+    return answer
 
 
 def _flags(name: str, value: Any) -> list[str]:

@@ -73,10 +73,10 @@ class SpillgateMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return message if shown is content else message.model_copy(update={"content": shown})
 
 
-def _text(part: str | dict[str, Any]) -> str | None:
+def _text(part: Any) -> str | None:
     if isinstance(part, str):
         return part
-    text = part.get("text") if part.get("type") == "text" else None
+    text = part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None
     return text if isinstance(text, str) else None
 
 

@@ -139,13 +139,20 @@ class Core(Scenario):
             (broken(), "cargo install"),
             (Spillgate(program=hangs, timeout=0.3), "longer than 0.3 s"),
             (Spillgate(program=nonsense), "ended with code 0"),
+            (Spillgate(program=self.program("c", "echo '{}'")), "another version"),
+            (Spillgate(program=self.program("d", "echo '[]'")), "ended with code 0"),
             (Spillgate(store=blocked), "blocked"),
+            (Spillgate(store="a\0b"), "cannot run"),
         ]:
             with self.subTest(what), self.assertLogs("spillgate", "DEBUG") as logged:
                 for _ in range(2):
                     self.assertEqual(gate.offload(report()), report())
                 self.assertEqual([one.levelname for one in logged.records], ["WARNING", "DEBUG"])
                 self.assertIn(what, logged.output[0])
+        for program in [hangs, nonsense, self.program("e", "echo '{}'"), self.program("f", "echo '[1]'")]:
+            gate = Spillgate(program=program, timeout=0.3)
+            with self.subTest(program), self.assertLogs("spillgate", "WARNING"):
+                self.assertEqual(gate.tools(), [])
         with self.assertRaises(ProgramNotFound):
             Spillgate(program="/nonexistent", on_error="raise").offload(report())
 

@@ -2,7 +2,7 @@
 //
 // `Transport` is all that the rest of the library knows about the program.
 
-import { spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -112,7 +112,7 @@ export class Process implements Transport {
       more[ARGUMENTS] = call;
     }
     if (failed) words.push("--failed");
-    return (await this.#json(words, content, more)) as Told;
+    return checked<Told>(await this.#json(words, content, more), "handle");
   }
 
   async look(command: string, words: string[], options: Record<string, Option>): Promise<unknown> {
@@ -129,14 +129,17 @@ export class Process implements Transport {
     const done = await this.#run(["tools", "--lookups", "--list", "--json"]);
     if (done.code !== 0) throw errorOf(done);
     const lines = done.stdout.toString().split("\n").filter(Boolean);
-    return lines.map((line) => JSON.parse(line) as Definition);
+    try {
+      return lines.map((line) => checked<Definition>(JSON.parse(line), "inputSchema"));
+    } catch (cause) {
+      throw new SpillgateError("the program does not list its tools", { cause });
+    }
   }
 
   async call(tool: string, input: string, session: string[]): Promise<string> {
     const words = ["tools", "--lookups", "--json", `--call=${tool}`, "-"];
     if (session.length > 0) words.push(`--session=${session.join(",")}`);
-    const answer = (await this.#json(words, Buffer.from(input))) as { text: string };
-    return answer.text;
+    return checked<{ text: string }>(await this.#json(words, Buffer.from(input)), "text").text;
   }
 
   async #json(words: string[], stdin?: Uint8Array, more?: Record<string, string>): Promise<unknown> {
@@ -155,7 +158,7 @@ export class Process implements Transport {
   #run(words: string[], stdin: Uint8Array = Buffer.alloc(0), more: Record<string, string> = {}): Promise<Done> {
     return new Promise((resolve, reject) => {
       const program = this.#program ?? findProgram();
-      const child = spawn(program, [...this.#common, ...words], { env: { ...process.env, ...more } });
+      const child = started(program, [...this.#common, ...words], { ...process.env, ...more });
       const stdout: Buffer[] = [];
       const stderr: Buffer[] = [];
       const timer = setTimeout(() => {
@@ -179,6 +182,21 @@ export class Process implements Transport {
       child.stdin.end(stdin);
     });
   }
+}
+
+/** Starts the program. Words that no process can be given are an error of ours, too. */
+function started(program: string, words: string[], env: NodeJS.ProcessEnv): ChildProcessWithoutNullStreams {
+  try {
+    return spawn(program, words, { env });
+  } catch (cause) {
+    throw new SpillgateError(`\`${program}\` cannot run: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** The answer, if it is an object with this member: another version may print something else. */
+function checked<Answer>(answer: unknown, needs: string): Answer {
+  if (typeof answer === "object" && answer !== null && needs in answer) return answer as Answer;
+  throw new SpillgateError(`the program's answer has no \`${needs}\`: it has another version`);
 }
 
 /** Options of a method as options of the command. */

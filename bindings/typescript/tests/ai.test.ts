@@ -4,7 +4,17 @@ import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 
 import { createOpenAI } from "@ai-sdk/openai";
-import { generateText, isStepCount, jsonSchema, streamText, type Tool, type ToolSet, tool } from "ai";
+import {
+  convertToModelMessages,
+  generateText,
+  isStepCount,
+  jsonSchema,
+  streamText,
+  type Tool,
+  type ToolSet,
+  tool,
+  type UIMessage,
+} from "ai";
 
 import { withSpillgate } from "../src/ai.ts";
 import { broken, gate, HANDLE, handleOf, model, NEEDLE, report, SMALL, sha256 } from "./scenario.ts";
@@ -112,6 +122,24 @@ test("objects, parts and errors", async () => {
   assert.deepEqual(JSON.parse(short), { error: "Error: no such file" });
   const errors = result.steps.flatMap((step) => step.content).filter((part) => part.type === "tool-error");
   assert.equal((errors[0]?.error as Error).cause, failing);
+});
+
+test("a call is shown the same preview again", async () => {
+  const { report: tool } = await withSpillgate({ report: returning(() => report()) }, gate());
+  const message = (id: string, output: string): UIMessage => ({
+    id: "m",
+    role: "assistant",
+    parts: [{ type: "tool-report", toolCallId: id, state: "output-available", input: {}, output }],
+  });
+  const shown = async (id: string, output: string) =>
+    JSON.stringify(await convertToModelMessages([message(id, output)], { tools: { report: tool } }));
+  const first = await shown("call-1", report());
+  assert.ok(first.includes("stored whole as"));
+  assert.equal(await shown("call-1", report()), first);
+  assert.notEqual(await shown("call-2", report()), first);
+  // The output of a call may still grow.
+  assert.match(await shown("call-1", `${report()}more`), /21,?00[12] lines/);
+  assert.ok((await shown("call-1", "short")).includes('"value":"short"'));
 });
 
 test("streams of preliminary outputs stay streams", async () => {

@@ -117,13 +117,21 @@ test("errors of ours let the output pass", async () => {
     [broken(), "cargo install"],
     [new Spillgate({ program: program("hangs", "exec sleep 9"), timeoutMs: 300 }), "longer than 300 ms"],
     [new Spillgate({ program: program("nonsense", "echo no") }), "ended with code 0"],
+    [new Spillgate({ program: program("other", "echo '{}'") }), "another version"],
     [new Spillgate({ store: blocked }), "blocked"],
+    [new Spillgate({ store: "a\0b" }), "cannot run"],
   ];
   for (const [spillgate, what] of cases) {
     const warn = mock.method(console, "warn", () => {});
     for (const _ of [1, 2]) assert.equal(await spillgate.offload(report()), report());
     assert.equal(warn.mock.callCount(), 1, what);
     assert.ok(String(warn.mock.calls[0]?.arguments[0]).includes(what), what);
+    warn.mock.restore();
+  }
+  for (const line of ["exec sleep 9", "echo no", "echo '{}'", "echo '[1]'", "echo 7"]) {
+    const warn = mock.method(console, "warn", () => {});
+    assert.deepEqual(await new Spillgate({ program: program("lists", line), timeoutMs: 300 }).tools(), []);
+    assert.equal(warn.mock.callCount(), 1, line);
     warn.mock.restore();
   }
   await assert.rejects(new Spillgate({ program: "/nonexistent", onError: "raise" }).offload(report()), ProgramNotFound);

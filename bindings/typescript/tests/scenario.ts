@@ -1,6 +1,6 @@
 // What the tests share: the texts, an empty store, and the scripted model.
 
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,7 +32,12 @@ for (const name of Object.keys(process.env)) {
 }
 export const home = mkdtempSync(join(tmpdir(), "spillgate-test-"));
 process.env["HOME"] = home;
-after(() => rmSync(home, { recursive: true }));
+const started: ChildProcess[] = [];
+after(() => {
+  // A test that fails does not end its model.
+  for (const child of started) child.kill();
+  rmSync(home, { recursive: true });
+});
 
 let stores = 0;
 
@@ -65,6 +70,7 @@ interface Seen {
 export async function model(script: [string, object][]): Promise<{ url: string; end(): Promise<Seen> }> {
   const file = fileURLToPath(new URL("model.py", import.meta.url));
   const child = spawn("python3", [file, JSON.stringify(script)], { stdio: ["pipe", "pipe", "inherit"] });
+  started.push(child);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const url = (await lines.next()).value as string;
   return {
