@@ -7,6 +7,7 @@ mod browser;
 mod ci;
 mod command;
 mod conformance;
+mod doors;
 mod eval;
 mod fetch;
 mod fuzz;
@@ -33,6 +34,7 @@ usage: cargo xtask <command>
 
   test      install the peers, then run everything that continuous integration runs
   peers     only install the real MCP clients and servers, and coding agents, into .peers/
+  test-doors  install what is too large for continuous integration, and test with it; NAME,… selects steps
   test-llm  install a small language model into .models/ and test extraction with it; --large takes one of
             1.1 GB, --minutes N is how long the tests may take (default 20)
   eval      rate the previews and searches of a build on documents with known answers; --help names the options
@@ -72,6 +74,7 @@ fn dispatch() -> Result<ExitCode> {
         ("test", []) => ci::test(&mut report)?,
         ("peers", []) => ci::install(&mut report)?,
         ("test-llm", _) => llm::run_with(&mut report, &rest)?,
+        ("test-doors", _) => doors::run_with(&mut report, &rest)?,
         ("conformance", _) => conformance::run_with(&mut report, &rest)?,
         ("attack", _) => attack::run_with(&mut report, &rest)?,
         // The server that `attack` puts behind the gateway. Users do not call it.

@@ -31,6 +31,7 @@ pub(crate) fn surroundings() -> Result<Surroundings, Failure> {
         config: directories.config_dir(),
         project: env::current_dir()?,
         codex_home: set("CODEX_HOME").map(PathBuf::from),
+        copilot_home: set("COPILOT_HOME").map(PathBuf::from),
         claude_config: set("CLAUDE_CONFIG_DIR").map(PathBuf::from),
         macos: cfg!(target_os = "macos"),
     })

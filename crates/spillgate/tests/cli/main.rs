@@ -25,6 +25,7 @@ mod gateway_forms;
 mod guarded_settings;
 mod guarded_shell;
 mod hook;
+mod hook_clients;
 mod hook_settings;
 mod hook_shell;
 mod interface;
