@@ -116,12 +116,21 @@ pub(crate) fn check_names(only: &[String], plans: &[Plan]) -> Result<(), Clients
     })
 }
 
+/// Returns how a shell's configuration names this program.
+pub(crate) fn own_program() -> Result<String, Failure> {
+    program_for(false)
+}
+
 /// Returns how a client's configuration names this program.
 pub(crate) fn program(client: Client) -> Result<String, Failure> {
+    program_for(client.is_desktop())
+}
+
+fn program_for(is_desktop: bool) -> Result<String, Failure> {
     let own = env::current_exe()?;
     let on_path = on_path("spillgate").filter(|found| same_file(found, &own));
     // A client that starts from a desktop may not have the shell's PATH.
-    let program = match (on_path, client.is_desktop()) {
+    let program = match (on_path, is_desktop) {
         (Some(_), false) => PathBuf::from("spillgate"),
         (Some(found), true) => found,
         (None, _) => own,

@@ -28,6 +28,7 @@ mod hook;
 mod hook_clients;
 mod hook_settings;
 mod hook_shell;
+mod init;
 mod interface;
 mod large;
 mod lookups;
