@@ -51,6 +51,18 @@ fn codex_shows_its_model_previews_of_its_own_tools() {
     hooked("codex");
 }
 
+#[test]
+fn hooks_save_tokens_and_keep_the_prompt_cache() {
+    let lab = Lab::new("hook-session");
+    let verdict = lab.drive("hook_session", &lab.shelf_server());
+    verdict.shows(&[
+        "without: every step was made",
+        "with: every step was made",
+        "with: each request begins with the one before",
+        "the model is sent less",
+    ]);
+}
+
 /// Runs a client with our hooks; returns the verdict.
 pub(crate) fn hooked(client: &str) -> Verdict {
     let lab = Lab::new(&format!("hooked-{client}"));
