@@ -12,6 +12,7 @@ import tempfile
 import extract
 import files
 import guarded
+import hook
 import large
 import outline
 import query
@@ -19,7 +20,7 @@ import relay
 import search
 from harness import Env, Report
 
-SECTIONS = ("grep", "read", "query", "search", "outline", "extract", "capture", "memory", "guarded", "relay", "relay-http", "throughput", "peak", "start")
+SECTIONS = ("grep", "read", "query", "search", "outline", "extract", "capture", "memory", "guarded", "hook", "relay", "relay-http", "throughput", "peak", "start")
 
 
 def arguments():
@@ -106,6 +107,8 @@ def sections(env, report, wanted):
         yield "extract", lambda: extract.extract(env, report, 3 if env.quick else 7)
     if "guarded" in wanted:
         yield "guarded", lambda: guarded.guarded(env, report, 3 if env.quick else 7)
+    if "hook" in wanted:
+        yield "hook", lambda: hook.hook(env, report, 11 if env.quick else 31)
     if "relay" in wanted:
         yield "relay", lambda: relay.relay(env, report)
     if "relay-http" in wanted:

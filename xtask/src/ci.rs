@@ -67,6 +67,5 @@ const STEPS: &[(&str, &str)] = &[
     ("test", "test --workspace --locked"),
 ];
 
-const PEERS: &str =
-    "test --workspace --features spillgate/peers --test peers --locked -- --skip agent::";
+const PEERS: &str = "test --workspace --features spillgate/peers --test peers --locked -- --skip agent:: --skip doors::";
 const AGENTS: &str = "test --workspace --features spillgate/peers --test peers --locked -- agent::";

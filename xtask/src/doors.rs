@@ -3,6 +3,8 @@
 
 use anyhow::{Result, ensure};
 
+use crate::agents::DOORS;
+use crate::command::{cargo, run};
 use crate::libraries;
 use crate::peers;
 use crate::report::Report;
@@ -10,7 +12,12 @@ use crate::report::Report;
 /// Each step: its name, what it installs, and its tests.
 type Step = (&'static str, fn() -> Result<()>, fn() -> Result<()>);
 
-const STEPS: [Step; 5] = [
+/// The tests of hooks in real clients.
+const HOOKS: &str =
+    "test --package spillgate --features spillgate/peers --test peers --locked -- doors::";
+
+const STEPS: [Step; 6] = [
+    ("hooks", || DOORS.install(), || run(&mut cargo(HOOKS))),
     ("langchain", libraries::install_python, || {
         libraries::test_python(&["test_langchain", "test_docs.Agents.test_langchain"])
     }),

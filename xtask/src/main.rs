@@ -74,8 +74,8 @@ fn dispatch() -> Result<ExitCode> {
     match (command.as_str(), rest.as_slice()) {
         ("test", []) => ci::test(&mut report)?,
         ("peers", []) => ci::install(&mut report)?,
-        ("test-doors", _) => doors::run_with(&mut report, &rest)?,
         ("test-llm", _) => llm::run_with(&mut report, &rest)?,
+        ("test-doors", _) => doors::run_with(&mut report, &rest)?,
         ("conformance", _) => conformance::run_with(&mut report, &rest)?,
         ("attack", _) => attack::run_with(&mut report, &rest)?,
         // The server that `attack` puts behind the gateway. Users do not call it.

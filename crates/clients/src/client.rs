@@ -27,11 +27,13 @@ pub enum Client {
     Opencode,
     /// goose.
     Goose,
+    /// GitHub Copilot CLI.
+    Copilot,
 }
 
 impl Client {
     /// All clients, in display order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::ClaudeCode,
         Self::Codex,
         Self::Gemini,
@@ -41,6 +43,7 @@ impl Client {
         Self::Zed,
         Self::Opencode,
         Self::Goose,
+        Self::Copilot,
     ];
 
     /// Returns the name used on the command line.
@@ -55,6 +58,7 @@ impl Client {
             Self::Zed => "zed",
             Self::Opencode => "opencode",
             Self::Goose => "goose",
+            Self::Copilot => "copilot",
         }
     }
 
@@ -70,6 +74,7 @@ impl Client {
             Self::Zed => "Zed",
             Self::Opencode => "opencode",
             Self::Goose => "goose",
+            Self::Copilot => "Copilot CLI",
         }
     }
 
@@ -102,6 +107,9 @@ impl Client {
             Self::Opencode => "the first 51 KB and a file; the gateway's messages are smaller",
             Self::Goose => {
                 "a result of 300 KB became a note and a file; the gateway's messages are smaller"
+            }
+            Self::Copilot => {
+                "a result of 300 KB became its first lines and a file; the gateway's messages are smaller"
             }
             Self::Cursor | Self::Vscode | Self::Windsurf | Self::Zed => "not measured",
         }

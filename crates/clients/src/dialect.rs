@@ -52,6 +52,10 @@ pub(crate) fn of(client: Client) -> Dialect {
             stdio: None,
             ..USUAL
         },
+        Client::Copilot => Dialect {
+            stdio: Some("local"),
+            ..USUAL
+        },
         Client::Opencode => Dialect {
             args: None,
             env: "environment",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
 use rustix::fs::{Gid, Uid, fchown};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use tempfile::Builder;
 
@@ -22,7 +22,9 @@ const LARGEST: u64 = 64 << 20;
 pub(crate) struct Seen {
     /// The real path, with symbolic links resolved.
     pub(crate) file: PathBuf,
+    /// The content; empty if the file does not exist.
     pub(crate) bytes: Vec<u8>,
+    pub(crate) exists: bool,
 }
 
 /// Returns the SHA-256 in lowercase hex.
@@ -47,9 +49,35 @@ impl Opened {
         let values = values.map_err(|trouble| trouble.of(file))?;
         Ok(Some(Self { seen, values }))
     }
+
+    /// Opens and parses a file. A file that does not exist has no values.
+    pub(crate) fn open_or_new(file: &Path) -> Result<Self, ClientsError> {
+        let values = Value::Object(Map::new());
+        match Self::open(file)? {
+            Some(opened) => Ok(opened),
+            None => Ok(Self {
+                seen: Seen::missing(file),
+                values,
+            }),
+        }
+    }
 }
 
 impl Seen {
+    /// Returns a file that does not exist yet. Its path is real as far as its directories exist.
+    pub(crate) fn missing(file: &Path) -> Self {
+        let real = |above: &Path| {
+            let below = file.strip_prefix(above).ok()?;
+            Some(fs::canonicalize(above).ok()?.join(below))
+        };
+        let found = file.ancestors().skip(1).find_map(real);
+        Self {
+            file: found.unwrap_or_else(|| file.to_owned()),
+            bytes: Vec::new(),
+            exists: false,
+        }
+    }
+
     /// Returns the bytes with these edits.
     pub(crate) fn edited(&self, edits: &[Edit]) -> Result<Vec<u8>, ClientsError> {
         if edits.is_empty() {
@@ -98,7 +126,34 @@ pub(crate) fn read(file: &Path) -> Result<Option<Seen>, ClientsError> {
         Ok(bytes)
     };
     let bytes = reading().map_err(failed(file, "reading it"))?;
-    Ok(Some(Seen { file: real, bytes }))
+    Ok(Some(Seen {
+        file: real,
+        bytes,
+        exists: true,
+    }))
+}
+
+/// Creates a file. Fails if another process has created it meanwhile.
+pub(crate) fn create(file: &Path, bytes: &[u8]) -> Result<(), ClientsError> {
+    let writing = || {
+        if let Some(directory) = file.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let mut new = File::create_new(file)?;
+        new.write_all(bytes)?;
+        new.sync_all()
+    };
+    writing().map_err(failed(file, "creating it"))
+}
+
+/// Removes a file that still has the content that was read.
+pub(crate) fn remove(had: &Seen) -> Result<(), ClientsError> {
+    let file = had.file.clone();
+    match fs::read(&file) {
+        Ok(now) if now == had.bytes => fs::remove_file(&file).map_err(failed(&file, "removing it")),
+        Ok(_) => Err(ClientsError::Changed { file }),
+        Err(error) => Err(failed(&file, "reading it")(error)),
+    }
 }
 
 /// Writes `new` in place of the contents that were read (`had`), keeping mode and owner. Fails if

@@ -31,7 +31,7 @@ pub use client::Client;
 pub use diff::unified;
 pub use error::ClientsError;
 pub use file::digest;
-pub use hooks::{HookReport, add_hooks, hook_files, inspect_hooks};
+pub use hooks::{HookReport, add_hooks, has_hooks, hook_files, inspect_hooks};
 pub use inspect::{FileReport, ServerReport, inspect};
 pub use json::json_values;
 pub use launch::{Launch, UnsetVariable};

@@ -40,6 +40,8 @@ pub struct Surroundings {
     pub project: PathBuf,
     /// `$CODEX_HOME`, if set.
     pub codex_home: Option<PathBuf>,
+    /// `$COPILOT_HOME`, if set.
+    pub copilot_home: Option<PathBuf>,
     /// `$CLAUDE_CONFIG_DIR`, if set.
     pub claude_config: Option<PathBuf>,
     /// Whether this is macOS, where editors keep their settings elsewhere.
@@ -123,6 +125,18 @@ pub(crate) fn all_permissions(client: Client, of: &Surroundings) -> Vec<PathBuf>
     users.into_iter().chain(own.into_iter().flatten()).collect()
 }
 
+/// Returns Codex's directory.
+pub(crate) fn codex(of: &Surroundings) -> PathBuf {
+    let set = of.codex_home.clone();
+    set.unwrap_or_else(|| of.home.join(".codex"))
+}
+
+/// Returns the directory of Copilot CLI.
+pub(crate) fn copilot(of: &Surroundings) -> PathBuf {
+    let set = of.copilot_home.clone();
+    set.unwrap_or_else(|| of.home.join(".copilot"))
+}
+
 fn place(scope: Scope, file: &Path, table: &[&str]) -> ServerTable {
     ServerTable {
         scope,
@@ -133,9 +147,11 @@ fn place(scope: Scope, file: &Path, table: &[&str]) -> ServerTable {
 
 fn tables(client: Client) -> &'static [&'static [&'static str]] {
     match client {
-        Client::ClaudeCode | Client::Gemini | Client::Cursor | Client::Windsurf => {
-            &[&["mcpServers"]]
-        }
+        Client::ClaudeCode
+        | Client::Gemini
+        | Client::Cursor
+        | Client::Windsurf
+        | Client::Copilot => &[&["mcpServers"]],
         Client::Codex => &[&["mcp_servers"]],
         Client::Vscode => &[&["servers"]],
         Client::Zed => &[&["context_servers"]],
@@ -153,7 +169,7 @@ fn files(client: Client, of: &Surroundings) -> (Vec<PathBuf>, Vec<PathBuf>) {
         ..
     } = of;
     let claude = of.claude_config.as_ref().unwrap_or(home);
-    let codex = of.codex_home.clone().unwrap_or_else(|| home.join(".codex"));
+    let codex = codex(of);
     let editors = match of.macos {
         true => &home.join("Library/Application Support"),
         false => config,
@@ -178,6 +194,7 @@ fn files(client: Client, of: &Surroundings) -> (Vec<PathBuf>, Vec<PathBuf>) {
             ];
             (user.to_vec(), own.map(|name| project.join(name)).to_vec())
         }
+        Client::Copilot => (vec![copilot(of).join("mcp-config.json")], vec![]),
         Client::Goose => (vec![config.join("goose/config.yaml")], vec![]),
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::entry::Entry;
-use crate::file::{Seen, replace};
+use crate::file::{Seen, create, remove, replace};
 use crate::record::{Record, Records};
 use crate::{Client, ClientsError, Scope, ServerTable, unified};
 
@@ -60,6 +60,8 @@ pub struct Plan {
     pub backup: Option<PathBuf>,
     pub(crate) seen: Seen,
     pub(crate) after: Vec<u8>,
+    /// Whether the file is removed, because `wrap` created it.
+    pub removes: bool,
     pub(crate) then: Then,
 }
 
@@ -81,13 +83,22 @@ pub(crate) enum Then {
 impl Plan {
     /// Returns whether the file changes.
     pub fn changes(&self) -> bool {
-        self.after != self.seen.bytes
+        self.after != self.seen.bytes || self.removes
     }
 
     /// Returns a diff of the current and the planned file.
     pub fn diff(&self) -> String {
         let text = |bytes| String::from_utf8_lossy(bytes);
-        unified(&self.file, &text(&self.seen.bytes), &text(&self.after))
+        let nothing = Path::new("/dev/null");
+        let before = match self.seen.exists {
+            true => &self.file,
+            false => nothing,
+        };
+        let after = match self.removes {
+            true => nothing,
+            false => &self.file,
+        };
+        unified(before, after, &text(&self.seen.bytes), &text(&self.after))
     }
 
     /// Carries out the plan. The backup and the record are written before the file.
@@ -120,6 +131,8 @@ impl Plan {
 
     fn replace(&self) -> Result<(), ClientsError> {
         match self.changes() {
+            true if self.removes => remove(&self.seen),
+            true if !self.seen.exists => create(&self.seen.file, &self.after),
             true => replace(&self.seen, &self.after),
             false => Ok(()),
         }

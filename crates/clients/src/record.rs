@@ -40,6 +40,9 @@ pub(crate) struct Record {
     /// SHA-256 of the file as Spillgate wrote it.
     pub(crate) written: String,
     pub(crate) entries: Vec<Kept>,
+    /// Whether Spillgate created the file, so that `unwrap` removes it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) created: bool,
 }
 
 /// The directory of all records.

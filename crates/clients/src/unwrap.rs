@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::document::Edit;
 use crate::entry::{Entry, Kind, kind};
-use crate::file::{Opened, Seen, digest};
-use crate::hooks::HOOKS;
+use crate::file::{Opened, Seen, digest, read};
+use crate::hooks::{HOOKS, remove_own};
 use crate::lookups::{lists_them, removed, shortened};
 use crate::plan::{Found, Outcome, Plan, State, Then, at, in_file, servers};
 use crate::record::{Kept, Record, Records};
@@ -29,10 +29,20 @@ pub fn unwrap(
     only: &[String],
     records: &Records,
 ) -> Result<Option<Plan>, ClientsError> {
-    let Some(Opened { seen, values }) = Opened::open(file)? else {
+    let Some(seen) = read(file)? else {
         return Ok(None);
     };
     let record = records.load(&seen.file)?;
+    // Of a file that holds only our hook, there are no entries.
+    if let Some(record) = record
+        .as_ref()
+        .filter(|of| of.created && of.entries.is_empty())
+    {
+        return Ok(whole.then(|| remove_own(file, seen, record.clone())));
+    }
+    let Some(Opened { seen, values }) = Opened::open(file)? else {
+        return Ok(None);
+    };
     let places: Vec<ServerTable> = in_file(places, file).cloned().collect();
     let mut all = servers(client, &values, &places);
     if let Some(record) = record.as_ref().filter(|_| whole) {
@@ -51,6 +61,7 @@ pub fn unwrap(
         .filter(|_| all_undone)
         .and_then(|record| untouched(record, &seen, records));
     let exact = backup.is_some();
+    let removes = exact && record.as_ref().is_some_and(|record| record.created);
     let after = match backup {
         Some(backup) => backup,
         None => seen.edited(&undoing.edits)?,
@@ -76,6 +87,7 @@ pub fn unwrap(
         },
         seen,
         after,
+        removes,
         then,
     }))
 }

@@ -96,6 +96,7 @@ pub(crate) fn plan(
         backup,
         after,
         seen,
+        removes: false,
         then,
     }
 }
@@ -228,6 +229,7 @@ pub(crate) fn remember(
     let had = records.load(&seen.file)?;
     let now = digest(&seen.bytes);
     let (original, mut entries) = match &had {
+        _ if !seen.exists => (Vec::new(), Vec::new()),
         Some(record) if record.written == now => (records.backup(record)?, record.entries.clone()),
         // The file was changed since, so its content without Spillgate's entries is derived from
         // the current text.
@@ -254,6 +256,8 @@ pub(crate) fn remember(
         file: seen.file.clone(),
         original: digest(&original),
         written: digest(after),
+        // A file to which the user has added something is not removed with our entries.
+        created: !seen.exists || original.is_empty() && had.as_ref().is_some_and(|had| had.created),
         entries,
     };
     Ok(Then::Save {

@@ -101,6 +101,7 @@ fn surroundings(home: &Path) -> Surroundings {
         config: home.join(".config"),
         project: PathBuf::from("/home/ann/shop"),
         codex_home: None,
+        copilot_home: None,
         claude_config: None,
         macos: false,
     }

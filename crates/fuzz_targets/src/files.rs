@@ -158,6 +158,7 @@ fn all(client: Client, home: &Path) -> Vec<ServerTable> {
         config: home.join(".config"),
         project: home.join("project"),
         codex_home: None,
+        copilot_home: None,
         claude_config: None,
         macos: false,
     };

@@ -181,6 +181,8 @@ pub(crate) enum Command {
     Prompt(Prompt),
     /// Print completions for a shell
     Completions(Completions),
+    /// Print a shell's function `spill`, which runs a command with a preview of its output
+    Init(Init),
     /// Print the manual page, or write all of them to a directory
     Man(Man),
 }
@@ -520,6 +522,28 @@ pub(crate) enum PromptSection {
 pub(crate) struct Completions {
     /// The shell that the completions are for
     pub(crate) shell: Shell,
+}
+
+const INIT_EXAMPLES: &str = "\
+Examples:
+  eval \"$(spillgate init bash)\"                 in ~/.bashrc
+  eval \"$(spillgate init zsh)\"                  in ~/.zshrc, after compinit
+  spillgate init fish | source                  in ~/.config/fish/config.fish
+  spill make test                               then: a preview if the output is large";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = INIT_EXAMPLES)]
+pub(crate) struct Init {
+    /// The shell that reads the script at its start
+    pub(crate) shell: InitShell,
+}
+
+/// Shells that `spillgate init` knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum InitShell {
+    Bash,
+    Zsh,
+    Fish,
 }
 
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ValueEnum, ValueHint};
-use spillgate_clients::{Client, Scope};
+use spillgate_clients::{Client, Scope, has_hooks};
 
 const WRAP_EXAMPLES: &str = "\
 Examples:
@@ -103,17 +103,11 @@ pub(crate) struct Doctor {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Hook {
     /// The client that runs the hook
-    pub(crate) client: HookClient,
+    #[arg(value_name = "CLIENT", value_parser = hooked())]
+    pub(crate) client: Client,
     /// Replace the output of the client's shell, which ends with this exit code
     #[arg(long, value_name = "CODE", hide = true)]
     pub(crate) shell_end: Option<i32>,
-}
-
-/// Clients with hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum HookClient {
-    /// Claude Code
-    ClaudeCode,
 }
 
 /// Scopes of servers.
@@ -138,6 +132,12 @@ impl Scopes {
             Self::All => true,
         }
     }
+}
+
+fn hooked() -> impl TypedValueParser<Value = Client> {
+    let hooked = Client::ALL.into_iter().filter(|client| has_hooks(*client));
+    PossibleValuesParser::new(hooked.map(Client::name))
+        .map(|name| name.parse().expect("invariant: only known names come here"))
 }
 
 fn client() -> impl TypedValueParser<Value = Client> {

@@ -31,6 +31,7 @@ pub(crate) fn surroundings() -> Result<Surroundings, Failure> {
         config: directories.config_dir(),
         project: env::current_dir()?,
         codex_home: set("CODEX_HOME").map(PathBuf::from),
+        copilot_home: set("COPILOT_HOME").map(PathBuf::from),
         claude_config: set("CLAUDE_CONFIG_DIR").map(PathBuf::from),
         macos: cfg!(target_os = "macos"),
     })
@@ -115,12 +116,21 @@ pub(crate) fn check_names(only: &[String], plans: &[Plan]) -> Result<(), Clients
     })
 }
 
+/// Returns how a shell's configuration names this program.
+pub(crate) fn own_program() -> Result<String, Failure> {
+    program_for(false)
+}
+
 /// Returns how a client's configuration names this program.
 pub(crate) fn program(client: Client) -> Result<String, Failure> {
+    program_for(client.is_desktop())
+}
+
+fn program_for(is_desktop: bool) -> Result<String, Failure> {
     let own = env::current_exe()?;
     let on_path = on_path("spillgate").filter(|found| same_file(found, &own));
     // A client that starts from a desktop may not have the shell's PATH.
-    let program = match (on_path, client.is_desktop()) {
+    let program = match (on_path, is_desktop) {
         (Some(_), false) => PathBuf::from("spillgate"),
         (Some(found), true) => found,
         (None, _) => own,

@@ -106,6 +106,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Hook(hook) => cmd::hook::hook(&args.common, hook, out),
         Command::Doctor(doctor) => cmd::doctor::doctor(&args.common, doctor, out),
         Command::Prompt(prompt) => cmd::prompt::prompt(prompt, out),
+        Command::Init(init) => cmd::init::init(init, out),
         Command::Completions(completions) => cmd::generate::completions(completions, out),
         Command::Man(man) => cmd::generate::man(man, out),
     }

@@ -7,6 +7,8 @@
 
 #[path = "peers/agent.rs"]
 mod agent;
+#[path = "peers/doors.rs"]
+mod doors;
 #[path = "peers/lab.rs"]
 mod lab;
 

@@ -11,6 +11,7 @@ pub(crate) mod fs_mcp;
 pub(crate) mod generate;
 pub(crate) mod grep;
 pub(crate) mod hook;
+pub(crate) mod init;
 pub(crate) mod ls;
 pub(crate) mod mcp;
 pub(crate) mod more;

@@ -1,15 +1,16 @@
 //! `spillgate wrap`: puts a client's servers behind the gateway.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use spillgate_clients::{Client, Plan, Scope, State, add_hooks, hook_files, permit, wrap as plan};
+use spillgate_clients::{
+    Client, Plan, Scope, State, add_hooks, has_hooks, hook_files, permit, wrap as plan,
+};
 
 use crate::args::{Common, LimitArgs};
 use crate::client_args::{Scopes, Wrap};
 use crate::clients::{
-    asked, carry_out, check_names, files, gateway, nothing_found, options, program, projects_file,
-    records, surroundings,
+    asked, carry_out, check_names, files, gateway, nothing_found, on_path, options, program,
+    projects_file, records, surroundings,
 };
 use crate::failure::{Failure, Fault};
 use crate::output::Output;
@@ -67,7 +68,9 @@ fn hooks(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Failure> {
     let files = hook_files(client, &surroundings()?);
     if files.is_empty() {
         let message = format!("hooks of {} are not supported", client.title());
-        let hint = format!("they are supported for {}", Client::ClaudeCode);
+        let hooked = Client::ALL.into_iter().filter(|one| has_hooks(*one));
+        let names: Vec<&str> = hooked.map(Client::name).collect();
+        let hint = format!("they are supported for {}", names.join(", "));
         return Err(Failure::new("no_hooks", Fault::Caller, message).hint(hint));
     }
     let scopes = which.scope.unwrap_or(Scopes::User);
@@ -86,36 +89,12 @@ fn hooks(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Failure> {
     let records = records()?;
     let mut plans = Vec::new();
     for (scope, file) in &files {
-        if !which.dry_run {
-            exists(file)?;
-        }
-        plans.extend(add_hooks(client, file, *scope, &words.join(" "), &records)?);
+        plans.extend(add_hooks(client, file, *scope, &words, &records)?);
     }
-    if plans.is_empty() {
-        let looked: Vec<PathBuf> = files.into_iter().map(|(_, file)| file).collect();
-        let missing: Vec<String> = looked
-            .iter()
-            .map(|file| file.display().to_string())
-            .collect();
-        out.note(&format!(
-            "without --dry-run, {} would be created, with hooks that run `{}`",
-            missing.join(", "),
-            words.join(" ")
-        ));
-        if !out.json {
-            return Ok(0);
-        }
+    let code = carry_out(client, &plans, &records, which.dry_run, out)?;
+    // The hook of Claude Code puts it on the PATH of its shell.
+    if client != Client::ClaudeCode && on_path("spillgate").is_none() {
+        out.note("previews name commands such as `spillgate grep`: put `spillgate` on your PATH");
     }
-    carry_out(client, &plans, &records, which.dry_run, out)
-}
-
-/// Creates settings without content if the client has none yet.
-fn exists(file: &Path) -> Result<(), Failure> {
-    if fs::symlink_metadata(file).is_ok() {
-        return Ok(());
-    }
-    if let Some(directory) = file.parent() {
-        fs::create_dir_all(directory)?;
-    }
-    Ok(fs::write(file, "{}\n")?)
+    Ok(code)
 }

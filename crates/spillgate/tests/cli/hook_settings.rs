@@ -137,22 +137,197 @@ fn only_our_hooks_are_removed_from_settings_that_changed() {
     assert!(!now.contains("spillgate"), "{now}");
 }
 
+/// The file with the hooks of each client, below the home; what may be in it before; and how often
+/// the command is in it afterwards.
+const FILES: [(&str, &str, Option<&str>, usize); 6] = [
+    ("claude-code", ".claude/settings.json", Some(SETTINGS), 2),
+    (
+        "gemini",
+        ".gemini/settings.json",
+        Some("{\n  // mine\n  \"hooks\": {\"AfterTool\": []}, \"mcpServers\": {}\n}"),
+        1,
+    ),
+    ("codex", ".codex/hooks.json", Some("{\"hooks\": {}}\n"), 1),
+    (
+        "cursor",
+        ".cursor/hooks.json",
+        Some("{\"version\": 1, \"hooks\": {\"postToolUse\": [{\"command\": \"fmt\"}]}}"),
+        1,
+    ),
+    ("opencode", ".config/opencode/plugins/spillgate.js", None, 1),
+    ("copilot", ".copilot/hooks/spillgate.json", None, 1),
+];
+
 #[test]
-fn settings_are_created_where_there_are_none() {
+fn the_settings_of_every_client_are_restored_byte_for_byte() {
+    for (client, name, text, count) in FILES {
+        for before in [None, text] {
+            let tool = Tool::new();
+            let file = tool.home().join(name);
+            if let Some(text) = before {
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+                fs::write(&file, text).unwrap();
+            }
+            let now = || fs::read_to_string(&file).ok();
+            let wrap = ["wrap", client, "--hooks"];
+            let dry = [&wrap[..], &["--dry-run"]].concat();
+            let (diff, code) = run(&tool, &dry);
+            assert_eq!((code, now().as_deref()), (Some(0), before), "{client}");
+            assert!(diff.contains(&format!("hook {client}")), "{diff}");
+            for _ in 0..2 {
+                assert_eq!(run(&tool, &wrap).1, Some(0), "{client}");
+            }
+            let after = now().unwrap();
+            let runs = format!(" hook {client}");
+            let is_run = |line: &&str| line.contains('"') && line.contains(&runs);
+            let found = after.lines().filter(is_run).count();
+            assert_eq!(found, count, "{client}: {after}");
+            let (said, code) = run(&tool, &["doctor", client, "--no-start"]);
+            assert_eq!(code, Some(0), "{said}");
+            let good = format!("ok     a hook runs `/SPILLGATE hook {client}`");
+            assert!(said.contains(&good), "{said}");
+            let undo = ["unwrap", client];
+            let dry = [&undo[..], &["--dry-run"]].concat();
+            assert_eq!(run(&tool, &dry).1, Some(0), "{client}");
+            assert_eq!(now(), Some(after), "{client}");
+            assert_eq!(run(&tool, &undo).1, Some(0), "{client}");
+            assert_eq!(now().as_deref(), before, "{client}");
+        }
+    }
+}
+
+#[test]
+fn a_dry_run_shows_the_file_that_would_be_created() {
+    let mut shown = Vec::new();
+    for (client, ..) in FILES {
+        let tool = Tool::new();
+        shown.push(run(&tool, &["wrap", client, "--hooks", "--dry-run"]).0);
+    }
+    let [claude, gemini, codex, cursor, opencode, copilot] = &shown[..] else {
+        panic!("{shown:?}")
+    };
+    assert!(
+        claude.starts_with("--- /dev/null\n+++ /HOME/.claude/settings.json\n"),
+        "{claude}"
+    );
+    assert_snapshot!(gemini, @r#"
+--- /dev/null
++++ /HOME/.gemini/settings.json
+@@ -0,0 +1,16 @@
++{
++  "hooks": {
++    "AfterTool": [
++      {
++        "hooks": [
++          {
++            "command": "exec /SPILLGATE hook gemini 2>/dev/null",
++            "timeout": 60000,
++            "type": "command"
++          }
++        ],
++        "matcher": "run_shell_command|web_fetch|google_web_search|grep_search|mcp_.*"
++      }
++    ]
++  }
++}
+"#);
+    assert_snapshot!(codex, @r#"
+--- /dev/null
++++ /HOME/.codex/hooks.json
+@@ -0,0 +1,16 @@
++{
++  "hooks": {
++    "PostToolUse": [
++      {
++        "hooks": [
++          {
++            "command": "/SPILLGATE hook codex",
++            "timeout": 60,
++            "type": "command"
++          }
++        ],
++        "matcher": "Bash|mcp__.*"
++      }
++    ]
++  }
++}
+"#);
+    assert_snapshot!(cursor, @r#"
+--- /dev/null
++++ /HOME/.cursor/hooks.json
+@@ -0,0 +1,12 @@
++{
++  "hooks": {
++    "postToolUse": [
++      {
++        "command": "/SPILLGATE hook cursor",
++        "matcher": "MCP:.*",
++        "timeout": 60
++      }
++    ]
++  },
++  "version": 1
++}
+"#);
+    let command = r#"+const COMMAND = ["/bin/sh","-c","exec /SPILLGATE hook opencode"]"#;
+    assert!(opencode.contains(command), "{opencode}");
+    assert_snapshot!(copilot, @r#"
+--- /dev/null
++++ /HOME/.copilot/hooks/spillgate.json
+@@ -0,0 +1,12 @@
++{
++  "hooks": {
++    "postToolUse": [
++      {
++        "bash": "/SPILLGATE hook copilot",
++        "timeoutSec": 60,
++        "type": "command"
++      }
++    ]
++  },
++  "version": 1
++}
+"#);
+}
+
+#[test]
+fn a_file_of_the_user_stays() {
+    for (client, name, _, _) in &FILES[4..] {
+        let tool = Tool::new();
+        let file = tool.home().join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, "mine").unwrap();
+        let (said, code) = run(&tool, &["wrap", client, "--hooks"]);
+        assert_eq!(code, Some(0));
+        assert!(
+            said.contains("there is another file of this name"),
+            "{said}"
+        );
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+        // Ours, changed by the user.
+        fs::remove_file(&file).unwrap();
+        assert_eq!(run(&tool, &["wrap", client, "--hooks"]).1, Some(0));
+        let changed = format!("{} ", fs::read_to_string(&file).unwrap());
+        fs::write(&file, &changed).unwrap();
+        let (said, _) = run(&tool, &["unwrap", client]);
+        assert!(said.contains("it was changed since"), "{said}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), changed);
+    }
+}
+
+#[test]
+fn a_created_file_to_which_the_user_adds_something_stays() {
     let (tool, file) = settings(None);
-    let mut dry = tool.command(&["wrap", "claude-code", "--hooks", "--dry-run"]);
-    dry.current_dir(tool.home()).env_remove("CLAUDE_CONFIG_DIR");
-    let dry = feed(dry, b"");
-    assert_eq!(dry.status.code(), Some(0));
-    let told = String::from_utf8(dry.stderr).unwrap();
-    let told = told.replace(env!("CARGO_BIN_EXE_spillgate"), "/SPILLGATE");
-    assert_snapshot!(told.replace(tool.home().to_str().unwrap(), "/HOME"), @"without --dry-run, /HOME/.claude/settings.json would be created, with hooks that run `/SPILLGATE hook claude-code`");
-    assert!(!file.exists());
     assert_eq!(run(&tool, &WRAP).1, Some(0));
-    let now: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    assert!(now["hooks"]["SessionStart"][0]["hooks"][0]["command"].is_string());
+    let now = fs::read_to_string(&file)
+        .unwrap()
+        .replacen('{', "{\"mine\": 1,", 1);
+    fs::write(&file, now).unwrap();
+    assert_eq!(run(&tool, &WRAP).1, Some(0));
     assert_eq!(run(&tool, &["unwrap", "claude-code"]).1, Some(0));
-    assert_eq!(fs::read_to_string(&file).unwrap(), "{}\n");
+    let now: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(now["mine"], 1, "{now}");
+    assert!(!now.to_string().contains("spillgate"), "{now}");
 }
 
 #[test]
@@ -194,5 +369,5 @@ fn doctor_finds_hooks_that_cannot_run() {
 #[test]
 fn clients_without_hooks_are_refused() {
     let (tool, _) = settings(None);
-    assert_eq!(run(&tool, &["wrap", "cursor", "--hooks"]).1, Some(1));
+    assert_eq!(run(&tool, &["wrap", "vscode", "--hooks"]).1, Some(1));
 }

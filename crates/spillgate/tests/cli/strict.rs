@@ -402,6 +402,7 @@ fn no_command_runs_under_a_wrong_setting() {
         &["hook", "claude-code"],
         &["prompt", "funnel"],
         &["completions", "bash"],
+        &["init", "bash"],
         &["man"],
         &["help"],
         &["unwrap", "--help"],

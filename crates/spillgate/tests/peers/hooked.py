@@ -1,5 +1,7 @@
-"""Claude Code with the hooks of `spillgate wrap claude-code --hooks`: what its model is shown of the
-outputs of its own tools, and that permissions, background commands and small outputs stay the same.
+"""A client with the hooks of `spillgate wrap CLIENT --hooks`: what its model is shown of the outputs of
+its tools, and that permissions, failures of the hook and small outputs stay the same.
+
+`--only NAME` is one of the clients in hooked_clients.py.
 """
 
 from __future__ import annotations
@@ -10,175 +12,207 @@ import re
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 import common
-from agents import PATIENCE, PROMPT, environment, preview_in, quiet
+import shelf_server as shelf
+from agents import preview_in
 from common import PREVIEW_BYTES_MAX, Setup, Verdict
-from model import HANDLE, Call, Model
+from hooked_clients import RULES, Client
+from model import HANDLE, Call
 
 # About 300 KB, and a line in its middle that no preview shows.
 LINES = 25_000
 BIG = f"seq -f 'line %06g' 1 {LINES}"
 DEEP = "line 013131"
-# The first line of a preview of a command's output.
+# A line of the beginning that no preview shows, for a client that cuts out the middle.
+NEAR = "line 000300"
+
+# A line of the large result of a server.
+ROW = "0002222 INFO"
+
+# The first line of a preview.
 HEADLINE = re.compile(
-    r"\[spillgate\] Bash ended: exit code (?P<code>\d+); \d+ bytes, .*; stored whole as (?P<handle>[a-z]{14})$",
+    r"\[spillgate\] (?P<tool>\S+) (?:ended: exit code (?P<code>\d+);|returned) [\d,]+ bytes.*; "
+    r"stored whole as (?P<handle>[a-z]{14})$",
     re.MULTILINE,
 )
 
-SMALL = "printf 'a\\tb\\n'; echo error >&2"
+SMALL = "printf 'a\\tb\\n'; sleep 0.3; echo error >&2"
 
-ALL = ["--permission-mode", "bypassPermissions"]
-
-
-class Client:
-    """A home of the client, with or without the hooks."""
-
-    def __init__(self, setup: Setup, name: str, hooks: bool) -> None:
-        self.setup = setup
-        self.home = setup.work / f"home-{name}"
-        self.settings = self.home / ".claude/settings.json"
-        self.settings.parent.mkdir(parents=True)
-        (self.home / "work").mkdir()
-        self.env = environment(self.home, setup.peers)
-        if hooks:
-            self.spillgate("wrap", "claude-code", "--hooks")
-
-    def spillgate(self, *args: str) -> subprocess.CompletedProcess[bytes]:
-        """Runs our command line."""
-        command = [str(self.setup.gateway), "--store", str(self.setup.store), *args]
-        work = self.home / "work"
-        return subprocess.run(command, cwd=work, env=self.env, capture_output=True, check=False)
-
-    def permit(self, permissions: dict[str, Any]) -> None:
-        """Sets the client's permission rules."""
-        text = self.settings.read_text() if self.settings.exists() else "{}"
-        self.settings.write_text(json.dumps(json.loads(text) | {"permissions": permissions}))
-
-    def play(self, script: list[Call], *flags: str, answer: str = "done as told") -> Model:
-        """Runs the client with a model that makes these calls; returns the model."""
-        wrapper = "agents/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs"
-        command = [str(self.setup.peers / "bin/node"), str(self.setup.peers / wrapper)]
-        command += ["-p", PROMPT, "--output-format", "json", *flags]
-        with Model(script, answer=answer) as model:
-            subprocess.run(
-                command,
-                cwd=self.home / "work",
-                # The client refuses to run as root without permissions, except in a sandbox.
-                env=self.env | quiet(model) | {"IS_SANDBOX": "1"},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=PATIENCE,
-                check=False,
-            )
-        return model
+# What differs between two runs of a client: identifiers, times, numbers of processes.
+VOLATILE = re.compile(
+    r"(?<=Process Group PGID: )\d+|(?<=Chunk ID: )\w+|(?<=Wall time: )[\d.]+"
+    r"|[0-9a-f]{8}-[0-9a-f-]{27}|tool_[0-9a-zA-Z]{26}|\d{13}(?:_\d+)?|(?<=tool-output-)[0-9a-f-]+"
+    r"|(?<=home-)[\w-]+|(?<=-)[0-9a-z]{6}(?=\.txt)"
+)
+# opencode cuts the beginning of an output where the command paused in writing.
+FROM_SOMEWHERE = re.compile(r"(?<=tool-output/\?)\s+(?:[a-z ]*\d+\n?)*")
 
 
-def shell(command: str, **more: Any) -> Call:
-    """A call of the client's shell."""
-    return Call("Bash", {"command": command, **more})
+def same(text: str) -> str:
+    """A text without what differs between two runs."""
+    return FROM_SOMEWHERE.sub("?", VOLATILE.sub("?", text))
+
+
+def parts(text: str) -> dict[str, str]:
+    """The parts of the first line of a preview; empty if there is none."""
+    found = HEADLINE.search(text)
+    return {name: part for name, part in found.groupdict().items() if part} if found else {}
+
+
+def stored(client: Client, text: str) -> bytes:
+    """The bytes for which a preview stands."""
+    return client.spillgate("cat", "--raw", parts(text).get("handle", "none")).stdout
 
 
 def outputs(setup: Setup, verdict: Verdict) -> None:
-    """Large outputs of commands that succeed and fail, and small ones."""
-    look = f"spillgate grep {HANDLE} {DEEP!r} --store {setup.store}"
+    """Large outputs of commands that succeed and fail, a large result of a server, and small ones."""
+    hooked, plain = Client(setup, "hooked", True), Client(setup, "plain", False)
+    kind, shell = hooked.kind, hooked.shell
     script = [
         shell(BIG),
         shell(f"{BIG}; exit 3"),
+        Call("journal", {"kb": 1000}),
+        Call("note", {}),
         shell(SMALL),
         shell(f"{SMALL}; exit 4"),
-        shell("cd .. && export A=1 && pwd"),
+        shell("mkdir inner && cd inner && export A=1 && pwd"),
         shell("echo $A; pwd"),
     ]
-    hooked, plain = Client(setup, "hooked", True), Client(setup, "plain", False)
-    model, other = hooked.play(script, *ALL), plain.play(script, *ALL)
+    model, other = hooked.play(script), plain.play(script)
     shown, without = model.shown(), other.shown()
     verdict.facts["bytes shown"] = [len(text.encode()) for text in shown]
     verdict.facts["bytes shown without hooks"] = [len(text.encode()) for text in without]
     verdict.equal("every step was made", len(shown), len(script))
-    good, bad, *rest = shown
-    whole = subprocess.run(BIG, shell=True, capture_output=True, check=True).stdout
-    for name, code, text in (("success", "0", good), ("failure", "3", bad)):
-        headline = HEADLINE.search(text)
-        parts = headline.groupdict() if headline else {}
-        verdict.check(f"{name}: it is a preview", parts.get("code") == code, text)
+    good, bad, served, *rest = shown
+    output = subprocess.run(BIG, shell=True, capture_output=True, check=True).stdout
+    whole = {"success": output, "failure": output}
+    whole["server"] = shelf.journal(1000)["content"][0]["text"].encode()
+    for name, code, text in (("success", "0", good), ("failure", "3", bad), ("server", None, served)):
+        verdict.check(f"{name}: it is a preview", bool(parts(text)), text)
         verdict.check(f"{name}: it is short", len(text.encode()) < PREVIEW_BYTES_MAX, len(text))
-        raw = hooked.spillgate("cat", "--raw", parts.get("handle", "none")).stdout
-        same = hashlib.sha256(raw).digest() == hashlib.sha256(whole).digest()
-        verdict.check(f"{name}: the stored bytes are those of the command", same, len(raw))
-    verdict.check("failure: the exit code is told", bad.startswith("Exit code 3"), bad[:100])
+        raw = stored(hooked, text)
+        if code and kind.tells_exit:
+            verdict.equal(f"{name}: the exit code is told", parts(text).get("code"), code)
+        if code and kind.cuts:
+            verdict.check(f"{name}: the cut is told", "cut the middle out" in text, text)
+            verdict.check(f"{name}: the rest is stored", NEAR.encode() in raw, len(raw))
+            continue
+        wanted = kind.received(whole[name]) if code else whole[name]
+        equal = hashlib.sha256(raw).digest() == hashlib.sha256(wanted).digest()
+        verdict.check(f"{name}: the stored bytes are those of the output", equal, len(raw))
     everything = json.dumps(model.requests)
-    verdict.check("the large output is nowhere", DEEP not in everything)
-    home = [text.replace("home-hooked", "home-plain") for text in rest]
-    verdict.equal("all else is the same", home, without[2:])
-    model = hooked.play([shell(BIG), shell(look.replace(HANDLE, "last"))], *ALL)
-    found = model.shown()[-1]
-    verdict.check("a look-up by the command line works", DEEP in found, found)
+    verdict.check("the large output is nowhere", DEEP not in everything and ROW not in everything)
+    verdict.equal("all else is the same", list(map(same, rest)), list(map(same, without[3:])))
 
 
-def others(setup: Setup, verdict: Verdict) -> None:
-    """The results of MCP servers and of other agents."""
-    client = Client(setup, "others", True)
-    config = client.home / "mcp.json"
-    entry = {"command": setup.server[0], "args": setup.server[1:]}
-    config.write_text(json.dumps({"mcpServers": {"shelf": entry}}))
-    flags = [*ALL, "--strict-mcp-config", "--mcp-config", str(config)]
-    script = [Call("journal", {"kb": 30}), Call("journal", {"kb": 300}), Call("note", {})]
-    model = client.play(script, *flags)
-    shown = model.shown()
-    verdict.equal("servers: every step was made", len(shown), len(script))
-    for name, text in zip(("large", "very large"), shown):
-        verdict.check(f"servers: {name} is a preview", preview_in(text) is not None, text)
-    verdict.check("servers: small is no preview", preview_in(shown[2]) is None, shown[2])
-    # Our trap does not run, so the hook after the command replaces the output.
-    model = client.play([shell(f"exec {BIG}")], *ALL)
-    (text,) = model.shown()
-    verdict.check("exec: it is a preview", preview_in(text) == "Bash", text)
+def lookups(setup: Setup, verdict: Verdict) -> None:
+    """The model finds what a preview leaves out: by commands, and by tools."""
+    client = Client(setup, "commands", True)
+    line = NEAR if client.kind.cuts else DEEP
+    # Claude Code finds the program by itself. The others start shells with a PATH of their own.
+    program = "spillgate" if setup.only == "claude" else setup.gateway
+    look = client.shell(f"{program} grep last {line!r} --store {setup.store} --max-tokens 2500")
+    first, found = client.play([client.shell(BIG), look]).shown()
+    verdict.check("commands: the preview names commands", "next: spillgate " in first, first)
+    verdict.check("commands: a look-up finds the line", line in found, found)
+    client = Client(setup, "tools", True)
+    client.spillgate("wrap", client.kind.name)
+    look = Call("spillgate_grep", {"handle": HANDLE, "pattern": line})
+    first, found = client.play([client.shell(BIG), look]).shown()
+    verdict.check("tools: the preview names tools", "next: spillgate_" in first, first)
+    verdict.check("tools: a look-up finds the line", line in found, found)
+    verdict.check("tools: a look-up is no preview", not parts(found), found)
+
+
+def failures(setup: Setup, verdict: Verdict) -> None:
+    """A hook that is missing, crashes or hangs: the model is shown what it would be shown without it."""
+    script = lambda client: [client.shell(f"{BIG}; exit 3"), Call("journal", {"kb": 1000})]
+    plain = Client(setup, "alone", False)
+    wanted = list(map(same, plain.play(script(plain)).shown()))
+    bodies = {
+        "missing": None,
+        "crash": "echo half an answer; kill -SEGV $$",
+        "panic": "cat >/dev/null; echo 'it panicked' >&2; exit 101",
+        "hang": "exec sleep 600",
+    }
+    for name, body in bodies.items():
+        client = Client(setup, name, True)
+        program = client.home / "bin/spillgate"
+        text = client.settings.read_text().replace(str(setup.gateway), str(program))
+        verdict.check(f"{name}: the time limit is there", client.kind.limit[0] in text, text)
+        client.settings.write_text(text.replace(*client.kind.limit))
+        if body:
+            program.parent.mkdir()
+            program.write_text(f"#!/bin/sh\n{body}\n")
+            program.chmod(0o755)
+        shown = list(map(same, client.play(script(client)).shown()))
+        verdict.equal(f"{name}: as without hooks", shown, wanted)
+
+
+def permissions(setup: Setup, verdict: Verdict) -> None:
+    """The client's rules decide as without the hooks."""
+    for rule in RULES:
+        got = []
+        for hooks in (True, False):
+            client = Client(setup, f"{rule}-{hooks}", hooks, rule)
+            shown = client.play([client.shell("touch made")]).shown()
+            told = [same(text.replace(str(client.home), "HOME")) for text in shown]
+            got.append(((client.home / "work/made").exists(), told))
+        verdict.equal(f"permissions: {rule} is as without hooks", got[0], got[1])
+        verdict.facts[f"permissions: {rule} ran"] = got[0][0]
+        if rule in ("allow", "deny"):
+            verdict.equal(f"permissions: {rule} decides", got[0][0], rule == "allow")
+
+
+def settings(setup: Setup, verdict: Verdict) -> None:
+    """`unwrap` restores the settings byte for byte."""
+    client = Client(setup, "settings", False)
+    files = lambda: {
+        path: path.read_bytes() for path in client.home.rglob("*") if path.is_file() and ".local" not in str(path)
+    }
+    before = files()
+    client.spillgate("wrap", client.kind.name, "--hooks", "--dry-run")
+    verdict.equal("settings: a dry run changes nothing", files(), before)
+    client.spillgate("wrap", client.kind.name, "--hooks")
+    verdict.check("settings: wrap changes them", client.settings.exists() and files() != before)
+    doctor = client.spillgate("doctor", client.kind.name, "--no-start").stdout.decode()
+    verdict.check("settings: doctor finds the hook", "ok     a hook runs" in doctor, doctor)
+    client.spillgate("unwrap", client.kind.name)
+    verdict.equal("settings: unwrap restores them", files(), before)
 
 
 def agents(setup: Setup, verdict: Verdict) -> None:
-    """The report of another agent."""
+    """The report of another agent (Claude Code)."""
     client = Client(setup, "agents", True)
     report = "".join(f"finding {number:06} is new\n" for number in range(5000))
     task = {"description": "find", "prompt": "look", "subagent_type": "general-purpose"}
-    model = client.play([Call("Agent", task | {"run_in_background": False})], *ALL, answer=report)
+    model = client.play([Call("Agent", task | {"run_in_background": False})], answer=report)
     text = model.shown()[0]
     verdict.check("agents: the report is a preview", "[spillgate] Agent returned" in text, text)
     verdict.check("agents: the report is nowhere", "finding 002500" not in text, text)
 
 
 def background(setup: Setup, verdict: Verdict) -> None:
-    """A command in the background writes its own file to its end."""
+    """A command in the background writes its own file to its end (Claude Code)."""
     client = Client(setup, "background", True)
-    behind = shell(f"sleep 2; {BIG}", run_in_background=True)
-    model = client.play([behind, shell("sleep 5")], *ALL)
-    shown = model.shown()
+    behind = client.shell(f"sleep 2; {BIG}", run_in_background=True)
+    shown = client.play([behind, client.shell("sleep 5")]).shown()
     told = [word for word in shown[0].split() if word.endswith(".output.")]
     text = Path(told[0].rstrip(".")).read_text() if told else ""
     is_whole = text.startswith("line 000001\n") and f"line {LINES:06}\n" in text
     verdict.check("background: all of its output is there", is_whole, shown[0])
+    # Our trap does not run, so the hook after the command replaces the output.
+    (text,) = client.play([client.shell(f"exec {BIG}")]).shown()
+    verdict.check("exec: it is a preview", preview_in(text) == "Bash", text)
 
 
-def permissions(setup: Setup, verdict: Verdict) -> None:
-    """The client's rules decide as without the hooks."""
-    rule = "Bash(touch *)"
-    rules = {"allow": {"allow": [rule]}, "deny": {"deny": [rule]}, "ask": {"ask": [rule]}, "none": {}}
-    for name, permitted in rules.items():
-        got = []
-        for hooks in (True, False):
-            client = Client(setup, f"{name}-{hooks}", hooks)
-            client.permit(permitted)
-            shown = client.play([shell("touch made")]).shown()
-            told = [text.replace(str(client.home), "HOME") for text in shown]
-            got.append(((client.home / "work/made").exists(), told))
-        verdict.equal(f"permissions: {name} is as without hooks", got[0], got[1])
-        verdict.equal(f"permissions: {name} decides", got[0][0], name == "allow")
+PARTS = [outputs, lookups, failures, permissions, settings]
 
 
 def scenario(setup: Setup, verdict: Verdict) -> None:
     """Runs each part, and measures the time."""
-    for part in (outputs, others, agents, background, permissions):
+    for part in PARTS + ([agents, background] if setup.only == "claude" else []):
         start = time.monotonic()
         part(setup, verdict)
         verdict.facts[f"{part.__name__}: seconds"] = round(time.monotonic() - start, 1)

@@ -1,7 +1,7 @@
 """A scripted language model on 127.0.0.1: it plays a list of tool calls, then a final answer.
 
-It speaks Anthropic's Messages and OpenAI's Responses (for agents), and OpenAI's chat completions
-(for `tool_output`). It keeps no state: the number of tool results in a request selects the next step.
+It speaks Anthropic's Messages, OpenAI's Responses and Gemini's generateContent (for agents), and
+OpenAI's chat completions (for `tool_output`). It keeps no state: the number of tool results in a request selects the next step.
 Every request is recorded, so that tests see what a model would have been shown.
 """
 
@@ -113,6 +113,9 @@ def offered(body: dict[str, Any]) -> list[Offered]:
     # For some models Codex lists its tools among the messages.
     more = [tool for item in items if item.get("type") == "additional_tools" for tool in item["tools"]]
     for tool in [*(body.get("tools") or []), *more]:
+        if "functionDeclarations" in tool:
+            found += [Offered(one["name"], None, one) for one in tool["functionDeclarations"]]
+            continue
         inner = tool["tools"] if tool.get("type") == "namespace" else [tool]
         space = tool["name"] if tool.get("type") == "namespace" else None
         found += [Offered(one.get("name", ""), space, one) for one in inner]
@@ -128,7 +131,9 @@ def results(body: dict[str, Any]) -> list[str]:
     items = body.get("input") if isinstance(body.get("input"), list) else []
     kinds = ("function_call_output", "custom_tool_call_output")
     found += [plain(i["output"]) for i in items or [] if i.get("type") in kinds]
-    return found
+    parts = [part for content in body.get("contents") or [] for part in content.get("parts") or []]
+    answers = [part["functionResponse"]["response"] for part in parts if "functionResponse" in part]
+    return found + [answer.get("output") or answer.get("error") or "" for answer in answers]
 
 
 def plain(content: Any) -> str:
@@ -170,6 +175,11 @@ class Handler(BaseHTTPRequestHandler):
             case "/chat/completions":
                 self.script.extractions.append(body)
                 self.json(extraction(body, self.script.answer))
+            case path if path.endswith("enerateContent"):
+                self.script.requests.append(body)
+                self.gemini(body)
+            case path if path.endswith(":countTokens"):
+                self.json({"totalTokens": counted(body)})
             case _:
                 self.script.refused.append(self.path)
                 self.json({"error": {"message": "not spoken here"}}, status=404)
@@ -192,6 +202,19 @@ class Handler(BaseHTTPRequestHandler):
             return self.json(events[-1].get("response") or events[-1]["message"])
         lines = [f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events]
         return self.reply("".join(lines).encode(), "text/event-stream")
+
+    def gemini(self, body: dict[str, Any]) -> None:
+        """Answers a request for generated content."""
+        step = self.script.next_step(body)
+        part: dict[str, Any] = {"text": self.script.answer}
+        if step:
+            part = {"functionCall": {"name": step[0].name, "args": step[1]}}
+        candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
+        usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+        answer = {"candidates": [candidate], "usageMetadata": usage}
+        if "streamGenerateContent" not in self.path:
+            return self.json(answer)
+        return self.reply(f"data: {json.dumps(answer)}\n\n".encode(), "text/event-stream")
 
     def json(self, value: Any, status: int = 200) -> None:
         """Answers with JSON."""

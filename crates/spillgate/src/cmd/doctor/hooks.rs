@@ -1,19 +1,27 @@
 //! Checks the hooks that run `spillgate hook`.
 
+use std::path::PathBuf;
+
 use spillgate_clients::{Client, hook_files, inspect_hooks};
 
 use super::findings::{Finding, Findings};
 use crate::clients::{is_program, on_path, surroundings};
 use crate::failure::Failure;
 
-/// Checks the hooks of a client; returns whether there are any.
-pub(super) fn check(client: Client, findings: &mut Findings) -> Result<bool, Failure> {
+/// Checks the hooks of a client; returns whether there are any. `checked` are files that were
+/// checked already, so that what is broken in them is known.
+pub(super) fn check(
+    client: Client,
+    checked: &[PathBuf],
+    findings: &mut Findings,
+) -> Result<bool, Failure> {
     let mut found = false;
     for (scope, file) in hook_files(client, &surroundings()?) {
         let of = || Finding::of(Some(client), Some(&file));
-        let report = match inspect_hooks(&file) {
+        let report = match inspect_hooks(client, &file) {
             Ok(None) => continue,
             Ok(Some(report)) => report,
+            Err(_) if checked.contains(&file) => continue,
             Err(error) => {
                 findings.add(of().broken(error.to_string()).fix(error.fix()));
                 continue;
@@ -35,8 +43,8 @@ pub(super) fn check(client: Client, findings: &mut Findings) -> Result<bool, Fai
             let what = format!("there is no hook for {event}");
             findings.add(of().broken(what).fix(&again));
         }
-        if report.is_off {
-            let what = "`disableAllHooks` turns all hooks off";
+        if let Some(off) = report.off {
+            let what = format!("`{off}` turns all hooks off");
             findings.add(of().broken(what).fix("remove it"));
         }
     }

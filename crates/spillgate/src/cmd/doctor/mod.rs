@@ -81,7 +81,7 @@ fn of_client(
             }
         }
     }
-    found |= hooks::check(client, findings)?;
+    found |= hooks::check(client, &files, findings)?;
     let of = Finding::of(Some(client), None);
     if found {
         let cap = format!("its own cap on tool results: {}", client.own_cap());

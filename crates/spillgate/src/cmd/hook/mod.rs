@@ -5,21 +5,28 @@
 //! client goes on as if there were no hook. docs/hooks.md describes the behaviour.
 
 mod background;
+mod claude;
+mod codex;
+mod copilot;
+mod cursor;
+mod found;
+mod gemini;
+mod opencode;
 mod session;
-mod shapes;
 mod shell;
 
 use std::io::{self, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use spillgate_artifact::Origin;
 use spillgate_clients::{Client, Lookups, lookups, places};
 use spillgate_offload::{Choice, Limits, Offloader, Outcome};
 use spillgate_retrieval::audience;
 
-use self::shapes::Shaped;
+use self::found::Found;
 use super::outcome;
 use crate::args::{Common, LimitArgs};
 use crate::client_args::Hook;
@@ -27,10 +34,13 @@ use crate::clients::surroundings;
 use crate::failure::{Failure, Fault};
 use crate::output::Output;
 use crate::settings::Settings;
-use crate::wiring::App;
+use crate::wiring::{App, GATEWAY_PAGE};
 
 /// Maximum size of an event, in bytes. A larger event is read to its end and passes.
 const LARGEST_EVENT: u64 = 64 << 20;
+
+/// Maximum tokens of the pages of look-ups that a client's model calls by commands.
+const PAGE: u64 = GATEWAY_PAGE;
 
 /// Variable that is set if the editor Cursor runs the hooks of Claude Code. Cursor does not have
 /// the tools of Claude Code.
@@ -40,22 +50,52 @@ const CURSOR: &str = "CURSOR_VERSION";
 /// configuration does not list them: a program gives them to it.
 const LOOKUPS: &str = "SPILLGATE_HOOK_LOOKUPS";
 
-/// What a client says about a call of a tool, or about its session.
+/// What a client says about a call of a tool, or about its session. The names of the members differ
+/// between clients.
 #[derive(Debug, Deserialize)]
 struct Event<'e> {
-    hook_event_name: String,
     #[serde(default)]
+    hook_event_name: String,
+    #[serde(default, alias = "sessionId")]
     session_id: String,
     #[serde(default)]
     transcript_path: String,
-    #[serde(default)]
+    #[serde(default, alias = "toolName")]
     tool_name: String,
     #[serde(default)]
     tool_use_id: Option<String>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, alias = "toolArgs")]
     tool_input: Option<&'e RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, alias = "toolResult", alias = "tool_output")]
     tool_response: Option<&'e RawValue>,
+}
+
+impl Event<'_> {
+    /// Returns the result of the call; null if there is none.
+    fn response(&self) -> Result<Value, Failure> {
+        let Some(response) = self.tool_response else {
+            return Ok(Value::Null);
+        };
+        serde_json::from_str(response.get()).map_err(|error| wrong(&error.to_string()))
+    }
+}
+
+/// Reads the result of a tool in the event of a client; `None` if it passes.
+type Reader = fn(&Event<'_>) -> Result<Option<Found>, Failure>;
+
+/// Returns the name of the client's event after a call, and the reader of its results. `None` if the
+/// client has no hooks.
+fn after_call(client: Client) -> Option<(&'static str, Reader)> {
+    Some(match client {
+        Client::ClaudeCode => ("PostToolUse", claude::read),
+        Client::Codex => ("PostToolUse", codex::read),
+        Client::Gemini => ("AfterTool", gemini::read),
+        Client::Cursor => ("postToolUse", cursor::read),
+        Client::Opencode => ("tool.execute.after", opencode::read),
+        // Its events have no name.
+        Client::Copilot => ("", copilot::read),
+        _ => return None,
+    })
 }
 
 /// Answers a hook. Always returns 0: a client takes some other codes as a refusal of the call.
@@ -64,20 +104,22 @@ struct Event<'e> {
     reason = "all commands have the same signature"
 )]
 pub(crate) fn hook(common: &Common, hook: &Hook, out: &Output) -> Result<u8, Failure> {
-    if std::env::var_os(CURSOR).is_some() {
+    // Cursor also runs the hooks of Claude Code.
+    if hook.client == Client::ClaudeCode && std::env::var_os(CURSOR).is_some() {
         return Ok(0);
     }
-    let answered = match hook.shell_end {
+    let answered = catch_unwind(AssertUnwindSafe(|| match hook.shell_end {
         Some(code) => shell::end(common, code),
-        None => answer(common, out),
-    };
-    if let Err(failure) = answered {
+        None => answer(common, hook.client, out),
+    }));
+    // A panic has printed its message. Its exit code would refuse the call in some clients.
+    if let Ok(Err(failure)) = answered {
         out.note(&format!("spillgate hook: {}", failure.text()));
     }
     Ok(0)
 }
 
-fn answer(common: &Common, out: &Output) -> Result<(), Failure> {
+fn answer(common: &Common, client: Client, out: &Output) -> Result<(), Failure> {
     let mut bytes = Vec::new();
     let mut stdin = io::stdin().lock();
     (&mut stdin).take(LARGEST_EVENT).read_to_end(&mut bytes)?;
@@ -88,15 +130,20 @@ fn answer(common: &Common, out: &Output) -> Result<(), Failure> {
     }
     let event: Event<'_> =
         serde_json::from_slice(&bytes).map_err(|error| wrong(&error.to_string()))?;
+    let Some((after_call, read)) = after_call(client) else {
+        return Ok(());
+    };
     match event.hook_event_name.as_str() {
-        "SessionStart" => session::start(common),
-        "PostToolUse" => match replacement(common, &event)? {
-            Some(updated) => Ok(out.object(&json!({"hookSpecificOutput": {
-                "hookEventName": "PostToolUse",
-                "updatedToolOutput": updated,
-            }}))?),
-            None => Ok(()),
-        },
+        name if name == after_call => {
+            let found = read(&event)?;
+            let answer = found.map(|found| replacement(common, client, &event, found));
+            match answer.transpose()?.flatten() {
+                Some(answer) => Ok(out.object(&answer)?),
+                None => Ok(()),
+            }
+        }
+        "SessionStart" if client == Client::ClaudeCode => session::start(common),
+        "" => Err(wrong("it has no name")),
         _ => Ok(()),
     }
 }
@@ -105,31 +152,14 @@ fn wrong(what: &str) -> Failure {
     Failure::new("event", Fault::Caller, format!("the event: {what}"))
 }
 
-/// Returns the response with a preview in place of its text; `None` if the response passes.
-fn replacement(common: &Common, event: &Event<'_>) -> Result<Option<Value>, Failure> {
-    let Some(response) = event.tool_response else {
-        return Ok(None);
-    };
-    if shapes::is_ours(&event.tool_name) {
-        return Ok(None);
-    }
-    let shape = shapes::of(&event.tool_name);
-    let Some(shape) = shape else { return Ok(None) };
-    let is_shell = event.tool_name == shapes::SHELL;
-    let limits = limits(common, &event.tool_name)?;
-    let response: Value =
-        serde_json::from_str(response.get()).map_err(|error| wrong(&error.to_string()))?;
-    if is_shell && let Some(task) = response["backgroundTaskId"].as_str() {
-        background::note(&event.session_id, task)?;
-        return Ok(None);
-    }
-    let Some(mut shaped) = Shaped::read(shape, response) else {
-        return Ok(None);
-    };
-    let Some(mut text) = shaped.open(&event.transcript_path)? else {
-        return Ok(None);
-    };
-    if limits.admit_any(text.bytes) {
+/// Returns the answer with a preview in place of the text; `None` if the result passes.
+fn replacement(
+    common: &Common,
+    client: Client,
+    event: &Event<'_>,
+    mut found: Found,
+) -> Result<Option<Value>, Failure> {
+    if limits(common, &event.tool_name)?.admit_any(found.text.bytes) {
         return Ok(None);
     }
     let app = App::for_offloading(common, &LimitArgs::default())?;
@@ -139,14 +169,15 @@ fn replacement(common: &Common, event: &Event<'_>) -> Result<Option<Value>, Fail
         ..Origin::tool(&event.tool_name)
     };
     tracing::debug!(call = event.tool_use_id, "a result may be too large");
-    let pending = offloader(&app).submit_stream(origin, false, &mut text.reader, &mut |_| {})?;
+    let reader = &mut found.text.reader;
+    let mut pending = offloader(&app, client).submit_stream(origin, false, reader, &mut |_| {})?;
+    if let Some(ending) = found.ending {
+        pending = pending.ended(ending);
+    }
     let outcome = pending.settle(Choice::Limits { is_over: None });
     app.tidy(outcome::receipt(&outcome));
     match outcome {
-        Outcome::Offloaded(offloaded) => {
-            shaped.replace(offloaded.shown.text());
-            Ok(Some(shaped.response))
-        }
+        Outcome::Offloaded(offloaded) => Ok(Some(found.answered(offloaded.shown.text()))),
         Outcome::Inline(_) => Ok(None),
         // The client's own handling loses less than our notice about the loss would.
         Outcome::NotStored(lost) => Err(lost.error.into()),
@@ -169,21 +200,24 @@ fn limits(common: &Common, tool: &str) -> Result<Limits, Failure> {
 
 /// Returns the pipeline, with messages that name the look-ups which the client's model can call:
 /// the tools if the client has the entry for them, otherwise commands.
-fn offloader(app: &App) -> Offloader {
-    match has_lookup_tools() {
-        true => app.offloader.for_audience(audience::usual_tools()),
-        false => app.offloader.clone(),
-    }
+fn offloader(app: &App, client: Client) -> Offloader {
+    let audience = match client {
+        _ if has_lookup_tools(client) => audience::usual_tools(),
+        // There, the start of the session has set the size of pages for all commands.
+        Client::ClaudeCode => return app.offloader.clone(),
+        // A larger page would be replaced in turn.
+        _ => audience::command_line(&format!("{} --max-tokens {PAGE}", app.store_option())),
+    };
+    app.offloader.for_audience(audience)
 }
 
-fn has_lookup_tools() -> bool {
+fn has_lookup_tools(client: Client) -> bool {
     if std::env::var_os(LOOKUPS).is_some_and(|value| value == "1") {
         return true;
     }
     let Ok(around) = surroundings() else {
         return false;
     };
-    let client = Client::ClaudeCode;
     let places = places(client, &around);
     let mut files = crate::clients::files(&places).into_iter();
     files.any(|file| matches!(lookups(client, &file, &places), Ok(Lookups::Offered(_))))

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use super::claude::SHELL;
 use super::limits;
-use super::shapes::SHELL;
 use crate::args::Common;
 use crate::clients::{on_path, text_of_path};
 use crate::failure::Failure;

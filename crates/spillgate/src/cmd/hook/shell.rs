@@ -15,9 +15,10 @@ use std::time::Duration;
 
 use rustix::fs::OFlags;
 use spillgate_artifact::{Ending, Origin};
+use spillgate_clients::Client;
 use spillgate_offload::{Choice, Outcome};
 
-use super::shapes::SHELL;
+use super::claude::SHELL;
 use super::{background, limits, offloader, outcome};
 use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
@@ -79,8 +80,12 @@ pub(super) fn end(common: &Common, code: i32) -> Result<(), Failure> {
         ..Origin::tool(SHELL)
     };
     let opened = File::open(STDOUT)?;
-    let pending =
-        offloader(&app).submit_stream(origin, false, &mut opened.take(file.bytes), &mut |_| {})?;
+    let pending = offloader(&app, Client::ClaudeCode).submit_stream(
+        origin,
+        false,
+        &mut opened.take(file.bytes),
+        &mut |_| {},
+    )?;
     let ending = Ending {
         exit_code: Some(code),
         signal: None,
