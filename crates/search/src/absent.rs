@@ -13,7 +13,7 @@ use crate::needles::Needles;
 use crate::question::{Question, Term, Terms};
 use crate::rank::Ranked;
 use crate::scan::WINDOW;
-use crate::words::Stems;
+use crate::words::{Stems, camel_parts};
 
 /// Bytes that are read again with the next window, so that no window border cuts an identifier. The
 /// longest spelling of an identifier is shorter.
@@ -169,6 +169,61 @@ fn keys(identifier: &str) -> Option<Vec<String>> {
     is_path.then(|| steps.iter().map(|step| format!("\"{step}\":")).collect())
 }
 
+/// Returns how the text writes absent identifiers otherwise: `parse_header` for `parseHeader`.
+pub(crate) fn respelled(view: &View, absent: &[String]) -> io::Result<Vec<String>> {
+    let spellings: Vec<String> = absent.iter().flat_map(|one| respellings(one)).collect();
+    let mut found: Vec<String> = Vec::new();
+    if spellings.is_empty() {
+        return Ok(found);
+    }
+    let needles = needles(&spellings);
+    let is_part = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let (mut base, mut buffer) = (0, Vec::new());
+    while base < view.bytes() && found.len() < absent.len() {
+        let window = view
+            .source()
+            .window(base, base + WINDOW + OVERLAP, &mut buffer)?;
+        let mut from = 0;
+        while let Some((_, start, end)) = needles.find(window, from) {
+            from = start + 1;
+            let before = start.checked_sub(1).and_then(|at| window.get(at));
+            if is_part(before) || is_part(window.get(end)) {
+                continue;
+            }
+            let text = String::from_utf8_lossy(&window[start..end]).into_owned();
+            if !found.iter().any(|one| one.eq_ignore_ascii_case(&text)) {
+                found.push(text);
+            }
+            if found.len() == absent.len() {
+                break;
+            }
+        }
+        base += WINDOW;
+    }
+    Ok(found)
+}
+
+/// Returns the other ways to join the parts of an identifier; none if it has one part.
+fn respellings(identifier: &str) -> Vec<String> {
+    /// Fewest letters of a part.
+    const LEAST: usize = 2;
+    let parts = identifier.split(['_', '-']).flat_map(camel_parts);
+    let parts: Vec<&str> = parts.collect();
+    let is_word =
+        |part: &&str| part.len() >= LEAST && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let starts = parts
+        .iter()
+        .all(|part| part.starts_with(|c: char| c.is_ascii_alphabetic()));
+    if parts.len() < 2 || !starts || !parts.iter().all(is_word) {
+        return Vec::new();
+    }
+    let joined = ["_", "-", ""].map(|sign| parts.join(sign));
+    let others = joined.into_iter();
+    others
+        .filter(|one| !one.eq_ignore_ascii_case(identifier))
+        .collect()
+}
+
 /// Returns the first lines in which words of the question are parts of longer words, and how many
 /// such lines there are; for a question none of whose words stands in the text by itself.
 pub(crate) fn inside_words(view: &View, question: &Question) -> io::Result<(Vec<Ranked>, u64)> {
@@ -255,6 +310,21 @@ mod tests {
         ];
         for (identifier, want) in cases {
             assert_eq!(spellings(identifier), want, "{identifier}");
+        }
+    }
+
+    #[test]
+    fn identifiers_in_other_spellings() {
+        let cases: [(&str, &[&str]); 6] = [
+            ("parseHeader", &["parse_Header", "parse-Header"]),
+            ("parse_header", &["parse-header", "parseheader"]),
+            ("max-size", &["max_size", "maxsize"]),
+            ("header", &[]),
+            ("abc_1", &[]),
+            ("1.2.3", &[]),
+        ];
+        for (identifier, want) in cases {
+            assert_eq!(respellings(identifier), want, "{identifier}");
         }
     }
 

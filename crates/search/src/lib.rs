@@ -125,6 +125,9 @@ pub fn search(
             note = note.or(Some(INSIDE_WORDS));
         }
     }
+    let respelled = absent::respelled(view, &absent)?;
+    let respelled =
+        (!respelled.is_empty()).then(|| format!("In another spelling: {}", respelled.join(", ")));
     let texts = match query.opens_texts {
         true => inside::inner_texts(artifact)?,
         false => Vec::new(),
@@ -148,7 +151,7 @@ pub fn search(
         absent,
         header: answer.header,
         total: answer.total.max(answer.ranked.len() as u64),
-        note: note.map(str::to_owned),
+        note: note.map(str::to_owned).or(respelled),
         is_unstamped: answer.is_unstamped,
         // What is cited must stand in the text as it is shown.
         is_compact: is_json && query.opens_texts,

@@ -596,6 +596,7 @@ fn code_with_lines_around() {
     text.push_str("fn parse_header(line: &str) -> Option<Header> {\n    let name = line.split(':').next()?;\n    Some(Header { name })\n}\n");
     assert_snapshot!(find(&artifact(&text), "parseHeader", 120).render(), @"
     Not in the text: parseHeader
+    In another spelling: parse_header
     [2 of 2 passages]
     401:}
     402:

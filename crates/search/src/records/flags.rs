@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use super::cell::Cell;
 use super::load::Record;
 use super::reader::Reader;
-use super::terms::{NUMBERS, Word, alike, column_stems};
+use super::terms::{DATE, NUMBERS, Word, alike, column_stems};
 use super::test::{Comparison, Test};
 use crate::words::{Stems, camel_parts, is_stop_word};
 
@@ -74,12 +74,16 @@ impl Reader<'_, '_> {
 
     /// Members that are true or false: `which are discontinued`, `unMember false`.
     pub(super) fn flags(&mut self) {
+        const FIRST: usize = 50;
         let is_flag = |column: &usize| {
             let flag = |cell: &Cell<'_>| {
                 let bit = cell.any(|text| text == "0" || text == "1");
                 matches!(cell, Cell::Bool(_)) || cell.is_number() && bit
             };
-            self.kinds[*column].is_usual && self.share(*column, flag) >= 0.99
+            // Most columns have no flag among their first values.
+            let cells = self.collection.records.iter();
+            let mut first = cells.filter_map(|record| record.get(*column)).take(FIRST);
+            self.kinds[*column].is_usual && first.any(flag) && self.share(*column, flag) >= 0.99
         };
         let flags: Vec<usize> = (0..self.columns.len()).filter(is_flag).collect();
         for column in flags {
@@ -382,6 +386,14 @@ impl Reader<'_, '_> {
             .collect();
         let is_told = |column: &usize| self.naming(*column, 0, usize::MAX / 4) > 1.0;
         self.plan.told = self.plan.used().filter(is_told).collect();
+        let is_guess = |column: usize| {
+            let stems = &self.columns[column];
+            let mut parts = DATE.split(' ');
+            self.kinds[column].is_dated
+                && self.naming(column, 0, usize::MAX / 4) <= 0.0
+                && !parts.any(|part| stems.iter().any(|stem| alike(stem, part)))
+        };
+        self.plan.is_guess = (self.plan.order.as_ref()).is_some_and(|one| is_guess(one.column));
         named.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         self.plan.named = named
             .into_iter()

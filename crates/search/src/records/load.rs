@@ -398,22 +398,21 @@ fn with_inner(mut collections: Vec<Collection<'_>>) -> Vec<Collection<'_>> {
 impl<'d> Collection<'d> {
     /// Returns the lists of objects in its records, each as one collection over all records.
     fn inner(&self, at: usize) -> Vec<Self> {
-        let all = self.records.len();
-        let held = |column: usize| {
-            let mut items = 0;
-            let records = self
-                .records
-                .iter()
-                .filter(|record| match record.get(column) {
-                    Some(Cell::List(list)) if list.iter().all(Json::is_object) => {
-                        items += list.len();
-                        true
-                    }
-                    _ => false,
-                });
-            records.count() * 2 >= all && items >= LEAST_RECORDS
+        // How many records have a list of objects in each column, and how many objects there are.
+        let mut held = vec![(0, 0); self.columns.len()];
+        for (column, cell) in self.records.iter().flat_map(Record::cells) {
+            if let Cell::List(items) = cell
+                && items.iter().all(Json::is_object)
+            {
+                held[column].0 += 1;
+                held[column].1 += items.len();
+            }
+        }
+        let is_inner = |column: usize| {
+            let (records, items) = held[column];
+            records * 2 >= self.records.len() && items >= LEAST_RECORDS
         };
-        let columns = (0..self.columns.len()).filter(|&column| held(column));
+        let columns = (0..self.columns.len()).filter(|&column| is_inner(column));
         let inner = columns.map(|column| self.items(column));
         let inner = inner.map(|inner| Self {
             outer: Some(at),

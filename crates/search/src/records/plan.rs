@@ -41,6 +41,8 @@ pub(super) struct Plan {
     pub(super) names_collection: bool,
     /// Whether the word for the order means its column, as `cheapest` means a price.
     pub(super) is_meant: bool,
+    /// Whether nothing but its dates says that a column is the one to order by.
+    pub(super) is_guess: bool,
     /// Whether the records at the other end of the order are asked for, too.
     pub(super) has_both_ends: bool,
     /// Whether sums for each value of a column are ordered by their mean.
@@ -95,7 +97,7 @@ impl Plan {
     /// How well the question fits the collection.
     pub(super) fn fit(&self) -> usize {
         self.conditions.len() * 2
-            + usize::from(self.order.is_some()) * 2
+            + usize::from(self.order.is_some()) * if self.is_guess { 1 } else { 2 }
             + usize::from(self.group.is_some()) * 2
             + usize::from(self.figures.is_some()) * 2
             + self.named.len().min(2)

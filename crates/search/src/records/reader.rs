@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cell::Cell;
-use super::load::Collection;
+use super::load::{Collection, Record};
 use super::plan::Plan;
 use super::terms::{Word, alike};
 use super::test::{Condition, Test, selected};
@@ -351,15 +351,14 @@ impl Reader<'_, '_> {
     /// often.
     pub(super) fn most_held(&self, test: &Test, at: usize) -> Option<usize> {
         let records = &self.collection.records;
-        let held = |column: usize| {
-            let held = records
-                .iter()
-                .filter(|record| record.get(column).is_some_and(|cell| test.holds(cell)));
-            held.count()
-        };
+        let mut held = vec![0usize; self.columns.len()];
+        for (column, cell) in records.iter().flat_map(Record::cells) {
+            if !self.kinds[column].is_prose {
+                held[column] += usize::from(test.holds(cell));
+            }
+        }
         let needs = self.asks_for_needs();
-        let columns = (0..self.columns.len()).filter(|&column| !self.kinds[column].is_prose);
-        let columns = columns.map(|column| (held(column), column));
+        let columns = held.into_iter().zip(0..);
         let columns = columns.filter(|&(held, _)| held > 0 && held < records.len());
         let best = columns.max_by(|a, b| {
             let named = |column| self.naming(column, at, 40) + self.liking(column, needs);

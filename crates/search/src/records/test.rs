@@ -146,7 +146,7 @@ pub(super) fn selected<'c, 'd>(
 /// Whether `text` has `part` in it, not as a part of a longer word, to which `joiners` belong, too.
 /// Case does not count.
 fn contains(text: &str, part: &str, joiners: &[char]) -> bool {
-    if text.is_ascii() && part.is_ascii() {
+    if part.is_ascii() {
         return has_word(text, part, joiners);
     }
     has_word(&text.to_lowercase(), &part.to_lowercase(), joiners)

@@ -688,3 +688,14 @@ fn wordings_of_strangers() {
             Perhaps by retries (4 different): 0 10, 1 10, 2 10, 3 10
         "#);
 }
+
+#[test]
+fn dates_alone_are_no_order() {
+    let time: serde_json::Map<String, Value> = (0..30)
+        .map(|i| (format!("1.{i}.0"), json!(format!("20{:02}-03-01", i % 30))))
+        .collect();
+    let files = ["react.js", "index.js", "react.min.js", "license"].map(|key| json!({"path": key}));
+    let text = json!({"time": time, "files": files}).to_string();
+    let line = first_lines(&text, "dist shasum for the latest react", 1);
+    assert_eq!(line, "2 of 4 in .files[] have path with \"react\":");
+}

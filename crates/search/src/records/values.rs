@@ -69,19 +69,19 @@ impl Reader<'_, '_> {
         let spans = self.spans();
         let lower = |c: char| c.to_lowercase().next().unwrap_or(c);
         let has_digits = self.question.contains(|c: char| c.is_ascii_digit());
-        let begins: FxHashSet<char> = self
-            .words
-            .iter()
-            .flat_map(|word| [Some(&*word.lower), opposite(&word.lower)])
-            .filter_map(|word| word?.chars().next())
-            .collect();
+        let start = |text: &str| -> [Option<char>; 2] {
+            let mut letters = text.chars().filter(|c| c.is_alphanumeric()).map(lower);
+            [letters.next(), letters.next()]
+        };
+        let begins: FxHashSet<[Option<char>; 2]> = spans.keys().map(|key| start(key)).collect();
+        // Whether the value that was last seen in a column is meant by some words.
+        let mut last_seen: FxHashMap<(usize, usize, usize), (String, bool)> = FxHashMap::default();
         let mut found: FxHashMap<ValueSpan, FxHashMap<usize, Held>> = FxHashMap::default();
         for record in &self.collection.records {
             for (column, cell) in record.cells() {
                 let mut see = |text: &str, is_end: bool| {
-                    // Most values do not begin like a word of the question.
-                    let first = text.chars().find(|c| c.is_alphanumeric());
-                    if !first.is_some_and(|first| begins.contains(&lower(first))) {
+                    // Most values do not begin like words of the question.
+                    if !begins.contains(&start(text)) {
                         return;
                     }
                     let key = squeezed(text);
@@ -92,9 +92,15 @@ impl Reader<'_, '_> {
                         if is_form && !self.is_category(column) {
                             continue;
                         }
-                        if is_plural && self.has_lists(column)
-                            || !self.is_meant(text, first, last, column)
-                        {
+                        if is_plural && self.has_lists(column) {
+                            continue;
+                        }
+                        let known = last_seen.entry((first, last, column)).or_default();
+                        if known.0 != text {
+                            let is_meant = self.is_meant(text, first, last, column);
+                            *known = (text.to_owned(), is_meant);
+                        }
+                        if !known.1 {
                             continue;
                         }
                         let columns = found.entry((first, last, is_opposite)).or_default();
@@ -117,13 +123,12 @@ impl Reader<'_, '_> {
                         let is_list = cell.is_list();
                         cell.any(|text| {
                             see(text, false);
-                            let name = requirement(text);
-                            if is_list && name.len() < text.len() {
-                                see(name, false);
-                            }
-                            if let Some((_, last)) = text.rsplit_once('/')
-                                && !is_list
-                            {
+                            if is_list {
+                                let name = requirement(text);
+                                if name.len() < text.len() {
+                                    see(name, false);
+                                }
+                            } else if let Some((_, last)) = text.rsplit_once('/') {
                                 see(last, true);
                             }
                             false
