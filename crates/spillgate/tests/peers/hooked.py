@@ -67,7 +67,7 @@ def stored(client: Client, text: str) -> bytes:
 
 def outputs(setup: Setup, verdict: Verdict) -> None:
     """Large outputs of commands that succeed and fail, a large result of a server, and small ones."""
-    hooked, plain = Client(setup, "hooked", True), Client(setup, "plain", False)
+    hooked, plain = Client(setup, "hooked", True), Client(setup, "simple", False)
     kind, shell = hooked.kind, hooked.shell
     script = [
         shell(BIG),
