@@ -12,6 +12,7 @@ mod absent;
 mod blocks;
 mod candidates;
 mod entity;
+mod entries;
 mod failure;
 mod inside;
 mod json;
@@ -45,6 +46,7 @@ use crate::page::{Block, PageBuilder};
 use crate::question::{Question, Terms};
 use crate::rank::Ranked;
 
+pub use entries::{Field, rank_entries};
 pub use inside::{InnerText, inner_texts, largest_texts};
 pub use page::{Passage, SearchPage};
 pub use paths::paths_at;

@@ -1,0 +1,257 @@
+//! Ranks named entries, such as tools, by how well they match some words.
+//!
+//! The score is BM25F (Robertson, Zaragoza and Taylor 2004): the fields of an entry count with
+//! their weights, and words that few entries have count more. Words are compared by their stems.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::words::{Stems, are_forms, camel_parts, is_stop_word, is_word_byte};
+
+/// How soon repetitions of a word stop counting; the usual value.
+const K1: f64 = 1.2;
+/// How strongly the length of a field reduces its score; the usual value.
+const B: f64 = 0.75;
+/// Worth of a related word (`permit` for `permission`), compared with the word itself.
+const RELATED: f64 = 0.5;
+/// Most words of a query that count.
+const MOST_WORDS: usize = 32;
+/// Most bytes of a field that are read.
+const LONGEST_FIELD: usize = 2 << 10;
+
+/// Words that mean the same in the names of tools and in what people ask for, one group per line.
+/// A word may be in several groups.
+const SYNONYMS: &str = "
+    create make new add generate build
+    delete remove erase drop discard destroy
+    clear reset empty
+    read get view display fetch retrieve load open
+    list enumerate
+    search find look query lookup seek
+    update edit change modify replace alter patch
+    write save store record persist
+    remember memory memorize store knowledge
+    fact observation note information
+    move rename
+    copy duplicate clone
+    directory folder
+    page website site url
+    navigate open visit browse go
+    screenshot picture photo image capture
+    click press tap
+    type enter fill input
+    compare diff difference
+    change modification status state
+    history log
+    send post submit
+    run execute evaluate start launch
+    stop close end quit kill terminate cancel
+    sum add plus total
+    time date clock
+    person people user contact entity
+    thing item object entity node
+    topic subject entity node
+    relation link edge connection relationship
+    mail email message
+    ticket issue bug
+    comment reply note
+    directory tree structure
+    error failure problem
+    upload attach
+    download export
+    price cost
+    picture image
+    table sheet
+    text content
+    commit repository git
+    size length
+";
+
+/// A word of a query.
+struct Asked {
+    stem: String,
+    /// Stems of words that mean the same.
+    same: Vec<String>,
+}
+
+impl Asked {
+    fn new(stems: &Stems, stem: String) -> Self {
+        let mut same = Vec::new();
+        for group in SYNONYMS.lines() {
+            let group = group.split_ascii_whitespace().map(|word| stems.stem(word));
+            let group: Vec<String> = group.collect();
+            if group.contains(&stem) {
+                same.extend(group.into_iter().filter(|other| *other != stem));
+            }
+        }
+        Self { stem, same }
+    }
+}
+
+/// A field of an entry: its text and its weight.
+pub type Field<'a> = (&'a str, f64);
+
+/// Returns the indexes of the entries that have any of the words of `query`, best first. Each
+/// entry has the same number of fields, in the same order; the first one is its name. An entry whose
+/// name the query contains precedes all others.
+#[must_use]
+pub fn rank_entries(query: &str, entries: &[Vec<Field<'_>>]) -> Vec<usize> {
+    let stems = Stems::new();
+    let mut asked = words(&stems, query);
+    let all = asked.clone();
+    asked.retain(|word| !is_stop_word(word));
+    if asked.is_empty() {
+        asked = all; // nothing but usual words
+    }
+    let mut seen = HashSet::new();
+    asked.retain(|word| seen.insert(word.clone()));
+    asked.truncate(MOST_WORDS);
+    let asked = asked.into_iter().map(|stem| Asked::new(&stems, stem));
+    let asked: Vec<Asked> = asked.collect();
+    let counted: Vec<Vec<Counted>> = entries
+        .iter()
+        .map(|fields| {
+            fields
+                .iter()
+                .map(|field| Counted::of(&stems, field))
+                .collect()
+        })
+        .collect();
+    let usual = usual_lengths(&counted);
+    let worth: Vec<f64> = asked.iter().map(|word| worth(word, &counted)).collect();
+    let named: HashSet<&str> = query
+        .split(|c: char| !(c.is_alphanumeric() || "_-./".contains(c)))
+        .collect();
+    let is_named = |fields: &Vec<Field<'_>>| {
+        let name = fields.first().map_or("", |(name, _)| *name);
+        // A name of one word is also a word.
+        named.contains(name) && (name.contains(['_', '-', '.', '/']) || query.trim() == name)
+    };
+    let mut ranked: Vec<(bool, f64, usize)> = counted
+        .iter()
+        .enumerate()
+        .map(|(at, fields)| {
+            let scores = asked.iter().zip(&worth);
+            let score = scores
+                .map(|(word, worth)| worth * saturated(word, fields, &usual))
+                .sum();
+            (is_named(&entries[at]), score, at)
+        })
+        .filter(|(is_named, score, _)| *is_named || *score > 0.0)
+        .collect();
+    ranked.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
+    ranked.into_iter().map(|(_, _, at)| at).collect()
+}
+
+/// The words of a field.
+#[derive(Debug)]
+struct Counted {
+    words: HashMap<String, f64>,
+    length: f64,
+    weight: f64,
+}
+
+impl Counted {
+    fn of(stems: &Stems, (text, weight): &Field<'_>) -> Self {
+        let text = &text[..text.floor_char_boundary(LONGEST_FIELD)];
+        let (mut counts, mut length) = (HashMap::new(), 0.0);
+        for word in words(stems, text) {
+            *counts.entry(word).or_insert(0.0) += 1.0;
+            length += 1.0;
+        }
+        let weight = *weight;
+        Self {
+            words: counts,
+            length,
+            weight,
+        }
+    }
+
+    /// Returns how often the field has a word, or a related one.
+    fn count(&self, word: &Asked) -> f64 {
+        if let Some(count) = self.words.get(&word.stem) {
+            return *count;
+        }
+        let has_same = word.same.iter().any(|other| self.words.contains_key(other));
+        let is_form = |other: &String| are_forms(&word.stem, other);
+        match has_same || self.words.keys().any(is_form) {
+            true => RELATED,
+            false => 0.0,
+        }
+    }
+}
+
+/// Returns the usual length of each field.
+fn usual_lengths(entries: &[Vec<Counted>]) -> Vec<f64> {
+    let fields = entries.first().map_or(0, Vec::len);
+    let usual = |at: usize| {
+        let lengths = entries.iter().filter_map(|fields| fields.get(at));
+        let sum: f64 = lengths.map(|field| field.length).sum();
+        (sum / entries.len() as f64).max(1.0)
+    };
+    (0..fields).map(usual).collect()
+}
+
+/// Returns the worth of a word: the fewer entries have it, the more.
+fn worth(word: &Asked, entries: &[Vec<Counted>]) -> f64 {
+    let has = |fields: &&Vec<Counted>| fields.iter().any(|field| field.count(word) > 0.0);
+    let (with, all) = (
+        entries.iter().filter(has).count() as f64,
+        entries.len() as f64,
+    );
+    (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
+}
+
+fn saturated(word: &Asked, fields: &[Counted], usual: &[f64]) -> f64 {
+    let counts = fields.iter().zip(usual).map(|(field, usual)| {
+        field.weight * field.count(word) / (1.0 - B + B * field.length / usual)
+    });
+    let count: f64 = counts.sum();
+    count * (K1 + 1.0) / (count + K1)
+}
+
+/// Returns the stems of the words of a text, and of the parts of `camelCase` words.
+fn words(stems: &Stems, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let is_word = |c: char| c.len_utf8() > 1 || u8::try_from(c).is_ok_and(is_word_byte);
+    for word in text.split(|c| !is_word(c)).filter(|word| !word.is_empty()) {
+        found.extend(camel_parts(word).into_iter().map(|part| stems.stem(part)));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_entry_with_the_rare_words_comes_first() {
+        let tools = [
+            ("read_file", "Read the complete contents of a file"),
+            (
+                "write_file",
+                "Create a new file or overwrite an existing file",
+            ),
+            ("move_file", "Move or rename files and directories"),
+            ("git_log", "Shows the commit logs"),
+            ("createIssue", "Open an issue"),
+            ("search", "Finds documents"),
+        ];
+        let entries = tools.map(|(name, description)| vec![(name, 3.0), (description, 1.0)]);
+        for (query, want) in [
+            ("rename a file", vec!["move_file"]),
+            ("show the commits", vec!["git_log"]),
+            ("new issue", vec!["createIssue"]),
+            ("git_log", vec!["git_log"]),
+            ("file that read_file reads", vec!["read_file"]),
+            ("search", vec!["search"]),
+            ("the", vec!["git_log"]),
+            ("zebra", vec![]),
+            ("", vec![]),
+        ] {
+            let found = rank_entries(query, &entries);
+            let first: Vec<&str> = found.iter().take(1).map(|&at| tools[at].0).collect();
+            assert_eq!(first, want, "{query}");
+        }
+        assert!(rank_entries("file", &[]).is_empty());
+    }
+}
