@@ -23,7 +23,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use spillgate_artifact::{HandleForm, Layout, Stats, SystemClock, TokenBudget, Tokens, ViewFacts};
-use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Several};
+use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Several, ToolSearch};
 use spillgate_mcp::{RequestId, messages};
 use spillgate_offload::{NoLedger, Offloader, Policy};
 use spillgate_outline::outline;
@@ -260,6 +260,7 @@ fn gateway(store: Arc<dyn ArtifactStore>, connector: Scripted) -> Gateway {
         }),
         extractor: None,
         several: Several::default(),
+        tool_search: ToolSearch::default(),
     }
 }
 

@@ -13,6 +13,7 @@ use spillgate_transport::Connector;
 use spillgate_upstream::Server;
 
 use crate::ListTools;
+use crate::tool_search::ToolSearch;
 use spillgate_retrieval::RetrievalTools;
 
 /// The configuration of a gateway.
@@ -34,6 +35,8 @@ pub struct Gateway {
     pub extractor: Option<Extractor>,
     /// How several servers are presented as one.
     pub several: Several,
+    /// Which tools are listed and which are found by a search.
+    pub tool_search: ToolSearch,
 }
 
 /// The default time that a client waits for one of several servers about which nothing is known

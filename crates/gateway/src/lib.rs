@@ -24,6 +24,7 @@ mod results;
 mod rewrite;
 mod session;
 mod telemetry;
+mod tool_search;
 mod upstream;
 
 pub use builtin_tools::{ListTools, own_tools};
@@ -37,3 +38,4 @@ pub use session::asked_mode::{RESULTS_HEADER, RESULTS_META};
 pub use session::incoming::Incoming;
 pub use session::standard::{Signals, run};
 pub use telemetry::metrics::{Metrics, ServerState};
+pub use tool_search::{DEFAULT_LIST_BUDGET, ToolList, ToolSearch};

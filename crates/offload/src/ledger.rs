@@ -133,6 +133,10 @@ pub enum Exit {
     /// The definitions of Spillgate's own tools, listed for a client: the fixed cost of having
     /// Spillgate.
     Listed,
+    /// A list of a server's tools that is long or from which tools were left out: `tokens_in` are
+    /// those of all definitions, `tokens_shown` those of the listed ones, `results` the number of
+    /// tools.
+    ToolList,
 }
 
 /// A ledger that records nothing.

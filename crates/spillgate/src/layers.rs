@@ -32,7 +32,7 @@ pub(crate) struct InForce {
 
 /// The settings, besides the limits, that environment variables may set: settings whose values are
 /// texts, booleans, and numbers.
-const TEXTS: [&str; 10] = [
+const TEXTS: [&str; 11] = [
     "store",
     "sync",
     "tokenizer",
@@ -43,9 +43,10 @@ const TEXTS: [&str; 10] = [
     "tombstone_age",
     "lookup_timeout",
     "list_tools",
+    "tool_list",
 ];
 const SWITCHES: [&str; 1] = ["shared_store"];
-const NUMBERS: [&str; 2] = ["page_tokens", "tombstones"];
+const NUMBERS: [&str; 3] = ["page_tokens", "tombstones", "tool_list_budget"];
 
 /// Returns all settings that environment variables may set, with the kind of their values.
 fn variables() -> impl Iterator<Item = (&'static str, ValueKind)> {

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use clap::ValueHint;
+use spillgate_gateway::ToolList;
 use spillgate_offload::ResultMode;
 
 use crate::args::LimitArgs;
@@ -23,6 +24,10 @@ pub(crate) struct Mcp {
     /// [default: preview]
     #[arg(long, value_name = "MODE")]
     pub(crate) results: Option<ResultMode>,
+    /// What the list of tools contains of the servers: `all` their tools, or `search`, a tool that
+    /// finds them and a tool that calls them [env: `SPILLGATE_TOOL_LIST`] [default: all]
+    #[arg(long, value_name = "LIST", value_parser = tool_list)]
+    pub(crate) tool_list: Option<ToolList>,
     /// The name of the server in messages and in rules for servers
     #[arg(long, value_name = "NAME", conflicts_with = "servers", help_heading = SERVERS)]
     pub(crate) name: Option<String>,
@@ -90,6 +95,15 @@ pub(crate) struct Mcp {
         value_hint = ValueHint::CommandWithArguments
     )]
     pub(crate) command: Vec<String>,
+}
+
+/// Parses the value of `--tool-list`.
+fn tool_list(text: &str) -> Result<ToolList, String> {
+    match text {
+        "all" => Ok(ToolList::All),
+        "search" => Ok(ToolList::Search),
+        _ => Err("is none of all, search".to_owned()),
+    }
 }
 
 impl Mcp {

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use serde::{Deserialize, Serialize, Serializer};
 use spillgate_bridge::Bridging;
+use spillgate_gateway::ToolList;
 use spillgate_offload::{Rule, with_limits};
 use spillgate_transport::{HttpServer, ServerCommand, ServerSpec};
 use spillgate_upstream::{DEFAULT_TIMEOUT, Server, ToolFilter};
@@ -64,6 +65,9 @@ pub(crate) struct ServerSettings {
     /// Maximum time without a message about a request, such as "10m"; "0s" is unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout: Option<Span>,
+    /// Whether the list of tools contains the server's tools, or a search for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tool_list: Option<ToolList>,
     /// When the server is bridged to clients of another MCP generation.
     #[serde(skip_serializing_if = "Option::is_none")]
     bridge: Option<Bridge>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
-use spillgate_gateway::{ListTools, Prefix, Several};
+use spillgate_gateway::{DEFAULT_LIST_BUDGET, ListTools, Prefix, Several, ToolList, ToolSearch};
 use spillgate_http_server::HttpServerSettings;
 use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_offload::{
@@ -90,6 +90,14 @@ pub(crate) struct Settings {
     pub(crate) continuation: Continuation,
     /// When the gateway lists its own tools.
     pub(crate) list_tools: ListTools,
+    /// Whether the list of tools contains the servers' tools, or a search for them.
+    #[serde(default)]
+    pub(crate) tool_list: ToolList,
+    /// Patterns of the tools that are listed even so.
+    #[serde(default)]
+    pub(crate) pinned: Vec<String>,
+    /// Tokens above which `stats` and `doctor` report a list of tools as too long.
+    pub(crate) tool_list_budget: u64,
     /// Which tools and prompts get their server's name as a prefix if there are several servers.
     #[serde(default)]
     pub(crate) prefix: Prefix,
@@ -267,6 +275,19 @@ impl Settings {
         })
     }
 
+    /// Returns which tools are listed and which are found by a search. `flag` precedes all settings.
+    pub(crate) fn tool_search(&self, flag: Option<ToolList>) -> Result<ToolSearch, Failure> {
+        let of_server =
+            |(name, of): (&String, &ServerSettings)| Some((name.clone(), of.tool_list?));
+        let servers = match flag {
+            Some(_) => BTreeMap::new(),
+            None => self.servers.iter().filter_map(of_server).collect(),
+        };
+        let of_all = flag.unwrap_or(self.tool_list);
+        ToolSearch::new(of_all, servers, &self.pinned, self.tool_list_budget)
+            .map_err(|error| self.wrong_pattern_in(&["pinned"], &error))
+    }
+
     /// Returns a reader of server messages that spools large ones to `store`.
     pub(crate) fn frame_reader(&self, store: &Arc<dyn ArtifactStore>) -> FrameReader {
         let most = self.max_message.bytes.unwrap_or(u64::MAX);
@@ -287,6 +308,7 @@ impl Settings {
             return Err(self.places.wrong(&["store"], "is empty", hint));
         }
         self.policy(flags)?;
+        self.tool_search(None)?;
         self.redactor()?;
         models::check(self)?;
         servers::check(self)?;
@@ -318,6 +340,7 @@ pub(crate) fn defaults() -> Result<Settings, Failure> {
         max_age: Span::of("30d"),
         tombstone_age: Span::of("90d"),
         tombstones: 100_000,
+        tool_list_budget: DEFAULT_LIST_BUDGET,
         lookup_timeout: Span::of("20s"),
         start_wait: Span::of("3s"),
         ..Settings::default()

@@ -204,7 +204,7 @@ async fn settled(
 }
 
 /// Fetches all pages of a server's list. Also returns the other members of the first page.
-async fn pages(
+pub(super) async fn pages(
     session: &Arc<Session>,
     upstream: &Arc<Upstream>,
     kind: Kind,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use spillgate_mcp::{ByteEdits, Generation, frame, messages, object, span_in};
+use spillgate_mcp::{ByteEdits, Generation, ObjectView, frame, messages, object, span_in};
 
 use bytes::Bytes;
 
@@ -188,6 +188,32 @@ fn renamed(entry: &Entry, kind: Kind, shown: &str) -> String {
         splice.replace(span, Value::from(shown).to_string());
     }
     String::from_utf8_lossy(&splice.apply(entry.json.as_bytes())).into_owned()
+}
+
+/// Returns the tools of all servers, each with its server and under the client's name for it.
+/// `params` are those of a request for a list. The error says why the list of the only server could
+/// not be fetched; servers that do not answer are left out if there are several.
+pub(crate) async fn all_tools(
+    session: &Arc<Session>,
+    params: &str,
+) -> Result<Vec<(String, String)>, String> {
+    let kind = Kind::Tools;
+    if let Some(only) = session.only() {
+        let list = fetch::pages(session, &only, kind, params).await;
+        let list = list.map_err(|error| super::why(&error))?;
+        let of_server = list.entries.iter();
+        let entries = of_server.filter_map(|json| entry(session, &only, kind, json));
+        return Ok(entries.map(|entry| (entry.server, entry.json)).collect());
+    }
+    let (shown, _) = listed(session, kind, &Question::of_ours(params)).await;
+    let catalogue = &session.hub().catalogue;
+    let with_server = |json: String| {
+        let raw: &RawValue = serde_json::from_str(&json).ok()?;
+        let name = ObjectView::of(raw)?.text("name")?;
+        let (server, _) = catalogue.find(kind, &name)?;
+        Some((server, json))
+    };
+    Ok(shown.into_iter().filter_map(with_server).collect())
 }
 
 /// Returns the merged list of all servers as the response to the client's request.

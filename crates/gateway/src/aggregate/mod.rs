@@ -46,7 +46,7 @@ pub(crate) use fetch::Fetches;
 pub(crate) use known::Known;
 pub(crate) use links::{in_results, learn as learn_links, may_have_any, told};
 pub(crate) use listening::{Heard, heard};
-pub(crate) use lists::Kind;
+pub(crate) use lists::{Kind, all_tools};
 pub(crate) use marks::mark_request;
 pub(crate) use names::prefixed;
 pub(crate) use outbox::{Lane, Outbox};

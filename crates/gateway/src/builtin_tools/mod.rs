@@ -4,7 +4,10 @@ pub(crate) mod calls;
 pub(crate) mod progress;
 
 use spillgate_mcp::frame;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +15,9 @@ use spillgate_extract::Extractor;
 use spillgate_offload::{Offloader, Policy, Profile};
 
 use spillgate_retrieval::{CONTINUE, Extraction, PREFIX, TOOL_OUTPUT, definitions, listed};
+
+/// Most names of the servers' tools that are remembered.
+const MOST_KNOWN: usize = 10_000;
 
 /// When the gateway lists its own tools (docs/gateway.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -57,6 +63,8 @@ pub(crate) struct BuiltinTools {
     stored: AtomicBool,
     /// Whether the client still has to be informed that the list has changed.
     unannounced: AtomicBool,
+    /// The names of the servers' tools that were listed or found.
+    known: Mutex<HashSet<String>>,
 }
 
 impl BuiltinTools {
@@ -76,6 +84,7 @@ impl BuiltinTools {
             server_extracts: AtomicBool::new(false),
             stored: AtomicBool::new(false),
             unannounced: AtomicBool::new(false),
+            known: Mutex::default(),
         }
     }
 
@@ -110,6 +119,20 @@ impl BuiltinTools {
             _ => return,
         };
         flag.store(true, Ordering::Relaxed);
+    }
+
+    /// Records the client's name for a tool of a server.
+    pub(crate) fn note_known(&self, name: &str) {
+        let mut known = self.known.lock();
+        if known.len() < MOST_KNOWN && !known.contains(name) {
+            known.insert(name.to_owned());
+        }
+    }
+
+    /// Whether a call of this name needs no look at the list: one of our own tools, or a tool that
+    /// was listed or found.
+    pub(crate) fn is_known(&self, name: &str) -> bool {
+        self.has(name) || self.known.lock().contains(name)
     }
 
     /// Records that something was stored.

@@ -6,6 +6,7 @@ pub(crate) mod output_schema;
 pub(crate) mod tool_annotations;
 pub(crate) mod tool_list;
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
-use spillgate_artifact::Origin;
+use spillgate_artifact::{Origin, Tokens};
 use spillgate_offload::{History, Limits, Offloader, ResultMode};
 
 use crate::aggregate::Kind;
@@ -27,8 +28,11 @@ use crate::results::intercept::{Case, Incoming, intercept};
 use crate::results::spooled::intercept_spooled;
 use crate::results::tasks::{self, Tasks};
 use crate::rewrite::capabilities::Announced;
+use crate::rewrite::tool_list::Listing;
 use crate::session::answers::Due;
 use crate::session::in_flight::{CallParams, InFlightRequest, RequestDetails, RequestKind};
+use crate::tool_search::{self, ListSize, ToolSearch};
+use crate::upstream::upstream_set::UpstreamSet;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
 use spillgate_store::StoreError;
 use spillgate_transport::{Frame, Spooled};
@@ -59,6 +63,10 @@ pub(crate) struct Rewriting<'a> {
     pub(crate) client: Option<&'a str>,
     /// The servers of the tools in a merged list.
     pub(crate) catalogue: &'a Catalogue,
+    /// Which tools are listed and which are found by a search.
+    pub(crate) tool_search: &'a ToolSearch,
+    /// The servers of the session; `None` in tests without any.
+    pub(crate) upstreams: Option<&'a UpstreamSet>,
     /// What was already shown in the client's session; `None` for stateless clients.
     pub(crate) history: Option<&'a Arc<History>>,
 }
@@ -273,17 +281,50 @@ impl Rewriting<'_> {
             let limits = self.limits(&self.listed(name), details);
             limits.results == ResultMode::Preview || limits.guard_programs()
         };
-        let (splice, ours) = tool_list::extend(
-            frame,
-            result,
-            self.builtin_tools,
-            self.filter,
-            &noted,
-            &is_widened,
-        );
+        let names = self.upstreams.map(UpstreamSet::names).unwrap_or_default();
+        let searches = names.iter().any(|name| self.tool_search.searches(name));
+        let finders = searches.then(|| tool_search::definitions(&names));
+        // A token has at least one byte.
+        let is_counted = searches || result.get().len() as u64 > self.tool_search.budget();
+        let size = Cell::new(ListSize::default());
+        let is_hidden = |name: &str, tool: &RawValue| {
+            let server = self.listed(name).server.unwrap_or_default();
+            let is_ours = self.builtin_tools.server_is_one();
+            let is_hidden = !is_ours && self.tool_search.hides(&server, name);
+            if is_counted {
+                let tokens = self.offloader.counter().count(tool.get());
+                let ListSize {
+                    tools,
+                    tokens: sum,
+                    listed,
+                } = size.get();
+                size.set(ListSize {
+                    tools: tools + 1,
+                    tokens: sum + tokens,
+                    listed: listed + if is_hidden { 0 } else { tokens },
+                });
+            }
+            is_hidden
+        };
+        let listing = Listing {
+            filter: self.filter,
+            noted: &noted,
+            is_widened: &is_widened,
+            is_hidden: &is_hidden,
+            finders: finders.as_deref(),
+        };
+        let (splice, ours) = tool_list::extend(frame, result, self.builtin_tools, &listing);
         if let Some(ours) = ours {
             let server = Some(self.server.to_owned());
             self.offloader.listed(server, &ours);
+        }
+        let size = size.get();
+        if is_counted && (size.listed < size.tokens || size.tokens > self.tool_search.budget()) {
+            // A merged list is that of the gateway.
+            let server = self.filter.map(|_| self.server.to_owned());
+            let [tokens, listed] = [size.tokens, size.listed].map(Tokens::exact);
+            self.offloader
+                .listed_tools(server, size.tools, tokens, listed);
         }
         splice
     }
@@ -371,6 +412,8 @@ mod tests {
             shown_part: ShownPart::default(),
             client: None,
             catalogue: &Catalogue::default(),
+            tool_search: &ToolSearch::default(),
+            upstreams: None,
             history: None,
         };
         let answer = |(method, params, result): &(&str, Value, String)| {

@@ -32,17 +32,29 @@ struct Tool<'a> {
     output_schema: Option<&'a RawValue>,
 }
 
+/// What decides about the tools in a list.
+pub(crate) struct Listing<'a> {
+    /// Selects the server's tools; `None` if they were selected earlier.
+    pub(crate) filter: Option<&'a ToolFilter>,
+    /// Returns the edits to a tool of the server, given its name.
+    pub(crate) noted: &'a dyn Fn(&str, &RawValue) -> ByteEdits,
+    /// Returns whether the `outputSchema` of a tool is extended.
+    pub(crate) is_widened: &'a dyn Fn(&str) -> bool,
+    /// Returns whether a tool is left out because it is found by a search, given its name and its
+    /// definition.
+    pub(crate) is_hidden: &'a dyn Fn(&str, &RawValue) -> bool,
+    /// The definitions of the tools that find and call tools; `None` if no tool is left out.
+    pub(crate) finders: Option<&'a str>,
+}
+
 /// Returns the edits to the tools list `result` in `frame`, and our definitions if they were added.
 /// If the server has tools with our names, it is itself a Spillgate; ours are then omitted on this
-/// page and on later pages. `noted` returns the edits to a tool of the server, given its name; `is_widened`, whether the
-/// `outputSchema` of the tool is extended.
+/// page and on later pages.
 pub(crate) fn extend(
     frame: &[u8],
     result: &RawValue,
     builtin_tools: &BuiltinTools,
-    filter: Option<&ToolFilter>,
-    noted: &dyn Fn(&str, &RawValue) -> ByteEdits,
-    is_widened: &dyn Fn(&str) -> bool,
+    listing: &Listing<'_>,
 ) -> (ByteEdits, Option<String>) {
     let mut splice = ByteEdits::default();
     let Some(list) = object::<ToolsList<'_>>(result) else {
@@ -54,15 +66,20 @@ pub(crate) fn extend(
             kept += 1;
             continue;
         };
-        if filter.is_some_and(|filter| !filter.admits(&tool.name)) {
+        let is_out = |filter: &ToolFilter| !filter.admits(&tool.name);
+        let is_out = listing.filter.is_some_and(is_out);
+        if !is_out {
+            builtin_tools.note_servers(&tool.name);
+            builtin_tools.note_known(&tool.name);
+        }
+        if is_out || (listing.is_hidden)(&tool.name, raw) {
             splice.replace(without(frame, &list.tools, at, kept > 0), "");
             continue;
         }
         kept += 1;
-        builtin_tools.note_servers(&tool.name);
-        splice.merge(noted(&tool.name, raw));
+        splice.merge((listing.noted)(&tool.name, raw));
         if let Some(schema) = tool.output_schema
-            && is_widened(&tool.name)
+            && (listing.is_widened)(&tool.name)
         {
             splice.replace(
                 span_in(frame, schema.get()),
@@ -72,7 +89,11 @@ pub(crate) fn extend(
     }
     // Our tools come last, so they are added to the last page.
     let is_last = list.next_cursor.is_none_or(|cursor| cursor.get() == "null");
-    let ours = builtin_tools.listed();
+    let mut ours = builtin_tools.listed();
+    if let Some(finders) = listing.finders.filter(|_| !builtin_tools.server_is_one()) {
+        ours.push_str(if ours.is_empty() { "" } else { "," });
+        ours.push_str(finders);
+    }
     if !is_last || ours.is_empty() {
         return (splice, None);
     }
@@ -130,6 +151,16 @@ mod tests {
         BuiltinTools::new(&offloader(), None, ListTools::Always)
     }
 
+    fn listing(filter: Option<&ToolFilter>) -> Listing<'_> {
+        Listing {
+            filter,
+            noted: &|_, _| ByteEdits::default(),
+            is_widened: &|_| true,
+            is_hidden: &|_, _| false,
+            finders: None,
+        }
+    }
+
     /// Returns a list as the client receives it, with our tools reduced to their names.
     fn extended(result: &str, builtin_tools: &BuiltinTools) -> String {
         let frame = format!(r#"{{"id":1,"result":{result}}}"#);
@@ -138,9 +169,7 @@ mod tests {
             frame.as_bytes(),
             envelope.result.unwrap(),
             builtin_tools,
-            None,
-            &|_, _| ByteEdits::default(),
-            &|_| true,
+            &listing(None),
         );
         let mut text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
         serde_json::from_str::<Value>(&text).unwrap();
@@ -173,9 +202,7 @@ mod tests {
                 frame.as_bytes(),
                 result,
                 &builtin_tools,
-                Some(&filter),
-                &|_, _| ByteEdits::default(),
-                &|_| true,
+                &listing(Some(&filter)),
             );
             let text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
             serde_json::from_str::<Value>(&text).unwrap();

@@ -470,6 +470,8 @@ impl Session {
             shown_part: self.client.shown_part(),
             client: self.client.name(),
             catalogue: &self.hub().catalogue,
+            tool_search: &gateway.tool_search,
+            upstreams: Some(&self.upstreams),
             history: self.known_history(),
         }
     }

@@ -15,6 +15,7 @@ use crate::builtin_tools::progress::{self, Progress};
 use crate::error::internal;
 use crate::session::Session;
 use crate::session::in_flight::CallParams;
+use crate::tool_search::{CALL, FIND};
 use spillgate_mcp::{Generation, RequestId, frame};
 use spillgate_retrieval::{self as retrieval, RetrievalTools, TOOL_OUTPUT};
 use spillgate_upstream::call_span;
@@ -22,7 +23,10 @@ use spillgate_upstream::call_span;
 impl Session {
     /// Whether a call is meant for a built-in tool of this gateway.
     pub(crate) fn is_builtin_call(&self, call: &CallParams<'_>) -> bool {
-        self.builtin_tools.has(&call.name) && !self.is_upstreams(call.arguments)
+        match &*call.name {
+            FIND | CALL if self.is_searching() => true,
+            name => self.builtin_tools.has(name) && !self.is_upstreams(call.arguments),
+        }
     }
 
     /// Whether a call of one of our tools is meant for another Spillgate behind this one.
@@ -56,6 +60,7 @@ impl Session {
         let (tool, id) = (params.name.clone(), id.to_owned());
         let arguments = params.arguments.map(ToOwned::to_owned);
         let token = progress::token(params.meta);
+        let meta = params.meta.map(ToOwned::to_owned);
         let generation = Generation::of_meta(params.meta);
         let work = async move {
             let turn = session.builtin_calls.turn_while(&tool, &cancelled).await;
@@ -74,6 +79,15 @@ impl Session {
                 TOOL_OUTPUT => {
                     let watched = (token, key.clone());
                     session.extract(tools, arguments, watched, cancelled).await
+                }
+                FIND if session.is_searching() => {
+                    let (offloader, meta) = (&tools.offloader, meta.as_deref());
+                    let arguments = arguments.as_deref();
+                    let found = session.find_tools(offloader, arguments, meta);
+                    tokio::select! {
+                        found = found => Ok(found),
+                        () = cancelled.cancelled() => Ok(String::new()), // will not be read
+                    }
                 }
                 _ => {
                     let look = move || tools.call(&tool, arguments.as_deref(), &interrupt);

@@ -5,6 +5,7 @@ pub(crate) mod arguments;
 pub(crate) mod asked_mode;
 pub(crate) mod attempts;
 pub(crate) mod builtin_calls;
+pub(crate) mod found_tools;
 pub(crate) mod in_flight;
 pub(crate) mod incoming;
 pub(crate) mod malformed;
@@ -221,6 +222,9 @@ impl Session {
             return self.to_client(invalid_params(id.get(), &what)).await;
         }
         match &call {
+            Some(call) if self.is_call_by_name(call) => {
+                return self.call_by_name(envelope, call, incoming).await;
+            }
             Some(call) if self.is_builtin_call(call) => {
                 // A call without an id is a notification, which expects no response.
                 if let (Some(key), Some(id)) = (envelope.key(), envelope.id) {

@@ -68,6 +68,12 @@ impl UpstreamSet {
         Arc::clone(&self.members.lock().all)
     }
 
+    /// Returns the names of the servers, in order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let all = self.all();
+        all.iter().map(|one| one.name().to_owned()).collect()
+    }
+
     pub(crate) fn first(&self) -> Option<Arc<Upstream>> {
         self.members.lock().all.first().cloned()
     }

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use spillgate_artifact::TokenBudget;
-use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Session, Several};
+use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Session, Several, ToolSearch};
 use spillgate_mcp::RequestId;
 use spillgate_offload::{NoLedger, Offloader, Policy};
 use spillgate_query::{Child, Engine};
@@ -303,6 +303,20 @@ impl Client {
         Self::made(Policy::default(), servers, |server| server, several)
     }
 
+    /// Returns a client of a gateway with these rules for lists of tools.
+    pub(crate) fn searching(
+        servers: Servers,
+        tool_search: ToolSearch,
+        change: impl Fn(Server) -> Server,
+    ) -> Self {
+        let all = Self::of(servers, change);
+        let gateway = Gateway {
+            tool_search,
+            ..all.gateway.clone()
+        };
+        Self::served(gateway.clone(), gateway, all.log)
+    }
+
     fn made(
         policy: Policy,
         servers: Servers,
@@ -335,6 +349,7 @@ impl Client {
             }),
             extractor: None,
             several,
+            tool_search: ToolSearch::default(),
         };
         Self::served(gateway.clone(), gateway, log)
     }

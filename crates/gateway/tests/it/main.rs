@@ -15,6 +15,7 @@ mod programs;
 mod request_span;
 mod shared;
 mod slow;
+mod tool_search;
 mod unreadable;
 
 /// The environment variable that marks the second run of this suite. Its value is the limit on

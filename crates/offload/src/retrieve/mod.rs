@@ -222,6 +222,18 @@ impl Offloader {
         });
     }
 
+    /// Records the size of a list of tools: their number, the tokens of all definitions and of those
+    /// that the client receives.
+    pub fn listed_tools(&self, server: Option<String>, tools: u64, all: Tokens, listed: Tokens) {
+        self.ledger().record(LedgerEntry {
+            server,
+            tokens_in: all,
+            tokens_shown: listed,
+            results: tools,
+            ..LedgerEntry::new(self.clock().now(), Exit::ToolList)
+        });
+    }
+
     /// Records that `bytes` bytes of an oversized result passed to a program.
     pub fn passed_to_program(&self, origin: &Origin, bytes: u64) {
         let tokens = Tokens::estimated(bytes.div_ceil(4));

@@ -125,7 +125,7 @@ impl Sums {
                 self.tokens_schema += shown.count;
                 self.tokens_schema_estimated += estimated(shown);
             }
-            Exit::Inline => {}
+            Exit::Inline | Exit::ToolList => {}
             Exit::Program => {
                 self.to_programs += 1;
                 self.tokens_to_programs += entry.tokens_in.count;
@@ -167,7 +167,9 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
     let stored_bytes: u64 = listed.iter().map(|one| one.bytes).sum();
     let mut total = Sums::default();
     let (mut by_tool, mut by_server) = (ByName::new(), ByName::new());
-    for entry in entries.iter().filter(|entry| entry.exit != Exit::Inline) {
+    let lists = tool_lists(&entries);
+    let is_summed = |entry: &&LedgerEntry| !matches!(entry.exit, Exit::Inline | Exit::ToolList);
+    for entry in entries.iter().filter(is_summed) {
         total.add(entry);
         let server = entry.server.as_deref();
         if let Some(server) = server {
@@ -190,6 +192,7 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
             "total": total,
             "tools": by_tool,
             "servers": by_server,
+            "tool_lists": lists,
         }))?;
         return Ok(0);
     }
@@ -209,6 +212,7 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
     table(&mut text, "ALL", &total);
     extractions(&mut text, &by_tool, &total);
     programs(&mut text, &by_tool);
+    lists_of_tools(&mut text, &lists, app.settings.tool_list_budget);
     secrets(&mut text, &total);
     out.raw(text.as_bytes())?;
     Ok(0)
@@ -297,6 +301,57 @@ fn extractions(text: &mut String, by_tool: &ByName, total: &ByName) {
     let mut parts: Vec<String> = of.strategies.iter().map(by).collect();
     parts.push(format!("fell back {}", of.fallbacks));
     text.push_str(&format!("EXTRACTIONS BY STRATEGY: {}\n", parts.join(", ")));
+}
+
+/// A server's list of tools when it was listed last.
+#[derive(Debug, Serialize)]
+struct ToolList {
+    tools: u64,
+    /// Tokens of all definitions.
+    tokens: u64,
+    /// Tokens of the definitions that the client got.
+    listed: u64,
+}
+
+/// Returns the last list of each server that has a long one or is searched.
+fn tool_lists(entries: &[LedgerEntry]) -> BTreeMap<String, ToolList> {
+    let lists = entries.iter().filter(|entry| entry.exit == Exit::ToolList);
+    let lists = lists.map(|entry| {
+        let server = entry.server.as_deref().unwrap_or("all servers");
+        let list = ToolList {
+            tools: entry.results,
+            tokens: entry.tokens_in.count,
+            listed: entry.tokens_shown.count,
+        };
+        (server.to_owned(), list)
+    });
+    lists.collect()
+}
+
+/// Adds the long lists of tools, which every request of a model pays for.
+fn lists_of_tools(text: &mut String, lists: &BTreeMap<String, ToolList>, budget: u64) {
+    if lists.is_empty() {
+        return;
+    }
+    text.push_str("\nTOOL LISTS, IN EVERY REQUEST OF A MODEL:\n");
+    for (server, list) in lists {
+        let ToolList {
+            tools,
+            tokens,
+            listed,
+        } = list;
+        let server = server.escape_debug();
+        let told = match listed < tokens {
+            true => {
+                format!("{listed} of {tokens} tokens are listed, the rest is found by a search")
+            }
+            false if *tokens > budget => format!(
+                "{tokens} tokens, over the budget of {budget}; tool_list = \"search\" lists some 600"
+            ),
+            false => format!("{tokens} tokens"),
+        };
+        writeln!(text, "{server}: {tools} tools, {told}").expect("writing to a string");
+    }
 }
 
 /// Adds the tools whose oversized results passed to programs, if there are any.

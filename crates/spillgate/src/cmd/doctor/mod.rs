@@ -28,7 +28,7 @@ struct Start {
 }
 
 pub(crate) fn doctor(common: &Common, doctor: &Doctor, out: &Output) -> Result<u8, Failure> {
-    let own = Settings::load(common, &LimitArgs::default())?.store;
+    let settings = Settings::load(common, &LimitArgs::default())?;
     let records = records()?;
     let mut findings = Findings::default();
     let mut starts = Vec::new();
@@ -47,11 +47,11 @@ pub(crate) fn doctor(common: &Common, doctor: &Doctor, out: &Output) -> Result<u
                 .fix("add a server in a client, then `spillgate wrap CLIENT`"),
         );
     }
-    stores(own, &starts, &mut findings);
+    stores(settings.store.clone(), &starts, &mut findings);
     programs(&starts, &mut findings);
     if !doctor.no_start {
         let limit = Duration::from_secs(doctor.timeout);
-        started(starts, limit, &mut findings)?;
+        started(starts, limit, &settings, &mut findings)?;
     }
     findings.print(out)
 }
@@ -289,7 +289,12 @@ fn rewrap(of: &Finding) -> String {
 }
 
 /// Starts each server as its client would and lists its tools.
-fn started(starts: Vec<Start>, limit: Duration, findings: &mut Findings) -> Result<(), Failure> {
+fn started(
+    starts: Vec<Start>,
+    limit: Duration,
+    settings: &Settings,
+    findings: &mut Findings,
+) -> Result<(), Failure> {
     let mut probes = Vec::new();
     let mut of = Vec::new();
     for start in starts {
@@ -316,6 +321,9 @@ fn started(starts: Vec<Start>, limit: Duration, findings: &mut Findings) -> Resu
                     .fix("have it write its log to standard error: clients may fail on such lines"),
             );
         }
+        if let Ok(listed) = &answer {
+            findings.extend(long_list(&of, listed, settings));
+        }
         findings.add(match answer {
             Ok(listed) => of.good(format!(
                 "answered as {} {} with {} tools in {} ms",
@@ -328,6 +336,19 @@ fn started(starts: Vec<Start>, limit: Duration, findings: &mut Findings) -> Resu
         });
     }
     Ok(())
+}
+
+/// Returns a finding if the definitions of a server's tools cost too many tokens.
+fn long_list(of: &Finding, listed: &probe::Listed, settings: &Settings) -> Option<Finding> {
+    let budget = settings.tool_list_budget;
+    let tokens = settings.tokenizer.counter().count(&listed.definitions);
+    let what = format!(
+        "its {} tools cost {tokens} tokens in every request, over the budget of {budget}",
+        listed.tools
+    );
+    let fix =
+        "set tool_list = \"search\", which lists some 600 tokens, or leave tools out with `deny`";
+    (tokens > budget).then(|| of.clone().note(what).fix(fix))
 }
 
 /// Returns the value of a variable that a client would substitute.

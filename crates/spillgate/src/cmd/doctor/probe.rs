@@ -20,6 +20,8 @@ pub(super) struct Listed {
     pub(super) name: String,
     pub(super) version: String,
     pub(super) tools: usize,
+    /// The definitions of its tools as JSON.
+    pub(super) definitions: String,
     /// Number of lines on the server's standard output that are not messages.
     pub(super) noise: usize,
     /// Time from the server's start to the end of its tool list.
@@ -105,11 +107,12 @@ async fn one(launch: &Launch, limit: Duration) -> Result<Listed, Failed> {
     let said = said.ok().and_then(Result::ok).unwrap_or_default();
     let said = last_line(&said);
     let what = match answer {
-        Ok(Ok((name, version, tools))) => {
+        Ok(Ok((name, version, (tools, definitions)))) => {
             return Ok(Listed {
                 name,
                 version,
                 tools,
+                definitions,
                 noise,
                 milliseconds: began.elapsed().as_millis(),
             });
@@ -168,8 +171,9 @@ impl Server {
         }
     }
 
-    /// Returns the server's name, its version and the number of tools that it lists.
-    async fn list(&mut self) -> Result<(String, String, usize), String> {
+    /// Returns the server's name, its version, the number of tools that it lists and their
+    /// definitions.
+    async fn list(&mut self) -> Result<(String, String, (usize, String)), String> {
         let hello = json!({
             "protocolVersion": ProtocolVersion::LEGACY,
             "capabilities": {},
@@ -181,16 +185,17 @@ impl Server {
         self.send(frame::notification("notifications/initialized", None))
             .await?;
         if result["capabilities"]["tools"].is_null() {
-            return Ok((name, version, 0));
+            return Ok((name, version, (0, String::new())));
         }
-        let (mut tools, mut page) = (0, json!({}));
+        let (mut tools, mut definitions, mut page) = (0, String::new(), json!({}));
         for number in 0..MOST_PAGES {
             let result = self.ask(2 + u64::from(number), "tools/list", &page).await?;
             let listed = result["tools"].as_array();
             tools += listed.ok_or("its tools/list has no `tools`")?.len();
+            definitions.push_str(&result["tools"].to_string());
             match &result["nextCursor"] {
                 Value::String(cursor) => page = json!({"cursor": cursor}),
-                _ => return Ok((name, version, tools)),
+                _ => return Ok((name, version, (tools, definitions))),
             }
         }
         Err(format!("its tools/list has over {MOST_PAGES} pages"))

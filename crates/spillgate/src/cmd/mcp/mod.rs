@@ -129,6 +129,7 @@ fn gateway(app: &App, mcp: &Mcp) -> Result<Gateway, Failure> {
         list_tools,
         engine: super::query::engine()?,
         several: app.settings.several()?,
+        tool_search: app.settings.tool_search(mcp.tool_list)?,
     })
 }
 

@@ -1,0 +1,159 @@
+//! Answers searches for tools, and passes calls by name on as direct calls.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use spillgate_mcp::{Envelope, Generation, ObjectView, frame, messages, meta, object};
+use spillgate_offload::Offloader;
+use spillgate_retrieval::result_of;
+use tokio::task::spawn_blocking;
+
+use crate::aggregate;
+use crate::session::Session;
+use crate::session::in_flight::CallParams;
+use crate::session::incoming::Incoming;
+use crate::tool_search::find::{self, Tool};
+use crate::tool_search::{CALL, FIND, call};
+
+/// Most tools that a search ranks, because a hostile server may list any number.
+const MOST_TOOLS: usize = 5000;
+
+impl Session {
+    /// Whether tools of any server are found by a search. A server that is itself a Spillgate
+    /// answers these searches.
+    pub(crate) fn is_searching(&self) -> bool {
+        let gateway = self.hub().gateway();
+        let all = self.upstreams.all();
+        let mut all = all.iter();
+        !self.builtin_tools.server_is_one()
+            && all.any(|one| gateway.tool_search.searches(one.name()))
+    }
+
+    /// Whether this is a call by name that this gateway passes on.
+    pub(crate) fn is_call_by_name(&self, call: &CallParams<'_>) -> bool {
+        call.name == CALL && self.is_searching()
+    }
+
+    /// Passes a call by name on as a direct call. If no tool with this name is known, the current
+    /// list is fetched first.
+    pub(crate) async fn call_by_name(
+        self: &Arc<Self>,
+        envelope: &Envelope<'_>,
+        by_name: &CallParams<'_>,
+        incoming: &Incoming,
+    ) {
+        let Some(id) = envelope.id else { return };
+        let generation = Generation::of_meta(by_name.meta);
+        let named = envelope.params.and_then(ObjectView::of);
+        let named = named.and_then(|params| params.get("name"));
+        let direct = match named {
+            Some(named) => call::direct(&incoming.frame, named, by_name),
+            None => return,
+        };
+        let direct = match direct {
+            Ok(direct) => direct,
+            Err(what) => return self.refuse_call(id.get(), generation, what).await,
+        };
+        let mut headers = incoming.headers.clone();
+        // These headers describe the call by name, so the connection must derive new ones.
+        headers.retain(|(name, _)| !name.starts_with("mcp-") || name == meta::VERSION_HEADER);
+        let frame = direct.frame;
+        let incoming = Incoming { frame, headers };
+        if self.builtin_tools.is_known(&direct.name) {
+            return self.pass_direct(&incoming).await;
+        }
+        let (session, id) = (Arc::clone(self), id.get().to_owned());
+        let meta = by_name.meta.map(ToOwned::to_owned);
+        self.work(async move {
+            match session.tools(meta.as_deref()).await {
+                Ok(tools) if !tools.iter().any(|tool| tool.name == direct.name) => {
+                    let what = find::unknown(&direct.name, &tools);
+                    session.refuse_call(&id, generation, what).await;
+                }
+                // Without a list, the server says whether it has the tool.
+                _ => session.pass_direct(&incoming).await,
+            }
+        });
+    }
+
+    /// Handles a direct call. Boxed, because the call by name was handled by the same function.
+    fn pass_direct<'a>(self: &'a Arc<Self>, incoming: &'a Incoming) -> BoxFuture<'a, ()> {
+        async move {
+            if let [envelope] = &*messages(&incoming.frame) {
+                self.one(envelope, incoming).await;
+            }
+        }
+        .boxed()
+    }
+
+    /// Answers a call by name with an error for the model.
+    async fn refuse_call(&self, id: &str, generation: Generation, what: String) {
+        let told = self.hub().gateway().offloader.presented(what);
+        let result = generation.complete(&result_of(&told, true));
+        self.to_client(frame::line(frame::response(id, &result)))
+            .await;
+    }
+
+    /// Returns the result of a search for tools, as JSON.
+    pub(crate) async fn find_tools(
+        self: &Arc<Self>,
+        offloader: &Offloader,
+        arguments: Option<&RawValue>,
+        meta: Option<&RawValue>,
+    ) -> String {
+        #[derive(Deserialize)]
+        struct Asked {
+            #[serde(alias = "words", alias = "name")]
+            query: String,
+        }
+        let query = arguments.and_then(object::<Asked>).map(|asked| asked.query);
+        let query = query.filter(|query| !query.trim().is_empty());
+        let Some(query) = query else {
+            let what = "`query` is missing: give words or the name of a tool".to_owned();
+            return result_of(&offloader.presented(what), true);
+        };
+        match self.tools(meta).await {
+            Ok(tools) => {
+                let offloader = offloader.clone();
+                let found = move || {
+                    let text = find::found(&query, &tools, &**offloader.counter());
+                    result_of(&offloader.presented(text), false)
+                };
+                spawn_blocking(found).await.unwrap_or_default()
+            }
+            Err(why) => {
+                let what = format!("{FIND}: the list of tools could not be fetched: {why}");
+                result_of(&offloader.presented(what), true)
+            }
+        }
+    }
+
+    /// Fetches the current tools of all servers. `meta` belongs to the request that needs them.
+    async fn tools(self: &Arc<Self>, meta: Option<&RawValue>) -> Result<Vec<Tool>, String> {
+        let meta = match Generation::of_meta(meta) {
+            Generation::Modern => meta.and_then(ObjectView::of),
+            Generation::Legacy => None,
+        };
+        let params = meta.map_or_else(
+            || "{}".to_owned(),
+            |meta| format!("{{\"_meta\":{}}}", meta.without(&["progressToken"])),
+        );
+        let listed = aggregate::all_tools(self, &params).await?;
+        let parse = move || -> Vec<Tool> {
+            let tools = listed.iter().take(MOST_TOOLS);
+            tools
+                .filter_map(|(server, json)| Tool::of(server, json))
+                .collect()
+        };
+        let tools = spawn_blocking(parse)
+            .await
+            .map_err(|error| error.to_string())?;
+        for tool in &tools {
+            self.builtin_tools.note_known(&tool.name);
+        }
+        Ok(tools)
+    }
+}

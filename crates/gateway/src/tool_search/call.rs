@@ -1,0 +1,58 @@
+//! A call of a tool by its name, rewritten to a direct call.
+
+use bytes::Bytes;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use spillgate_mcp::{ByteEdits, ObjectView, span_in};
+
+use super::{CALL, FIND};
+use crate::session::in_flight::CallParams;
+
+/// A direct call.
+#[derive(Debug)]
+pub(crate) struct Direct {
+    /// The client's name for the tool.
+    pub(crate) name: String,
+    pub(crate) frame: Bytes,
+}
+
+/// Returns the direct call that a call by name stands for. `named` is the name in the request. All other members of the request stay.
+/// The error is meant for the model.
+pub(crate) fn direct(
+    frame: &Bytes,
+    named: &RawValue,
+    call: &CallParams<'_>,
+) -> Result<Direct, String> {
+    let missing = || format!("`name` is missing: give a name that {FIND} found");
+    let outer = call.arguments.ok_or_else(missing)?;
+    let members = ObjectView::of(outer).ok_or_else(missing)?;
+    let name = members.text("name").ok_or_else(missing)?;
+    if name == CALL {
+        return Err(format!(
+            "{CALL} cannot call itself: give the name of another tool"
+        ));
+    }
+    let arguments = match members.get("arguments").map(|raw| (raw.get(), raw)) {
+        // Some models put the tool's arguments beside its name.
+        None => members.without(&["name"]),
+        Some(("null", _)) => "{}".to_owned(),
+        Some((text, _)) if text.starts_with('{') => text.to_owned(),
+        // Some write the object as a string.
+        Some((text, _)) => {
+            let inner: Option<String> = serde_json::from_str(text).ok();
+            let inner = inner.filter(|inner| {
+                inner.trim().is_empty() || ObjectView::of_text(inner.trim()).is_some()
+            });
+            let inner = inner.ok_or("`arguments` must be an object: the arguments of the tool")?;
+            match inner.trim() {
+                "" => "{}".to_owned(),
+                inner => inner.to_owned(),
+            }
+        }
+    };
+    let mut splice = ByteEdits::default();
+    splice.replace(span_in(frame, named.get()), Value::from(&*name).to_string());
+    splice.replace(span_in(frame, outer.get()), arguments);
+    let frame = splice.apply(frame).into();
+    Ok(Direct { name, frame })
+}

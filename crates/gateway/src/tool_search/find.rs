@@ -1,0 +1,261 @@
+//! The answer to a search for tools.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use spillgate_mcp::ObjectView;
+use spillgate_search::rank_entries;
+use spillgate_text::TokenCounter;
+
+use super::{CALL, FIND};
+
+/// Most tokens of the answer to a search.
+const MOST_TOKENS: u64 = 1500;
+/// Most tokens of the definition of the tool that a search names.
+const MOST_TOKENS_OF_ONE: u64 = 8000;
+/// Most tools that a search shows.
+const MOST_TOOLS: usize = 8;
+/// Most tools whose arguments a search shows.
+const MOST_SCHEMAS: usize = 5;
+/// Most characters of a description in a list.
+const SHORT: usize = 150;
+/// Most characters of the description of the tool that a search names.
+const LONG: usize = 4000;
+/// Most names that an error lists.
+const MOST_NEAREST: usize = 5;
+
+/// Weights of the fields of a tool in the ranking.
+const NAME: f64 = 3.0;
+const TITLE: f64 = 2.0;
+const SERVER: f64 = 1.0;
+const DESCRIPTION: f64 = 1.0;
+const PARAMETERS: f64 = 0.5;
+
+/// A tool of a server.
+#[derive(Debug, Clone)]
+pub(crate) struct Tool {
+    /// The client's name for it.
+    pub(crate) name: String,
+    /// The name of its server.
+    server: String,
+    title: String,
+    description: String,
+    schema: Value,
+    annotations: Value,
+}
+
+impl Tool {
+    /// Parses a definition; `None` if it has no name.
+    pub(crate) fn of(server: &str, definition: &str) -> Option<Self> {
+        let raw: &RawValue = serde_json::from_str(definition).ok()?;
+        let members = ObjectView::of(raw)?;
+        let value = |name| {
+            let value = members.get(name);
+            value
+                .and_then(|raw| serde_json::from_str(raw.get()).ok())
+                .unwrap_or_default()
+        };
+        let annotations: Value = value("annotations");
+        let title = members.text("title");
+        let title = title.or_else(|| annotations["title"].as_str().map(str::to_owned));
+        Some(Self {
+            name: members.text("name")?,
+            server: server.to_owned(),
+            title: title.unwrap_or_default(),
+            description: members.text("description").unwrap_or_default(),
+            schema: value("inputSchema"),
+            annotations,
+        })
+    }
+
+    /// Returns what the annotations say about the effects of a call, for example ` [read-only]`.
+    fn effects(&self) -> &'static str {
+        let hint = |name: &str| self.annotations[name].as_bool();
+        match (hint("readOnlyHint"), hint("destructiveHint")) {
+            (Some(true), _) => " [read-only]",
+            (_, Some(true)) => " [destructive]",
+            _ => "",
+        }
+    }
+
+    /// Returns one line with the name and a short description.
+    fn line(&self, most: usize) -> String {
+        let text = match self.description.trim() {
+            "" => &self.title,
+            text => text,
+        };
+        let text = one_line(text, most);
+        let dash = if text.is_empty() { "" } else { " — " };
+        format!("{}{dash}{text}{}", self.name, self.effects())
+    }
+
+    /// Returns the schema of the arguments as short as it can be written.
+    fn arguments(&self) -> String {
+        let mut schema = self.schema.clone();
+        if let Value::Object(members) = &mut schema {
+            members.remove("$schema");
+        }
+        schema.to_string()
+    }
+
+    /// Returns the names of the arguments; a `*` marks those that are required.
+    fn argument_names(&self) -> String {
+        let required = self.schema["required"].as_array();
+        let is_required =
+            |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
+        let names = self.schema["properties"].as_object().into_iter().flatten();
+        let names = names.map(|(name, _)| match is_required(name) {
+            true => format!("{name}*"),
+            false => name.clone(),
+        });
+        one_line(&names.collect::<Vec<_>>().join(", "), SHORT).into_owned()
+    }
+
+    /// Returns the names and descriptions of the arguments, for the ranking.
+    fn parameters(&self) -> String {
+        let mut text = String::new();
+        for (name, schema) in self.schema["properties"].as_object().into_iter().flatten() {
+            let description = schema["description"].as_str().unwrap_or_default();
+            write!(text, "{name} {description} ").expect("writing to a string");
+        }
+        text
+    }
+}
+
+/// Returns a text on one line, cut after `most` characters.
+fn one_line(text: &str, most: usize) -> Cow<'_, str> {
+    let words: Vec<&str> = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .collect();
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()).into(),
+        None => line.into(),
+    }
+}
+
+/// Returns the tools that match the words, best first.
+fn ranked<'t>(query: &str, tools: &'t [Tool]) -> Vec<&'t Tool> {
+    let parameters: Vec<String> = tools.iter().map(Tool::parameters).collect();
+    let entries: Vec<_> = tools
+        .iter()
+        .zip(&parameters)
+        .map(|(tool, parameters)| {
+            vec![
+                (&*tool.name, NAME),
+                (&*tool.title, TITLE),
+                (&*tool.server, SERVER),
+                (&*tool.description, DESCRIPTION),
+                (parameters, PARAMETERS),
+            ]
+        })
+        .collect();
+    rank_entries(query, &entries)
+        .into_iter()
+        .map(|at| &tools[at])
+        .collect()
+}
+
+/// Returns the answer to a search: the tools that match best, and the arguments of the first ones
+/// that fit the budget. If the query is the name of a tool, returns the whole definition of it.
+pub(crate) fn found(query: &str, tools: &[Tool], counter: &dyn TokenCounter) -> String {
+    let named = tools.iter().find(|tool| tool.name == query.trim());
+    if let Some(tool) = named {
+        let arguments = within(counter, tool.arguments(), MOST_TOKENS_OF_ONE);
+        return format!("{}\narguments: {arguments}", tool.line(LONG));
+    }
+    let ranked = ranked(query, tools);
+    if ranked.is_empty() {
+        return format!("no tool matches; try other words. {}", overview(tools));
+    }
+    let shown = &ranked[..ranked.len().min(MOST_TOOLS)];
+    let (of, all) = (shown.len(), tools.len());
+    let mut text =
+        format!("{of} of {all} tools, best first. Call one with {CALL}(name, arguments).\n");
+    let mut left = MOST_TOKENS.saturating_sub(counter.count(&text));
+    let mut is_short = false;
+    for (at, tool) in shown.iter().enumerate() {
+        let line = tool.line(SHORT);
+        let whole = format!("{line}\n  arguments: {}\n", tool.arguments());
+        let names = match tool.argument_names() {
+            names if names.is_empty() => format!("{line}\n"),
+            names => format!("{line}\n  arguments: {names}\n"),
+        };
+        let fits = |entry: &String| counter.count(entry) <= left;
+        let is_whole = at < MOST_SCHEMAS && fits(&whole);
+        is_short |= !is_whole;
+        let entry = if is_whole { whole } else { names };
+        if !fits(&entry) {
+            break;
+        }
+        left -= counter.count(&entry);
+        text.push_str(&entry);
+    }
+    if is_short {
+        let hint = format!("{FIND}(query=NAME) gives the whole definition of a tool.\n");
+        text.push_str(&hint);
+    }
+    text
+}
+
+/// Returns the text if it has at most this many tokens, otherwise its beginning.
+fn within(counter: &dyn TokenCounter, mut text: String, most: u64) -> String {
+    let tokens = counter.count(&text);
+    if tokens > most {
+        // Three bytes per token are fewer than usual, so the beginning fits.
+        let bytes = usize::try_from(most * 3).unwrap_or(usize::MAX);
+        text.truncate(text.floor_char_boundary(bytes));
+        text.push_str(&format!("… (cut: {tokens} tokens)"));
+    }
+    text
+}
+
+/// Returns how many tools each server has.
+fn overview(tools: &[Tool]) -> String {
+    let mut servers: Vec<(&str, usize)> = Vec::new();
+    for tool in tools {
+        match servers
+            .iter_mut()
+            .find(|(server, _)| *server == tool.server)
+        {
+            Some((_, count)) => *count += 1,
+            None => servers.push((&tool.server, 1)),
+        }
+    }
+    let servers = servers
+        .iter()
+        .take(20)
+        .map(|(server, count)| format!("{server} ({count})"));
+    format!("Tools of: {}", servers.collect::<Vec<_>>().join(", "))
+}
+
+/// Returns the error for a name that no tool has, with the nearest names.
+pub(crate) fn unknown(name: &str, tools: &[Tool]) -> String {
+    let lower = name.to_lowercase();
+    let distance = |tool: &&Tool| strsim::osa_distance(&lower, &tool.name.to_lowercase());
+    let most = lower.chars().count() / 3;
+    let mut near: Vec<(usize, &Tool)> = match lower.len() <= 128 {
+        true => tools.iter().map(|tool| (distance(&tool), tool)).collect(),
+        false => Vec::new(),
+    };
+    near.retain(|(distance, _)| *distance <= most);
+    near.sort_by_key(|(distance, _)| *distance);
+    let mut names: Vec<&str> = near.iter().map(|(_, tool)| &*tool.name).collect();
+    for tool in ranked(name, tools) {
+        if !names.contains(&&*tool.name) {
+            names.push(&tool.name);
+        }
+    }
+    names.truncate(MOST_NEAREST);
+    let quoted = one_line(name, 60);
+    match &*names {
+        [] => format!("there is no tool `{quoted}`; {FIND} finds tools by words"),
+        names => format!(
+            "there is no tool `{quoted}`; the nearest are {}; {FIND} finds tools by words",
+            names.join(", ")
+        ),
+    }
+}

@@ -1,0 +1,141 @@
+//! A search over the tools of the servers, in place of a long list of their definitions.
+//!
+//! The client's list then contains the gateway's own tools, the tools that the configuration pins,
+//! and two more: one finds tools by words, the other calls a tool by its name. A call through the
+//! second is treated like a direct call.
+
+pub(crate) mod call;
+pub(crate) mod find;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use spillgate_upstream::ToolFilter;
+
+/// Finds tools by words.
+pub(crate) const FIND: &str = "spillgate_find_tools";
+/// Calls a tool by its name.
+pub(crate) const CALL: &str = "spillgate_call_tool";
+
+/// Most bytes of the servers' names in the definition of [`FIND`].
+const MOST_NAMES: usize = 120;
+
+/// What a client's list of tools contains of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolList {
+    /// All its tools.
+    #[default]
+    All,
+    /// Only pinned tools. The others are found by a search.
+    Search,
+}
+
+/// Which tools are listed and which are found by a search.
+#[derive(Debug, Clone)]
+pub struct ToolSearch {
+    of_all: ToolList,
+    servers: BTreeMap<String, ToolList>,
+    /// The tools that are always listed; `None` if there are none.
+    pinned: Option<ToolFilter>,
+    /// Tokens above which a list is reported as too long.
+    budget: u64,
+}
+
+/// Default tokens above which a list of tools is reported as too long.
+pub const DEFAULT_LIST_BUDGET: u64 = 10_000;
+
+impl Default for ToolSearch {
+    fn default() -> Self {
+        Self {
+            of_all: ToolList::All,
+            servers: BTreeMap::new(),
+            pinned: None,
+            budget: DEFAULT_LIST_BUDGET,
+        }
+    }
+}
+
+impl ToolSearch {
+    /// Returns the rules. `of_all` applies to servers without a rule in `servers`. `pinned` are
+    /// patterns of the tools that are always listed, by the names that the client sees; `budget` is
+    /// in tokens. The error names an invalid pattern.
+    pub fn new(
+        of_all: ToolList,
+        servers: BTreeMap<String, ToolList>,
+        pinned: &[String],
+        budget: u64,
+    ) -> Result<Self, globset::Error> {
+        let pinned = match pinned {
+            [] => None,
+            some => Some(ToolFilter::new(some, &[])?),
+        };
+        Ok(Self {
+            of_all,
+            servers,
+            pinned,
+            budget,
+        })
+    }
+
+    /// Returns whether the tools of this server are found by a search.
+    pub(crate) fn searches(&self, server: &str) -> bool {
+        let list = self.servers.get(server).copied();
+        list.unwrap_or(self.of_all) == ToolList::Search
+    }
+
+    /// Returns whether the list leaves out a tool, given its server and the client's name for it.
+    pub(crate) fn hides(&self, server: &str, shown: &str) -> bool {
+        let is_pinned = |pinned: &ToolFilter| pinned.admits(shown);
+        self.searches(server) && !self.pinned.as_ref().is_some_and(is_pinned)
+    }
+
+    /// Returns the number of tokens above which a list is too long.
+    pub(crate) fn budget(&self) -> u64 {
+        self.budget
+    }
+}
+
+/// The size of a list of tools.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ListSize {
+    /// The number of tools of the servers.
+    pub(crate) tools: u64,
+    /// Tokens of their definitions.
+    pub(crate) tokens: u64,
+    /// Tokens of the definitions that the client receives.
+    pub(crate) listed: u64,
+}
+
+/// Returns the definitions of the two tools as JSON, separated by a comma.
+pub(crate) fn definitions(servers: &[String]) -> String {
+    let text = json!({"type": "string"});
+    let mut names = String::new();
+    for name in servers {
+        let name: String = name.chars().filter(|c| !c.is_control()).collect();
+        if names.len() + name.len() > MOST_NAMES {
+            names.push_str(", …");
+            break;
+        }
+        names.push_str(if names.is_empty() { "" } else { ", " });
+        names.push_str(&name);
+    }
+    let find = json!({
+        "name": FIND,
+        "description": format!("Find more tools by words or name. Servers: {names}"),
+        "inputSchema": {"type": "object", "properties": {"query": text}, "required": ["query"]},
+        "annotations": {"readOnlyHint": true},
+    });
+    // Without a hint, clients treat the tool as one that may change something.
+    let call = json!({
+        "name": CALL,
+        "description": "Call a found tool.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"name": text, "arguments": {"type": "object"}},
+            "required": ["name", "arguments"],
+        },
+    });
+    format!("{},{}", Value::to_string(&find), Value::to_string(&call))
+}

@@ -1,0 +1,293 @@
+//! Tests of a list of tools that is a search.
+
+use std::collections::BTreeMap;
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use spillgate_gateway::{ToolList, ToolSearch};
+use spillgate_testkit::log;
+use spillgate_upstream::ToolFilter;
+
+use crate::fake::{Client, Servers};
+
+const FIND: &str = "spillgate_find_tools";
+const CALL: &str = "spillgate_call_tool";
+
+fn tools(server: &str) -> Value {
+    let path = json!({"type": "object", "properties": {"path": {"type": "string", "description": "where"}}, "required": ["path"]});
+    match server {
+        "files" => json!([
+            {"name": "read_file", "description": "Read a file.\nAll of it.", "inputSchema": path, "annotations": {"readOnlyHint": true}},
+            {"name": "delete_file", "description": "Remove a file for good", "inputSchema": path, "annotations": {"destructiveHint": true}},
+            {"name": "same", "title": "The same of files", "inputSchema": {"type": "object"}},
+        ]),
+        _ => json!([
+            {"name": "git_log", "description": "Shows the commits", "inputSchema": {"$schema": "x", "type": "object"}},
+            {"name": "same", "description": "The same of git", "inputSchema": {"type": "object"}},
+        ]),
+    }
+}
+
+/// A server that answers a call with the name and the arguments that it got.
+fn server(name: &'static str) -> impl Fn(&Value) -> Vec<Value> + Send + Sync + 'static {
+    move |frame| {
+        let id = &frame["id"];
+        let params = &frame["params"];
+        let result = match frame["method"].as_str() {
+            Some("initialize") => {
+                json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": true}}, "serverInfo": {"name": name, "version": "1"}})
+            }
+            Some("server/discover") => {
+                return vec![
+                    json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}}),
+                ];
+            }
+            // Two pages.
+            Some("tools/list") => {
+                let all = tools(name);
+                match params["cursor"].as_str() {
+                    None => json!({"tools": all.as_array().unwrap()[..1], "nextCursor": "2"}),
+                    Some(_) => json!({"tools": all.as_array().unwrap()[1..]}),
+                }
+            }
+            Some("tools/call") if params["name"] == "git_log" => {
+                json!({"content": [{"type": "text", "text": log(600)}]})
+            }
+            Some("tools/call") => {
+                let text = format!("{name}: {} {}", params["name"], params["arguments"]);
+                json!({"content": [{"type": "text", "text": text}]})
+            }
+            _ => return vec![],
+        };
+        vec![json!({"jsonrpc": "2.0", "id": id, "result": result})]
+    }
+}
+
+fn search(servers: &[(&str, ToolList)], pinned: &[&str]) -> ToolSearch {
+    let servers = servers
+        .iter()
+        .map(|(name, list)| ((*name).to_owned(), *list));
+    let servers: BTreeMap<_, _> = servers.collect();
+    let pinned: Vec<String> = pinned.iter().map(|name| (*name).to_owned()).collect();
+    ToolSearch::new(ToolList::Search, servers, &pinned, 10_000).unwrap()
+}
+
+fn client(names: &[&'static str], search: ToolSearch) -> Client {
+    let servers = names
+        .iter()
+        .fold(Servers::default(), |all, name| all.with(name, server(name)));
+    let deny = ToolFilter::new(&[], &["delete_*".to_owned()]).unwrap();
+    let is_denied = names.len() == 2;
+    Client::searching(servers, search, |mut server| {
+        if is_denied && server.spec.name == "files" {
+            server.tools = deny.clone();
+        }
+        server
+    })
+}
+
+async fn listed(client: &mut Client, params: &Value) -> Vec<String> {
+    let list = client.ask(1, "tools/list", params).await;
+    let tools = list["result"]["tools"].as_array().unwrap();
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Calls a tool; returns its text, after `error: ` if the call failed.
+async fn call(client: &mut Client, name: &str, arguments: &Value) -> String {
+    let params = json!({"name": name, "arguments": arguments});
+    let answer = client.ask(7, "tools/call", &params).await;
+    assert_eq!(answer["id"], 7, "{answer}");
+    let Some(text) = answer["result"]["content"][0]["text"].as_str() else {
+        return format!("refused: {}", answer["error"]["message"]);
+    };
+    match answer["result"]["isError"] == true {
+        true => format!("error: {text}"),
+        false => text.to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn the_list_is_a_search() {
+    let mut all = Vec::new();
+    for (names, rules) in [
+        (&["files"][..], search(&[], &[])),
+        (&["files"], search(&[], &["delete_*"])),
+        (&["files", "git"], search(&[], &["same", "git_*"])),
+        (&["files", "git"], search(&[("git", ToolList::All)], &[])),
+        (&["files"], search(&[("files", ToolList::All)], &[])),
+    ] {
+        let mut client = client(names, rules);
+        let first = listed(&mut client, &json!({})).await.join(" ");
+        all.push(match names.len() {
+            1 => format!(
+                "{first} | {}",
+                listed(&mut client, &json!({"cursor": "2"})).await.join(" ")
+            ),
+            _ => first,
+        });
+    }
+    let all = all.join("\n").replace(
+        "spillgate_read spillgate_grep spillgate_query spillgate_search",
+        "OURS",
+    );
+    assert_snapshot!(all, @r"
+     | OURS spillgate_find_tools spillgate_call_tool
+     | delete_file OURS spillgate_find_tools spillgate_call_tool
+    git_log git_same OURS spillgate_find_tools spillgate_call_tool
+    git_log git_same OURS spillgate_find_tools spillgate_call_tool
+    read_file | delete_file same OURS
+    ");
+}
+
+#[tokio::test]
+async fn a_search_finds_tools_that_can_be_called() {
+    for names in [&["files"][..], &["files", "git"]] {
+        let mut client = client(names, search(&[], &[]));
+        let found = call(&mut client, FIND, &json!({"query": "remove a file"})).await;
+        let named = call(&mut client, FIND, &json!({"query": "read_file"})).await;
+        let nothing = call(&mut client, FIND, &json!({"query": "zebra"})).await;
+        let missing = call(&mut client, FIND, &json!({})).await;
+        let all = [found, named, nothing, missing].join("\n---\n");
+        match names.len() {
+            1 => assert_snapshot!(all, @r#"
+            3 of 3 tools, best first. Call one with spillgate_call_tool(name, arguments).
+            delete_file — Remove a file for good [destructive]
+              arguments: {"properties":{"path":{"description":"where","type":"string"}},"required":["path"],"type":"object"}
+            read_file — Read a file. All of it. [read-only]
+              arguments: {"properties":{"path":{"description":"where","type":"string"}},"required":["path"],"type":"object"}
+            same — The same of files
+              arguments: {"type":"object"}
+
+            ---
+            read_file — Read a file. All of it. [read-only]
+            arguments: {"properties":{"path":{"description":"where","type":"string"}},"required":["path"],"type":"object"}
+            ---
+            no tool matches; try other words. Tools of: files (3)
+            ---
+            error: `query` is missing: give words or the name of a tool
+            "#),
+            // `deny` keeps a tool out of the search, too.
+            _ => assert_snapshot!(all, @r#"
+            2 of 4 tools, best first. Call one with spillgate_call_tool(name, arguments).
+            files_same — The same of files
+              arguments: {"type":"object"}
+            read_file — Read a file. All of it. [read-only]
+              arguments: {"properties":{"path":{"description":"where","type":"string"}},"required":["path"],"type":"object"}
+
+            ---
+            read_file — Read a file. All of it. [read-only]
+            arguments: {"properties":{"path":{"description":"where","type":"string"}},"required":["path"],"type":"object"}
+            ---
+            no tool matches; try other words. Tools of: files (2), git (2)
+            ---
+            error: `query` is missing: give words or the name of a tool
+            "#),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_by_name_is_a_direct_call() {
+    let arguments = json!({"path": "/a", "x": 1.0});
+    for (names, same) in [(&["files"][..], "same"), (&["files", "git"], "git_same")] {
+        let mut client = client(names, search(&[], &[]));
+        let direct = call(&mut client, same, &arguments).await;
+        assert!(
+            direct.contains(r#""same" {"path":"/a","x":1.0}"#),
+            "{direct}"
+        );
+        for given in [
+            json!({"name": same, "arguments": arguments}),
+            json!({"name": same, "arguments": arguments.to_string()}),
+            json!({"name": same, "path": "/a", "x": 1.0}),
+        ] {
+            assert_eq!(call(&mut client, CALL, &given).await, direct, "{given}");
+        }
+        let own = json!({"name": "spillgate_read", "arguments": {"handle": "kqvbnrtzaewmxo"}});
+        assert!(
+            call(&mut client, CALL, &own)
+                .await
+                .contains("kqvbnrtzaewmxo")
+        );
+        let batch = json!([{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": CALL, "arguments": {"name": same, "arguments": arguments}}}]);
+        client.send(&batch).await;
+        assert_eq!(client.next().await["result"]["content"][0]["text"], direct);
+    }
+    let mut client = client(&["files", "git"], search(&[], &[]));
+    let shown = call(
+        &mut client,
+        CALL,
+        &json!({"name": "git_log", "arguments": {}}),
+    )
+    .await;
+    assert!(
+        shown.contains("git_log returned") && shown.contains("stored whole as"),
+        "{shown}"
+    );
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_be_made_is_an_error_for_the_model() {
+    let mut all = Vec::new();
+    for names in [&["files"][..], &["files", "git"]] {
+        let mut client = client(names, search(&[], &[]));
+        for arguments in [
+            json!({"name": "raed_file", "arguments": {}}),
+            json!({"name": "delete_file", "arguments": {}}),
+            json!({"name": "zebra", "arguments": {}}),
+            json!({"arguments": {}}),
+            json!({"name": "read_file", "arguments": [1]}),
+            json!({"name": CALL, "arguments": {}}),
+        ] {
+            let said = call(&mut client, CALL, &arguments).await;
+            all.push(format!("{} {}: {said}", names.len(), arguments["name"]));
+        }
+    }
+    assert_snapshot!(all.join("\n"), @r#"
+    1 "raed_file": error: there is no tool `raed_file`; the nearest are read_file, delete_file, same; spillgate_find_tools finds tools by words
+    1 "delete_file": files: "delete_file" {}
+    1 "zebra": error: there is no tool `zebra`; spillgate_find_tools finds tools by words
+    1 null: error: `name` is missing: give a name that spillgate_find_tools found
+    1 "read_file": error: `arguments` must be an object: the arguments of the tool
+    1 "spillgate_call_tool": error: spillgate_call_tool cannot call itself: give the name of another tool
+    2 "raed_file": error: there is no tool `raed_file`; the nearest are read_file, files_same; spillgate_find_tools finds tools by words
+    2 "delete_file": error: there is no tool `delete_file`; the nearest are files_same, read_file; spillgate_find_tools finds tools by words
+    2 "zebra": error: there is no tool `zebra`; spillgate_find_tools finds tools by words
+    2 null: error: `name` is missing: give a name that spillgate_find_tools found
+    2 "read_file": error: `arguments` must be an object: the arguments of the tool
+    2 "spillgate_call_tool": error: spillgate_call_tool cannot call itself: give the name of another tool
+    "#);
+}
+
+#[tokio::test]
+async fn without_a_search_the_two_tools_do_not_exist() {
+    let mut client = client(&["files"], ToolSearch::default());
+    let said = call(&mut client, FIND, &json!({"query": "a"})).await;
+    assert!(said.contains("there is no tool"), "{said}");
+}
+
+#[tokio::test]
+async fn a_modern_request_without_a_session_searches_too() {
+    let mut client = client(&["files", "git"], search(&[], &[])).another();
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({"name": FIND, "arguments": {"query": "git_log"}, "_meta": meta});
+    let found = client.ask(1, "tools/call", &params).await;
+    assert_eq!(
+        found["result"]["content"][0]["text"],
+        "git_log — Shows the commits\narguments: {\"type\":\"object\"}"
+    );
+    let arguments = json!({"name": "read_file", "arguments": {"path": "/b"}});
+    let params = json!({"name": CALL, "arguments": arguments, "_meta": meta});
+    let called = client.ask(2, "tools/call", &params).await;
+    assert_eq!(
+        called["result"]["content"][0]["text"],
+        r#"files: "read_file" {"path":"/b"}"#
+    );
+}
