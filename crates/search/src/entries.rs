@@ -14,9 +14,9 @@ const B: f64 = 0.75;
 /// Worth of a related word (`permit` for `permission`), compared with the word itself.
 const RELATED: f64 = 0.5;
 /// Most words of a query that count.
-const MOST_WORDS: usize = 64;
+const MOST_WORDS: usize = 32;
 /// Most bytes of a field that are read.
-const LONGEST_FIELD: usize = 8 << 10;
+const LONGEST_FIELD: usize = 2 << 10;
 
 /// Words that mean the same in the names of tools and in what people ask for, one group per line.
 /// A word may be in several groups.

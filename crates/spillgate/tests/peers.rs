@@ -194,6 +194,37 @@ fn the_clients_of_the_sdks_find_again_what_was_stored() {
 }
 
 #[test]
+fn a_program_reads_a_field_of_a_large_result() {
+    let lab = Lab::new("programs");
+    let verdict = lab.drive("programs", &lab.shelf_server());
+    verdict.shows(&[
+        "mcp.Client: preview",
+        "mcp.Client: structured",
+        "mcp.Client: whole",
+        "typescript v2: structured",
+        "code mode: a preview has no such field",
+        "code mode: structured",
+        "code mode: whole",
+    ]);
+}
+
+#[test]
+fn the_tools_of_five_servers_are_found_and_called() {
+    let lab = Lab::new("tool_search");
+    let verdict = lab.drive("tool_search", &[]);
+    verdict.shows(&[
+        "over 100 tools",
+        "a short list",
+        "only our tools",
+        "nearly all of the unseen tasks",
+        "found: open a web page",
+        "called: create a commit with a message",
+        "a direct call of a tool that is not listed",
+        "the nearest name",
+    ]);
+}
+
+#[test]
 fn the_data_of_fastmcps_own_client_is_the_same_through_the_gateway() {
     let verdict = Lab::new("fast").drive("fast", &[]);
     let of_generation = |generation: &str| {

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, Generation, ObjectView, frame, messages, meta, object};
 use spillgate_offload::Offloader;
 use spillgate_retrieval::result_of;
+use tokio::task::spawn_blocking;
 
 use crate::aggregate;
 use crate::session::Session;
@@ -16,6 +17,9 @@ use crate::session::in_flight::CallParams;
 use crate::session::incoming::Incoming;
 use crate::tool_search::find::{self, Tool};
 use crate::tool_search::{CALL, FIND, call};
+
+/// Most tools that a search ranks, because a hostile server may list any number.
+const MOST_TOOLS: usize = 5000;
 
 impl Session {
     /// Whether tools of any server are found by a search. A server that is itself a Spillgate
@@ -113,8 +117,12 @@ impl Session {
         };
         match self.tools(meta).await {
             Ok(tools) => {
-                let text = find::found(&query, &tools, &**offloader.counter());
-                result_of(&offloader.presented(text), false)
+                let offloader = offloader.clone();
+                let found = move || {
+                    let text = find::found(&query, &tools, &**offloader.counter());
+                    result_of(&offloader.presented(text), false)
+                };
+                spawn_blocking(found).await.unwrap_or_default()
             }
             Err(why) => {
                 let what = format!("{FIND}: the list of tools could not be fetched: {why}");
@@ -134,10 +142,15 @@ impl Session {
             |meta| format!("{{\"_meta\":{}}}", meta.without(&["progressToken"])),
         );
         let listed = aggregate::all_tools(self, &params).await?;
-        let tools = listed
-            .iter()
-            .filter_map(|(server, json)| Tool::of(server, json));
-        let tools: Vec<Tool> = tools.collect();
+        let parse = move || -> Vec<Tool> {
+            let tools = listed.iter().take(MOST_TOOLS);
+            tools
+                .filter_map(|(server, json)| Tool::of(server, json))
+                .collect()
+        };
+        let tools = spawn_blocking(parse)
+            .await
+            .map_err(|error| error.to_string())?;
         for tool in &tools {
             self.builtin_tools.note_known(&tool.name);
         }

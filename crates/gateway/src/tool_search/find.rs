@@ -185,13 +185,9 @@ pub(crate) fn found(query: &str, tools: &[Tool], counter: &dyn TokenCounter) -> 
             names => format!("{line}\n  arguments: {names}\n"),
         };
         let fits = |entry: &String| counter.count(entry) <= left;
-        let entry = match at < MOST_SCHEMAS && fits(&whole) {
-            true => whole,
-            false => {
-                is_short = true;
-                names
-            }
-        };
+        let is_whole = at < MOST_SCHEMAS && fits(&whole);
+        is_short |= !is_whole;
+        let entry = if is_whole { whole } else { names };
         if !fits(&entry) {
             break;
         }

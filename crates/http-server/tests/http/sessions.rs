@@ -304,6 +304,7 @@ async fn headers_pass_but_for_what_says_who_it_is() {
     let ping = front.post_in(&session, &request(1, "ping", &json!({})));
     let ping = ping
         .header("traceparent", "00-a-b-01")
+        .header("Spillgate-Results", "whole")
         .header("Mcp-Thing", "x");
     let ping = ping
         .header("authorization", "Bearer secret")
@@ -312,5 +313,5 @@ async fn headers_pass_but_for_what_says_who_it_is() {
     let passed = front.log.headers.lock().unwrap().clone();
     let mut names: Vec<String> = passed.into_iter().map(|(name, _)| name).collect();
     names.sort();
-    assert_eq!(names, ["mcp-thing", "traceparent"]);
+    assert_eq!(names, ["mcp-thing", "spillgate-results", "traceparent"]);
 }

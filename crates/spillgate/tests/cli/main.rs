@@ -54,5 +54,6 @@ mod store;
 mod stored_secrets;
 mod strict;
 mod tool;
+mod tool_lists;
 mod tools;
 mod written;

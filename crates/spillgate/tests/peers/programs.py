@@ -14,7 +14,7 @@ import fastmcp
 from clients import CLIENTS, Face
 from common import Setup, Verdict
 from fastmcp.client.transports import StdioTransport
-from fastmcp.experimental.transforms.code_mode import CodeMode
+from fastmcp.experimental.transforms.code_mode import CodeMode, MontySandboxProvider
 from fastmcp.server import create_proxy
 from sdks import text_of
 
@@ -31,6 +31,8 @@ PROGRAM = f'result = await call_tool("rows", {{"count": {ROWS}}})\nreturn result
 def received(result: dict[str, Any]) -> str:
     """In words, what a client received."""
     text, structured = text_of(result), result.get("structuredContent")
+    if "onnection closed" in text:
+        return "too large for the client"
     of_text = "preview" if common.preview(text) else f"{len(text.encode())} bytes"
     if structured is None:
         return of_text
@@ -43,7 +45,9 @@ async def in_code_mode(setup: Setup, mode: str) -> str:
     command = setup.relayed("--results", mode)
     transport = StdioTransport(command=command[0], args=command[1:], keep_alive=False)
     server = create_proxy(transport, name="code")
-    server.add_transform(CodeMode())
+    # 165,000 objects need more memory than the sandbox has by default.
+    sandbox = MontySandboxProvider(limits={"max_memory": 2 << 30})
+    server.add_transform(CodeMode(sandbox_provider=sandbox))
     async with fastmcp.Client(server, timeout=common.WAIT) as client:
         try:
             result = await client.call_tool("execute", {"code": PROGRAM})
@@ -68,7 +72,9 @@ async def scenario(setup: Setup, verdict: Verdict) -> None:
         verdict.check(f"{name}: preview", row[f"{both}, preview"] == "preview; structured content: preview", row)
         whole = f"structured content: {ROWS} rows"
         verdict.check(f"{name}: structured", row[f"{both}, structured"] == f"preview; {whole}", row)
-        verdict.check(f"{name}: whole", row[f"{both}, whole"].endswith(whole), row)
+        # The SDKs for TypeScript close the connection if a message has over 10 MB, with or without
+        # a gateway.
+        verdict.check(f"{name}: whole", row[f"{both}, whole"].endswith((whole, "too large for the client")), row)
         verdict.check(f"{name}: text", row[f"{text}, structured"] == "preview", row)
     said = {mode: await in_code_mode(setup, mode) for mode in ("preview", "structured", "whole")}
     verdict.facts["the program returns"] = {mode: common.short(text)[:300] for mode, text in said.items()}
