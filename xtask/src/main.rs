@@ -7,6 +7,7 @@ mod browser;
 mod ci;
 mod command;
 mod conformance;
+mod doors;
 mod eval;
 mod fetch;
 mod fuzz;
@@ -16,6 +17,7 @@ mod models;
 mod oracle;
 mod peers;
 mod prose;
+mod proxies;
 mod python;
 mod report;
 mod served;
@@ -33,6 +35,7 @@ usage: cargo xtask <command>
 
   test      install the peers, then run everything that continuous integration runs
   peers     only install the real MCP clients and servers, and coding agents, into .peers/
+  test-doors  install what is too large for continuous integration, and test with it; NAME,… selects steps
   test-llm  install a small language model into .models/ and test extraction with it; --large takes one of
             1.1 GB, --minutes N is how long the tests may take (default 20)
   eval      rate the previews and searches of a build on documents with known answers; --help names the options
@@ -71,6 +74,7 @@ fn dispatch() -> Result<ExitCode> {
     match (command.as_str(), rest.as_slice()) {
         ("test", []) => ci::test(&mut report)?,
         ("peers", []) => ci::install(&mut report)?,
+        ("test-doors", _) => doors::run_with(&mut report, &rest)?,
         ("test-llm", _) => llm::run_with(&mut report, &rest)?,
         ("conformance", _) => conformance::run_with(&mut report, &rest)?,
         ("attack", _) => attack::run_with(&mut report, &rest)?,
