@@ -7,6 +7,7 @@ use crate::agents::DOORS;
 use crate::command::{cargo, run};
 use crate::libraries;
 use crate::peers;
+use crate::proxies;
 use crate::report::Report;
 
 /// Each step: its name, what it installs, and its tests.
@@ -16,7 +17,8 @@ type Step = (&'static str, fn() -> Result<()>, fn() -> Result<()>);
 const HOOKS: &str =
     "test --package spillgate --features spillgate/peers --test peers --locked -- doors::";
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
+    ("litellm", proxies::install_litellm, proxies::test_litellm),
     ("hooks", || DOORS.install(), || run(&mut cargo(HOOKS))),
     ("langchain", libraries::install_python, || {
         libraries::test_python(&["test_langchain", "test_docs.Agents.test_langchain"])

@@ -18,6 +18,7 @@ mod models;
 mod oracle;
 mod peers;
 mod prose;
+mod proxies;
 mod python;
 mod report;
 mod served;

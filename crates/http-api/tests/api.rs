@@ -599,6 +599,27 @@ async fn results_in_all_forms_are_replaced() {
     assert_eq!(blocks[2], messages[2]["content"][2]);
 }
 
+/// What Portkey shows of an answer is in it, and the newest result is replaced although its guardrail
+/// would protect it: a message must not change when others follow.
+#[tokio::test]
+async fn the_call_of_portkey_is_answered() {
+    let (_base, door) = Door::new();
+    let call = include_str!("calls/portkey.json");
+    let result = json!(log(600)).to_string();
+    let call = call.replace("\"RESULT\"", &result);
+    let answer = door.post("/v1/compress", "application/json", call.clone());
+    let mut answer = answer.await.json();
+    let messages = answer["messages"].take();
+    let sent: Value = serde_json::from_str(&call).unwrap();
+    for same in 0..3 {
+        assert_eq!(messages[same], sent["messages"][same]);
+    }
+    let text = messages[3]["content"].as_str().unwrap();
+    assert!(text.starts_with("[spillgate] logs returned "), "{text}");
+    let hash = answer["ccr_hashes"][0].as_str().unwrap().to_owned();
+    assert_snapshot!(answer.to_string().replace(&hash, "HASH"), @r#"{"ccr_hashes":["HASH"],"compression_ratio":0.017875920084121977,"messages":null,"tokens_after":170,"tokens_before":9510,"tokens_saved":9340,"transforms_applied":["spillgate:preview"]}"#);
+}
+
 #[tokio::test]
 async fn a_replaced_result_can_be_read() {
     let (_base, door) = Door::new();

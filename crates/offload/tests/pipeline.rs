@@ -93,6 +93,10 @@ impl ArtifactStore for Failing {
         self.inner.manifest(handle)
     }
 
+    fn receipt(&self, handle: Handle) -> Result<Receipt, StoreError> {
+        self.inner.receipt(handle)
+    }
+
     fn list(&self) -> Result<Vec<Listed>, StoreError> {
         self.inner.list()
     }

@@ -45,6 +45,7 @@ mod redaction;
 mod retrieval;
 mod run;
 mod seen;
+mod serve;
 mod servers;
 mod session;
 mod settings;

@@ -54,6 +54,7 @@ const TOP: &[(&str, &str)] = &[
     ("providers", "3"),
     ("models", "3"),
     ("http", "3"),
+    ("serve", "3"),
     ("guarded", "3"),
     ("shared_store", "\"yes\""),
     ("reserve", "\"some\""),
@@ -154,6 +155,7 @@ const TABLES: &[Table] = &[
             ("bridge", "\"maybe\""),
         ],
     ),
+    ("serve", "", &[("max_upload", "\"large\""), ("mcp", "3")]),
     (
         "http",
         "",
@@ -403,6 +405,7 @@ fn no_command_runs_under_a_wrong_setting() {
         &["config"],
         &["agent", "no-such-file.md", "x"],
         &["mcp", "--", "true"],
+        &["serve", "--listen", "0"],
         &["auth", "x", "--status"],
         &["tools", "--list", "--root", home],
         &["fs-mcp", "--root", home],
