@@ -212,7 +212,7 @@ fn owned(owner: &str, name: ContentName) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use spillgate_artifact::{SystemClock, Word};
+    use spillgate_artifact::{HandleForm, SystemClock, Word};
 
     use super::*;
     use crate::conformance::facts_of;
@@ -287,7 +287,7 @@ mod tests {
         let names = store.names().unwrap();
         let mut draft = store.draft().unwrap();
         draft.write(Part::Raw, b"all of it").unwrap();
-        let receipt = draft.commit(facts_of(b"all of it"), b"index", Default::default());
+        let receipt = draft.commit(facts_of(b"all of it"), b"index", HandleForm::default());
         let living = receipt.unwrap().handle();
         let [kept, dead] = ["kept", "dead"].map(|bytes| names.of("ann", bytes.as_bytes()));
         names.put("ann", kept, living, |_| true).unwrap();
