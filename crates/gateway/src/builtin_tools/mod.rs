@@ -3,6 +3,7 @@
 pub(crate) mod calls;
 pub(crate) mod progress;
 
+use crate::tool_search::FIND;
 use spillgate_mcp::frame;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,6 +56,8 @@ pub(crate) struct BuiltinTools {
     list: ListTools,
     /// Whether the server has tools with our names, which means that it is itself a Spillgate.
     server_is_one: AtomicBool,
+    /// Whether the server finds tools by a search itself.
+    server_finds: AtomicBool,
     /// Whether the server has its own tool `get_continuation`.
     server_continues: AtomicBool,
     /// Whether the server has its own tool `tool_output`.
@@ -80,6 +83,7 @@ impl BuiltinTools {
             extraction_listed: extraction_listed(policy, extractor),
             list,
             server_is_one: AtomicBool::new(false),
+            server_finds: AtomicBool::new(false),
             server_continues: AtomicBool::new(false),
             server_extracts: AtomicBool::new(false),
             stored: AtomicBool::new(false),
@@ -109,9 +113,17 @@ impl BuiltinTools {
         self.server_is_one.load(Ordering::Relaxed)
     }
 
+    /// Whether the server has a tool with the name of our search for tools.
+    pub(crate) fn server_finds(&self) -> bool {
+        self.server_finds.load(Ordering::Relaxed)
+    }
+
     /// Records the name of one of the server's tools. If we offer a tool with the same name, ours
     /// is no longer offered, because a name must mean only one tool.
     pub(crate) fn note_servers(&self, name: &str) {
+        if name == FIND {
+            self.server_finds.store(true, Ordering::Relaxed);
+        }
         let flag = match name {
             CONTINUE => &self.server_continues,
             TOOL_OUTPUT => &self.server_extracts,

@@ -31,9 +31,10 @@ use crate::rewrite::capabilities::Announced;
 use crate::rewrite::tool_list::Listing;
 use crate::session::answers::Due;
 use crate::session::in_flight::{CallParams, InFlightRequest, RequestDetails, RequestKind};
-use crate::tool_search::{self, ListSize, ToolSearch};
+use crate::tool_search::{self, CALL, FIND, ListSize, ToolSearch};
 use crate::upstream::upstream_set::UpstreamSet;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
+use spillgate_retrieval::PREFIX;
 use spillgate_store::StoreError;
 use spillgate_transport::{Frame, Spooled};
 use spillgate_upstream::ToolFilter;
@@ -283,14 +284,20 @@ impl Rewriting<'_> {
         };
         let names = self.upstreams.map(UpstreamSet::names).unwrap_or_default();
         let searches = names.iter().any(|name| self.tool_search.searches(name));
-        let finders = searches.then(|| tool_search::definitions(&names));
+        let is_merged = self.filter.is_none();
         // A token has at least one byte.
         let is_counted = searches || result.get().len() as u64 > self.tool_search.budget();
         let size = Cell::new(ListSize::default());
         let is_hidden = |name: &str, tool: &RawValue| {
             let server = self.listed(name).server.unwrap_or_default();
-            let is_ours = self.builtin_tools.server_is_one();
-            let is_hidden = !is_ours && self.tool_search.hides(&server, name);
+            let is_hidden = match name {
+                // The names must mean our tools.
+                FIND | CALL if searches && is_merged => true,
+                // The look-up tools of another Spillgate.
+                _ if name.starts_with(PREFIX) => false,
+                _ if self.builtin_tools.server_finds() && !is_merged => false,
+                _ => self.tool_search.hides(&server, name),
+            };
             if is_counted {
                 let tokens = self.offloader.counter().count(tool.get());
                 let ListSize {
@@ -306,12 +313,16 @@ impl Rewriting<'_> {
             }
             is_hidden
         };
+        let finders = || -> Option<String> {
+            let is_ours = is_merged || !self.builtin_tools.server_finds();
+            (searches && is_ours).then(|| tool_search::definitions(&names))
+        };
         let listing = Listing {
             filter: self.filter,
             noted: &noted,
             is_widened: &is_widened,
             is_hidden: &is_hidden,
-            finders: finders.as_deref(),
+            finders: &finders,
         };
         let (splice, ours) = tool_list::extend(frame, result, self.builtin_tools, &listing);
         if let Some(ours) = ours {

@@ -43,8 +43,8 @@ pub(crate) struct Listing<'a> {
     /// Returns whether a tool is left out because it is found by a search, given its name and its
     /// definition.
     pub(crate) is_hidden: &'a dyn Fn(&str, &RawValue) -> bool,
-    /// The definitions of the tools that find and call tools; `None` if no tool is left out.
-    pub(crate) finders: Option<&'a str>,
+    /// Returns the definitions of the tools that find and call tools; `None` if no tool is left out.
+    pub(crate) finders: &'a dyn Fn() -> Option<String>,
 }
 
 /// Returns the edits to the tools list `result` in `frame`, and our definitions if they were added.
@@ -60,19 +60,21 @@ pub(crate) fn extend(
     let Some(list) = object::<ToolsList<'_>>(result) else {
         return (splice, None);
     };
+    let is_out = |name: &str| listing.filter.is_some_and(|filter| !filter.admits(name));
+    let tools = list.tools.iter().map(|raw| object::<Tool<'_>>(raw));
+    let tools: Vec<_> = tools.collect();
+    // Whether a tool is hidden depends on all names.
+    for tool in tools.iter().flatten().filter(|tool| !is_out(&tool.name)) {
+        builtin_tools.note_servers(&tool.name);
+        builtin_tools.note_known(&tool.name);
+    }
     let mut kept = 0;
-    for (at, raw) in list.tools.iter().enumerate() {
-        let Some(tool) = object::<Tool<'_>>(raw) else {
+    for (at, (raw, tool)) in list.tools.iter().zip(tools).enumerate() {
+        let Some(tool) = tool else {
             kept += 1;
             continue;
         };
-        let is_out = |filter: &ToolFilter| !filter.admits(&tool.name);
-        let is_out = listing.filter.is_some_and(is_out);
-        if !is_out {
-            builtin_tools.note_servers(&tool.name);
-            builtin_tools.note_known(&tool.name);
-        }
-        if is_out || (listing.is_hidden)(&tool.name, raw) {
+        if is_out(&tool.name) || (listing.is_hidden)(&tool.name, raw) {
             splice.replace(without(frame, &list.tools, at, kept > 0), "");
             continue;
         }
@@ -90,9 +92,9 @@ pub(crate) fn extend(
     // Our tools come last, so they are added to the last page.
     let is_last = list.next_cursor.is_none_or(|cursor| cursor.get() == "null");
     let mut ours = builtin_tools.listed();
-    if let Some(finders) = listing.finders.filter(|_| !builtin_tools.server_is_one()) {
+    if let Some(finders) = (listing.finders)() {
         ours.push_str(if ours.is_empty() { "" } else { "," });
-        ours.push_str(finders);
+        ours.push_str(&finders);
     }
     if !is_last || ours.is_empty() {
         return (splice, None);
@@ -157,7 +159,7 @@ mod tests {
             noted: &|_, _| ByteEdits::default(),
             is_widened: &|_| true,
             is_hidden: &|_, _| false,
-            finders: None,
+            finders: &|| None,
         }
     }
 

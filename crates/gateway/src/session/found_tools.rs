@@ -22,14 +22,16 @@ use crate::tool_search::{CALL, FIND, call};
 const MOST_TOOLS: usize = 5000;
 
 impl Session {
-    /// Whether tools of any server are found by a search. A server that is itself a Spillgate
+    /// Whether tools of any server are found by a search. If the only server finds tools itself, it
     /// answers these searches.
     pub(crate) fn is_searching(&self) -> bool {
         let gateway = self.hub().gateway();
         let all = self.upstreams.all();
-        let mut all = all.iter();
-        !self.builtin_tools.server_is_one()
-            && all.any(|one| gateway.tool_search.searches(one.name()))
+        let is_theirs = all.len() == 1 && self.builtin_tools.server_finds();
+        !is_theirs
+            && all
+                .iter()
+                .any(|one| gateway.tool_search.searches(one.name()))
     }
 
     /// Whether this is a call by name that this gateway passes on.
@@ -65,12 +67,28 @@ impl Session {
         if self.builtin_tools.is_known(&direct.name) {
             return self.pass_direct(&incoming).await;
         }
+        let Some(key) = envelope.key() else { return };
         let (session, id) = (Arc::clone(self), id.get().to_owned());
         let meta = by_name.meta.map(ToOwned::to_owned);
+        // Until it is passed on, the call is one of ours, so that it can be cancelled.
+        let (cancelled, _) = self.builtin_calls.begin(&key);
         self.work(async move {
-            match session.tools(meta.as_deref()).await {
-                Ok(tools) if !tools.iter().any(|tool| tool.name == direct.name) => {
-                    let what = find::unknown(&direct.name, &tools);
+            let tools = tokio::select! {
+                tools = session.tools(meta.as_deref()) => Some(tools),
+                () = cancelled.cancelled() => None,
+            };
+            if !session.builtin_calls.end(&key) {
+                return; // the client does not wait for an answer any more
+            }
+            match tools {
+                None => {
+                    let what = "cancelled".to_owned();
+                    session.refuse_call(&id, generation, what).await;
+                }
+                Some(Ok(tools)) if !tools.iter().any(|tool| tool.name == direct.name) => {
+                    let name = direct.name;
+                    let unknown = move || find::unknown(&name, &tools);
+                    let what = spawn_blocking(unknown).await.unwrap_or_default();
                     session.refuse_call(&id, generation, what).await;
                 }
                 // Without a list, the server says whether it has the tool.

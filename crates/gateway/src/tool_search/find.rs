@@ -1,6 +1,5 @@
 //! The answer to a search for tools.
 
-use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -8,6 +7,7 @@ use serde_json::value::RawValue;
 use spillgate_mcp::ObjectView;
 use spillgate_search::rank_entries;
 use spillgate_text::TokenCounter;
+use spillgate_untrusted::{is_hidden, line};
 
 use super::{CALL, FIND};
 
@@ -19,6 +19,8 @@ const MOST_TOKENS_OF_ONE: u64 = 8000;
 const MOST_TOOLS: usize = 8;
 /// Most tools whose arguments a search shows.
 const MOST_SCHEMAS: usize = 5;
+/// Most bytes of the name of a tool that a search finds: the protocol allows 128.
+const MOST_NAME: usize = 128;
 /// Most characters of a description in a list.
 const SHORT: usize = 150;
 /// Most characters of the description of the tool that a search names.
@@ -47,7 +49,8 @@ pub(crate) struct Tool {
 }
 
 impl Tool {
-    /// Parses a definition; `None` if it has no name.
+    /// Parses a definition; `None` if it has no name, or one that cannot stand in a line of an answer:
+    /// it could forge the entry of another tool.
     pub(crate) fn of(server: &str, definition: &str) -> Option<Self> {
         let raw: &RawValue = serde_json::from_str(definition).ok()?;
         let members = ObjectView::of(raw)?;
@@ -60,8 +63,13 @@ impl Tool {
         let annotations: Value = value("annotations");
         let title = members.text("title");
         let title = title.or_else(|| annotations["title"].as_str().map(str::to_owned));
+        let name = members.text("name")?;
+        let is_plain = |c: char| !c.is_whitespace() && !is_hidden(c);
+        if name.is_empty() || name.len() > MOST_NAME || !name.chars().all(is_plain) {
+            return None;
+        }
         Some(Self {
-            name: members.text("name")?,
+            name,
             server: server.to_owned(),
             title: title.unwrap_or_default(),
             description: members.text("description").unwrap_or_default(),
@@ -86,7 +94,7 @@ impl Tool {
             "" => &self.title,
             text => text,
         };
-        let text = one_line(text, most);
+        let text = line(text, most);
         let dash = if text.is_empty() { "" } else { " — " };
         format!("{}{dash}{text}{}", self.name, self.effects())
     }
@@ -110,7 +118,7 @@ impl Tool {
             true => format!("{name}*"),
             false => name.clone(),
         });
-        one_line(&names.collect::<Vec<_>>().join(", "), SHORT).into_owned()
+        line(&names.collect::<Vec<_>>().join(", "), SHORT)
     }
 
     /// Returns the names and descriptions of the arguments, for the ranking.
@@ -121,19 +129,6 @@ impl Tool {
             write!(text, "{name} {description} ").expect("writing to a string");
         }
         text
-    }
-}
-
-/// Returns a text on one line, cut after `most` characters.
-fn one_line(text: &str, most: usize) -> Cow<'_, str> {
-    let words: Vec<&str> = text
-        .split(|c: char| c.is_whitespace() || c.is_control())
-        .collect();
-    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
-    let line = words.join(" ");
-    match line.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", line[..end].trim_end()).into(),
-        None => line.into(),
     }
 }
 
@@ -178,11 +173,11 @@ pub(crate) fn found(query: &str, tools: &[Tool], counter: &dyn TokenCounter) -> 
     let mut left = MOST_TOKENS.saturating_sub(counter.count(&text));
     let mut is_short = false;
     for (at, tool) in shown.iter().enumerate() {
-        let line = tool.line(SHORT);
-        let whole = format!("{line}\n  arguments: {}\n", tool.arguments());
+        let head = tool.line(SHORT);
+        let whole = format!("{head}\n  arguments: {}\n", tool.arguments());
         let names = match tool.argument_names() {
-            names if names.is_empty() => format!("{line}\n"),
-            names => format!("{line}\n  arguments: {names}\n"),
+            names if names.is_empty() => format!("{head}\n"),
+            names => format!("{head}\n  arguments: {names}\n"),
         };
         let fits = |entry: &String| counter.count(entry) <= left;
         let is_whole = at < MOST_SCHEMAS && fits(&whole);
@@ -250,7 +245,7 @@ pub(crate) fn unknown(name: &str, tools: &[Tool]) -> String {
         }
     }
     names.truncate(MOST_NEAREST);
-    let quoted = one_line(name, 60);
+    let quoted = line(name, 60);
     match &*names {
         [] => format!("there is no tool `{quoted}`; {FIND} finds tools by words"),
         names => format!(
