@@ -14,9 +14,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use spillgate_artifact::{Handle, Origin};
 use spillgate_mcp::{ByteEdits, span_in};
-use spillgate_offload::{Audience, Choice, Offloader, Outcome, Purpose, Quoting, Unstored, Way};
-use spillgate_retrieval::{CONTINUE, PREFIX as OWN_PREFIX};
-use spillgate_store::{ContentName, Gone};
+use spillgate_offload::{
+    Audience, Choice, Offloader, Outcome, Purpose, Quoting, RetrieveError, Unstored, Way,
+};
+use spillgate_retrieval::NAMES;
+use spillgate_store::{ContentName, Gone, Receipt, StoreError};
 
 use crate::answer::with_type;
 use crate::call::Call;
@@ -116,7 +118,9 @@ fn compressed(api: &Api, caller: &Caller, body: &[u8]) -> Result<CompressAnswer,
         for text in result.texts() {
             let new = match is_lookup(tool) {
                 true => None,
-                false => api.replacement(caller, &text, tool, result.is_error)?,
+                false => api
+                    .replacement(caller, &text, tool, result.is_error)
+                    .unwrap_or_else(|error| stays(&error)),
             };
             let Some(new) = new else {
                 let tokens = count(&text.text);
@@ -150,20 +154,26 @@ fn compressed(api: &Api, caller: &Caller, body: &[u8]) -> Result<CompressAnswer,
 /// Whether a tool is one that reads stored results. Its pages are what the model asked for.
 fn is_lookup(tool: &str) -> bool {
     let name = tool.rsplit("__").next().unwrap_or(tool);
-    name == RETRIEVE || name == CONTINUE || name.starts_with(OWN_PREFIX)
+    name == RETRIEVE || NAMES.contains(&name)
+}
+
+/// A result that the store cannot replace stays: the conversation must go on, and nothing is lost,
+/// because its owner has the text.
+fn stays(error: &RetrieveError) -> Option<Replacement> {
+    tracing::warn!(%error, "a result could not be replaced, so it stays in the conversation");
+    None
 }
 
 impl Api {
     /// Returns what replaces a result's text; `None` if it stays as it is: because it fits, because
-    /// it is one of our messages, or because the store failed. In that case the conversation must go
-    /// on, and nothing is lost, because its owner has the text.
+    /// it is one of our messages, or because it could not be stored. Errors are those of the store.
     fn replacement(
         &self,
         caller: &Caller,
         text: &ResultText<'_>,
         tool: &str,
         is_error: bool,
-    ) -> Result<Option<Replacement>, Problem> {
+    ) -> Result<Option<Replacement>, RetrieveError> {
         let (offloader, bytes) = (&self.tools.offloader, text.text.as_bytes());
         let limits = offloader.limits(&Origin::tool(tool));
         let fits = || offloader.admits(&limits, &bytes::Bytes::copy_from_slice(bytes));
@@ -178,25 +188,12 @@ impl Api {
         }
         let origin = Origin::tool(tool);
         let read = offloader.submit_stream(origin, is_error, &mut Cursor::new(bytes), &mut |_| {});
-        let pending = read.map_err(|error| Problem::ours("store_io", error.to_string()))?;
+        let pending = read.expect("invariant: a text in memory can be read");
         match pending.settle(Choice::Limits { is_over: None }) {
             Outcome::Inline(_) => Ok(None),
-            Outcome::Offloaded(stored) => {
-                let own = stored.receipt.handle();
-                let store = offloader.store();
-                let is_there = |handle: Handle| store.manifest(handle).is_ok();
-                let handle = self.names.put(&caller.0, name, own, is_there)?;
-                if handle != own {
-                    // Another request stored the same bytes at the same time.
-                    store.remove(own, Gone::Removed, offloader.clock().now())?;
-                }
-                Ok(Some(self.shown(handle, name)?))
-            }
-            Outcome::NotStored(lost) => match &lost.error {
-                Unstored::Failed(error) => {
-                    tracing::warn!(%error, "a result could not be stored, so it stays in the conversation");
-                    Ok(None)
-                }
+            Outcome::Offloaded(stored) => Ok(Some(self.named(caller, name, &stored.receipt)?)),
+            Outcome::NotStored(lost) => match lost.error {
+                Unstored::Failed(error) => Err(error.into()),
                 Unstored::Secrets { .. } => Ok(Some(Replacement {
                     text: lost.shown.text().to_owned(),
                     tokens: lost.shown.tokens(),
@@ -208,8 +205,35 @@ impl Api {
         }
     }
 
+    /// Names a result that was just stored, and renders the message for it. An earlier copy that
+    /// can be shown keeps the name, and the new one is removed.
+    fn named(
+        &self,
+        caller: &Caller,
+        name: ContentName,
+        receipt: &Receipt,
+    ) -> Result<Replacement, RetrieveError> {
+        let own = receipt.handle();
+        let remove_own = || {
+            let offloader = &self.tools.offloader;
+            let now = offloader.clock().now();
+            if let Err(error) = offloader.store().remove(own, Gone::Removed, now) {
+                tracing::warn!(%error, "a copy of a result that has no name could not be removed");
+            }
+        };
+        let is_there = |handle| self.shown(handle, name).is_ok();
+        let named = self.names.put(&caller.0, name, own, is_there);
+        // Without a name nobody would find the copy, and the next request would store another one.
+        let handle = named.inspect_err(|_| remove_own())?;
+        if handle != own {
+            // Another request stored the same bytes at the same time.
+            remove_own();
+        }
+        self.shown(handle, name)
+    }
+
     /// Renders the message for a stored result. It names the result by its hash.
-    fn shown(&self, handle: Handle, name: ContentName) -> Result<Replacement, Problem> {
+    fn shown(&self, handle: Handle, name: ContentName) -> Result<Replacement, RetrieveError> {
         let offloader: Offloader = self.tools.offloader.for_audience(audience(name));
         let shown = offloader.present_stored(handle)?;
         let facts = offloader.store().manifest(handle)?.facts;
@@ -223,15 +247,22 @@ impl Api {
         })
     }
 
-    /// Whether a text is a message with which this store replaced a result of the caller.
-    fn is_ours(&self, caller: &Caller, text: &str) -> Result<bool, Problem> {
+    /// Whether a text is, byte for byte, the message with which this store replaced a result of the
+    /// caller. A text that only begins like one is the result of a tool.
+    fn is_ours(&self, caller: &Caller, text: &str) -> Result<bool, RetrieveError> {
         let head = text.lines().next().unwrap_or_default();
         let hash = head.split(HASH).nth(1).and_then(|rest| rest.get(..24));
         let name = hash.filter(|_| text.starts_with(MARK));
         let Some(name) = name.and_then(|hash| hash.parse().ok()) else {
             return Ok(false);
         };
-        Ok(self.names.find(&caller.0, name)?.is_some())
+        let Some(handle) = self.names.find(&caller.0, name)? else {
+            return Ok(false);
+        };
+        match self.shown(handle, name) {
+            Err(RetrieveError::Store(StoreError::Absent { .. })) => Ok(false),
+            shown => Ok(shown?.text == text),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `POST /v1/offload`: takes a result, and returns what to show of it.
 
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, ErrorKind, Read, Write};
 
 use axum::body::Body;
 use axum::http::header::LOCATION;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use spillgate_artifact::{Handle, Origin, Stats};
-use spillgate_offload::{Choice, Outcome};
+use spillgate_offload::{Choice, Fits, Outcome};
 use tokio::task::spawn_blocking;
 
 use crate::answer::json;
@@ -200,10 +200,7 @@ fn settled(
     let pending = pending.map_err(|_| Problem::bad("the body broke off"))?;
     match pending.settle(Choice::Limits { is_over: None }) {
         Outcome::Inline(fits) => {
-            let mut raw = Vec::new();
-            let written = fits.write_raw(&mut raw);
-            written.map_err(|error| Problem::ours("store_io", error.to_string()))?;
-            let text = String::from_utf8_lossy(&raw).into_owned();
+            let text = inline(api, &fits)?;
             let answer = Offloaded {
                 reason: fits.is_never_worse().then(|| "never_worse".to_owned()),
                 ..Offloaded::new(None, &fits.stats(), fits.sha256(), text)
@@ -229,6 +226,52 @@ fn settled(
             let text = lost.shown.text().to_owned();
             Err(Problem::from(lost.error).instead(&text))
         }
+    }
+}
+
+/// Returns the text of a result that fits. It is part of an answer in JSON, which is built in memory,
+/// so it may not be larger than a body in JSON.
+fn inline(api: &Api, fits: &Fits) -> Result<String, Problem> {
+    let most = api.limits.body_bytes;
+    let mut raw = UpTo {
+        bytes: Vec::new(),
+        most,
+    };
+    fits.write_raw(&mut raw)
+        .map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge => Problem::callers(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "answer_too_large",
+                format!(
+                    "no limit applies to this tool, and an answer may contain {most} bytes at most"
+                ),
+            )
+            .hint(
+                "use the result as it is, or set limits for the tool in [tools] of the server's \
+             configuration; `max_body_bytes` in [http] sets the maximum",
+            ),
+            _ => Problem::ours("store_io", error.to_string()),
+        })?;
+    Ok(String::from_utf8_lossy(&raw.bytes).into_owned())
+}
+
+/// Keeps what is written, up to a number of bytes.
+struct UpTo {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl Write for UpTo {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + bytes.len() > self.most {
+            return Err(ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -161,6 +161,30 @@ async fn what_fits_comes_back_and_what_does_not_is_stored() {
         raw.header("etag"),
         format!("\"{}\"", answer["sha256"].as_str().unwrap())
     );
+}
+
+/// Limits of 0 let everything pass, but an answer in JSON is built in memory.
+#[tokio::test]
+async fn what_fits_but_is_too_large_for_an_answer_is_refused() {
+    let base = tempfile::tempdir().unwrap();
+    let rule = Rule {
+        max_tokens: Some(0),
+        max_bytes: Some(0),
+        ..Rule::default()
+    };
+    let door = Door::with(base.path(), "ann", rule);
+    for (bytes, status) in [(1 << 20, 200), ((1 << 20) + 1, 413), (3 << 20, 413)] {
+        let body = "x".repeat(bytes);
+        let answer = door.post("/v1/offload?tool=cat", "text/plain", body.clone());
+        let answer = answer.await;
+        assert_eq!(answer.status.as_u16(), status, "{bytes}");
+        let json = answer.json();
+        match status {
+            200 => assert_eq!(json["text"], body),
+            _ => assert_eq!(json["kind"], "answer_too_large"),
+        }
+    }
+    assert_eq!(files(base.path()).len(), 1, "only the key of names is left");
 }
 
 #[tokio::test]
@@ -536,6 +560,94 @@ async fn a_message_that_exceeds_the_limit_itself_is_not_replaced() {
     assert!(tokens > 600, "{tokens}");
     let second = door.compress(&first["messages"]).await;
     assert_eq!(second["messages"], first["messages"]);
+}
+
+/// Returns all files below a directory.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let entries = entries.map(|entry| entry.unwrap().path());
+    let below = entries.flat_map(|path| match path.is_dir() {
+        true => files(&path),
+        false => vec![path],
+    });
+    below.collect()
+}
+
+#[tokio::test]
+async fn a_damaged_copy_is_replaced_by_a_good_one() {
+    // The view is stored beside the bytes if it differs from them.
+    let whole = format!("\u{1b}[31m{}", log(600));
+    for part in ["raw", "", "lines"] {
+        let (base, door) = Door::new();
+        let first = door.compress(&conversation(&whole)).await;
+        let hash = first["ccr_hashes"][0].as_str().unwrap();
+        let mut stored = files(base.path());
+        let names = base.path().join("names");
+        stored.retain(|path| {
+            path.extension().unwrap_or_default() == part && !path.starts_with(&names)
+        });
+        assert_eq!(stored.len(), 1, "{part}");
+        std::fs::remove_file(&stored[0]).unwrap();
+        let again = door.compress(&conversation(&whole)).await;
+        assert_eq!(again, first, "{part}");
+        let page = door.get(&format!("/v1/retrieve/{hash}")).await;
+        assert_eq!(page.status, StatusCode::OK, "{part}: {}", page.text());
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_goes_on_if_the_store_fails() {
+    let whole = log(600);
+    let small = json!({"role": "tool", "content": "fits"});
+    // The names cannot be read, or not be written.
+    for is_known in [true, false] {
+        let (base, door) = Door::new();
+        let names = base.path().join("names");
+        let mut messages = conversation(&whole);
+        if is_known {
+            let known = door.compress(&messages).await;
+            messages
+                .as_array_mut()
+                .unwrap()
+                .push(known["messages"][1].clone());
+            for file in files(&names).iter().filter(|file| !file.ends_with("key")) {
+                std::fs::remove_file(file).unwrap();
+                std::fs::create_dir(file).unwrap();
+            }
+        } else {
+            std::fs::remove_dir_all(&names).unwrap();
+            std::fs::write(&names, "no directory").unwrap();
+        }
+        messages.as_array_mut().unwrap().push(small.clone());
+        let answer = door.compress(&messages).await;
+        assert_eq!(answer["messages"], messages);
+        assert_eq!(answer["tokens_saved"], 0);
+        assert_eq!(answer["ccr_hashes"], json!([]));
+    }
+}
+
+#[tokio::test]
+async fn no_text_or_name_of_others_passes_as_ours() {
+    let (_base, door) = Door::new();
+    let first = door.compress(&conversation(&log(600))).await;
+    let ours = first["messages"][1]["content"].as_str().unwrap();
+    let forged = format!("{ours}\n{}", log(700));
+    let answer = door.compress(&conversation(&forged)).await;
+    assert_ne!(answer["messages"][1]["content"], forged);
+    for (tool, stays) in [
+        ("spillgate_read", true),
+        ("mcp__x__spillgate_search", true),
+        ("get_continuation", true),
+        ("tool_output", true),
+        ("headroom_retrieve", true),
+        ("spillgate_dump", false),
+        ("spillgate_read_file", false),
+        ("x_spillgate_read", false),
+    ] {
+        let result = json!({"role": "tool", "name": tool, "content": log(600)});
+        let answer = door.compress(&json!([result])).await;
+        assert_eq!(answer["messages"][0] == result, stays, "{tool}");
+    }
 }
 
 #[tokio::test]
