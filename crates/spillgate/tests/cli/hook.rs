@@ -275,12 +275,72 @@ fn the_editor_that_runs_the_hooks_of_another_client_is_left_alone() {
     assert!(output.status.success() && output.stdout.is_empty());
 }
 
-#[test]
-fn rules_for_tools_hold() {
+/// Returns a tool whose user has these settings.
+pub(crate) fn with_settings(settings: &str) -> Tool {
     let tool = Tool::new();
     let config = tool.home().join(".config/spillgate/spillgate.toml");
     fs::create_dir_all(config.parent().unwrap()).unwrap();
-    fs::write(config, "[tools.\"mcp__db__*\"]\nmax_tokens = 0\n").unwrap();
+    fs::write(config, settings).unwrap();
+    tool
+}
+
+/// A key that the scan for secrets finds.
+pub(crate) const KEY: &str = "AKIAQ3EGXZ7LKTPNWB5M";
+
+/// Settings with which nothing of any output with a secret is stored or shown.
+pub(crate) const REFUSED: &str = "redact = \"all\"\n[secrets]\nstored = \"refused\"\n";
+
+#[test]
+fn what_must_not_be_stored_is_not_shown() {
+    let large = format!("key {KEY}\n{}", log(3000));
+    let small = format!("key {KEY}");
+    let only_large = "[secrets]\nstored = \"refused\"\n";
+    for (settings, text) in [(only_large, &large), (REFUSED, &large), (REFUSED, &small)] {
+        for (name, response, at) in [
+            ("Bash", json!({"stdout": text, "stderr": ""}), "/stdout"),
+            ("WebFetch", json!({"result": text}), "/result"),
+            (
+                "mcp__a__b",
+                json!([{"type": "text", "text": text}]),
+                "/0/text",
+            ),
+        ] {
+            let tool = with_settings(settings);
+            let now = replaced(&tool, name, &response).expect(name);
+            let message = now.pointer(at).unwrap().as_str().unwrap();
+            let begins = format!("[spillgate] {name} returned {} bytes", text.len());
+            assert!(message.starts_with(&begins), "{message}");
+            assert!(
+                message.contains("nothing of it is stored or shown"),
+                "{message}"
+            );
+            assert!(!now.to_string().contains(KEY), "{now}");
+        }
+    }
+}
+
+#[test]
+fn another_servers_tool_is_not_ours() {
+    let (large, small) = (log(3000), format!("key {KEY}"));
+    for (settings, text) in [("", &large), (REFUSED, &small)] {
+        let tool = with_settings(settings);
+        for name in [
+            "mcp__ci__get_tool_output",
+            "mcp__x__my_spillgate_read",
+            "mcp__x__spillgate_read_all",
+            "mcp__tool_output",
+        ] {
+            assert!(replaced(&tool, name, &json!(text)).is_some(), "{name}");
+        }
+        for name in ["mcp__db__spillgate_read", "mcp__a__b__tool_output"] {
+            assert_eq!(replaced(&tool, name, &json!(text)), None, "{name}");
+        }
+    }
+}
+
+#[test]
+fn rules_for_tools_hold() {
+    let tool = with_settings("[tools.\"mcp__db__*\"]\nmax_tokens = 0\n");
     let text = json!(log(3000));
     assert_eq!(replaced(&tool, "mcp__db__rows", &text), None);
     assert!(replaced(&tool, "mcp__a__b", &text).is_some());

@@ -11,6 +11,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_testkit::log;
 
+use crate::hook::{KEY, REFUSED, with_settings};
 use crate::tool::{Tool, feed};
 
 /// Gives an event to the hook of a client.
@@ -204,7 +205,7 @@ fn answers_have_the_documented_members() {
         (
             "cursor",
             "MCP:b",
-            json!({"content": [{"type": "text", "text": text}], "structuredContent": {"a": 1}, "isError": false}),
+            json!({"content": [{"type": "text", "text": text}], "structuredContent": {"a": text}, "isError": false}),
         ),
         (
             "copilot",
@@ -238,6 +239,148 @@ fn answers_have_the_documented_members() {
         };
         assert_eq!(answer, golden, "{client}");
     }
+}
+
+#[test]
+fn what_must_not_be_stored_is_not_shown() {
+    let cases = |text: &str| [of_gemini_and_codex(text), of_the_others(text)].concat();
+    let large = format!("key {KEY}\n{}", log(3000));
+    let texts = [large.trim_end().to_owned(), format!("key {KEY}")];
+    for (client, name, result, at, ..) in texts.iter().flat_map(|text| cases(text)) {
+        let tool = with_settings(REFUSED);
+        let answer = answered(&tool, client, &event(client, name, &result)).expect(client);
+        let message = answer.pointer(at).and_then(Value::as_str).expect(client);
+        let begins = format!("[spillgate] {name} returned ");
+        assert!(message.starts_with(&begins), "{client}: {message}");
+        let said = "nothing of it is stored or shown";
+        assert!(message.contains(said), "{client}: {message}");
+        assert!(!answer.to_string().contains(KEY), "{client}: {answer}");
+    }
+}
+
+/// Returns the result of a tool of a server.
+fn of_server(client: &str, text: &str) -> Value {
+    match client {
+        "gemini" => json!({"llmContent": text}),
+        "copilot" => json!({"textResultForLlm": text}),
+        _ => blocks(text),
+    }
+}
+
+#[test]
+fn a_tool_is_ours_by_its_server_and_its_name() {
+    let tool = with_settings(REFUSED);
+    let gateway = json!({"command": "spillgate", "args": ["mcp", "--", "db"]});
+    let lookups = json!({"command": "spillgate", "args": ["mcp", "--lookups"]});
+    let servers =
+        json!({"mcpServers": {"my db": gateway, "pages": lookups, "x": {"command": "x"}}});
+    for file in [".gemini/settings.json", ".copilot/mcp-config.json"] {
+        let file = tool.home().join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, servers.to_string()).unwrap();
+    }
+    let text = format!("key {KEY}");
+    for (client, name, is_ours) in [
+        ("codex", "mcp__db__spillgate_read", true),
+        ("codex", "mcp__ci__get_tool_output", false),
+        ("codex", "mcp__x__my_spillgate_read", false),
+        ("gemini", "mcp_spillgate_tool_output", true),
+        ("gemini", "mcp_spillgate_lookups_spillgate_read", true),
+        ("gemini", "mcp_pages_spillgate_read", true),
+        ("gemini", "mcp_my_db_spillgate_grep", true),
+        ("gemini", "mcp_x_spillgate_read", false),
+        ("gemini", "mcp_x_spillgate_spillgate_read", false),
+        ("gemini", "mcp_ci_get_tool_output", false),
+        ("gemini", "mcp_spillgate_get_tool_output", false),
+        ("opencode", "spillgate_spillgate_search", true),
+        ("opencode", "ci_get_tool_output", false),
+        ("opencode", "x_spillgate_search", false),
+        ("opencode", "xspillgate_spillgate_search", false),
+        ("copilot", "spillgate-tool_output", true),
+        ("copilot", "pages-spillgate_query", true),
+        ("copilot", "x-spillgate_query", false),
+        ("copilot", "ci-get_tool_output", false),
+        ("cursor", "MCP:tool_output", true),
+        ("cursor", "MCP:get_tool_output", false),
+        ("cursor", "MCP:my_spillgate_read", false),
+    ] {
+        let event = event(client, name, &of_server(client, &text));
+        let answer = answered(&tool, client, &event);
+        assert_eq!(answer.is_none(), is_ours, "{client} {name}");
+    }
+}
+
+#[test]
+fn nothing_of_cursors_structured_content_is_lost() {
+    let text = log(3000);
+    let rows = json!({"rows": text});
+    let number = format!(r#"{{"n":12345678901234567890123,"rows":{}}}"#, json!(text));
+    let large = |json: &Value| json.to_string();
+    let block = |text: &str| json!({"type": "text", "text": text});
+    for (texts, structured, holds) in [
+        // It says what the text says.
+        (
+            vec![text.clone()],
+            large(&json!({"result": text})),
+            text.clone(),
+        ),
+        (vec![rows.to_string()], large(&rows), rows.to_string()),
+        (
+            vec![rows.to_string()],
+            large(&json!({"result": rows})),
+            rows.to_string(),
+        ),
+        (
+            vec![text.clone(), "{\"b\":2}".into()],
+            large(&json!({"result": [text, {"b": 2}]})),
+            format!("{text}\n{{\"b\":2}}"),
+        ),
+        (vec![text.clone()], "null".into(), text.clone()),
+        // It says more, or something else.
+        (
+            vec![text.clone()],
+            "{\"a\":1}".into(),
+            format!("{text}\n{{\"a\":1}}"),
+        ),
+        (
+            vec![text.clone()],
+            large(&json!({"a": 1, "text": text})),
+            format!("{text}\n{}", json!({"a": 1, "text": text})),
+        ),
+        (
+            vec!["3 rows".into()],
+            large(&rows),
+            format!("3 rows\n{rows}"),
+        ),
+        (
+            vec!["a".into(), "b".into()],
+            large(&json!([text])),
+            format!("a\nb\n{}", json!([text])),
+        ),
+        (
+            vec!["3 rows".into()],
+            number.clone(),
+            format!("3 rows\n{number}"),
+        ),
+    ] {
+        let tool = Tool::new();
+        let content: Vec<Value> = texts.iter().map(|text| block(text)).collect();
+        let result = format!(
+            r#"{{"content":{},"structuredContent":{structured}}}"#,
+            json!(content)
+        );
+        let mut event = event("cursor", "MCP:b", &Value::Null);
+        event["tool_output"] = json!(result);
+        let answer = answered(&tool, "cursor", &event).unwrap();
+        let now = &answer["updated_mcp_tool_output"];
+        assert!(now["structuredContent"].is_null(), "{structured:.60}");
+        let preview = now["content"][0]["text"].as_str().unwrap();
+        assert_eq!(stored(&tool, preview), holds, "{structured:.60}");
+    }
+    // A small result stays as it is.
+    let small = json!({"content": [block("a")], "structuredContent": {"b": 1}});
+    let event = event("cursor", "MCP:b", &small);
+    assert_eq!(answered(&Tool::new(), "cursor", &event), None);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::hook::session_start;
+use crate::hook::{KEY, REFUSED, session_start, with_settings};
 use crate::tool::Tool;
 
 /// What happens to a large output of a shape.
@@ -215,5 +215,32 @@ fn a_large_output_becomes_a_preview_and_all_else_is_the_same() {
         same(&raw, &without.output, shape);
         let output = without.output.clone();
         assert_eq!(Ended { output, ..with }, without, "{shape}");
+    }
+}
+
+#[test]
+fn what_must_not_be_stored_or_shown_is_not_in_the_file() {
+    let only_large = "[secrets]\nstored = \"refused\"\n";
+    let refused = "nothing of it is stored or shown";
+    for (settings, command, says) in [
+        (only_large, "cat key; seq 1 5000; exit 3", refused),
+        (REFUSED, "cat key; seq 1 5000", refused),
+        // The message is longer than the output.
+        (REFUSED, "cat key; exit 3", refused),
+        ("redact = \"all\"\n", "cat key; exit 3", "stored whole as "),
+        ("redact = \"block\"\n", "cat key", "stored whole as "),
+    ] {
+        let tool = with_settings(settings);
+        fs::write(tool.home().join("key"), format!("key {KEY}\n")).unwrap();
+        let lines = session_start(&tool);
+        let command = command.replace("key", "$HOME/key");
+        let with = ended(&tool, "a", &command, &lines);
+        let shown = String::from_utf8(with.output).unwrap();
+        let what = format!("{settings} {command}: {shown:.600}");
+        assert!(shown.starts_with("[spillgate] Bash "), "{what}");
+        assert!(shown.contains(says) && !shown.contains(KEY), "{what}");
+        assert!(!shown.contains("\n5000\n"), "{what}");
+        let code = if command.ends_with("exit 3") { 3 } else { 0 };
+        assert_eq!(with.code, Some(code), "{what}");
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::found::{Found, Text, is_ours, joined, kept_file, with_text};
+use super::found::{Found, Text, joined, kept_file, with_text};
 use super::{Event, background};
 use crate::failure::Failure;
 
@@ -45,7 +45,7 @@ fn shape(tool: &str) -> Option<Shape> {
         "WebFetch" => Some(Shape::Member("result")),
         "Grep" => Some(Shape::Member("content")),
         "Agent" | "Task" => Some(Shape::Content("content")),
-        tool if tool.starts_with(MCP) && !is_ours(tool) => Some(Shape::Mcp),
+        tool if tool.starts_with(MCP) => Some(Shape::Mcp),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::Event;
-use super::found::{Found, are_texts, is_ours, joined};
+use super::found::{Found, are_texts, joined};
 use crate::failure::Failure;
 
 /// Beginning of an output whose middle Codex has already cut out.
@@ -15,7 +15,7 @@ const CUT: &str = "Warning: truncated output (original token count: ";
 /// Returns the result of an event after a call.
 pub(super) fn read(event: &Event<'_>) -> Result<Option<Found>, Failure> {
     let tool = event.tool_name.as_str();
-    let is_mcp = tool.starts_with("mcp__") && !is_ours(tool);
+    let is_mcp = tool.starts_with("mcp__");
     if tool != "Bash" && !is_mcp {
         return Ok(None);
     }

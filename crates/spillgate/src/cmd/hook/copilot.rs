@@ -10,7 +10,7 @@ use serde_json::json;
 use spillgate_artifact::Ending;
 
 use super::Event;
-use super::found::{Found, Text, exited, is_ours, kept_file};
+use super::found::{Found, Text, exited, kept_file};
 use crate::failure::Failure;
 
 /// Beginning of the notice that stands for a large output.
@@ -24,7 +24,7 @@ pub(super) fn read(event: &Event<'_>) -> Result<Option<Found>, Failure> {
     let tool = event.tool_name.as_str();
     // Tools of servers are called SERVER-TOOL. No tool of the client has a hyphen.
     let is_covered = tool.contains('-') || ["bash", "web_fetch", "grep", "task"].contains(&tool);
-    if !is_covered || is_ours(tool) {
+    if !is_covered {
         return Ok(None);
     }
     let mut result = event.response()?;

@@ -118,15 +118,6 @@ pub(super) fn with_text(blocks: &Value, text: &str) -> Value {
     std::iter::once(&block).chain(others).cloned().collect()
 }
 
-/// Returns whether a name of a server's tool is that of one of our look-up tools, whose pages are
-/// within a limit of their own. Clients put the server's name before the tool's.
-pub(super) fn is_ours(tool: &str) -> bool {
-    ["read", "grep", "query", "search"]
-        .iter()
-        .any(|name| tool.ends_with(&format!("spillgate_{name}")))
-        || tool.ends_with("tool_output")
-}
-
 /// Opens a file in which the client keeps a result, and returns its size. `None` if the file is not
 /// directly in `directory`, is no regular file, or belongs to another user: results come from
 /// servers, too, and may name any file.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use spillgate_artifact::Ending;
 
 use super::Event;
-use super::found::{Found, exited, is_ours};
+use super::found::{Found, exited};
 use crate::failure::Failure;
 
 /// The client sends a refusal to the model as an error.
@@ -25,7 +25,7 @@ pub(super) fn read(event: &Event<'_>) -> Result<Option<Found>, Failure> {
     let is_covered = is_shell
         || ["web_fetch", "google_web_search", "grep_search"].contains(&tool)
         || tool.starts_with("mcp_");
-    if !is_covered || is_ours(tool) {
+    if !is_covered {
         return Ok(None);
     }
     let response = event.response()?;

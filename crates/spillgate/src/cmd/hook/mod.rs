@@ -12,6 +12,7 @@ mod cursor;
 mod found;
 mod gemini;
 mod opencode;
+mod ours;
 mod session;
 mod shell;
 
@@ -23,7 +24,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use spillgate_artifact::Origin;
 use spillgate_clients::{Client, Lookups, lookups, places};
-use spillgate_offload::{Choice, Limits, Offloader, Outcome};
+use spillgate_offload::{Choice, Limits, NotStored, Offloader, Outcome, Unstored};
 use spillgate_retrieval::audience;
 
 use self::found::Found;
@@ -135,6 +136,9 @@ fn answer(common: &Common, client: Client, out: &Output) -> Result<(), Failure> 
     };
     match event.hook_event_name.as_str() {
         name if name == after_call => {
+            if ours::is_ours(client, &event.tool_name) {
+                return Ok(());
+            }
             let found = read(&event)?;
             let answer = found.map(|found| replacement(common, client, &event, found));
             match answer.transpose()?.flatten() {
@@ -179,8 +183,21 @@ fn replacement(
     match outcome {
         Outcome::Offloaded(offloaded) => Ok(Some(found.answered(offloaded.shown.text()))),
         Outcome::Inline(_) => Ok(None),
-        // The client's own handling loses less than our notice about the loss would.
-        Outcome::NotStored(lost) => Err(lost.error.into()),
+        Outcome::NotStored(lost) => match refusal(&lost) {
+            // What the client says besides may be a part of the output.
+            Some(text) => Ok(Some((found.answer)(text))),
+            // The client's own handling loses less than our notice about the loss would.
+            None => Err(lost.error.into()),
+        },
+    }
+}
+
+/// Returns the message that takes the place of a result which must be neither stored nor shown;
+/// `None` if the store failed.
+fn refusal(lost: &NotStored) -> Option<&str> {
+    match lost.error {
+        Unstored::Secrets { .. } => Some(lost.shown.text()),
+        Unstored::Failed(_) => None,
     }
 }
 

@@ -10,7 +10,7 @@ use etcetera::BaseStrategy;
 use serde_json::json;
 
 use super::Event;
-use super::found::{Found, Text, complete, exited, is_ours, joined, kept_file, with_text};
+use super::found::{Found, Text, complete, exited, joined, kept_file, with_text};
 use crate::failure::Failure;
 use crate::settings::directories;
 
@@ -30,8 +30,7 @@ pub(super) fn read(event: &Event<'_>) -> Result<Option<Found>, Failure> {
     // The result of a server.
     if response["content"].is_array() {
         let content = response["content"].clone();
-        let text = joined(&content).filter(|_| !is_ours(tool));
-        return Ok(text.map(|text| {
+        return Ok(joined(&content).map(|text| {
             let answer = move |preview: &str| json!({"content": with_text(&content, preview)});
             Found::new(text.into(), answer)
         }));

@@ -19,7 +19,7 @@ use spillgate_clients::Client;
 use spillgate_offload::{Choice, Outcome};
 
 use super::claude::SHELL;
-use super::{background, limits, offloader, outcome};
+use super::{background, limits, offloader, outcome, refusal};
 use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
 use crate::wiring::App;
@@ -94,10 +94,14 @@ pub(super) fn end(common: &Common, code: i32) -> Result<(), Failure> {
     let outcome = pending
         .ended(ending)
         .settle(Choice::Limits { is_over: None });
-    match &outcome {
-        Outcome::Offloaded(offloaded) => file.becomes(offloaded.shown.text())?,
-        // The client's own handling loses less than our notice about the loss would.
-        Outcome::Inline(_) | Outcome::NotStored(_) => {}
+    let message = match &outcome {
+        Outcome::Offloaded(offloaded) => Some(offloaded.shown.text()),
+        // If the store failed, the client's own handling loses less than our notice would.
+        Outcome::NotStored(lost) => refusal(lost),
+        Outcome::Inline(_) => None,
+    };
+    if let Some(message) = message {
+        file.becomes(message)?;
     }
     app.tidy(outcome::receipt(&outcome));
     outcome::failure(outcome).map_or(Ok(()), Err)
@@ -134,13 +138,18 @@ impl ClientFile {
         }))
     }
 
-    /// Writes the preview in place of the content, unless the file has grown. The preview is
-    /// shorter than the content, so this also works if the disk is full.
-    fn becomes(&self, preview: &str) -> Result<(), Failure> {
+    /// Writes the message in place of the content, unless the file has grown. A message about
+    /// secrets may be longer than the content. What covers the content is written first, so nothing
+    /// of it stays if the disk is full.
+    fn becomes(&self, message: &str) -> Result<(), Failure> {
         let file = File::options().write(true).open(STDOUT)?;
-        let length = preview.len() as u64;
-        if file.metadata()?.len() == self.bytes && length < self.bytes {
-            file.write_all_at(preview.as_bytes(), 0)?;
+        let length = message.len() as u64;
+        if file.metadata()?.len() == self.bytes {
+            let covered =
+                usize::try_from(self.bytes).map_or(message.len(), |n| n.min(message.len()));
+            let (first, rest) = message.as_bytes().split_at(covered);
+            file.write_all_at(first, 0)?;
+            file.write_all_at(rest, self.bytes)?;
             file.set_len(length)?;
         }
         Ok(())
