@@ -10,14 +10,25 @@ use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, Uri};
 
-use crate::HttpServerSettings;
 use crate::problem::Problem;
+use crate::{Auth, HttpServerSettings};
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The API for programs.
+    Api,
+    /// Everything else.
+    Other,
+}
 
 /// The allowed hosts and origins.
 #[derive(Debug)]
 pub(crate) struct Guard {
     hosts: Vec<(String, Option<u16>)>,
     origins: Vec<Origin>,
+    /// Whether requests need no token.
+    is_open: bool,
 }
 
 /// The origin of a page (RFC 6454).
@@ -48,6 +59,7 @@ impl Guard {
         Ok(Self {
             hosts: hosts.collect::<Result<_, _>>()?,
             origins: origins.collect::<Result<_, _>>()?,
+            is_open: settings.auth == Auth::None,
         })
     }
 
@@ -57,6 +69,7 @@ impl Guard {
         uri: &Uri,
         headers: &HeaderMap,
         local: SocketAddr,
+        part: Part,
     ) -> Result<(), Problem> {
         let forbidden = |what: &str| Problem::http(StatusCode::FORBIDDEN, what);
         let mut asked = 0;
@@ -79,7 +92,7 @@ impl Guard {
         for origin in headers.get_all(ORIGIN) {
             if !origin
                 .to_str()
-                .is_ok_and(|origin| self.is_origin_allowed(origin))
+                .is_ok_and(|origin| self.is_origin_allowed(origin, part))
             {
                 return Err(forbidden(
                     "pages of that Origin may not use this server; allow it with --allow-origin",
@@ -114,8 +127,10 @@ impl Guard {
         })
     }
 
-    /// Whether pages of this origin may use the server.
-    pub(crate) fn is_origin_allowed(&self, text: &str) -> bool {
+    /// Whether pages of this origin may use a part of the server. Pages of servers on loopback may
+    /// use the MCP endpoint. If the API needs no token, they may not use it: any page that the user
+    /// opens from a server on this machine could list, read and remove all stored results.
+    pub(crate) fn is_origin_allowed(&self, text: &str, part: Part) -> bool {
         let Some(origin) = origin(text) else {
             return false;
         };
@@ -125,7 +140,8 @@ impl Guard {
             }
             Origin::Opaque => false,
         };
-        is_local || self.origins.contains(&origin)
+        let needs_listing = part == Part::Api && self.is_open;
+        is_local && !needs_listing || self.origins.contains(&origin)
     }
 }
 
@@ -154,4 +170,45 @@ fn origin(text: &str) -> Option<Origin> {
     };
     let port = authority.port_u16().or(usual);
     Some(Origin::From(scheme, name(authority.host()), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_pages_may_use_the_api_only_with_a_token() {
+        let guard = |auth: &Auth| {
+            let settings = HttpServerSettings {
+                allow_origins: vec!["http://localhost:3000".to_owned()],
+                auth: auth.clone(),
+                ..HttpServerSettings::default()
+            };
+            Guard::new(&settings).unwrap()
+        };
+        let open = guard(&Auth::None);
+        let closed = guard(&Auth::Bearer {
+            token_files: Vec::new(),
+            token_env: Vec::new(),
+        });
+        let listed = "http://localhost:3000";
+        for (guard, part, origin, status) in [
+            (&open, Part::Api, None, None),
+            (&open, Part::Api, Some(listed), None),
+            (&open, Part::Api, Some("http://localhost:5173"), Some(403)),
+            (&open, Part::Api, Some("http://127.0.0.1:8700"), Some(403)),
+            (&open, Part::Api, Some("null"), Some(403)),
+            (&open, Part::Other, Some("http://localhost:5173"), None),
+            (&closed, Part::Api, Some("http://localhost:5173"), None),
+            (&closed, Part::Api, Some("https://a.example"), Some(403)),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, "localhost:8700".parse().unwrap());
+            headers.extend(origin.map(|origin| (ORIGIN, origin.parse().unwrap())));
+            let local = SocketAddr::from(([127, 0, 0, 1], 8700));
+            let checked = guard.check(&Uri::from_static("/"), &headers, local, part);
+            let got = checked.map_err(|problem| problem.into_details().status().as_u16());
+            assert_eq!(got.err(), status, "{part:?} {origin:?}");
+        }
+    }
 }

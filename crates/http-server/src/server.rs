@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -25,7 +26,7 @@ use crate::auth::{Authenticator, OAuthParts, RequestIdentity, WELL_KNOWN};
 use crate::backend::{Backend, HubBackend};
 use crate::client_streams::ClientStreams;
 use crate::endpoint;
-use crate::guard::Guard;
+use crate::guard::{Guard, Part};
 use crate::health::Health;
 use crate::limits::{ConcurrencyLimit, Rates};
 use crate::problem::Problem;
@@ -242,9 +243,10 @@ impl Inner {
     /// reach this layer, because the guard refuses them.
     fn cors(self: &Arc<Self>) -> CorsLayer {
         let inner = Arc::clone(self);
-        let is_allowed = move |origin: &HeaderValue, _: &_| {
+        let is_allowed = move |origin: &HeaderValue, head: &Parts| {
+            let part = part_of(&inner, &head.uri);
             let origin = origin.to_str();
-            origin.is_ok_and(|origin| inner.guard.is_origin_allowed(origin))
+            origin.is_ok_and(|origin| inner.guard.is_origin_allowed(origin, part))
         };
         let session = HeaderName::from_static(endpoint::SESSION);
         CorsLayer::new()
@@ -292,19 +294,23 @@ async fn check_host_and_origin(
     next: Next,
 ) -> Response {
     let ends = ends_of(&request);
+    let part = part_of(&inner, request.uri());
     let checked = inner
         .guard
-        .check(request.uri(), request.headers(), ends.local);
+        .check(request.uri(), request.headers(), ends.local, part);
     match checked {
         Ok(()) => next.run(request).await,
-        Err(problem) if is_for_api(&inner, request.uri()) => problem.into_details(),
+        Err(problem) if part == Part::Api => problem.into_details(),
         Err(problem) => problem.into_response(),
     }
 }
 
-/// Whether a request is for the API, whose refusals have another form.
-fn is_for_api(inner: &Inner, uri: &Uri) -> bool {
-    inner.api.is_some() && is_below(uri.path(), spillgate_http_api::PREFIX)
+/// Returns the part of the server that a request is for. Refusals of the API have another form.
+fn part_of(inner: &Inner, uri: &Uri) -> Part {
+    match inner.api.is_some() && is_below(uri.path(), spillgate_http_api::PREFIX) {
+        true => Part::Api,
+        false => Part::Other,
+    }
 }
 
 /// Whether a path is `prefix` or begins with it.
