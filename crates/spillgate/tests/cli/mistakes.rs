@@ -105,7 +105,7 @@ fn options_for_a_server_behind_http() {
       <CLIENT>
 
     Usage: spillgate wrap <CLIENT>
-    hint: CLIENT is one of claude-code, codex, gemini, cursor, vscode, windsurf, zed, opencode, goose; `spillgate help wrap` shows how it is used
+    hint: CLIENT is one of claude-code, codex, gemini, cursor, vscode, windsurf, zed, opencode, goose, copilot; `spillgate help wrap` shows how it is used
     2
     "#);
 }

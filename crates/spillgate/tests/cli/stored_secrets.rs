@@ -204,7 +204,7 @@ fn the_gateway_stores_what_the_setting_allows() {
             let (_, text) = answer.split_once("[spillgate] ").unwrap();
             let line = text.split("\\n").next().unwrap();
             let handle = line.split_once(" as ").map_or("", |(_, handle)| handle);
-            let line = line.split_once(" Call").map_or(line, |(line, _)| line);
+            let line = line.split_once(" Ask").map_or(line, |(line, _)| line);
             let files = files_with_key(&tool.store());
             shown.push(format!(
                 "{stored}, {files} files with the key: {}",
