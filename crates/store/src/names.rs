@@ -13,17 +13,22 @@
 
 use std::fmt;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::thread::sleep;
+use std::time::Duration;
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use ring::hmac::{Context, HMAC_SHA256, Key, sign, verify};
 use ring::rand::{SecureRandom, SystemRandom};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use spillgate_artifact::{FileId, Handle};
 
+use crate::disk::Disk;
 use crate::files::FileStore;
-use crate::open::{entries, make_directory, read_small, write_whole};
+use crate::open::{create_new, entries, make_directory, read_small, write_whole};
 use crate::{ArtifactStore, StoreError};
 
 /// The directory of the names in the base.
@@ -34,6 +39,9 @@ const NAME_BYTES: usize = 12;
 
 /// Bytes of a key.
 const KEY_BYTES: usize = 32;
+
+/// Time that a process needs to write a key into a file that it created.
+const WRITING: Duration = Duration::from_millis(100);
 
 /// The name of some bytes: 24 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -75,7 +83,7 @@ impl FileStore {
             key.derived(b"spillgate store: names of contents")
         } else {
             self.make(&directory)?;
-            kept_key(&directory.join("key"))?
+            kept_key(&directory.join("key"), &Disk::default())?
         };
         let key = Key::new(HMAC_SHA256, &key);
         Ok(Names { directory, key })
@@ -89,26 +97,41 @@ impl FileStore {
                 continue;
             }
             for file in entries(&place.path())? {
-                let handle = read(&file.path()).ok().flatten();
-                let is_dead = handle.is_some_and(|(handle, _)| {
-                    matches!(self.manifest(handle), Err(StoreError::Absent { .. }))
-                });
-                removed += usize::from(is_dead && fs::remove_file(file.path()).is_ok());
+                let is_dead = |path: &Path| {
+                    let handle = read(path).ok().flatten();
+                    handle.is_some_and(|(handle, _)| {
+                        matches!(self.manifest(handle), Err(StoreError::Absent { .. }))
+                    })
+                };
+                removed += usize::from(remove_if(&file.path(), is_dead));
             }
         }
         Ok(removed)
     }
 }
 
-/// Reads the key that a store keeps, or makes one. Of several processes, the first one decides.
-fn kept_key(path: &Path) -> Result<[u8; KEY_BYTES], StoreError> {
+/// Reads the key that a store keeps, or makes one. Of several processes, the first one decides. A
+/// file without content is left by a loss of power, and counts as absent.
+fn kept_key(path: &Path, disk: &Disk) -> Result<[u8; KEY_BYTES], StoreError> {
+    let is_empty = |path: &Path| read_small(path).is_ok_and(|text| text.is_empty());
+    if is_empty(path) {
+        // Another process may be about to write it.
+        sleep(WRITING);
+        remove_if(path, is_empty);
+    }
     let read = || read_small(path).map(|text| HEXLOWER.decode(text.trim_ascii_end()));
     let found = match read() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let mut key = [0; KEY_BYTES];
             let made = SystemRandom::new().fill(&mut key);
             made.map_err(|_| StoreError::io(path, io::Error::other("there is no randomness")))?;
-            create(path, format!("{}\n", HEXLOWER.encode(&key)).as_bytes())?;
+            let text = format!("{}\n", HEXLOWER.encode(&key));
+            if create(path, text.as_bytes(), Some(disk))? {
+                path.parent()
+                    .map_or(Ok(()), |parent| disk.sync_directory(parent))?;
+            } else if is_empty(path) {
+                sleep(WRITING);
+            }
             read()
         }
         found => found,
@@ -121,18 +144,81 @@ fn kept_key(path: &Path) -> Result<[u8; KEY_BYTES], StoreError> {
     })
 }
 
-/// Creates a file with all its bytes at once, unless it exists. Returns whether it was created.
-fn create(path: &Path, bytes: &[u8]) -> Result<bool, StoreError> {
-    let draft = path.with_file_name(format!(".draft-{}", FileId::random()));
-    write_whole(&draft, bytes, None)?;
-    // A link, other than a rename, fails if the file exists.
-    let linked = fs::hard_link(&draft, path);
-    drop(fs::remove_file(&draft));
-    match linked {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(StoreError::io(path, error)),
+/// Removes a file if `is_gone` returns true for it. Another process may replace the file between
+/// this check and its removal, so the file is first renamed and then checked again. Returns whether
+/// it was removed.
+fn remove_if(path: &Path, is_gone: impl Fn(&Path) -> bool) -> bool {
+    if !is_gone(path) {
+        return false;
     }
+    let away = beside(path);
+    if fs::rename(path, &away).is_err() {
+        return false;
+    }
+    if is_gone(&away) {
+        drop(fs::remove_file(&away));
+        return true;
+    }
+    let put_back = put_in_place(&away, path).or_else(|error| match error.kind() {
+        // There is a newer file.
+        io::ErrorKind::AlreadyExists => fs::remove_file(&away),
+        _ => fs::rename(&away, path),
+    });
+    if let Err(error) = put_back {
+        tracing::warn!(%error, path = %path.display(), "a file could not be put back");
+    }
+    false
+}
+
+/// Returns a new name for a file in the directory of another one.
+fn beside(path: &Path) -> PathBuf {
+    path.with_file_name(format!(".draft-{}", FileId::random()))
+}
+
+/// Creates a file with all its bytes, unless it exists. Syncs it first if `disk` is given. Returns
+/// whether it was created.
+fn create(path: &Path, bytes: &[u8], disk: Option<&Disk>) -> Result<bool, StoreError> {
+    let draft = beside(path);
+    write_whole(&draft, bytes, disk)?;
+    let placed = put_in_place(&draft, path);
+    let error = match placed {
+        Ok(()) => return Ok(true),
+        Err(error) => error,
+    };
+    drop(fs::remove_file(&draft));
+    if error.kind() == io::ErrorKind::AlreadyExists {
+        return Ok(false);
+    }
+    match write_new(path, bytes, disk) {
+        Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
+            Ok(false)
+        }
+        written => written.map(|()| true),
+    }
+}
+
+/// Renames a file, unless there is one with the new name: then the error is `AlreadyExists`. Other
+/// errors mean that the file system can do neither this nor hard links.
+fn put_in_place(from: &Path, to: &Path) -> io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(()),
+        Err(Errno::EXIST) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => {
+            fs::hard_link(from, to)?;
+            drop(fs::remove_file(from));
+            Ok(())
+        }
+    }
+}
+
+/// Creates a file that does not exist, and writes it. Other processes can see it before it has its
+/// bytes.
+fn write_new(path: &Path, bytes: &[u8], disk: Option<&Disk>) -> Result<(), StoreError> {
+    let mut file = create_new(path)?;
+    let written = file.write_all(bytes);
+    let written = written.map_err(|error| StoreError::io(path, error));
+    let written = written.and_then(|()| disk.map_or(Ok(()), |disk| disk.sync(path, &file)));
+    written.inspect_err(|_| drop(fs::remove_file(path)))
 }
 
 /// Reads the handle and the owner in the file of a name; `None` if the file has another content.
@@ -187,7 +273,7 @@ impl Names {
         let tag = sign(&self.key, owned(owner, name).as_bytes());
         let tag = HEXLOWER.encode(tag.as_ref());
         let bytes = format!("{handle}\n{tag}\n").into_bytes();
-        if create(&path, &bytes)? {
+        if create(&path, &bytes, None)? {
             return Ok(handle);
         }
         if let Some(earlier) = self.find(owner, name)?.filter(|&earlier| is_there(earlier)) {
@@ -262,6 +348,93 @@ mod tests {
             store(base.path()).names().unwrap().of("ann", b"bytes"),
             name
         );
+    }
+
+    #[test]
+    fn a_key_without_content_counts_as_absent() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("names/key");
+        fs::create_dir(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        let name = store(base.path()).names().unwrap().of("ann", b"bytes");
+        assert_eq!(
+            store(base.path()).names().unwrap().of("ann", b"bytes"),
+            name
+        );
+        fs::remove_file(&path).unwrap();
+        let synced = Arc::new(parking_lot::Mutex::new(Vec::new()));
+        let noted = Arc::clone(&synced);
+        let disk = Disk::of(move |_, file| {
+            noted.lock().push(file.metadata()?.is_dir());
+            Ok(())
+        });
+        kept_key(&path, &disk).unwrap();
+        assert_eq!(
+            *synced.lock(),
+            [false, true],
+            "the file, then its directory"
+        );
+        // Any other content was not left by a crash.
+        fs::write(&path, "5a").unwrap();
+        let damaged = store(base.path()).names();
+        assert!(matches!(damaged, Err(StoreError::Damaged { .. })));
+    }
+
+    #[test]
+    fn processes_that_start_at_the_same_time_have_the_same_key() {
+        let base = tempfile::tempdir().unwrap();
+        let name = || store(base.path()).names().unwrap().of("ann", b"bytes");
+        std::thread::scope(|scope| {
+            let all: Vec<_> = (0..16).map(|_| scope.spawn(name)).collect();
+            for one in all {
+                assert_eq!(one.join().unwrap(), name());
+            }
+        });
+    }
+
+    #[test]
+    fn a_file_is_created_once() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("file");
+        let disk = Disk::default();
+        assert!(create(&path, b"first", Some(&disk)).unwrap());
+        assert!(!create(&path, b"second", None).unwrap());
+        // As on a file system that can only do this.
+        assert!(write_new(&path, b"third", None).is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        fs::remove_file(&path).unwrap();
+        write_new(&path, b"third", Some(&disk)).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"third");
+        assert_eq!(entries(base.path()).unwrap().len(), 1, "no draft is left");
+    }
+
+    #[test]
+    fn a_file_that_another_process_replaced_is_kept() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("file");
+        let is_dead = |path: &Path| fs::read(path).is_ok_and(|bytes| bytes == b"dead");
+        // Another process replaces the file after the first check, or before and after the second.
+        for (newer, newest) in [("living", None), ("living", Some("newest"))] {
+            fs::write(&path, "dead").unwrap();
+            let checks = std::cell::Cell::new(0);
+            let removed = remove_if(&path, |checked| {
+                let is_dead = is_dead(checked);
+                let newer = match checks.replace(checks.get() + 1) {
+                    0 => Some(newer),
+                    _ => newest,
+                };
+                if let Some(text) = newer {
+                    fs::write(&path, text).unwrap();
+                }
+                is_dead
+            });
+            assert!(!removed);
+            assert_eq!(fs::read_to_string(&path).unwrap(), newest.unwrap_or(newer));
+            assert_eq!(entries(base.path()).unwrap().len(), 1);
+        }
+        fs::write(&path, "dead").unwrap();
+        assert!(remove_if(&path, is_dead));
+        assert!(!path.exists());
     }
 
     #[test]
