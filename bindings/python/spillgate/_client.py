@@ -20,6 +20,18 @@ log = logging.getLogger("spillgate")
 Content = TypeVar("Content", str, bytes)
 Part = TypeVar("Part")
 
+# All look-up tools that the program can list. Which of them it lists depends on the configuration.
+LOOK_UP_TOOLS = frozenset(
+    [
+        "spillgate_read",
+        "spillgate_grep",
+        "spillgate_query",
+        "spillgate_search",
+        "get_continuation",
+        "tool_output",
+    ]
+)
+
 # Maximum number of outputs that a search without a handle searches.
 SEARCHED = 40
 
@@ -189,8 +201,7 @@ class Spillgate:
 
     def covers(self, tool: str) -> bool:
         """Whether outputs of a tool are offloaded at all; those of the look-up tools never are."""
-        last = tool.rsplit("__", 1)[-1]
-        is_ours = last.startswith("spillgate_") or last in ("tool_output", "get_continuation")
+        is_ours = tool.rsplit("__", 1)[-1] in LOOK_UP_TOOLS
         return not is_ours and tool not in self._exclude
 
     def report(self, error: SpillgateError) -> None:

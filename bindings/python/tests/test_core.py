@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 from spillgate import ProgramNotFound, Spillgate, SpillgateError
+from spillgate._client import LOOK_UP_TOOLS
 from spillgate._process import find_program
 
 from .scenario import NEEDLE, SMALL, Scenario, broken, report
@@ -123,7 +124,12 @@ class Core(Scenario):
         self.assertIsNot(Spillgate(store=store, max_bytes=50, profile="handle").offload(text), text)
         gate = Spillgate(store=store, exclude=["read_file"])
         self.assertEqual(gate.offload(report(), tool="read_file"), report())
-        self.assertEqual(gate.offload(report(), tool="mcp__spillgate__spillgate_read"), report())
+        names = {tool.name for tool in gate.tools()} | {"get_continuation", "tool_output"}
+        self.assertEqual(names, LOOK_UP_TOOLS)
+        for tool in names:
+            self.assertEqual(gate.offload(report(), tool=f"mcp__spillgate__{tool}"), report())
+        for tool in ["spillgate_dump", "mcp__x__spillgate_read_file", "x_spillgate_read"]:
+            self.assertNotEqual(gate.offload(report(), tool=tool), report())
         config = self.home / "spillgate.toml"
         config.write_text("[tools.raw]\nmax_tokens = 0\nmax_bytes = 0\n")
         gate = Spillgate(store=store, config=config)

@@ -11,6 +11,16 @@ import { Process, type Transport } from "./process.ts";
 export * from "./errors.ts";
 export type * from "./pages.ts";
 
+/** All look-up tools that the program can list. Which of them it lists depends on the configuration. */
+const LOOK_UP_TOOLS = new Set([
+  "spillgate_read",
+  "spillgate_grep",
+  "spillgate_query",
+  "spillgate_search",
+  "get_continuation",
+  "tool_output",
+]);
+
 /** Maximum number of outputs that a search without a handle searches. */
 const SEARCHED = 40;
 
@@ -153,9 +163,9 @@ export class Spillgate {
 
   /** Whether outputs of a tool are offloaded at all; those of the look-up tools never are. */
   covers(tool: string): boolean {
-    const last = tool.slice(tool.lastIndexOf("__") + 1).replace(/^_/, "");
-    const isOurs = last.startsWith("spillgate_") || last === "tool_output" || last === "get_continuation";
-    return !isOurs && !this.#exclude.has(tool);
+    const at = tool.lastIndexOf("__");
+    const last = at < 0 ? tool : tool.slice(at + 2);
+    return !LOOK_UP_TOOLS.has(last) && !this.#exclude.has(tool);
   }
 
   /** Throws an error of Spillgate, or warns about it, as `onError` says. */

@@ -106,8 +106,13 @@ test("limits and excluded tools", async () => {
   assert.notEqual(await gate({ maxBytes: 50, profile: "handle" }).offload(text), text);
   const spillgate = gate({ exclude: ["read_file"] });
   assert.equal(await spillgate.offload(report(), { tool: "read_file" }), report());
-  assert.equal(await spillgate.offload(report(), { tool: "mcp__spillgate__spillgate_read" }), report());
-  assert.notEqual(await spillgate.offload(report(), { tool: "other" }), report());
+  const names = (await spillgate.tools()).map((tool) => tool.name);
+  for (const name of [...names, "get_continuation", "tool_output"]) {
+    assert.equal(await spillgate.offload(report(), { tool: `mcp__spillgate__${name}` }), report());
+  }
+  for (const tool of ["other", "spillgate_dump", "mcp__x__spillgate_read_file", "x_spillgate_read"]) {
+    assert.notEqual(await spillgate.offload(report(), { tool }), report());
+  }
 });
 
 test("errors of ours let the output pass", async () => {
