@@ -20,8 +20,8 @@ pub struct HttpServerSettings {
     /// Host names accepted in `Host`, in addition to `localhost` and the address that the server
     /// listens on. Examples: `mcp.example.org`, or with a port `mcp.example.org:8443`.
     pub allow_hosts: Vec<String>,
-    /// Origins accepted from browsers, in addition to origins on loopback. Example:
-    /// `https://app.example.org`.
+    /// Origins accepted from browsers, in addition to origins on loopback. The API for programs
+    /// without authentication accepts only these. Example: `https://app.example.org`.
     pub allow_origins: Vec<String>,
     /// Allows an address that other machines can reach without authentication.
     pub insecure_no_auth: bool,
