@@ -12,6 +12,19 @@ use super::*;
 use crate::fixture::{offloader, offloader_with, replaced, without_handles, without_previews};
 use spillgate_mcp::messages;
 
+/// Returns the case of a result of the tool `dump`.
+fn case_of(offloader: &Offloader) -> Case {
+    let origin = Origin::tool("dump");
+    Case {
+        form: Form::Call,
+        links: true,
+        shown_part: ShownPart::default(),
+        limits: offloader.limits(&origin),
+        origin,
+        history: None,
+    }
+}
+
 /// Returns the frame that the client receives, and the artifact that the frame names.
 fn passed_on(frame: &str) -> (String, Option<String>) {
     let offloader = offloader();
@@ -20,14 +33,7 @@ fn passed_on(frame: &str) -> (String, Option<String>) {
         let Some(result) = envelope.result else {
             continue;
         };
-        let case = Case {
-            form: Form::Call,
-            links: true,
-            shown_part: ShownPart::default(),
-            limits: offloader.limits(&Origin::tool("dump")),
-            origin: Origin::tool("dump"),
-            history: None,
-        };
+        let case = case_of(&offloader);
         splice.merge(replaced(&offloader, case, frame.as_bytes(), result.get()).0);
     }
     let stored = offloader.store().list().unwrap();
@@ -136,14 +142,7 @@ fn what_is_said_twice_is_counted_once() {
     let blocks: Vec<String> = lines.iter().map(|line| block(line)).collect();
     let told = |result: String| {
         let offloader = offloader();
-        let case = Case {
-            form: Form::Call,
-            links: true,
-            shown_part: ShownPart::default(),
-            limits: offloader.limits(&Origin::tool("dump")),
-            origin: Origin::tool("dump"),
-            history: None,
-        };
+        let case = case_of(&offloader);
         assert!(replaced(&offloader, case, result.as_bytes(), &result).1);
         offloader.store().list().unwrap()[0]
             .manifest
@@ -208,14 +207,7 @@ fn one_value_in_two_forms_is_one_value_at_every_size() {
                 ..Rule::default()
             });
             let frame = format!(r#"{{"id":1,"result":{result}}}"#);
-            let case = Case {
-                form: Form::Call,
-                links: true,
-                shown_part: ShownPart::default(),
-                limits: offloader.limits(&Origin::tool("dump")),
-                origin: Origin::tool("dump"),
-                history: None,
-            };
+            let case = case_of(&offloader);
             let (splice, is_stored) = replaced(
                 &offloader,
                 case,
@@ -253,12 +245,8 @@ fn the_limit_counts_what_the_client_shows() {
         );
         let offloader = offloader();
         let case = Case {
-            form: Form::Call,
-            links: true,
             shown_part,
-            limits: offloader.limits(&Origin::tool("dump")),
-            origin: Origin::tool("dump"),
-            history: None,
+            ..case_of(&offloader)
         };
         !replaced(
             &offloader,

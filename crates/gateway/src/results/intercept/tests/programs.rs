@@ -9,7 +9,7 @@ use spillgate_offload::{Exit, Ledger, LedgerEntry, Redaction, Rule};
 use spillgate_testkit::{log, records};
 
 use super::super::*;
-use super::block;
+use super::{block, case_of};
 use crate::fixture::{offloader_with, replaced, without_previews};
 
 /// A ledger that keeps what it records.
@@ -39,14 +39,7 @@ fn received(rule: &Rule, result: &str) -> String {
     let frame = format!("{{\"id\":1,\"result\":{result}}}");
     let kept = Arc::<Kept>::default();
     let offloader = offloader_with(rule.clone()).with_ledger(Arc::clone(&kept) as Arc<dyn Ledger>);
-    let case = Case {
-        form: Form::Call,
-        links: true,
-        shown_part: ShownPart::default(),
-        limits: offloader.limits(&Origin::tool("dump")),
-        origin: Origin::tool("dump"),
-        history: None,
-    };
+    let case = case_of(&offloader);
     let raw = messages(frame.as_bytes())[0].result.unwrap().get();
     let (splice, stored) = replaced(&offloader, case, frame.as_bytes(), raw);
     let left = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
