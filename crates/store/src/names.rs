@@ -1,8 +1,8 @@
 //! Names of contents: a name follows from bytes and from whose they are, and leads to the artifact
 //! that holds them.
 //!
-//! A name is a keyed hash, so whoever does not have the key cannot find out by names whether a store
-//! holds some bytes. The key is made from the key of an encrypted store; other stores keep one in a
+//! A name is a keyed hash. Without the key, nobody can compute the name of some bytes and so find out
+//! whether a store holds them. The key is made from the key of an encrypted store; other stores keep one in a
 //! file. A small file for each name holds the handle. Files are created only if they are absent, so
 //! several processes agree.
 //!

@@ -114,7 +114,7 @@ impl Literals {
     }
 
     /// Calls `found` with the literals of a bucket whose hashed bytes are at `at`. Returns the position
-    /// from which to go on.
+    /// from which to go on. Not inlined: it is rarely called, and the loop that calls it must stay small.
     #[inline(never)]
     fn look(
         &self,
