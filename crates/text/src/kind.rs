@@ -3,6 +3,7 @@
 //! It first tries the formats that a parser can confirm (JSON, NDJSON, CSV), then formats with
 //! unmistakable marks (diff, HTML, XML). Otherwise it decides by the appearance of most lines.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -30,7 +31,9 @@ pub fn classify(sample: Sample<'_>) -> ContentKind {
     if magic::certain(head).is_some() || is_binary(Sample { head, ..sample }) {
         return ContentKind::Binary;
     }
-    let text = String::from_utf8_lossy(head);
+    // Checking the whole head is much faster than looking for the first invalid byte.
+    let text =
+        std::str::from_utf8(head).map_or_else(|_| String::from_utf8_lossy(head), Cow::Borrowed);
     let text = text.trim_start_matches('\u{feff}');
     json(text, sample.complete)
         .or_else(|| marked(text))
@@ -52,14 +55,17 @@ pub fn is_binary(sample: Sample<'_>) -> bool {
     if memchr::memchr_iter(0, head).count() * NUL_SHARE > head.len() {
         return true;
     }
-    let mut odd = 0;
-    for chunk in head.utf8_chunks() {
-        let controls = chunk
-            .valid()
-            .bytes()
-            .filter(|b| b.is_ascii_control() && !b"\t\n\r\x0c\x1b\x08".contains(b));
-        odd += controls.count() + chunk.invalid().len();
-    }
+    let controls = |valid: &str| {
+        let is_odd = |b: &u8| b.is_ascii_control() && !b"\t\n\r\x0c\x1b\x08".contains(b);
+        valid.as_bytes().iter().filter(|b| is_odd(b)).count()
+    };
+    let odd = match std::str::from_utf8(head) {
+        Ok(text) => controls(text),
+        Err(_) => head
+            .utf8_chunks()
+            .map(|chunk| controls(chunk.valid()) + chunk.invalid().len())
+            .sum(),
+    };
     // The sample may end inside a character.
     let odd = if complete { odd } else { odd.saturating_sub(3) };
     odd * 10 > head.len()
