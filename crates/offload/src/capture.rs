@@ -17,7 +17,7 @@ use std::thread;
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
-use spillgate_artifact::{ByteSource, Ending, Origin, RawForm, TextPart};
+use spillgate_artifact::{ByteSource, ContentKind, Ending, Origin, RawForm, TextPart};
 use spillgate_store::{ArtifactStore, Draft, Hashing, LostBytes, Part, SpooledBytes, StoreError};
 use spillgate_text::{
     Indexer, JsonStringDecoder, JsonText, LineIndex, SAMPLE_BYTES, Sample, Scan, ScanFacts,
@@ -59,6 +59,8 @@ pub struct Captured {
     pub(crate) index: LineIndex,
     /// The first bytes of the text.
     pub(crate) head: Vec<u8>,
+    /// The kind of the text, by its first bytes.
+    pub(crate) kind: ContentKind,
     /// SHA-256 of the raw bytes, in hexadecimal.
     pub(crate) sha256: Hash,
     /// Number of raw bytes.
@@ -178,11 +180,11 @@ fn fill(reader: &mut dyn Read, block: &mut Vec<u8>) -> io::Result<()> {
 
 fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: Hash) -> Captured {
     let head = bytes[..bytes.len().min(SAMPLE_BYTES)].to_vec();
-    let layout = layout_of(classify(Sample {
+    let kind = classify(Sample {
         head: &head,
         complete: head.len() == bytes.len(),
-    }));
-    let (mut scan, mut indexer) = (Scan::default(), Indexer::as_is(layout));
+    });
+    let (mut scan, mut indexer) = (Scan::default(), Indexer::as_is(layout_of(kind)));
     scan.feed(&bytes);
     indexer.feed(&bytes);
     Captured {
@@ -195,6 +197,7 @@ fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: Hash) -> Captured {
         scan: scan.finish(),
         index: indexer.finish(),
         head,
+        kind,
         sha256,
         raw_bytes: bytes.len() as u64,
         raw: Raw::Memory(bytes.into()),
@@ -206,6 +209,7 @@ struct Spool {
     scan: Scan,
     indexer: Indexer,
     head: Vec<u8>,
+    kind: ContentKind,
     tail: Vec<u8>,
     to: Result<Box<dyn Draft>, StoreError>,
 }
@@ -213,14 +217,15 @@ struct Spool {
 impl Spool {
     fn begin(store: &dyn ArtifactStore, start: &[u8]) -> Self {
         let head = start[..SAMPLE_BYTES.min(start.len())].to_vec();
-        let layout = layout_of(classify(Sample {
+        let kind = classify(Sample {
             head: &head,
             complete: false,
-        }));
+        });
         let mut spool = Self {
             scan: Scan::default(),
-            indexer: Indexer::as_is(layout),
+            indexer: Indexer::as_is(layout_of(kind)),
             head,
+            kind,
             tail: Vec::new(),
             to: store.draft(),
         };
@@ -260,6 +265,7 @@ impl Spool {
             scan: self.scan.finish(),
             index: self.indexer.finish(),
             head: self.head,
+            kind: self.kind,
             sha256: sha256.into(),
             raw_bytes: bytes,
         }
@@ -388,6 +394,7 @@ fn of_draft(origin: Origin, raw: SpooledBytes, parts: Vec<TextPart>) -> Captured
         scan: looked.scan,
         index: looked.index,
         head: looked.head,
+        kind: looked.kind,
         sha256: sha256.into(),
         raw_bytes: bytes,
     }
@@ -401,6 +408,7 @@ struct Looked {
     scan: ScanFacts,
     index: LineIndex,
     head: Vec<u8>,
+    kind: ContentKind,
 }
 
 impl Looked {
@@ -423,6 +431,7 @@ struct Look<'d> {
     head: Vec<u8>,
     /// Set once the first bytes are classified: the kind decides how lines are cut.
     indexer: Option<Indexer>,
+    kind: ContentKind,
 }
 
 impl<'d> Look<'d> {
@@ -433,6 +442,7 @@ impl<'d> Look<'d> {
             scan: Scan::default(),
             head: Vec::new(),
             indexer: None,
+            kind: ContentKind::Text,
         }
     }
 
@@ -453,9 +463,9 @@ impl<'d> Look<'d> {
             head: &text[..SAMPLE_BYTES.min(text.len())],
             complete: text.len() <= SAMPLE_BYTES,
         };
-        let kind = classify(sample);
-        self.is_view = before_json(sample, kind).is_none();
-        self.indexer = Some(Indexer::as_is(layout_of(kind)));
+        self.kind = classify(sample);
+        self.is_view = before_json(sample, self.kind).is_none();
+        self.indexer = Some(Indexer::as_is(layout_of(self.kind)));
         self.take(&text);
         text.truncate(SAMPLE_BYTES);
         self.head = text;
@@ -486,6 +496,7 @@ impl<'d> Look<'d> {
             scan,
             index: indexer.finish(),
             head: self.head,
+            kind: self.kind,
         })
     }
 }
@@ -520,16 +531,17 @@ fn ends(lost: LostBytes, bytes: u64, parts: &[TextPart]) -> (Raw, Looked) {
         chars: bytes,
         ..scan.finish()
     };
+    let kind = classify(Sample {
+        head: &head,
+        complete: false,
+    });
     let looked = Looked {
         text: None,
         is_view: false,
         scan,
-        index: Indexer::as_is(layout_of(classify(Sample {
-            head: &head,
-            complete: false,
-        })))
-        .finish(),
+        index: Indexer::as_is(layout_of(kind)).finish(),
         head,
+        kind,
     };
     let raw = Raw::Lost {
         tail: last.unwrap_or_default(),

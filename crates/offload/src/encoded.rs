@@ -32,6 +32,7 @@ pub(crate) fn decode(captured: &mut Captured) -> Result<(), StoreError> {
         captured.scan = decoded.scan.finish();
         captured.index = decoded.indexer.finish();
         captured.head = decoded.head;
+        captured.kind = classify(captured.sample());
     }
     Ok(())
 }

@@ -96,7 +96,7 @@ pub(crate) fn sanitize(mut captured: Captured) -> Sanitized {
             prelude: made.prelude,
         },
         Err(error) => Sanitized {
-            kind: classify(captured.sample()),
+            kind: captured.kind,
             view: ViewText::Raw,
             index: captured.index.clone(),
             layout: Layout::AsIs,
@@ -134,7 +134,7 @@ struct Made {
 
 fn transform(captured: &mut Captured) -> Result<Made, StoreError> {
     encoded::decode(captured)?;
-    let mut kind = classify(captured.sample());
+    let mut kind = captured.kind;
     let Some(text) = captured.text()? else {
         return as_is(captured, kind);
     };
