@@ -269,17 +269,44 @@ fn of_output(view: &View, plan: &SamplePlan, kind: ContentKind) -> io::Result<Ve
             return Ok(shape);
         }
     }
-    let failures = failure::outline(view, plan, kind)?;
-    let rest = match kind {
-        ContentKind::Log => log::outline(view, plan)?,
-        _ => plainly(view, plan, kind)?,
-    };
+    let (failures, rest) = at_once(
+        plan,
+        || failure::outline(view, plan, kind),
+        || match kind {
+            ContentKind::Log => log::outline(view, plan),
+            _ => plainly(view, plan, kind),
+        },
+    )?;
     let behind = failures.len();
     let rest = rest.into_iter().map(|line| OutlineEntry {
         rank: line.rank + behind,
         ..line
     });
     Ok(failures.into_iter().chain(rest).collect())
+}
+
+/// Returns the results of two scans of a text. A text of one part that is long enough to pay for a
+/// thread is scanned by both at the same time; of a text of several parts, each scan reads two parts
+/// at a time.
+fn at_once<T: Send, U>(
+    plan: &SamplePlan,
+    one: impl FnOnce() -> io::Result<T> + Send,
+    other: impl FnOnce() -> io::Result<U>,
+) -> io::Result<(T, U)> {
+    /// Size from which on a scan takes several times as long as starting a thread.
+    const LONG: u64 = 256 << 10;
+    let [(from, end)] = plan.parts[..] else {
+        return Ok((one()?, other()?));
+    };
+    if end - from < LONG {
+        return Ok((one()?, other()?));
+    }
+    std::thread::scope(|scope| {
+        let one = scope.spawn(one);
+        let other = other();
+        let panicked = |_| Err(io::Error::other("a thread of the outline panicked"));
+        Ok((one.join().unwrap_or_else(panicked)?, other?))
+    })
 }
 
 /// Outlines code and prose, unless the text has a regular layout, which is outlined instead.
