@@ -76,6 +76,14 @@ impl Skeleton {
         Ok(is_whole.then(|| outliner.finish()))
     }
 
+    /// Builds the skeleton of a value in memory; `None` if the bytes are not one JSON value.
+    #[must_use]
+    pub fn of_bytes(value: &[u8]) -> Option<Self> {
+        let mut outliner = Outliner::new();
+        let is_whole = outliner.feed(value) == value.len();
+        (is_whole && outliner.is_done() && outliner.is_sound()).then(|| outliner.finish())
+    }
+
     /// The reduced JSON.
     #[must_use]
     pub fn json(&self) -> &[u8] {

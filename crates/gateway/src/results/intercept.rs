@@ -24,7 +24,7 @@ use spillgate_offload::{
 use spillgate_redact::Redactor;
 use spillgate_retrieval::RETRIEVAL_MARK;
 use spillgate_store::{Draft, Receipt, SpooledBytes, StoreError};
-use spillgate_transport::StandIn;
+use spillgate_transport::{Filled, Skeleton, StandIn};
 
 use crate::resources::uri::Uri;
 use crate::results::asking;
@@ -78,8 +78,45 @@ pub(crate) struct Incoming<'a> {
     pub(crate) frame: &'a Bytes,
     /// The result in the frame.
     pub(crate) json: &'a str,
-    /// The large value, if it is not in memory.
-    pub(crate) large: Option<(&'a StandIn, SpooledBytes)>,
+    /// The reduced frame of which `frame` and `json` are parts, and the large value that it leaves
+    /// out.
+    pub(crate) large: Option<(&'a StandIn, LargeValue)>,
+}
+
+/// The value that a reduced frame leaves out.
+#[derive(Debug)]
+pub(crate) enum LargeValue {
+    /// In memory.
+    Memory(Bytes),
+    /// In a draft of the store.
+    Spooled(SpooledBytes),
+}
+
+impl LargeValue {
+    /// Returns a reader of the value; `None` if it is lost.
+    fn source(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
+        match self {
+            Self::Memory(bytes) => Ok(Some(Arc::new(bytes.clone()))),
+            Self::Spooled(spooled) => spooled.source(),
+        }
+    }
+
+    /// Returns the state of the value after a result that is not changed.
+    fn untouched(self) -> Left {
+        match self {
+            Self::Memory(_) => Left::Untouched(None),
+            Self::Spooled(spooled) => Left::Untouched(Some(spooled)),
+        }
+    }
+}
+
+impl From<LargeValue> for JsonResult {
+    fn from(value: LargeValue) -> Self {
+        match value {
+            LargeValue::Memory(bytes) => bytes.into(),
+            LargeValue::Spooled(spooled) => Self::Spooled(spooled),
+        }
+    }
 }
 
 /// What happened to the large parts of a result.
@@ -101,6 +138,85 @@ impl Left {
     }
 }
 
+/// Size, in bytes, from which on a result in memory is read through its skeleton. A parser passes
+/// over all bytes of a value again for each level of it (the result, its list, each block), which
+/// takes longer than a millisecond for 1 MB. The skeleton is made in one pass, and then only the
+/// skeleton is parsed.
+const LARGE: usize = 64 << 10;
+
+/// Returns the edits that replace an oversized result in a frame in memory, like [`intercept`].
+pub(crate) fn intercept_in_memory(
+    offloader: &Offloader,
+    case: Case,
+    frame: &Bytes,
+    result: &str,
+) -> Result<(ByteEdits, Left), StoreError> {
+    intercept_from(LARGE, offloader, case, frame, result)
+}
+
+/// Like [`intercept_in_memory`], but reads results of at least `large` bytes through their skeleton.
+pub(crate) fn intercept_from(
+    large: usize,
+    offloader: &Offloader,
+    case: Case,
+    frame: &Bytes,
+    result: &str,
+) -> Result<(ByteEdits, Left), StoreError> {
+    let value = frame.slice_ref(result.as_bytes());
+    let stand_in = Some(&value)
+        .filter(|value| value.len() >= large)
+        .and_then(|value| stand_in(value));
+    let reduced = stand_in.as_ref().and_then(|stand_in| {
+        let json = std::str::from_utf8(&stand_in.frame).ok()?;
+        Some((stand_in, json))
+    });
+    let Some((stand_in, json)) = reduced else {
+        let incoming = Incoming {
+            frame,
+            json: result,
+            large: None,
+        };
+        return intercept(offloader, case, incoming);
+    };
+    let incoming = Incoming {
+        frame: &stand_in.frame,
+        json,
+        large: Some((stand_in, LargeValue::Memory(value.clone()))),
+    };
+    let (edits, left) = intercept(offloader, case, incoming)?;
+    let mut whole = ByteEdits::default();
+    if !edits.is_empty() {
+        let made = filled(&stand_in.skeleton, &edits.apply(&stand_in.frame), &value);
+        whole.replace(span_in(frame, result), made);
+    }
+    Ok((whole, left))
+}
+
+/// Returns the result in reduced form; `None` if it is not a JSON value.
+fn stand_in(value: &[u8]) -> Option<StandIn> {
+    let skeleton = Skeleton::of_bytes(value)?;
+    Some(StandIn {
+        frame: Bytes::copy_from_slice(skeleton.json()),
+        span: 0..skeleton.json().len(),
+        skeleton,
+        first: String::new(),
+    })
+}
+
+/// Returns `made`, which was derived from the skeleton of `value`, with its placeholders replaced by
+/// the parts of `value`.
+fn filled(skeleton: &Skeleton, made: &[u8], value: &[u8]) -> Vec<u8> {
+    let at = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
+    let mut whole = Vec::with_capacity(made.len());
+    for part in skeleton.fill(made) {
+        whole.extend_from_slice(match part {
+            Filled::Bytes(range) => &made[range],
+            Filled::Raw(range) => &value[at(range.start)..at(range.end)],
+        });
+    }
+    whole
+}
+
 /// Returns the edits that replace an oversized result in a frame. There are no edits if the result
 /// fits. Fails if the large parts of the result cannot be read.
 pub(crate) fn intercept(
@@ -109,25 +225,25 @@ pub(crate) fn intercept(
     incoming: Incoming<'_>,
 ) -> Result<(ByteEdits, Left), StoreError> {
     let Incoming { frame, json, large } = incoming;
-    let (place, spooled) = match large {
-        Some((stand_in, value)) => (Place::large(stand_in), Some(value)),
-        None => (Place::memory(json.as_bytes()), None),
+    let is_reduced = large.is_some();
+    let is_in_memory = !matches!(large, Some((_, LargeValue::Spooled(_))));
+    let (place, value) = if let Some((stand_in, value)) = large {
+        (Place::large(stand_in), value)
+    } else {
+        let bytes = frame.slice_ref(json.as_bytes());
+        (Place::memory(json.as_bytes()), LargeValue::Memory(bytes))
     };
-    let untouched = |spooled| Ok((ByteEdits::default(), Left::Untouched(spooled)));
     let Some(mut found) = Found::parse(case.form, json, place) else {
-        return untouched(spooled);
+        return Ok((ByteEdits::default(), value.untouched()));
     };
     if found.asks() {
         let edits = asking::marked(offloader, &case.limits, frame, json)?;
-        return Ok((edits, Left::Untouched(spooled)));
+        return Ok((edits, value.untouched()));
     }
-    if let Some(spooled) = &spooled {
-        holes::complete(&mut found, spooled.source()?.as_ref())?;
+    if is_reduced {
+        holes::complete(&mut found, value.source()?.as_ref())?;
     }
-    let source = || match &spooled {
-        Some(spooled) => spooled.source(),
-        None => Ok(Some(Arc::new(frame.slice_ref(json.as_bytes())) as _)),
-    };
+    let source = || value.source();
     let mut limits = case.limits.clone();
     limits.results = program::mode(offloader, &limits, &found, source)?;
     found.keeps_structured = limits.results == ResultMode::Structured;
@@ -142,11 +258,10 @@ pub(crate) fn intercept(
             let server = case.origin.server.as_deref();
             offloader.ledger().inline_of(server, bytes);
         }
-        return untouched(spooled);
+        return Ok((ByteEdits::default(), value.untouched()));
     }
     let _store = tracing::info_span!("store", bytes).entered();
-    let in_memory = || JsonResult::from(frame.slice_ref(json.as_bytes()));
-    let raw = spooled.map_or_else(in_memory, JsonResult::Spooled);
+    let raw = JsonResult::from(value);
     let tool = case.origin.tool.clone();
     // What goes beside the text of such a result is stored even if the text fits.
     let is_scanned = limits.redaction.covers_small()
@@ -171,7 +286,7 @@ pub(crate) fn intercept(
     };
     log(&stored);
     let handle = stored.as_ref().ok().map(Receipt::handle);
-    if handle.is_none() {
+    if handle.is_none() && !is_in_memory {
         found.place = place.lost();
     }
     let shown = Stored {

@@ -10,7 +10,7 @@ use spillgate_offload::Offloader;
 use spillgate_store::{Part, StoreError};
 use spillgate_transport::{Filled, Pieces, Spooled, StandIn};
 
-use crate::results::intercept::{Case, Incoming, Left, intercept};
+use crate::results::intercept::{Case, Incoming, LargeValue, Left, intercept};
 
 /// Returns the frame for the client, and whether one of its results was stored. For each envelope,
 /// `case` returns the [`Case`] of its result if the result may be replaced. `links` returns the
@@ -35,7 +35,9 @@ pub(crate) fn intercept_spooled(
         };
         let is_large = span_in(&stand_in.frame, result.get()) == stand_in.span;
         let (large, others) = match left {
-            Left::Untouched(Some(value)) if is_large => (Some((&stand_in, value)), None),
+            Left::Untouched(Some(value)) if is_large => {
+                (Some((&stand_in, LargeValue::Spooled(value))), None)
+            }
             left => (None, Some(left)),
         };
         let incoming = Incoming {

@@ -24,7 +24,7 @@ use crate::references::{self, Schemas};
 use crate::resources::Known;
 use crate::results::client_view::ShownPart;
 use crate::results::found::Form;
-use crate::results::intercept::{Case, Incoming, intercept};
+use crate::results::intercept::{Case, intercept_in_memory};
 use crate::results::spooled::intercept_spooled;
 use crate::results::tasks::{self, Tasks};
 use crate::rewrite::capabilities::Announced;
@@ -251,12 +251,7 @@ impl Rewriting<'_> {
         let Some(result) = result else {
             return ByteEdits::default();
         };
-        let incoming = Incoming {
-            frame,
-            json: result,
-            large: None,
-        };
-        match intercept(self.offloader, case, incoming) {
+        match intercept_in_memory(self.offloader, case, frame, result) {
             Ok((splice, left)) => {
                 if left.is_stored() {
                     self.builtin_tools.note_stored();

@@ -1,4 +1,5 @@
-//! Tests that a streamed result is replaced in the same way as a result in memory.
+//! Tests that a result is replaced in the same way when it is streamed, in memory, or read through
+//! its skeleton.
 
 use std::io;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use super::*;
 use crate::fixture::{offloader, offloader_with, replaced, without_handles};
 use crate::results::client_view::ShownPart;
 use crate::results::found::Form;
+use crate::results::intercept::intercept_from;
 use spillgate_retrieval::RETRIEVAL_MARK;
 
 mod forms;
@@ -84,6 +86,23 @@ fn streamed(
     })
 }
 
+/// Returns the outcome for the same frame in memory, with its results read through their skeletons.
+fn reduced(offloader: &Offloader, kind: Asked, frame: &str) -> (String, bool) {
+    let bytes = Bytes::copy_from_slice(frame.as_bytes());
+    let mut splice = ByteEdits::default();
+    let mut stored = false;
+    for envelope in messages(&bytes) {
+        let (Some(result), case) = (envelope.result, kind.case(offloader)) else {
+            continue;
+        };
+        let (edits, left) = intercept_from(0, offloader, case, &bytes, result.get()).unwrap();
+        splice.merge(edits);
+        stored |= left.is_stored();
+    }
+    let made = splice.apply(&bytes);
+    (String::from_utf8(made).unwrap(), stored)
+}
+
 /// Returns the outcome for the same frame in memory.
 fn at_once(offloader: &Offloader, kind: Asked, frame: &str) -> (String, bool) {
     let mut splice = ByteEdits::default();
@@ -114,21 +133,29 @@ fn kept(offloader: &Offloader) -> Vec<(Facts, [Vec<u8>; 3])> {
     parts
 }
 
-/// Checks that a frame has the same outcome when it is streamed to the store and when it is in
-/// memory.
-fn same_both_ways(kind: Asked, rule: &Rule, frame: &str, spool_at: usize, step: usize) {
-    let (one, other) = (offloader_with(rule.clone()), offloader_with(rule.clone()));
-    let (streamed, is_stored) = streamed(&one, kind, frame, spool_at, step);
-    let (memory, was_stored) = at_once(&other, kind, frame);
-    let [streamed, memory] = [streamed, memory].map(|frame| without_handles(&frame));
-    assert!(
-        streamed == memory,
-        "{}\n\n{}",
-        short(&streamed),
-        short(&memory)
-    );
-    assert_eq!(is_stored, was_stored);
-    assert!(kept(&one) == kept(&other), "stored: {}", short(frame));
+/// Checks that a frame has the same outcome when it is streamed to the store, when it is in memory,
+/// and when it is in memory and read through its skeleton.
+fn same_in_all_ways(kind: Asked, rule: &Rule, frame: &str, spool_at: usize, step: usize) {
+    let offloader = || offloader_with(rule.clone());
+    let memory = offloader();
+    let (expected, was_stored) = at_once(&memory, kind, frame);
+    let expected = without_handles(&expected);
+    for is_streamed in [true, false] {
+        let one = offloader();
+        let (made, is_stored) = match is_streamed {
+            true => streamed(&one, kind, frame, spool_at, step),
+            false => reduced(&one, kind, frame),
+        };
+        let made = without_handles(&made);
+        assert!(
+            made == expected,
+            "streamed: {is_streamed}\n{}\n\n{}",
+            short(&made),
+            short(&expected)
+        );
+        assert_eq!(is_stored, was_stored);
+        assert!(kept(&one) == kept(&memory), "stored: {}", short(frame));
+    }
 }
 
 /// Checks that a program receives the bytes that the server sent: of the whole frame in the mode
@@ -205,7 +232,7 @@ fn results_of_every_kind_become_the_same() {
                     max_tokens: Some(2500),
                     ..Rule::default()
                 };
-                same_both_ways(CALL, &rule, &frame, 1000, 777);
+                same_in_all_ways(CALL, &rule, &frame, 1000, 777);
             }
         }
     }
@@ -217,7 +244,7 @@ fn a_retrieval_is_known_by_its_mark_however_large_its_meta_is() {
         json!({"a": "A".repeat(20_000), RETRIEVAL_MARK: true, "b": {"c": "A".repeat(20_000)}});
     let result = json!({"content": [text_block(&log(600))], "_meta": meta});
     let frame = format!("{{\"id\":1,\"result\":{result}}}");
-    same_both_ways(CALL, &Rule::default(), &frame, 1000, 777);
+    same_in_all_ways(CALL, &Rule::default(), &frame, 1000, 777);
     let (left, stored) = streamed(&offloader(), CALL, &frame, 1000, 777);
     assert!(!stored && left == frame);
 }
@@ -522,7 +549,7 @@ proptest! {
         let modes = [ResultMode::Preview, ResultMode::Structured, ResultMode::Whole];
         let results = results.map(|mode| modes[mode]);
         let rule = Rule { profile: Some(profiles[profile].clone()), max_tokens: Some(700), results, ..Rule::default() };
-        same_both_ways(kind, &rule, &frame, spool_at, step);
+        same_in_all_ways(kind, &rule, &frame, spool_at, step);
         passes_to_programs(kind, &rule, &frame, spool_at, step);
     }
 }

@@ -20,7 +20,7 @@ fn rows_twice(n: usize) -> [Value; 2] {
 fn one_value_in_two_forms_is_one_value() {
     for result in rows_twice(1000) {
         let frame = json!({"id": 1, "result": result}).to_string();
-        same_both_ways(CALL, &Rule::default(), &frame, 4096, 1 << 16);
+        same_in_all_ways(CALL, &Rule::default(), &frame, 4096, 1 << 16);
     }
 }
 
@@ -68,5 +68,5 @@ fn each_result_of_a_batch_is_judged_by_itself() {
     let frame = format!(
         r#"[{{"id":1,"result":{small}}},{{"id":2,"result":{large}}}, {{"id":3,"result":{large}}}]"#
     );
-    same_both_ways(CALL, &Rule::default(), &frame, 1000, 100);
+    same_in_all_ways(CALL, &Rule::default(), &frame, 1000, 100);
 }
