@@ -181,14 +181,6 @@ fn errors_are_bounded_and_harmless() {
 }
 
 #[test]
-fn every_setting_is_in_the_reference() {
-    let reference = include_str!("../../../../docs/configuration.md");
-    for key in keys(&Tool::new().json(&["config"], b"")) {
-        assert!(reference.contains(&format!("| `{key}` |")), "{key}");
-    }
-}
-
-#[test]
 fn wrong_settings_name_the_file_and_the_key() {
     let tool = Tool::new();
     let file = tool.home().join("wrong.toml");

@@ -42,6 +42,7 @@ mod query;
 mod raw;
 mod redact;
 mod redaction;
+mod reference;
 mod retrieval;
 mod run;
 mod seen;
