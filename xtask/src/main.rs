@@ -17,6 +17,7 @@ mod load;
 mod models;
 mod oracle;
 mod peers;
+mod picture;
 mod prose;
 mod proxies;
 mod python;
@@ -52,6 +53,7 @@ usage: cargo xtask <command>
             literals besides
   fuzz      feed fuzz targets to libFuzzer; --minutes N (all targets together, default 5), --group 1..4,
             --target NAME, --jobs N, --sanitizer address; cases that are found go to fuzz/corpus
+  picture   run the commands of the README's picture and draw it (docs/img/session.svg)
   bench     install the peers, then run benches/run.sh (further arguments go to it)
 ";
 
@@ -88,6 +90,7 @@ fn dispatch() -> Result<ExitCode> {
         ("prose", _) => prose::run_with(&mut report, &rest)?,
         ("load", _) => load::run_with(&mut report, &rest)?,
         ("fuzz", _) => fuzz::run_with(&mut report, &rest)?,
+        ("picture", []) => picture::draw(&mut report)?,
         ("eval", _) => eval::run_with(&mut report, &rest)?,
         ("bench", _) => bench::run(&mut report, &rest)?,
         _ => {

@@ -14,6 +14,7 @@ mod auth;
 mod broken;
 mod capture;
 mod clients;
+mod docs;
 mod encrypted;
 mod ended;
 mod extract;
