@@ -5,12 +5,13 @@ use anyhow::Result;
 use crate::agents::{self, Agents};
 use crate::command::{cargo, run};
 use crate::report::{Report, say};
-use crate::{browser, conformance, libraries, llm, load, peers};
+use crate::{book, browser, conformance, libraries, llm, load, peers};
 
 /// Runs all steps; stops at the first failure.
 pub(crate) fn test(report: &mut Report) -> Result<()> {
     peers::install(report)?;
     let agents = agents::install(report)?;
+    report.step("book", book::build)?;
     for (name, arguments) in STEPS {
         report.step(name, || run(&mut cargo(arguments)))?;
     }

@@ -3,6 +3,7 @@
 mod agents;
 mod attack;
 mod bench;
+mod book;
 mod browser;
 mod ci;
 mod command;
@@ -53,6 +54,7 @@ usage: cargo xtask <command>
             literals besides
   fuzz      feed fuzz targets to libFuzzer; --minutes N (all targets together, default 5), --group 1..4,
             --target NAME, --jobs N, --sanitizer address; cases that are found go to fuzz/corpus
+  book      build docs/ as a book in target/book/html and check its links; --open shows it
   picture   run the commands of the README's picture and draw it (docs/img/session.svg)
   bench     install the peers, then run benches/run.sh (further arguments go to it)
 ";
@@ -91,6 +93,7 @@ fn dispatch() -> Result<ExitCode> {
         ("load", _) => load::run_with(&mut report, &rest)?,
         ("fuzz", _) => fuzz::run_with(&mut report, &rest)?,
         ("picture", []) => picture::draw(&mut report)?,
+        ("book", _) => book::run_with(&mut report, &rest)?,
         ("eval", _) => eval::run_with(&mut report, &rest)?,
         ("bench", _) => bench::run(&mut report, &rest)?,
         _ => {

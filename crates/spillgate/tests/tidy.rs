@@ -317,6 +317,44 @@ fn what_is_cited_is_in_the_tree() {
     assert_eq!(wrong, [""; 0]);
 }
 
+#[test]
+fn links_lead_somewhere() {
+    let pages = pages();
+    let link = regex::Regex::new(r"\]\(([^)\s:]+)\)").unwrap();
+    let mut wrong = Vec::new();
+    for (name, page) in &pages {
+        let text = without_code(page);
+        for found in link.captures_iter(&text) {
+            let (path, slug) = found[1].split_once('#').unwrap_or((&found[1], ""));
+            let there = match path {
+                "" => name.clone(),
+                path => resolved(name, path),
+            };
+            let has_slug = slug.is_empty()
+                || pages
+                    .get(&there)
+                    .is_some_and(|page| headings(page).any(|it| slug_of(&it) == slug));
+            if !root().join(&there).exists() || !has_slug {
+                wrong.push(format!("{name}: {}", &found[1]));
+            }
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn the_book_has_every_page() {
+    let summary = std::fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
+    let mut wrong = Vec::new();
+    for name in files(&["docs"], "md").keys() {
+        let below = name.split_once("docs/").unwrap().1;
+        if below != "SUMMARY.md" && summary.matches(&format!("]({below})")).count() != 1 {
+            wrong.push(format!("docs/SUMMARY.md does not list {below} once"));
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
 /// The maximum number of files through which one oversized result passes.
 const LONGEST_WAY: usize = 20;
 
@@ -477,6 +515,15 @@ fn citations(prose: &str) -> impl Iterator<Item = Citation<'_>> {
 
 /// Resolves a path that is relative to the root or to the citing document's directory.
 fn beside(name: &str, path: &str, pages: &BTreeMap<String, String>) -> String {
+    let there = resolved(name, path);
+    match pages.contains_key(&there) {
+        true => there,
+        false => path.to_owned(),
+    }
+}
+
+/// Resolves a path that is relative to the directory of the file `name`.
+fn resolved(name: &str, path: &str) -> String {
     let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
     let mut parts: Vec<&str> = directory
         .split('/')
@@ -488,11 +535,7 @@ fn beside(name: &str, path: &str, pages: &BTreeMap<String, String>) -> String {
             part => parts.push(part),
         }
     }
-    let there = parts.join("/");
-    match pages.contains_key(&there) {
-        true => there,
-        false => path.to_owned(),
-    }
+    parts.join("/")
 }
 
 /// Returns the numbers that follow a word.
