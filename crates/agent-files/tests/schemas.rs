@@ -43,7 +43,9 @@ fn keys(schema: &Value, found: &mut BTreeSet<String>) {
 
 #[test]
 fn the_documentation_has_every_key() {
-    let text = std::fs::read_to_string(docs("agent-files.md")).unwrap();
+    let pages = ["agent-files.md", "agent-config.md"];
+    let text = pages.map(|page| std::fs::read_to_string(docs(page)).unwrap());
+    let text = text.concat();
     let mut all = BTreeSet::new();
     keys(&prompt_file_schema(), &mut all);
     keys(&ai_agent_schema(), &mut all);
@@ -53,7 +55,10 @@ fn the_documentation_has_every_key() {
         words.iter().any(|word| text.contains(word))
     };
     let missing: Vec<&String> = all.iter().filter(|key| !is_in(key)).collect();
-    assert!(missing.is_empty(), "docs/agent-files.md lacks {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "docs/agent-files.md and docs/agent-config.md lack {missing:?}"
+    );
 }
 
 /// Returns examples of frontmatter, each with one or more keys.
@@ -191,7 +196,9 @@ fn blocks(text: &str, language: &str) -> Vec<String> {
 
 #[test]
 fn the_examples_of_the_documentation_are_taken() {
-    let text = std::fs::read_to_string(docs("agent-files.md")).unwrap();
+    let pages = ["agent-files.md", "agent-config.md"];
+    let text = pages.map(|page| std::fs::read_to_string(docs(page)).unwrap());
+    let text = text.concat();
     let prompts = blocks(&text, "markdown");
     let configs = blocks(&text, "jsonc");
     assert!(!prompts.is_empty() && !configs.is_empty());
