@@ -52,24 +52,35 @@ impl Lexer {
             Within::Gap => self.between(json),
             Within::Escape => {
                 self.within = Within::Text;
-                match b"\"\\/bfnrtu".contains(&json[0]) {
+                match is_escape(json[0]) {
                     true => (Token::Inside, 1),
                     false => (Token::Odd, 1),
                 }
             }
-            Within::Text => match memchr2(b'"', b'\\', json) {
-                None => (Token::Inside, json.len()),
-                Some(0) if json[0] == b'"' => {
-                    self.within = Within::Gap;
-                    (Token::StringEnds, 1)
-                }
-                Some(at) if json[at] == b'"' => (Token::Inside, at),
-                Some(at) => {
-                    self.within = Within::Escape;
-                    (Token::Inside, at + 1)
-                }
-            },
+            Within::Text => self.inside(json),
         }
+    }
+
+    /// Returns the first token of `json`, which begins inside a string. Valid escapes are parts of
+    /// the token, because a log has one at the end of each line.
+    fn inside(&mut self, json: &[u8]) -> (Token, usize) {
+        let mut from = 0;
+        while let Some(more) = memchr2(b'"', b'\\', &json[from..]) {
+            let at = from + more;
+            match (json[at], json.get(at + 1)) {
+                (b'"', _) if at == 0 => {
+                    self.within = Within::Gap;
+                    return (Token::StringEnds, 1);
+                }
+                (b'"', _) => return (Token::Inside, at),
+                (_, Some(&escaped)) if is_escape(escaped) => from = at + 2,
+                _ => {
+                    self.within = Within::Escape;
+                    return (Token::Inside, at + 1);
+                }
+            }
+        }
+        (Token::Inside, json.len())
     }
 
     fn between(&mut self, json: &[u8]) -> (Token, usize) {
@@ -87,6 +98,14 @@ impl Lexer {
             _ => (Token::Word, run(is_word)),
         }
     }
+}
+
+/// Whether this byte may follow a backslash in a string.
+fn is_escape(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' | b'u'
+    )
 }
 
 fn is_gap(byte: u8) -> bool {
