@@ -342,6 +342,25 @@ fn links_lead_somewhere() {
     assert_eq!(wrong, [""; 0]);
 }
 
+/// The maximum number of words of a page.
+const LONGEST_PAGE: usize = 1500;
+
+/// Pages of `docs` that may be longer: what programs printed, and texts and rules in full.
+const LONGER: [&str; 3] = ["reference/", "performance.md", "spec/"];
+
+#[test]
+fn pages_are_short() {
+    let mut wrong = Vec::new();
+    for (name, page) in files(&["docs"], "md") {
+        let below = name.split_once("docs/").unwrap().1;
+        let words = page.split_whitespace().count();
+        if words > LONGEST_PAGE && !LONGER.iter().any(|it| below.starts_with(it)) {
+            wrong.push(format!("{name} has {words} words"));
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
 #[test]
 fn the_book_has_every_page() {
     let summary = std::fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();

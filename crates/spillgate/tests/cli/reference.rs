@@ -151,8 +151,8 @@ fn flatten(key: &str, value: &Value, found: &mut Vec<(String, String)>) {
 fn tools(tool: &Tool) -> String {
     let mut page = format!(
         "# All tools\n\n{GENERATED} `spillgate tools --list` prints the same lists. A parameter in bold must be given.\n\n\
-         ## Look-up tools\n\nThe gateway adds these tools to `tools/list` ([the gateway](../gateway.md#the-gateways-own-tools)). \
-         With a model for extraction, [`tool_output`](../gateway.md#tool_output) takes the place of `spillgate_search`.\n"
+         ## Look-up tools\n\nThe gateway adds these tools to `tools/list` ([the gateway](../gateway-tools.md#the-gateways-own-tools)). \
+         With a model for extraction, [`tool_output`](../gateway-tools.md#tool_output) takes the place of `spillgate_search`.\n"
     );
     listed(
         &mut page,
