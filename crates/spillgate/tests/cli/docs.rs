@@ -83,6 +83,8 @@ fn run(page: &str, tool: &Tool, blocks: &[Block]) -> Vec<String> {
         ])
         .current_dir(tool.home())
         .env_remove("SPILLGATE_STORE")
+        // The user's own configuration of the client.
+        .env_remove("CLAUDE_CONFIG_DIR")
         .env("PATH", path);
     let output = feed(command, b"");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
