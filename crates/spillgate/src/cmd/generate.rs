@@ -1,25 +1,28 @@
 //! `spillgate completions` and `spillgate man`: print completion scripts and manual pages.
 
-use clap::CommandFactory;
 use serde_json::json;
 
-use crate::args::{Args, Completions, Man};
+use crate::args::{Completions, Man};
+use crate::complete::script;
+use crate::examples::command;
 use crate::failure::{Failure, Fault};
 use crate::output::Output;
 
 pub(crate) fn completions(completions: &Completions, out: &Output) -> Result<u8, Failure> {
-    let (shell, mut script) = (completions.shell, Vec::new());
-    clap_complete::generate(shell, &mut Args::command(), "spillgate", &mut script);
-    print(out, "script", &script)
+    print(
+        out,
+        "script",
+        script(completions.shell, "spillgate").as_bytes(),
+    )
 }
 
 pub(crate) fn man(man: &Man, out: &Output) -> Result<u8, Failure> {
     let Some(directory) = &man.dir else {
         let mut page = Vec::new();
-        clap_mangen::Man::new(Args::command()).render(&mut page)?;
+        clap_mangen::Man::new(command()).render(&mut page)?;
         return print(out, "page", &page);
     };
-    clap_mangen::generate_to(Args::command(), directory).map_err(|error| {
+    clap_mangen::generate_to(command(), directory).map_err(|error| {
         let message = format!("{}: {error}", directory.display());
         Failure::new("io", Fault::Caller, message).hint("name a directory that exists")
     })?;

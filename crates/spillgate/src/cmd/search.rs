@@ -15,14 +15,15 @@ use crate::wiring::App;
 const PASSAGES: u64 = 1000;
 
 pub(crate) fn search(app: &App, search: &Search, out: &Output) -> Result<u8, Failure> {
-    let words = match &search.handle {
+    let words = match &search.target {
         Some(_) => search.words.join(" "),
         None => search.all.join(" "),
     };
     let budget = search.max_tokens.filter(|&tokens| tokens > 0);
     let asked = SearchQuery::new(&words, TokenBudget::new(budget.unwrap_or(PASSAGES)));
-    let (object, text) = if let Some(handle) = &search.handle {
-        let page = app.offloader.search(app.handle(handle)?, &asked)?;
+    let (object, text) = if let Some(target) = &search.target {
+        let target = app.target(target)?;
+        let page = target.offloader.search(target.handle, &asked)?;
         (json!(page), page.render())
     } else {
         let listed = app.store.list()?;
