@@ -48,10 +48,9 @@ impl Paint {
     /// Returns the parameters of the escape sequence that selects the colour.
     fn parameters(self) -> &'static str {
         match self {
-            Self::Match => "1;31",
             Self::Strong => "1",
             Self::Good => "32",
-            Self::Bad => "1;31",
+            Self::Match | Self::Bad => "1;31",
             Self::Warning => "33",
             Self::Name => "36",
             Self::Faint => "2",

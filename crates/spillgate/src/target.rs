@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use spillgate_artifact::{Clock, Handle, Origin, Reason, SystemClock};
 use spillgate_offload::{Choice, NoLedger, Offloader, StoredSecrets};
-use spillgate_store::{ArtifactStore, FileStore, Lifetime, MemoryStore};
+use spillgate_store::{ArtifactStore, FileStore, Lifetime, MemoryStore, Receipt};
 
 use crate::args::LimitArgs;
 use crate::failure::{Failure, Fault};
@@ -92,7 +92,7 @@ impl App {
                     .hint("name a file in it, or a stored output; `spillgate ls` lists those"),
             );
         }
-        let bytes = metadata.is_file().then(|| metadata.len());
+        let bytes = metadata.is_file().then_some(metadata.len());
         self.file(text, file, bytes)
     }
 
@@ -131,7 +131,7 @@ impl App {
         let pending = pending
             .map_err(|error| Failure::new("file", Fault::Caller, format!("{name}: {error}")))?;
         let outcome = pending.settle(Choice::Store(Reason::SizeCap));
-        let handle = crate::cmd::receipt(&outcome).map(|receipt| receipt.handle());
+        let handle = crate::cmd::receipt(&outcome).map(Receipt::handle);
         let Some(handle) = handle else {
             return Err(crate::cmd::failure(outcome).unwrap_or_else(|| absent(name)));
         };

@@ -14,14 +14,14 @@ use crate::store_args::Rm;
 use crate::wiring::App;
 
 pub(crate) fn rm(app: &App, rm: &Rm, out: &Output) -> Result<u8, Failure> {
-    let chosen = match rm.all || rm.older_than.is_some() {
-        true => chosen(app, rm.older_than, rm.pinned)?,
-        false => {
-            let handles = rm.handles.iter().map(|typed| app.handle(typed));
-            Chosen {
-                handles: handles.collect::<Result<_, _>>()?,
-                ..Chosen::default()
-            }
+    let is_list = rm.all || rm.older_than.is_some();
+    let chosen = if is_list {
+        chosen(app, rm.older_than, rm.pinned)?
+    } else {
+        let handles = rm.handles.iter().map(|typed| app.handle(typed));
+        Chosen {
+            handles: handles.collect::<Result<_, _>>()?,
+            ..Chosen::default()
         }
     };
     let count = chosen.handles.len();
@@ -39,7 +39,6 @@ pub(crate) fn rm(app: &App, rm: &Rm, out: &Output) -> Result<u8, Failure> {
             out.object(&json!({"removed": handle}))?;
         }
     }
-    let is_list = rm.all || rm.older_than.is_some();
     if !out.json && (is_list || out.terminal) {
         let size = match is_list {
             true => format!(", {}", ByteSize(chosen.bytes)),

@@ -54,13 +54,13 @@ fn outputs_that_are_named_wrongly() {
     hint: `spillgate ls` lists what is stored; `last` is the newest output
 
     $ spillgate read ./session-5fc6   [1]
-    error: no stored output has a handle that begins with `./session-5fc6`, and
-    there is no file /HOME/session-5fc6
+    error: no stored output has a handle that begins with `./SESSION`, and there is
+    no file /HOME/session-5fc6
     hint: `spillgate ls` lists what is stored; `last` is the newest output
 
     $ spillgate cat notes.md   [2]
     error: `notes.md` is not a handle; a handle is a word of 14 lowercase letters,
-    or looks like session-<uuid>/<uuid>
+    or looks like SESSION<uuid>/<uuid>
     hint: `spillgate read notes.md` reads a file without storing it, as grep,
     query, search and outline do; `spillgate put notes.md` stores a large one
 
@@ -259,9 +259,9 @@ fn commands_that_are_wrong() {
     there is no store in /no/store yet
 
     $ spillgate --store /proc/x put < /proc/self/maps --max-tokens 1   [1]
-    error: /proc/x/session-e809a294-c74c-4d4d-8dd7-cfa664a95e43: No such file or
-    directory
-    hint: look at the path it names
+    error: /proc/x/SESSION: No such file or directory
+    hint: check that the directory exists and that you may write to it, or name
+    another one with --store DIR
 
     $ spillgate man read   [2]
     error: unexpected argument 'read' found

@@ -186,6 +186,8 @@ fn flags_of_grep() {
     three -N -i: 0 two three | Three a.c
     two -q: 0 
     -E four|one: 0 1:one two | 5:four
+    -A1 -m1 t: 0 1:one two
+    -x: 1 
     none: 1 
     none -c: 1 0
     none -l: 1 
