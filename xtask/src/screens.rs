@@ -32,6 +32,7 @@ const BEFORE: &str = r#"
 seq 1 4000 | awk '{ printf "{\"id\":%d,\"name\":\"lamp %d\",\"price\":%d.50,\"city\":\"%s\"}\n", $1, $1, $1 % 90, ($1 % 3 ? "Oslo" : "Riga") }' > lamps.ndjson
 spillgate put lamps.ndjson > shown
 cat > build.sh <<'END'
+#!/bin/sh
 seq 1 900 | awk '{ printf "   Compiling part-%03d v1.4.%d\n", $1, $1 % 7 }'
 echo "warning: unused variable: \`limit\`"
 echo "  --> src/shop/cart.rs:41:9"
@@ -105,6 +106,8 @@ impl Home {
         let home = Self(home);
         fs::create_dir(home.0.join("bin"))?;
         fs::copy(program, home.0.join("bin/spillgate"))?;
+        // The server ends with its last session, so one stays between the pictures.
+        home.tmux(&["new-session", "-d", "-s", "home", "sleep 600"])?;
         Ok(home)
     }
 
@@ -176,6 +179,7 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
+        drop(self.tmux(&["kill-server"]));
         drop(fs::remove_dir_all(&self.0));
     }
 }

@@ -134,7 +134,13 @@ Exit codes: 0 a line matches, 1 no line matches, 2 an error.",
 ];
 
 /// Examples of commands that few people type.
-const OTHERS: [(&str, &str); 3] = [
+const OTHERS: [(&str, &str); 4] = [
+    (
+        "agent view",
+        "\
+  spillgate agent view t.json             the turns, calls and results of a run
+  spillgate agent view t.json --part report",
+    ),
     (
         "hook",
         "\
@@ -165,12 +171,20 @@ pub(crate) fn first(command: &str) -> Option<&'static str> {
 
 /// Returns the commands of the program with the examples in their help.
 pub(crate) fn command() -> Command {
-    let mut command = Args::command();
-    for (name, examples) in EXAMPLES.iter().chain(&OTHERS) {
-        command =
-            command.mut_subcommand(name, |one| one.after_help(format!("Examples:\n{examples}")));
+    let examples = EXAMPLES.iter().chain(&OTHERS);
+    examples.fold(Args::command(), |command, (path, examples)| {
+        with(command, path, examples)
+    })
+}
+
+/// Adds examples to the subcommand that `path` names, or to a subcommand of it.
+fn with(command: Command, path: &'static str, examples: &str) -> Command {
+    match path.split_once(' ') {
+        Some((outer, inner)) => command.mut_subcommand(outer, |one| with(one, inner, examples)),
+        None => {
+            command.mut_subcommand(path, |one| one.after_help(format!("Examples:\n{examples}")))
+        }
     }
-    command
 }
 
 #[cfg(test)]
@@ -179,7 +193,7 @@ mod tests {
 
     /// Returns the help of a command and of the commands below it.
     fn helps(command: &mut Command, helps: &mut Vec<(String, String)>) {
-        if command.is_hide_set() {
+        if command.is_hide_set() || command.get_name() == "help" {
             return;
         }
         let help = command.render_long_help().to_string();
@@ -217,9 +231,6 @@ mod tests {
         helps(&mut command, &mut all);
         assert!(all.len() > 30, "{}", all.len());
         for (name, help) in all {
-            if name == "help" {
-                continue;
-            }
             let Some((_, examples)) = help.split_once("\nExamples:\n") else {
                 panic!("the help of `{name}` has no examples");
             };

@@ -126,9 +126,10 @@ fn table(listed: &[Listed], now: Timestamp, out: &Output) -> String {
     for (one, row) in listed.iter().zip(&rows) {
         let facts = &one.manifest.facts;
         let [age, tokens, kind, ended] = laid(row);
-        let how = match is_failure(facts) {
-            true => Paint::Bad,
-            false => Paint::Good,
+        let how = match (is_failure(facts), facts.ending) {
+            (true, _) => Paint::Bad,
+            (false, Some(_)) => Paint::Good,
+            (false, None) => Paint::Faint,
         };
         let handle = format!("{:<width$}", one.manifest.handle.to_string());
         writeln!(

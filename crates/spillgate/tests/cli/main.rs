@@ -56,6 +56,7 @@ mod stalls;
 mod store;
 mod stored_secrets;
 mod strict;
+mod terminal;
 mod tidying;
 mod tool;
 mod tool_lists;

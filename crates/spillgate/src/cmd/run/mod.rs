@@ -299,6 +299,10 @@ fn not_started(program: &OsString, error: &io::Error) -> Failure {
             126,
             format!("check that it may be executed: chmod +x {}", quoted(&line)),
         ),
+        _ if error.raw_os_error() == Some(libc::ENOEXEC) => (
+            126,
+            "a script has to begin with a line such as #!/bin/sh".to_owned(),
+        ),
         _ => (126, "check that it may be executed".to_owned()),
     };
     Failure::new("command_not_started", Fault::Caller, message)
