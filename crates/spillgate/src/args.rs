@@ -201,7 +201,7 @@ pub(crate) enum Command {
     Completions(Completions),
     /// Print a shell's function `spill`, which runs a command with a preview of its output
     Init(Init),
-    /// Print the manual page, or write all of them to a directory
+    /// Print a manual page, or write all of them to a directory
     Man(Man),
 }
 
@@ -610,6 +610,9 @@ pub(crate) enum InitShell {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Man {
+    /// The command whose page is printed [default: the page of the whole program]
+    #[arg(conflicts_with = "dir")]
+    pub(crate) command: Option<String>,
     /// Write the pages of all commands to this directory instead
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,

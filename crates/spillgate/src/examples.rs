@@ -157,7 +157,7 @@ const OTHERS: [(&str, &str); 4] = [
     (
         "man",
         "\
-  spillgate man | man -l -
+  spillgate man grep | man -l -
   spillgate man --dir ~/.local/share/man/man1",
     ),
 ];
@@ -172,18 +172,32 @@ pub(crate) fn first(command: &str) -> Option<&'static str> {
 /// Returns the commands of the program with the examples in their help.
 pub(crate) fn command() -> Command {
     let examples = EXAMPLES.iter().chain(&OTHERS);
-    examples.fold(Args::command(), |command, (path, examples)| {
+    let command = examples.fold(Args::command(), |command, (path, examples)| {
         with(command, path, examples)
-    })
+    });
+    plain(command)
+}
+
+/// Removes the backquotes around the names of environment variables, which documentation comments
+/// need and a terminal does not.
+fn plain(command: Command) -> Command {
+    let command = command.mut_args(|one| {
+        let help = one.get_help().map(|help| help.ansi().to_string());
+        match help.filter(|help| help.contains("[env: `")) {
+            Some(help) => one.help(help.replace("[env: `", "[env: ").replace("`]", "]")),
+            None => one,
+        }
+    });
+    command.mut_subcommands(plain)
 }
 
 /// Adds examples to the subcommand that `path` names, or to a subcommand of it.
 fn with(command: Command, path: &'static str, examples: &str) -> Command {
     match path.split_once(' ') {
         Some((outer, inner)) => command.mut_subcommand(outer, |one| with(one, inner, examples)),
-        None => {
-            command.mut_subcommand(path, |one| one.after_help(format!("Examples:\n{examples}")))
-        }
+        None => command.mut_subcommand(path, |one| {
+            one.after_help(format!("Examples:\n  {examples}"))
+        }),
     }
 }
 
@@ -236,6 +250,7 @@ mod tests {
             };
             let examples = examples.split("\n\n").next().unwrap();
             let before = typed;
+            assert!(!help.contains("[env: `"), "{name}");
             let is_example = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
             for line in examples.lines().filter(is_example) {
                 assert!(line.chars().count() <= 120, "{line}");

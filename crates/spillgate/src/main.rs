@@ -37,6 +37,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use signal_hook::consts::SIGXFSZ;
 
@@ -64,11 +65,22 @@ fn main() -> ExitCode {
         return ExitCode::from(cmd::shell_child::child(arguments));
     }
     let typed = spread(std::env::args_os().collect());
-    let parsed = examples::command()
-        .try_get_matches_from(typed)
-        .and_then(|matches| {
-            Args::from_arg_matches(&matches).map_err(|error| error.format(&mut Args::command()))
-        });
+    let parse = |command: clap::Command| command.try_get_matches_from(typed.clone());
+    let is_help = |error: &clap::Error| {
+        use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand};
+        matches!(
+            error.kind(),
+            DisplayHelp | DisplayHelpOnMissingArgumentOrSubcommand
+        )
+    };
+    // Only the help needs the examples, and a hook should not spend time on them.
+    let parsed = parse(Args::command()).or_else(|error| match is_help(&error) {
+        true => parse(examples::command()),
+        false => Err(error),
+    });
+    let parsed = parsed.and_then(|matches| {
+        Args::from_arg_matches(&matches).map_err(|error| error.format(&mut Args::command()))
+    });
     let args = match parsed {
         Ok(args) => args,
         Err(error) => return failure::usage(&error),
@@ -89,7 +101,8 @@ fn main() -> ExitCode {
 /// Separates the numbers of `grep -A3` from their options. Since a pattern may begin with `-`, they
 /// would be taken for the pattern.
 fn spread(typed: Vec<OsString>) -> Vec<OsString> {
-    if failure::typed_command().is_none_or(|command| command != "grep") {
+    let is_grep = || failure::typed_command().is_some_and(|command| command == "grep");
+    if !typed.iter().any(|word| word == "grep") || !is_grep() {
         return typed;
     }
     let parts = |word: OsString| match word.to_str().map(|word| word.split_at_checked(2)) {

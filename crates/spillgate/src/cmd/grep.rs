@@ -46,7 +46,8 @@ pub(crate) fn grep(app: &App, grep: &Grep, out: &Output) -> Result<u8, Failure> 
             "total": page.total,
             "next": page.next.map(|start| json!({"start": start})),
         }))?;
-        return Ok(code);
+        // Programs take any other code for a failure; they have `total`.
+        return Ok(0);
     }
     if grep.count {
         out.text(&format!("{}\n", page.total))?;

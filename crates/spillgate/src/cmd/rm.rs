@@ -18,11 +18,15 @@ pub(crate) fn rm(app: &App, rm: &Rm, out: &Output) -> Result<u8, Failure> {
     let chosen = if is_list {
         chosen(app, rm.older_than, rm.pinned)?
     } else {
-        let handles = rm.handles.iter().map(|typed| app.handle(typed));
-        Chosen {
-            handles: handles.collect::<Result<_, _>>()?,
-            ..Chosen::default()
+        let mut chosen = Chosen::default();
+        for typed in &rm.handles {
+            let handle = app.handle(typed)?;
+            // An output can be named in several ways.
+            if !chosen.handles.contains(&handle) {
+                chosen.handles.push(handle);
+            }
         }
+        chosen
     };
     let count = chosen.handles.len();
     if rm.all && !rm.yes && count > 0 {

@@ -211,7 +211,7 @@ fn commands_that_are_wrong() {
         "--config bad.toml ls",
         "--store /no/store ls",
         "--store /proc/x put < /proc/self/maps --max-tokens 1",
-        "man read",
+        "man raed",
     ]), @r#"
     $ spillgate serach last why   [2]
     error: unrecognized subcommand 'serach'
@@ -263,11 +263,9 @@ fn commands_that_are_wrong() {
     hint: check that the directory exists and that you may write to it, or name
     another one with --store DIR
 
-    $ spillgate man read   [2]
-    error: unexpected argument 'read' found
-
-    Usage: spillgate man [OPTIONS]
-    hint: `spillgate help man` shows how it is used
+    $ spillgate man raed   [2]
+    error: there is no command `raed`
+    hint: `spillgate help` lists the commands
     "#);
 }
 

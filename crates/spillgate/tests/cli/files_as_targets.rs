@@ -155,6 +155,7 @@ fn flags_of_grep() {
         &["none"],
         &["none", "-c"],
         &["none", "-l"],
+        &["none", "--json"],
         &["("],
         &["two", "-v", "-o"],
     ] {
@@ -169,7 +170,7 @@ fn flags_of_grep() {
             output.status.code().unwrap()
         ));
     }
-    assert_snapshot!(told, @"
+    assert_snapshot!(told, @r#"
     two: 0 1:one two | 2:two three
     TWO -i -n: 0 1:one two | 2:two three
     a.c -F: 0 3:Three a.c
@@ -191,9 +192,10 @@ fn flags_of_grep() {
     none: 1 
     none -c: 1 0
     none -l: 1 
+    none --json: 0 {"matches":[],"next":null,"total":0}
     (: 2 
     two -v -o: 2
-    ");
+    "#);
 }
 
 #[test]

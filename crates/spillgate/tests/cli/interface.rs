@@ -254,6 +254,12 @@ fn completions_and_manual_are_there() {
     }
     let page = tool.run(&["man"], b"").stdout;
     assert!(String::from_utf8(page).unwrap().contains(".TH spillgate"));
+    let page = String::from_utf8(tool.run(&["man", "grep"], b"").stdout).unwrap();
+    assert!(
+        page.contains("spillgate\\-grep") && page.contains("invert"),
+        "{page}"
+    );
+    assert_eq!(tool.run(&["man", "no-such"], b"").status.code(), Some(2));
     let pages = tool.home().join("man");
     fs::create_dir(&pages).unwrap();
     assert!(

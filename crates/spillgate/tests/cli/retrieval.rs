@@ -85,7 +85,7 @@ fn matches_with_context_and_pages() {
     assert_eq!(page["matches"][0]["line"], 501);
     assert_eq!(page["matches"][0]["before"][0]["line"], 500);
     assert_eq!(page["matches"][0]["after"][0]["line"], 502);
-    assert_eq!(tool.json_of_any(&["grep", &handle, "e4217"])["total"], 0);
+    assert_eq!(tool.json(&["grep", &handle, "e4217"], b"")["total"], 0);
     let (mut start, mut seen) = (1, 0);
     loop {
         let start_text = start.to_string();
