@@ -21,6 +21,7 @@ mod prose;
 mod proxies;
 mod python;
 mod report;
+mod screens;
 mod served;
 mod server;
 mod workspace;
@@ -52,6 +53,7 @@ usage: cargo xtask <command>
             literals besides
   fuzz      feed fuzz targets to libFuzzer; --minutes N (all targets together, default 5), --group 1..4,
             --target NAME, --jobs N, --sanitizer address; cases that are found go to fuzz/corpus
+  screens   pictures of commands in a real terminal (tmux), for docs/screens; --spillgate FILE takes a built program
   bench     install the peers, then run benches/run.sh (further arguments go to it)
 ";
 
@@ -89,6 +91,7 @@ fn dispatch() -> Result<ExitCode> {
         ("load", _) => load::run_with(&mut report, &rest)?,
         ("fuzz", _) => fuzz::run_with(&mut report, &rest)?,
         ("eval", _) => eval::run_with(&mut report, &rest)?,
+        ("screens", _) => screens::run_with(&mut report, &rest)?,
         ("bench", _) => bench::run(&mut report, &rest)?,
         _ => {
             report::say(USAGE)?;
