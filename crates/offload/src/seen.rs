@@ -23,6 +23,10 @@ use crate::stored_secrets::StoredSecrets;
 /// reads. Of a larger text, most would be searched for nothing if nobody looks anything up.
 pub(crate) const SEARCHED_WHOLE: u64 = 512 << 20;
 
+/// The most bytes of a text that the first look-up searches: some seconds, so that it ends in time.
+/// The search of a larger text would be cut off by the timeout of look-ups each time.
+const SEARCHED_LATER: u64 = 8 << 30;
+
 /// The text of a result, as far as its preview reads it, and its outline. The part that was read so
 /// far has no secrets.
 #[derive(Debug)]
@@ -42,7 +46,7 @@ impl Seen {
         // Other modes and profiles ask before the message is made whether there are secrets. Of JSON
         // and of text that was cleaned, the message also has parts that are no bytes of the view.
         let facts = sanitized.facts();
-        let is_large = facts.bytes > offloader.searched_whole;
+        let is_large = facts.bytes > offloader.searched_whole && facts.bytes <= SEARCHED_LATER;
         let is_shown_anyway = limits.redaction == Redaction::Mark
             && limits.stored_secrets == StoredSecrets::AsIs
             && limits.profile == Profile::Preview;
