@@ -8,6 +8,7 @@
 
 mod artifact;
 mod changes;
+mod derived;
 mod error;
 mod fit;
 mod grep;

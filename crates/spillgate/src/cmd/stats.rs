@@ -114,6 +114,9 @@ impl Sums {
     fn add(&mut self, entry: &LedgerEntry) {
         let estimated = |tokens: Tokens| if tokens.exact { 0 } else { tokens.count };
         let shown = entry.tokens_shown;
+        for (rule, found) in &entry.secrets {
+            *self.secrets.entry(rule.clone()).or_default() += found;
+        }
         match entry.exit {
             Exit::Retrieved | Exit::Extracted => {
                 match &entry.extraction {
@@ -127,7 +130,7 @@ impl Sums {
                 self.tokens_schema += shown.count;
                 self.tokens_schema_estimated += estimated(shown);
             }
-            Exit::Inline | Exit::ToolList => {}
+            Exit::Inline | Exit::ToolList | Exit::Searched => {}
             Exit::Program => {
                 self.to_programs += 1;
                 self.tokens_to_programs += entry.tokens_in.count;
@@ -144,9 +147,6 @@ impl Sums {
                 self.tokens_in_estimated += estimated(entry.tokens_in);
                 self.tokens_shown += shown.count;
                 self.micros += entry.micros;
-                for (rule, found) in &entry.secrets {
-                    *self.secrets.entry(rule.clone()).or_default() += found;
-                }
                 let results = self.offloaded + self.not_stored;
                 self.milliseconds = (self.micros / results.max(1)) as f64 / 1000.0;
             }
