@@ -126,6 +126,10 @@ impl Document {
         Ok(Some(Self { text, kind }))
     }
 
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
     /// Returns a document of this text.
     #[cfg(test)]
     pub(super) fn of(text: Vec<u8>, kind: ContentKind) -> Self {

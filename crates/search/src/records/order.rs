@@ -1,10 +1,8 @@
 //! Reads orders: `the three most expensive`, `deepest`, `hit most often`.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use rustc_hash::FxHashSet;
 
+use super::pattern::Pattern;
 use super::plan::{Group, Order};
 use super::reader::Reader;
 use super::terms::{
@@ -17,9 +15,8 @@ pub(super) const GREAT: [&str; 6] = [
     "largest", "biggest", "highest", "greatest", "smallest", "lowest",
 ];
 
-static BY_NUMBER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\bby (?:the )?(?:number|count|frequency)\b")
-        .expect("invariant: the pattern is valid")
+pub(super) static BY_NUMBER: Pattern = Pattern::new(&[&["number", "count", "frequency"]], || {
+    r"(?i)\bby (?:the )?(?:number|count|frequency)\b".into()
 });
 
 impl Reader<'_, '_> {

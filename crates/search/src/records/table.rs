@@ -576,6 +576,17 @@ pub(super) fn columns(
             0
         }
     };
+    // Whether it has a different value for each record, most of them texts.
+    let are_different = |column: usize| {
+        let mut known = FxHashSet::default();
+        let mut texts = 0;
+        let mut cells = all.iter().map(|record| record.get(column));
+        let differ = cells.all(|cell| {
+            texts += usize::from(matches!(cell, Some(Cell::Text(_))));
+            cell.is_some_and(|cell| !cell.is_list() && known.insert(cell.shown()))
+        });
+        differ && texts * 2 > all.len()
+    };
     let part = |column: usize| {
         let name = collection.columns[column].to_lowercase();
         let last = name
@@ -587,8 +598,8 @@ pub(super) fn columns(
     };
     let depth = |column: usize| collection.columns[column].matches('.').count();
     // The column that no two records share, then names, the outermost first.
-    let unique = (0..collection.columns.len())
-        .find(|&column| depth(column) == 0 && distinct(column) == all.len());
+    let unique =
+        (0..collection.columns.len()).find(|&column| depth(column) == 0 && are_different(column));
     let mut named: Vec<usize> = (0..collection.columns.len())
         .filter(|&column| part(column).is_some())
         .collect();

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+use super::pattern::Pattern;
 use crate::words::{Stems, camel_parts, is_stop_word};
 
 /// A word for an end of an order.
@@ -201,36 +202,70 @@ pub(super) struct Word {
     pub(super) stem: String,
 }
 
+/// Texts of which each of these words contains one.
+const SMALL_NUMBERS: &[&str] = &[
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    "eleven", "twelve", "teen", "ty",
+];
+
 /// Returns a pattern of the number words below one hundred that are one word.
 fn small_numbers() -> String {
     [&NUMBERS[..], &TEENS, &TENS].concat().join("|")
 }
 
-/// Returns a question with its numbers in figures where words compare them or name a large number:
-/// `over one hundred thousand`, `at least three`.
-pub(super) fn spelled(question: &str) -> Cow<'_, str> {
-    static LARGE: LazyLock<Regex> = LazyLock::new(|| {
+/// Words for a large number.
+pub(super) static LARGE: Pattern = Pattern::new(
+    &[&["hundred", "thousand", "million", "billion"]],
+    || {
         let small = format!("{}|an?|half an?", small_numbers());
         let pattern = format!(
             r"(?i)\b(?:(?:{small})[ -])+(?:hundred|thousand|million|billion)(?:[ -](?:and )?(?:{small}|hundred|thousand|million|billion))*\b"
         );
-        Regex::new(&pattern).expect("invariant: the pattern is valid")
-    });
-    static COMPARED: LazyLock<Regex> = LazyLock::new(|| {
+        pattern.into()
+    },
+);
+/// A small number as a word that is compared.
+pub(super) static COMPARED: Pattern = Pattern::new(
+    &[
+        &[
+            "than", "at least", "at most", "over", "above", "under", "below", "exactly", "up to",
+            "between", "has", "have", "having", "with",
+        ],
+        SMALL_NUMBERS,
+    ],
+    || {
         let small = small_numbers();
         let pattern = format!(
             r"(?i)\b(?P<before>than|at least|at most|over|above|under|below|exactly|up to|between|has|have|having|with) (?P<one>{small})\b(?:(?P<and> and )(?P<other>{small})\b)?"
         );
-        Regex::new(&pattern).expect("invariant: the pattern is valid")
-    });
-    static SINGLE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?i)\b(?P<before>than|at least|at most|over|above|under|below|exceeding|within) (?:an?|one) (?P<unit>second|minute|hour|day|week|[kmg]i?b)\b")
-            .expect("invariant: the pattern is valid")
-    });
-    let large = LARGE.replace_all(question, |found: &Captures<'_>| {
+        pattern.into()
+    },
+);
+/// A unit without a number: `over an hour`.
+pub(super) static SINGLE: Pattern = Pattern::new(
+    &[&[
+        "than",
+        "at least",
+        "at most",
+        "over",
+        "above",
+        "under",
+        "below",
+        "exceeding",
+        "within",
+    ]],
+    || {
+        r"(?i)\b(?P<before>than|at least|at most|over|above|under|below|exceeding|within) (?:an?|one) (?P<unit>second|minute|hour|day|week|[kmg]i?b)\b".into()
+    },
+);
+
+/// Returns a question with its numbers in figures where words compare them or name a large number:
+/// `over one hundred thousand`, `at least three`.
+pub(super) fn spelled(question: &str) -> Cow<'_, str> {
+    let large = replaced(&LARGE, question, |found: &Captures<'_>| {
         spoken(&found[0]).map_or_else(|| found[0].to_owned(), |number| number.to_string())
     });
-    let compared = COMPARED.replace_all(&large, |found: &Captures<'_>| {
+    let compared = replaced(&COMPARED, &large, |found: &Captures<'_>| {
         let figure = |name: &str| {
             let word = found.name(name)?.as_str();
             spoken(word).map(|number| number.to_string())
@@ -245,10 +280,24 @@ pub(super) fn spelled(question: &str) -> Cow<'_, str> {
             figure("one").unwrap_or_default()
         )
     });
-    let compared = SINGLE.replace_all(&compared, "$before 1 $unit");
+    let compared = replaced(&SINGLE, &compared, |found: &Captures<'_>| {
+        format!("{} 1 {}", &found["before"], &found["unit"])
+    });
     match compared == question {
         true => Cow::Borrowed(question),
         false => Cow::Owned(compared.into_owned()),
+    }
+}
+
+/// Returns a question with other texts for the matches of a pattern.
+fn replaced<'q>(
+    pattern: &Pattern,
+    question: &'q str,
+    with: impl Fn(&Captures<'_>) -> String,
+) -> Cow<'q, str> {
+    match pattern.on(question) {
+        Some(regex) => regex.replace_all(question, with),
+        None => Cow::Borrowed(question),
     }
 }
 

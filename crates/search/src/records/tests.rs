@@ -699,3 +699,18 @@ fn dates_alone_are_no_order() {
     let line = first_lines(&text, "dist shasum for the latest react", 1);
     assert_eq!(line, "2 of 4 in .files[] have path with \"react\":");
 }
+
+#[test]
+fn records_are_read_only_if_a_word_may_be_theirs() {
+    let text = br#"[{"state":"failed"}]"#;
+    for (question, may) in [
+        ("why did it fail?", true),
+        ("what is the error?", false),
+        ("how many errors?", true),
+        ("why did the last run break?", true),
+        ("why did run 7 break?", true),
+        ("why?", false),
+    ] {
+        assert_eq!(super::may_concern(question, text), may, "{question}");
+    }
+}

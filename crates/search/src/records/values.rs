@@ -6,6 +6,7 @@ use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cell::Cell;
+use super::pattern::Pattern;
 use super::plan::COUNTED;
 use super::reader::DENYING;
 use super::reader::Reader;
@@ -18,10 +19,12 @@ const LEAST_STEM: usize = 4;
 /// Most words of a value that is looked for in a question.
 const LONGEST_VALUE: usize = 8;
 /// Texts that stand for themselves: quoted, or with signs inside.
-static LITERAL: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#""([^"]{2,80})"|'([^']{2,80})'|`([^`]{2,80})`|(?:^|[\s(,])([A-Za-z0-9@/>=<~^][\w@/.>=<~^:+-]*[\-_/@:=>][\w@/.>=<~^:+-]*)"#)
-        .expect("invariant: the pattern is valid")
-});
+pub(super) static LITERAL: Pattern = Pattern::new(
+    &[&["\"", "'", "`", "-", "_", "/", "@", ":", "=", ">"]],
+    || {
+        r#""([^"]{2,80})"|'([^']{2,80})'|`([^`]{2,80})`|(?:^|[\s(,])([A-Za-z0-9@/>=<~^][\w@/.>=<~^:+-]*[\-_/@:=>][\w@/.>=<~^:+-]*)"#.into()
+    },
+);
 /// Names: words with a capital letter that follow one another.
 static NAME: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\p{Lu}[\p{L}\p{N}.'’-]*(?:\s+(?:of |de |van |von |the )?\p{Lu}[\p{L}\p{N}.'’-]*)*")
