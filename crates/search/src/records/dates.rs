@@ -112,7 +112,13 @@ impl Reader<'_, '_> {
         let best = self.best_column(at, is_dated);
         let named = best.map_or(0.0, |column| self.naming(column, at, NEAR));
         if is_year {
-            let numeric = |column: usize| self.is_numeric(column) && !is_dated(column);
+            let year = self.question.get(at..at + 4);
+            let year: Option<f64> = year.and_then(|year| year.parse().ok());
+            let numeric = |column: usize| {
+                self.is_numeric(column)
+                    && !is_dated(column)
+                    && year.is_none_or(|year| self.reaches(column, year))
+            };
             let numeric = self.best_column(at, numeric);
             if numeric.is_some_and(|column| self.naming(column, at, NEAR) > named) {
                 return None;

@@ -20,10 +20,11 @@ pub(super) static HAVING: Pattern = Pattern::new(
 /// Words before the name of a member that records lack: `without a license`, `no homepage`.
 pub(super) static LACKING: Pattern = Pattern::new(
     &[&[
-        "without", "lack", "miss", "no", "'t", "’t", "omit", "empty", "unknown", "blank", "null",
+        "without", "out of", "lack", "miss", "no", "'t", "’t", "omit", "empty", "unknown", "blank",
+        "null",
     ]],
     || {
-        r"(?i)\b(?:without|lack(?:s|ing)?|miss(?:es|ing)|with no|(?:had|has|have|having) no|(?:(?:do|does|did)(?: not|(?:n't|n’t)) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|(?:n't|n’t)) having)|omit(?:s|ting)?|nobody(?: is)?|no one(?: is)?|(?:^|[:;,]\s*)no|with(?: an?)? (?:empty|missing|unknown|blank|null))\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?".into()
+        r"(?i)\b(?:without|out of|lack(?:s|ing)?|miss(?:es|ing)|with no|(?:had|has|have|having) no|(?:(?:do|does|did)(?: not|(?:n't|n’t)) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|(?:n't|n’t)) having)|omit(?:s|ting)?|nobody(?: is)?|no one(?: is)?|(?:^|[:;,]\s*)no|with(?: an?)? (?:empty|missing|unknown|blank|null))\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?".into()
     },
 );
 /// Words behind it: `whose license is missing`, `where license is null`.
@@ -99,8 +100,12 @@ impl Reader<'_, '_> {
         const FIRST: usize = 50;
         let is_flag = |column: &usize| {
             let flag = |cell: &Cell<'_>| {
-                let bit = cell.any(|text| text == "0" || text == "1");
-                matches!(cell, Cell::Bool(_)) || cell.is_number() && bit
+                let is_any = |all: &[&str]| {
+                    cell.any(|text| all.iter().any(|one| one.eq_ignore_ascii_case(text)))
+                };
+                matches!(cell, Cell::Bool(_))
+                    || cell.is_number() && is_any(&["0", "1"])
+                    || matches!(cell, Cell::Text(_)) && is_any(&["yes", "no", "true", "false"])
             };
             // Most columns have no flag among their first values.
             let cells = self.collection.records.iter();
@@ -234,6 +239,9 @@ impl Reader<'_, '_> {
     fn undone(&mut self) {
         const ROOT: usize = 4;
         for at in 0..self.words.len() {
+            if self.done(at) {
+                continue;
+            }
             let Some(rest) = self.words[at].stem.strip_prefix("un") else {
                 continue;
             };
@@ -251,6 +259,30 @@ impl Reader<'_, '_> {
                 self.take(self.words[at].start, self.words[at].end);
             }
         }
+    }
+
+    /// `merged`: what has a date in `mergedAt`, or a text in `deprecated`, if some records have none.
+    /// `not assigned`: what has no assignee. Returns whether word `at` says so.
+    fn done(&mut self, at: usize) -> bool {
+        let word = &self.words[at];
+        let is_negated = self.is_denied(at);
+        let is_of = |column: &usize| {
+            let is_named = match &self.columns[*column][..] {
+                [stem] if is_negated => alike(&word.stem, stem),
+                [stem] => *stem == word.stem && !self.is_numeric(*column),
+                _ => false,
+            };
+            is_named && !self.collection.records.iter().all(|one| one.has(*column))
+        };
+        let column = (0..self.columns.len()).find(is_of);
+        let is_bool =
+            |&column: &usize| self.share(column, |cell| matches!(cell, Cell::Bool(_))) > 0.0;
+        let column = column.filter(|column| !is_bool(column));
+        let column = column.filter(|_| !self.taken[at] && word.lower.ends_with("ed"));
+        if let Some(column) = column {
+            self.add_weak(column, Test::Present, is_negated);
+        }
+        column.is_some()
     }
 
     /// Whether a text is the last step of a column's name, whatever its case.

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::moment::Unit;
+use super::moment::{Unit, label};
 use super::pattern::Pattern;
 use super::plan::{COUNTED, Group};
 use super::reader::Reader;
@@ -107,6 +107,7 @@ impl Reader<'_, '_> {
             && let Some(unit) = found.get(1).or(found.get(2))
             && let Some(unit) = unit_of(&unit.as_str().to_lowercase())
             && let Some(column) = self.dated(found.get(0).map_or(0, |whole| whole.start()))
+            && self.shares_unit(column, unit)
         {
             self.group(column, Some(unit), is_descending);
             return;
@@ -186,6 +187,14 @@ impl Reader<'_, '_> {
                 self.group(column, None, is_descending);
             }
         }
+    }
+
+    /// Whether several records have dates of the same day, month or year.
+    fn shares_unit(&self, column: usize, unit: Unit) -> bool {
+        let mut known = FxHashSet::default();
+        let cells = self.collection.records.iter();
+        let mut moments = cells.filter_map(|record| record.get(column)?.moment());
+        moments.any(|moment| !known.insert(label(moment, unit)))
     }
 
     /// `how many countries`: the column of texts that the words behind name, if records share its

@@ -35,6 +35,8 @@ const OTHER_LINES: usize = 10;
 pub(super) struct Document {
     text: Vec<u8>,
     kind: ContentKind,
+    /// What separates the cells of a table.
+    delimiter: u8,
 }
 
 /// What a document contains, parsed.
@@ -109,21 +111,27 @@ impl Document {
         if view.bytes() > MOST_BYTES {
             return Ok(None);
         }
-        let start = match kind {
-            ContentKind::Json => facts.view.prelude,
-            ContentKind::Ndjson | ContentKind::Csv | ContentKind::Tsv => 0,
-            // A table without a header may be stored as text.
-            ContentKind::Text | ContentKind::Log => {
+        let (start, delimiter) = match kind {
+            ContentKind::Json => (facts.view.prelude, b','),
+            ContentKind::Ndjson => (0, b','),
+            // A table without a header, or with semicolons, may be stored as text.
+            ContentKind::Text | ContentKind::Log | ContentKind::Csv | ContentKind::Tsv => {
                 let start = view.source().bytes(0, LOOKED_AT.min(view.bytes()))?;
-                if !is_tabbed(&start) {
-                    return Ok(None);
+                match (kind, delimiter(&start)) {
+                    (ContentKind::Tsv, _) => (0, b'\t'),
+                    (_, Some(delimiter)) => (0, delimiter),
+                    (ContentKind::Csv, None) => (0, b','),
+                    _ => return Ok(None),
                 }
-                0
             }
             _ => return Ok(None),
         };
         let text = view.source().bytes(start, view.bytes())?;
-        Ok(Some(Self { text, kind }))
+        Ok(Some(Self {
+            text,
+            kind,
+            delimiter,
+        }))
     }
 
     pub(super) fn text(&self) -> &[u8] {
@@ -133,7 +141,15 @@ impl Document {
     /// Returns a document of this text.
     #[cfg(test)]
     pub(super) fn of(text: Vec<u8>, kind: ContentKind) -> Self {
-        Self { text, kind }
+        let delimiter = match kind {
+            ContentKind::Csv => delimiter(&text).unwrap_or(b','),
+            _ => b'\t',
+        };
+        Self {
+            text,
+            kind,
+            delimiter,
+        }
     }
 
     /// Parses it; `None` if it cannot be read.
@@ -141,8 +157,7 @@ impl Document {
         match self.kind {
             ContentKind::Json => serde_json::from_slice(&self.text).ok().map(Parsed::Json),
             ContentKind::Ndjson => lines(&self.text),
-            ContentKind::Csv => rows(&self.text, b','),
-            _ => rows(&self.text, b'\t'),
+            _ => rows(&self.text, self.delimiter),
         }
     }
 }
@@ -167,7 +182,7 @@ fn rows(text: &[u8], delimiter: u8) -> Option<Parsed<'_>> {
     const LONGEST_NAME: usize = 40;
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)
-        .quoting(delimiter == b',')
+        .quoting(delimiter != b'\t')
         .flexible(true)
         .has_headers(false)
         .from_reader(text);
@@ -187,13 +202,21 @@ fn rows(text: &[u8], delimiter: u8) -> Option<Parsed<'_>> {
     Some(Parsed::Rows { header, rows })
 }
 
-/// Whether the first lines have the same number of tabs, at least two.
-fn is_tabbed(text: &[u8]) -> bool {
+/// The tab or semicolon of which the first lines have the same number, at least two.
+fn delimiter(text: &[u8]) -> Option<u8> {
     const LINES: usize = 20;
-    let lines = text.split(|&byte| byte == b'\n').take(LINES);
-    let mut tabs = lines.map(|line| line.iter().filter(|&&byte| byte == b'\t').count());
-    tabs.next()
-        .is_some_and(|first| first >= 2 && tabs.all(|tabs| tabs == first))
+    let is_alike = |delimiter: &u8| {
+        let lines = text.split(|byte| *byte == b'\n').take(LINES);
+        // The last line may be cut off, or the empty one behind the last.
+        let lines: Vec<&[u8]> = lines.take_while(|line| !line.is_empty()).collect();
+        let mut counts = lines
+            .iter()
+            .map(|line| line.iter().filter(|byte| *byte == delimiter).count());
+        let first = counts.next();
+        lines.len() > LEAST_RECORDS
+            && first.is_some_and(|first| first >= 2 && counts.all(|count| count == first))
+    };
+    [b'\t', b';'].into_iter().find(is_alike)
 }
 
 impl<'d> Parsed<'d> {

@@ -31,6 +31,8 @@ mod tests;
 mod value;
 mod values;
 mod version;
+#[cfg(test)]
+mod wordings;
 
 use std::io;
 
@@ -179,6 +181,7 @@ fn patterns() -> Vec<&'static pattern::Pattern> {
         &terms::LARGE,
         &terms::COMPARED,
         &terms::SINGLE,
+        &terms::OR_MORE,
         &values::LITERAL,
     ]
 }

@@ -609,6 +609,12 @@ pub(super) fn columns(
     };
     named.retain(|&column| is_plain(column));
     named.sort_by_key(|&column| (depth(column), part(column), column));
+    // A time tells less than a name.
+    let is_time = |column: usize| {
+        let cell = all.iter().find_map(|record| record.get(column));
+        cell.is_some_and(|cell| matches!(cell, Cell::Text(_)) && cell.moment().is_some())
+    };
+    let unique = unique.filter(|&column| named.is_empty() || !is_time(column));
     let mut columns: Vec<usize> = Vec::new();
     for column in unique.into_iter().chain(named).filter(has) {
         if columns.len() < IDENTITIES && !columns.contains(&column) {

@@ -76,9 +76,18 @@ pub(super) fn is_superlative(word: &str) -> bool {
 /// Parts of the names of columns that tell when something was.
 pub(super) const DATE: &str = "date time created released updated year published started placed";
 
+/// Parts of the names of columns that tell since when something has been.
+pub(super) const SINCE: &str = "hire hired launch launched start started since seen joined signed";
+
+/// Parts of the names of columns that tell how long something took.
+pub(super) const TOOK: &str = "duration elapsed latency took runtime ms msec seconds";
+
+/// Parts of the names of columns that tell when something will be.
+pub(super) const SOON: &str = "due deadline renewal expires expiry";
+
 /// Words for the ends of an order: the word, whether it asks for the largest, and parts of the
 /// names of columns that it means.
-const SUPERLATIVES: [(&str, bool, &str); 75] = [
+const SUPERLATIVES: [(&str, bool, &str); 78] = [
     ("commonest", true, ""),
     ("most", true, ""),
     ("highest", true, ""),
@@ -95,11 +104,7 @@ const SUPERLATIVES: [(&str, bool, &str); 75] = [
     ("best", false, "rank position place"),
     ("longest", true, "length duration time min distance"),
     // `has been here the longest`
-    (
-        "longest",
-        false,
-        "hire hired launch launched start started since seen joined",
-    ),
+    ("longest", false, SINCE),
     ("deepest", true, "depth"),
     ("fastest", true, "speed mph kmh"),
     (
@@ -125,6 +130,9 @@ const SUPERLATIVES: [(&str, bool, &str); 75] = [
     ("oldest", false, DATE),
     ("earliest", false, DATE),
     ("first", false, DATE),
+    ("soonest", false, SOON),
+    ("next", false, SOON),
+    ("upcoming", false, SOON),
     ("lowest", false, ""),
     ("smallest", false, "size bytes kb area"),
     ("least", false, ""),
@@ -259,6 +267,15 @@ pub(super) static SINGLE: Pattern = Pattern::new(
     },
 );
 
+/// A small number as a word before what compares it: `four attempts or more`.
+pub(super) static OR_MORE: Pattern = Pattern::new(&[SMALL_NUMBERS, &["or", "and"]], || {
+    let small = small_numbers();
+    format!(
+        r"(?i)\b(?P<one>{small})\b(?P<behind>(?: \w+)? (?:or|and) (?:more|fewer|less|above|below|over|under|up|higher|lower)\b)"
+    )
+    .into()
+});
+
 /// Returns a question with its numbers in figures where words compare them or name a large number:
 /// `over one hundred thousand`, `at least three`.
 pub(super) fn spelled(question: &str) -> Cow<'_, str> {
@@ -279,6 +296,10 @@ pub(super) fn spelled(question: &str) -> Cow<'_, str> {
             &found["before"],
             figure("one").unwrap_or_default()
         )
+    });
+    let compared = replaced(&OR_MORE, &compared, |found: &Captures<'_>| {
+        let number = spoken(&found["one"]).unwrap_or_default();
+        format!("{number}{}", &found["behind"])
     });
     let compared = replaced(&SINGLE, &compared, |found: &Captures<'_>| {
         format!("{} 1 {}", &found["before"], &found["unit"])
@@ -428,11 +449,18 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
     const LEAST: usize = 3;
     const ROOT: usize = 5;
     const ENDING: usize = 2;
-    const SAME: [[&str; 2]; 13] = [
+    const SAME: [[&str; 2]; 20] = [
         ["cost", "price"],
         ["cost", "budget"],
         ["bill", "cost"],
         ["rule", "code"],
+        ["discuss", "comment"],
+        ["retri", "attempt"],
+        ["mileag", "gallon"],
+        ["rain", "precipit"],
+        ["rainfal", "precipit"],
+        ["memori", "mem"],
+        ["revenu", "mrr"],
         ["link", "url"],
         ["websit", "url"],
         ["websit", "homepag"],

@@ -685,7 +685,7 @@ fn wordings_of_strangers() {
         kind distribution
             40 of 40 in .jobs[]; 2 different kind, most frequent first: | 26, incremental | 14, full
         retries
-            Perhaps by retries (4 different): 0 10, 1 10, 2 10, 3 10
+            Perhaps by retries (4 different): 0 10, 1 10, 2 10, 3 10 | Perhaps by run_attempt (3 different): 1 14, 2 13, 3 13
         "#);
 }
 
@@ -698,19 +698,4 @@ fn dates_alone_are_no_order() {
     let text = json!({"time": time, "files": files}).to_string();
     let line = first_lines(&text, "dist shasum for the latest react", 1);
     assert_eq!(line, "2 of 4 in .files[] have path with \"react\":");
-}
-
-#[test]
-fn records_are_read_only_if_a_word_may_be_theirs() {
-    let text = br#"[{"state":"failed"}]"#;
-    for (question, may) in [
-        ("why did it fail?", true),
-        ("what is the error?", false),
-        ("how many errors?", true),
-        ("why did the last run break?", true),
-        ("why did run 7 break?", true),
-        ("why?", false),
-    ] {
-        assert_eq!(super::may_concern(question, text), may, "{question}");
-    }
 }

@@ -500,6 +500,11 @@ impl Reader<'_, '_> {
             if self.is_kind(first, column) {
                 return true;
             }
+            // `opens the most tickets` tells no state.
+            let next = |by: usize| self.words.get(first + by).map_or("", |word| &*word.lower);
+            if word.lower != text.to_lowercase() && next(1) == "the" && is_superlative(next(2)) {
+                return false;
+            }
             if says_nothing || is_asked || self.is_count(first) {
                 return false;
             }
@@ -539,7 +544,7 @@ impl Reader<'_, '_> {
             }
             let is_proper = is_same && first > 0 && text.starts_with(char::is_uppercase);
             // A word that names a column is not its value.
-            return !self.names_column(word) || is_same && (is_named || is_proper);
+            return !self.names_other(word, column) || is_same && (is_named || is_proper);
         }
         if asked != text && self.is_column(asked) {
             return false;
@@ -657,6 +662,13 @@ impl Reader<'_, '_> {
             };
             if let Some(column) = self.most_held(&test, start) {
                 self.add(column, test, is_negated);
+                self.take(start, end);
+            } else if let begins = Test::Begins(format!("{text}-"))
+                && let Some(column) = self.most_held(&begins, start)
+                && self.is_category(column)
+            {
+                // `Apache` for `Apache-2.0`.
+                self.add(column, begins, is_negated);
                 self.take(start, end);
             } else if self.plan.is_count && !is_negated && !self.is_held(&test) {
                 self.plan.missing = Some(text.to_owned());
