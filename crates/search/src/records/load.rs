@@ -51,6 +51,8 @@ pub(super) enum Parsed<'d> {
         /// The names of the columns; none if the first line is a row.
         header: Option<csv::ByteRecord>,
         rows: Vec<csv::ByteRecord>,
+        /// Whether filters read the rows as objects, too.
+        has_filter: bool,
     },
 }
 
@@ -90,6 +92,8 @@ pub(super) struct Collection<'d> {
     pub(super) left_out: usize,
     /// The number of the collection in whose records its own are lists.
     pub(super) outer: Option<usize>,
+    /// Whether a filter over the document finds its records as objects.
+    pub(super) has_filter: bool,
     by_step: FxHashMap<(Option<usize>, &'d str), usize>,
     /// How many columns are members of each column.
     members: Vec<usize>,
@@ -157,7 +161,14 @@ impl Document {
         match self.kind {
             ContentKind::Json => serde_json::from_slice(&self.text).ok().map(Parsed::Json),
             ContentKind::Ndjson => lines(&self.text),
-            _ => rows(&self.text, self.delimiter),
+            kind => {
+                let has_filter = match self.delimiter {
+                    b',' => kind == ContentKind::Csv,
+                    b'\t' => kind == ContentKind::Tsv,
+                    _ => false,
+                };
+                rows(&self.text, self.delimiter, has_filter)
+            }
         }
     }
 }
@@ -177,7 +188,7 @@ fn lines(text: &[u8]) -> Option<Parsed<'_>> {
 }
 
 /// Reads the rows of a table; `None` if one cannot be read.
-fn rows(text: &[u8], delimiter: u8) -> Option<Parsed<'_>> {
+fn rows(text: &[u8], delimiter: u8, has_filter: bool) -> Option<Parsed<'_>> {
     /// A name has fewer bytes.
     const LONGEST_NAME: usize = 40;
     let mut reader = csv::ReaderBuilder::new()
@@ -199,7 +210,12 @@ fn rows(text: &[u8], delimiter: u8) -> Option<Parsed<'_>> {
     };
     let is_header = rows.first()?.iter().all(is_name);
     let header = is_header.then(|| rows.remove(0));
-    Some(Parsed::Rows { header, rows })
+    let has_filter = has_filter && header.is_some();
+    Some(Parsed::Rows {
+        header,
+        rows,
+        has_filter,
+    })
 }
 
 /// The tab or semicolon of which the first lines have the same number, at least two.
@@ -238,6 +254,7 @@ impl<'d> Parsed<'d> {
             Self::Lines { values, left_out } => {
                 let mut lines = Collection {
                     left_out: *left_out,
+                    has_filter: *left_out == 0,
                     ..Collection::default()
                 };
                 for value in values {
@@ -246,7 +263,14 @@ impl<'d> Parsed<'d> {
                 with_inner(vec![lines])
             }
             Self::Rows { rows, .. } if rows.len() < LEAST_RECORDS => Vec::new(),
-            Self::Rows { header, rows } => vec![Collection::of_rows(header.as_ref(), rows)],
+            Self::Rows {
+                header,
+                rows,
+                has_filter,
+            } => vec![Collection {
+                has_filter: *has_filter,
+                ..Collection::of_rows(header.as_ref(), rows)
+            }],
         }
     }
 }
@@ -262,6 +286,7 @@ impl<'d> Collection<'d> {
     pub(super) fn of_json(path: &str, list: &'d Json<'d>) -> Self {
         let mut collection = Self {
             path: path.to_owned(),
+            has_filter: matches!(list, Json::List(items) if items.iter().all(Json::is_object)),
             ..Self::default()
         };
         match list {
@@ -317,6 +342,25 @@ impl<'d> Collection<'d> {
             collection.push(record);
         }
         collection
+    }
+
+    /// Returns the keys that lead to a column in a record; `None` if the column is no member of
+    /// objects in all records that have it.
+    pub(super) fn steps(&self, mut column: usize) -> Option<Vec<&'d str>> {
+        let mut steps = Vec::new();
+        loop {
+            let mut known = self.by_step.iter();
+            let (&(parent, key), _) = known.find(|(_, at)| **at == column)?;
+            steps.insert(0, key);
+            let Some(parent) = parent else {
+                return Some(steps);
+            };
+            let mut outer = self.records.iter().filter_map(|one| one.get(parent));
+            if !outer.all(|cell| matches!(cell, Cell::Members(_))) {
+                return None;
+            }
+            column = parent;
+        }
     }
 
     fn push(&mut self, mut record: Record<'d>) {

@@ -10,6 +10,7 @@ mod beginnings;
 mod cell;
 mod comparisons;
 mod dates;
+mod filter;
 mod flags;
 mod forms;
 mod further;

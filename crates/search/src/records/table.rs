@@ -8,6 +8,7 @@ use spillgate_text::{TokenCounter, clip};
 use spillgate_untrusted::marked;
 
 use super::cell::Cell;
+use super::filter::filter;
 use super::inner::inner;
 use super::load::{Collection, Record};
 use super::moment::{Unit, label};
@@ -160,7 +161,9 @@ pub(super) fn table(
             _ => lines.truncate(COUNTED_LINES),
         }
     }
-    fitted(&head, &lines, budget, LEAST, counter)
+    let is_list = plan.order.is_none() && budget.get() >= SMALL_PAGE;
+    let all = || filter(plan, collection, &columns).filter(|_| is_list);
+    fitted_or(&head, &lines, budget, LEAST, counter, all)
 }
 
 /// Returns the name of a column for a page.
@@ -490,6 +493,36 @@ fn members(record: &Record<'_>, columns: &[usize], collection: &Collection<'_>) 
 
 /// The table with as many lines as the budget holds; `None` if it does not hold `least` of them.
 fn fitted(
+    head: &str,
+    lines: &[String],
+    budget: TokenBudget,
+    least: usize,
+    counter: &dyn TokenCounter,
+) -> Option<String> {
+    fitted_or(head, lines, budget, least, counter, || None)
+}
+
+/// The same, with the filter that returns all lines if some are left out.
+fn fitted_or(
+    head: &str,
+    lines: &[String],
+    budget: TokenBudget,
+    least: usize,
+    counter: &dyn TokenCounter,
+    all: impl FnOnce() -> Option<String>,
+) -> Option<String> {
+    let text = fill(head, lines, budget, least, counter)?;
+    if !text.ends_with(" more\n") {
+        return Some(text);
+    }
+    let Some(all) = all() else { return Some(text) };
+    let all = format!("All with the jq filter: {all}\n");
+    let room = budget.get().saturating_sub(counter.count(&all));
+    let cut = fill(head, lines, TokenBudget::new(room), least, counter);
+    Some(cut.map_or(text, |cut| cut + &all))
+}
+
+fn fill(
     head: &str,
     lines: &[String],
     budget: TokenBudget,
