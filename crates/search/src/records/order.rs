@@ -196,7 +196,8 @@ impl Reader<'_, '_> {
         is_often: bool,
     ) -> Option<(usize, bool, bool)> {
         let means = sense.means;
-        let is_date = means.contains("date") || [SINCE, SOON].contains(&means);
+        let is_date =
+            means.contains("date") || means == SOON || means == SINCE && self.asks_for_age();
         let fit = |column: usize| {
             self.kinds[column].is_usual
                 && match is_often {

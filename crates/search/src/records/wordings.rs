@@ -153,6 +153,7 @@ fn machines() {
         "Which machine has been up the longest?",
         "Which host was seen the longest time ago?",
         "Which have a license of Apache?",
+        "longest uptime",
     ];
     assert_snapshot!(answers(&Value::from(all).to_string(), ContentKind::Json, &questions), @r#"
     Which machine has been up the longest?
@@ -161,6 +162,8 @@ fn machines() {
         20 of 20 in .[]; smallest last_seen first: | host, last_seen, license, uptime_days | web-0, 2025-01-01T00:00:00Z, Apache-2.0, 0
     Which have a license of Apache?
         4 of 20 in .[] have license beginning with "Apache-": | host, license, last_seen, uptime_days | web-0, Apache-2.0, 2025-01-01T00:00:00Z, 0
+    longest uptime
+        20 of 20 in .[]; largest uptime_days first: | host, uptime_days, last_seen, license | web-17, 19, 2025-01-20T00:00:00Z, MIT
     "#);
 }
 
