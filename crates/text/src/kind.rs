@@ -76,6 +76,12 @@ fn json(text: &str, complete: bool) -> Option<ContentKind> {
     if !text.trim_start().starts_with(['{', '[']) {
         return behind_notes(text, complete);
     }
+    // Of a number that the sample cuts off behind its point, the parser says that it is wrong.
+    let is_of_number = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
+    let text = match complete {
+        true => text,
+        false => text.trim_end_matches(is_of_number),
+    };
     let mut documents = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     let (mut whole, mut ends) = (0u32, Vec::new());
     let cut_off = loop {
@@ -449,6 +455,10 @@ mod tests {
             })
         };
         assert_eq!(cut("{\"items\": [{\"id\": 1}, {\"i"), ContentKind::Json);
+        for number in ["-", "14.", "14.5", "1e", "1e-", "true", "tru"] {
+            let text = format!("[{{\"id\": {number}");
+            assert_eq!(cut(&text), ContentKind::Json, "{text}");
+        }
         assert_eq!(cut("{\"a\":1}\n{\"a\":2}\n{\"a"), ContentKind::Ndjson);
         assert_eq!(cut("a,b\n1,2\n3,\"x"), ContentKind::Csv);
     }
