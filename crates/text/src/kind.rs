@@ -169,7 +169,9 @@ fn marked(text: &str) -> Option<ContentKind> {
             ContentKind::Xml
         });
     }
-    DIFF.is_match(text).then_some(ContentKind::Diff)
+    // The pattern is compiled only for texts that can match: most results are small and plain.
+    let can_match = text.contains("diff --git ") || text.contains("@@ -");
+    (can_match && DIFF.is_match(text)).then_some(ContentKind::Diff)
 }
 
 /// Detects a log, Markdown or code by the appearance of most lines.
@@ -213,6 +215,9 @@ fn by_lines(text: &str, complete: bool) -> Option<ContentKind> {
 
 /// Detects a table that contains times. Its rows look like log lines, but its header does not.
 fn timed_table(text: &str, complete: bool) -> Option<ContentKind> {
+    if !text.contains([',', '\t']) {
+        return None;
+    }
     let header = text.lines().next()?;
     let is_row = |line: &str| LOG_LINE.is_match(line);
     let rows = text.lines().skip(1).take(3);
@@ -235,6 +240,10 @@ fn is_table(text: &str, delimiter: u8, complete: bool) -> bool {
     /// Maximum words of a column name. In prose with a comma in each line, the "names" have more
     /// words.
     const MOST_WORDS: usize = 4;
+    // Making the reader costs more than this search.
+    if memchr::memchr(delimiter, text.as_bytes()).is_none() {
+        return false;
+    }
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)
         .from_reader(text.as_bytes());
