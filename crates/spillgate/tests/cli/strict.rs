@@ -155,7 +155,15 @@ const TABLES: &[Table] = &[
             ("bridge", "\"maybe\""),
         ],
     ),
-    ("serve", "", &[("max_upload", "\"large\""), ("mcp", "3")]),
+    (
+        "serve",
+        "",
+        &[
+            ("max_upload", "\"large\""),
+            ("upload_seconds", "0"),
+            ("mcp", "3"),
+        ],
+    ),
     (
         "http",
         "",
